@@ -1,0 +1,64 @@
+"""ioopt: where should work run and where should its data be, when I/O is what hurts?
+
+>>> import ioopt
+>>> problem = ioopt.load("cycle3")
+>>> ioopt.solve(problem, solver="minmin").status
+<Status.FEASIBLE: 'feasible'>
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from ioopt.comparing import compare as compare
+    from ioopt.result import Result as Result
+    from ioopt.result import Status as Status
+    from ioopt.result import StopReason as StopReason
+    from ioopt.result import Violation as Violation
+    from ioopt.solving import check as check
+    from ioopt.solving import load as load
+    from ioopt.solving import simulate as simulate
+    from ioopt.solving import solve as solve
+
+_LAZY = {
+    "load": "ioopt.solving",
+    "solve": "ioopt.solving",
+    "check": "ioopt.solving",
+    "simulate": "ioopt.solving",
+    "compare": "ioopt.comparing",
+    "Result": "ioopt.result",
+    "Status": "ioopt.result",
+    "StopReason": "ioopt.result",
+    "Violation": "ioopt.result",
+    "embed": "ioopt.embed",
+}
+
+__all__ = [
+    "Result",
+    "Status",
+    "StopReason",
+    "Violation",
+    "check",
+    "compare",
+    "load",
+    "simulate",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load public names on first use, so that importing ioopt costs nothing."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'ioopt' has no attribute {name!r}")
+    module = import_module(_LAZY[name])
+    value = module if module.__name__.rpartition(".")[2] == name else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

@@ -1,0 +1,1 @@
+"""Sweeps over instances, solvers and seeds."""

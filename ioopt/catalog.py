@@ -1,0 +1,48 @@
+"""Bundled instances: the files under ``ioopt/instances`` and what is known about each."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ioopt.errors import UsageError
+
+
+def _root() -> Path:
+    return Path(str(resources.files("ioopt"))) / "instances"
+
+
+@cache
+def entries() -> dict[str, dict[str, Any]]:
+    """Catalog of bundled instances by name: file, kind, provenance, best objective and bound.
+
+    Each family keeps its own ``catalog.json`` beside its instances.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for catalog in sorted(_root().glob("*/catalog.json")):
+        for entry in json.loads(catalog.read_text("utf-8"))["instances"]:
+            found[entry["name"]] = {**entry, "path": str(catalog.parent / entry["file"])}
+    return found
+
+
+def resolve(source: str | os.PathLike[str]) -> str:
+    """The path of *source*: ``-`` or an existing file as it is, else the bundled instance so named."""
+    name = os.fspath(source)
+    if name == "-" or os.path.exists(name):
+        return name
+    entry = entries().get(name)
+    return str(entry["path"]) if entry else name
+
+
+def bundled(name: str) -> dict[str, Any]:
+    """The catalog entry called *name*; raises UsageError with the nearest name when there is none."""
+    from ioopt.registry import suggest
+
+    entry = entries().get(name)
+    if entry is None:
+        raise UsageError(f"no bundled instance {name!r}; {suggest(name, entries())}")
+    return entry

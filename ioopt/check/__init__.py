@@ -1,0 +1,1 @@
+"""Independent checkers: each imports only the problem and recomputes what a plan claims."""

@@ -1,0 +1,1 @@
+"""The solvers and policies inside other schedulers."""

@@ -1,0 +1,60 @@
+"""The exception family: every error a user can cause or must act on, with its exit code.
+
+Infeasibility and running out of time are results (:class:`ioopt.result.Status`), not exceptions.
+Each message is one line that names the file, the item, the value and what to do.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command line (contract, section Commands)."""
+
+    ANSWER = 0
+    INTERNAL = 1
+    USAGE = 2
+    INFEASIBLE = 3
+    NO_ANSWER = 4
+    VIOLATIONS = 5
+    BACKEND_MISSING = 6
+    INTERRUPTED = 130
+
+
+class IooptError(Exception):
+    """Base of all errors that ioopt raises on purpose; the message is one line for the user."""
+
+    exit_code: ExitCode = ExitCode.INTERNAL
+
+
+class UsageError(IooptError):
+    """A command, option, setting or name that does not exist or does not fit."""
+
+    exit_code = ExitCode.USAGE
+
+
+class InstanceError(IooptError):
+    """An input file or problem that is malformed or contradicts itself."""
+
+    exit_code = ExitCode.USAGE
+
+
+class UnsolvableInstanceError(InstanceError):
+    """A well-formed instance that no solver could ever serve, such as a task larger than every disk."""
+
+
+class BackendMissingError(IooptError):
+    """A solver backend, optional package or external program that is not installed."""
+
+    exit_code = ExitCode.BACKEND_MISSING
+
+
+class BackendFailureError(IooptError):
+    """A backend that crashed, returned nonsense, or reported a status that its table does not know."""
+
+
+class SimulationError(IooptError):
+    """A plan that cannot be carried out in simulation, such as a queue that can never proceed."""
+
+    exit_code = ExitCode.VIOLATIONS

@@ -1,0 +1,1 @@
+"""Seeded workload generators, one module per family."""

@@ -1,0 +1,112 @@
+"""Options common to every solver, and the parsing of ``--set KEY=VALUE`` into a solver's settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ioopt.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    SettingsT = TypeVar("SettingsT", bound=BaseModel)
+
+DEFAULT_TIME_LIMIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """What every solver understands.
+
+    ``time_limit_seconds`` counts from the call of the front door, model building included; None
+    means no limit. ``gap`` is the relative gap at which a solver may stop. ``threads`` is passed
+    to the backend. ``seed`` makes a run repeatable. ``backend`` names a backend of the solver
+    (None: the solver's default). ``log`` is a file that receives the backend's own log.
+    """
+
+    time_limit_seconds: float | None = DEFAULT_TIME_LIMIT_SECONDS
+    gap: float | None = None
+    threads: int = 1
+    seed: int = 0
+    backend: str | None = None
+    log: str | None = None
+
+    def __post_init__(self) -> None:
+        limit = self.time_limit_seconds
+        if limit is not None and not limit > 0:
+            raise UsageError(f"time limit must be more than 0 seconds, not {limit}")
+        if self.gap is not None and not 0 <= self.gap < float("inf"):
+            raise UsageError(f"gap must be 0 or more, not {self.gap}")
+        if self.threads < 1:
+            raise UsageError(f"threads must be 1 or more, not {self.threads}")
+        if self.seed < 0:
+            raise UsageError(f"seed must be 0 or more, not {self.seed}")
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A point on a monotonic clock that a whole solve, model building included, must respect."""
+
+    limit_seconds: float | None
+    clock: Callable[[], float] = time.monotonic
+    started: float = field(default=-1.0)
+
+    def __post_init__(self) -> None:
+        if self.started < 0:
+            object.__setattr__(self, "started", self.clock())
+
+    def elapsed(self) -> float:
+        """Seconds since the deadline was set."""
+        return self.clock() - self.started
+
+    def remaining(self) -> float:
+        """Seconds left, never below 0; infinity without a limit."""
+        if self.limit_seconds is None:
+            return float("inf")
+        return max(0.0, self.limit_seconds - self.elapsed())
+
+    def expired(self) -> bool:
+        """True once nothing is left."""
+        return self.remaining() <= 0.0
+
+    def within(self, seconds: float) -> Deadline:
+        """A deadline that ends *seconds* from now or with this one, whichever is first."""
+        return Deadline(min(seconds, self.remaining()), self.clock)
+
+
+def parse_assignments(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
+    """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key twice is a UsageError."""
+    settings: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UsageError(f"--set wants KEY=VALUE, not {pair!r}")
+        if key in settings:
+            raise UsageError(f"--set {key} is given twice ({settings[key]!r} and {value!r})")
+        settings[key] = value.strip()
+    return settings
+
+
+def parse_settings(cls: type[SettingsT], given: Mapping[str, Any], owner: str) -> SettingsT:
+    """Build the settings class of *owner* from what the user gave, refusing unknown keys and bad values.
+
+    *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to the field's type.
+    Raises UsageError with the key, the value and the keys or values that would do.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return cls.model_validate(dict(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(cls.model_fields) or "none"
+            raise UsageError(f"{owner} has no setting {key!r}; its settings: {known}") from None
+        raise UsageError(
+            f"{owner}: setting {key}={first.get('input')!r}: {first['msg'].lower()}"
+        ) from None

@@ -1,0 +1,1 @@
+"""Figures: one function a file, data in, matplotlib axes out."""

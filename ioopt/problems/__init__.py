@@ -1,0 +1,1 @@
+"""Problem and plan classes: the one definition of each instance format."""

@@ -1,0 +1,82 @@
+"""Shared base of all problem and plan classes: frozen, strict about keys, exact about errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Seconds = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+"""A time in seconds, 0 or more."""
+PositiveSeconds = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+"""A time in seconds, more than 0."""
+BytesPerSecond = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+"""A rate in bytes per second, more than 0."""
+Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+"""A number more than 0."""
+Amount = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+"""A number (such as bytes that may be fractional), 0 or more."""
+Count = Annotated[int, Field(ge=0, strict=True)]
+"""A whole number, 0 or more."""
+PositiveCount = Annotated[int, Field(ge=1, strict=True)]
+"""A whole number, 1 or more."""
+Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
+"""An identifier: text that is not empty."""
+JobId = Annotated[int, Field(strict=True)] | Name
+"""A job identifier: a whole number or text; one file uses only one of the two."""
+
+
+class Record(BaseModel):
+    """A frozen part of a problem or plan; unknown keys are errors, NaN and infinity are refused."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
+    )
+
+
+class Problem(Record):
+    """Top of every instance file: version, name and free-form provenance (contract, Instance files)."""
+
+    version: Literal[1] = 1
+    name: Name = "unnamed"
+    meta: dict[str, Any] | None = None
+
+
+def first_repeated(items: Iterable[Any]) -> tuple[int, int] | None:
+    """Positions of the first value that stands twice in *items*, or None.
+
+    >>> first_repeated(["a", "b", "a"])
+    (0, 2)
+    """
+    seen: dict[Any, int] = {}
+    for position, item in enumerate(items):
+        if item in seen:
+            return seen[item], position
+        seen[item] = position
+    return None
+
+
+def require_unique(what: str, ids: Iterable[Any]) -> None:
+    """Raise ValueError naming both places when an id stands twice."""
+    repeated = first_repeated(ids_list := list(ids))
+    if repeated is not None:
+        first, second = repeated
+        raise ValueError(
+            f"{what}[{second}].id {ids_list[second]!r} is already the id of {what}[{first}]"
+        )
+
+
+def require_known(where: str, name: Any, known: Mapping[Any, Any], what: str) -> None:
+    """Raise ValueError when *name* refers to nothing in *known*."""
+    if name not in known:
+        raise ValueError(f"{where}: there is no {what} {name!r}")
+
+
+def require_one_id_type(what: str, ids: Iterable[Any]) -> None:
+    """Raise ValueError when whole numbers and text are mixed as ids (contract: not both in one file)."""
+    values = list(ids)
+    if len({isinstance(value, str) for value in values}) > 1:
+        number = next(value for value in values if not isinstance(value, str))
+        text = next(value for value in values if isinstance(value, str))
+        raise ValueError(f"{what}: ids {number!r} and {text!r} mix numbers and text; use one kind")

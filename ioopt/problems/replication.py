@@ -1,0 +1,208 @@
+"""Task scheduling with file replication (Khanna et al.): the instance and the plan.
+
+Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 of the paper.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from ioopt.problems.base import (
+    BytesPerSecond,
+    Count,
+    Name,
+    Positive,
+    Problem,
+    Record,
+    Seconds,
+    first_repeated,
+    require_known,
+    require_unique,
+)
+
+LinkModel = Literal["shared", "per-node"]
+
+
+class Network(Record):
+    """Rates of the remote link and of a node's network interface.
+
+    ``remote_link`` says whether all remote transfers share one link (the paper's testbed) or
+    every node has a private one of the same rate (equation 11 as printed).
+    """
+
+    remote_bytes_per_second: BytesPerSecond
+    replica_bytes_per_second: BytesPerSecond
+    remote_link: LinkModel = "shared"
+
+
+class Storage(Record):
+    """A storage node and the rate of its disk."""
+
+    id: Name
+    bytes_per_second: BytesPerSecond
+
+
+class Node(Record):
+    """A compute node: disk (None: unlimited), relative speed, files on its disk from the start."""
+
+    id: Name
+    disk_bytes: Count | None = None
+    speed: Positive = 1.0
+    holds: tuple[Name, ...] = ()
+
+
+class File(Record):
+    """A file, the unit of transfer; ``storage`` names the storage node that serves it."""
+
+    id: Name
+    bytes: Count
+    storage: Name | None = None
+
+
+class Task(Record):
+    """A sequential task: compute time at speed 1 and the files it reads, each once."""
+
+    id: Name
+    compute_seconds: Seconds
+    inputs: tuple[Name, ...] = ()
+
+
+class ReplicationProblem(Problem):
+    """One batch of tasks, the files they share, and the nodes they may run on.
+
+    Raises a validation error that names the item for duplicate ids, dangling references, repeated
+    inputs and holdings larger than the disk.
+    """
+
+    format: Literal["ioopt/replication"] = "ioopt/replication"
+    network: Network
+    storages: tuple[Storage, ...] = ()
+    nodes: tuple[Node, ...] = Field(min_length=1)
+    files: tuple[File, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ReplicationProblem:
+        for what in ("storages", "nodes", "files", "tasks"):
+            require_unique(what, (item.id for item in getattr(self, what)))
+        storages = {storage.id: storage for storage in self.storages}
+        files = {file.id: file for file in self.files}
+        for k, file in enumerate(self.files):
+            if file.storage is not None:
+                require_known(f"files[{k}] ({file.id}).storage", file.storage, storages, "storage")
+        for k, task in enumerate(self.tasks):
+            _references(f"tasks[{k}] ({task.id}).inputs", task.inputs, files)
+        for k, node in enumerate(self.nodes):
+            where = f"nodes[{k}] ({node.id}).holds"
+            _references(where, node.holds, files)
+            held = sum(files[name].bytes for name in node.holds)
+            if node.disk_bytes is not None and held > node.disk_bytes:
+                raise ValueError(f"{where}: {held} bytes held, but disk_bytes is {node.disk_bytes}")
+        return self
+
+    @cached_property
+    def node_index(self) -> dict[str, int]:
+        """Node id -> position."""
+        return {node.id: i for i, node in enumerate(self.nodes)}
+
+    @cached_property
+    def file_index(self) -> dict[str, int]:
+        """File id -> position."""
+        return {file.id: k for k, file in enumerate(self.files)}
+
+    @cached_property
+    def task_index(self) -> dict[str, int]:
+        """Task id -> position."""
+        return {task.id: k for k, task in enumerate(self.tasks)}
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the positions of its files in the order in which it lists them."""
+        index = self.file_index
+        return tuple(tuple(index[name] for name in task.inputs) for task in self.tasks)
+
+    @cached_property
+    def readers(self) -> tuple[tuple[int, ...], ...]:
+        """Per file, the positions of the tasks that read it (the paper's Require_l)."""
+        lists: list[list[int]] = [[] for _ in self.files]
+        for k, files in enumerate(self.inputs):
+            for file in files:
+                lists[file].append(k)
+        return tuple(tuple(tasks) for tasks in lists)
+
+    @cached_property
+    def holds(self) -> tuple[frozenset[int], ...]:
+        """Per node, the positions of the files on its disk at time 0."""
+        return tuple(frozenset(self.file_index[name] for name in node.holds) for node in self.nodes)
+
+    @property
+    def remote_seconds_per_byte(self) -> float:
+        """t_rem of equation (11)."""
+        return 1.0 / self.network.remote_bytes_per_second
+
+    @property
+    def replica_seconds_per_byte(self) -> float:
+        """t_rep of equation (9)."""
+        return 1.0 / self.network.replica_bytes_per_second
+
+    def task_bytes(self, task: int) -> int:
+        """Total size of the inputs of the task at position *task*."""
+        return sum(self.files[file].bytes for file in self.inputs[task])
+
+
+def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:
+    for name in names:
+        require_known(where, name, files, "file")
+    repeated = first_repeated(names)
+    if repeated is not None:
+        raise ValueError(f"{where}: file {names[repeated[1]]!r} is listed twice")
+
+
+class CopyEntry(Record):
+    """A queue entry that brings a file to the node without running a task (DataLeastLoaded)."""
+
+    copy_file: Name = Field(alias="copy")
+
+
+class Round(Record):
+    """One sub-batch of a solver that works in rounds: the tasks that run between two evictions."""
+
+    tasks: tuple[Name, ...]
+    assign: dict[Name, Name] = Field(default_factory=dict)
+    remote: tuple[tuple[Name, Name], ...] = ()
+    copies: tuple[tuple[Name, Name, Name], ...] = ()
+    evicted: tuple[tuple[Name, Name], ...] = ()
+
+
+EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
+
+
+class ReplicationPlan(Record):
+    """Which node runs what in which order, and how a static solver meant the files to move.
+
+    ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node) fetches and
+    ``copies`` (file, source, destination) are the X, R and Y of the static model and advice only
+    for the replay; ``eviction`` names the policy the replay uses; ``rounds`` are the sub-batches
+    of a solver that works in rounds, in order; with ``barriers`` no task of a round starts before
+    the round before it has ended on every node.
+    """
+
+    assign: dict[Name, Name] = Field(default_factory=dict)
+    order: dict[Name, tuple[Name | CopyEntry, ...]]
+    remote: tuple[tuple[Name, Name], ...] = ()
+    copies: tuple[tuple[Name, Name, Name], ...] = ()
+    eviction: EvictionPolicy = "farthest-next-use"
+    rounds: tuple[Round, ...] | None = None
+    barriers: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as the contract writes it; absent rounds and barriers are left out."""
+        plan = self.model_dump(mode="json", by_alias=True)
+        if self.rounds is None:
+            del plan["rounds"]
+        if not self.barriers:
+            del plan["barriers"]
+        return plan

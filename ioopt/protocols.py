@@ -1,0 +1,136 @@
+"""What solvers, checkers and simulators must offer, and what passes between them.
+
+Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> simulate -> Result.
+Each family supplies plain functions with these shapes; :mod:`ioopt.registry` says where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ioopt.options import Deadline, SolveOptions
+from ioopt.result import StopReason, Violation
+from ioopt.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a solver hands to the front door. It carries no objective: the checker computes that.
+
+    ``plan`` is the family's plan object, None when nothing was found. ``bound`` is proven for the
+    objective called ``objective_name`` (None: the one of the instance kind). ``infeasible`` is set
+    only with a proof. ``schedule`` and ``timeline`` are given by solvers that simulate as they
+    decide, so that nothing is simulated twice. ``metrics`` are merged under those of the checker
+    and the simulator.
+    """
+
+    plan: Any | None
+    bound: float | None = None
+    stop: StopReason = StopReason.FINISHED
+    infeasible: bool = False
+    objective_name: str | None = None
+    build_seconds: float | None = None
+    simulation: Simulation | None = None
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """A checker's verdict: violations (empty when the plan is good), objectives by name, metrics."""
+
+    violations: tuple[Violation, ...]
+    objectives: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A simulated schedule: the contract's ``schedule`` dictionary, metrics, and the timeline."""
+
+    schedule: dict[str, Any]
+    metrics: Mapping[str, Any]
+    timeline: Timeline | None = None
+
+
+@dataclass
+class Incumbents:
+    """The best plan so far, reported by a running solver.
+
+    The front door reads it when the solver is interrupted or fails, so that the best answer
+    always comes back. ``trace`` holds (seconds since the start, objective as the solver saw it).
+    """
+
+    deadline: Deadline
+    plan: Any | None = None
+    objective: float | None = None
+    bound: float | None = None
+    trace: list[tuple[float, float]] = field(default_factory=list)
+    listener: Callable[[Incumbents], None] | None = None
+
+    def report(self, plan: Any, objective: float, bound: float | None = None) -> None:
+        """Offer a plan with the objective the solver sees; kept when it is the best so far."""
+        if bound is not None:
+            self.bound = bound
+        if self.objective is None or objective < self.objective:
+            self.plan, self.objective = plan, objective
+            self.trace.append((self.deadline.elapsed(), objective))
+        if self.listener is not None:
+            self.listener(self)
+
+
+@dataclass(frozen=True)
+class SolveRequest:
+    """Everything a solver gets beside the problem.
+
+    ``settings`` is an instance of the solver's own settings class (None where it has none);
+    ``start`` a plan to begin from; ``incumbents`` the place to report better plans.
+    """
+
+    options: SolveOptions
+    deadline: Deadline
+    settings: Any = None
+    start: Any | None = None
+    incumbents: Incumbents = field(default=None)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.incumbents is None:
+            object.__setattr__(self, "incumbents", Incumbents(self.deadline))
+
+
+class SolverFunction(Protocol):
+    """``solve(problem, request) -> Outcome``: every solver, exact or heuristic."""
+
+    def __call__(self, problem: Any, request: SolveRequest) -> Outcome:
+        """Solve within the request's deadline; never raise for infeasible or out of time."""
+        ...
+
+
+class CheckFunction(Protocol):
+    """``check(problem, plan, schedule) -> CheckReport``: independent of every solver.
+
+    *plan* is the plan dictionary or object, *schedule* the schedule dictionary or None.
+    """
+
+    def __call__(self, problem: Any, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+        """Check what is given and recompute the objectives from it."""
+        ...
+
+
+class SimulateFunction(Protocol):
+    """``simulate(problem, plan, **options) -> Simulation``."""
+
+    def __call__(self, problem: Any, plan: Any, **options: Any) -> Simulation:
+        """Replay *plan* on the family's timeline simulator."""
+        ...
+
+
+class GenerateFunction(Protocol):
+    """``generate(preset, settings, seed) -> problem``; *settings* are text or typed values."""
+
+    def __call__(self, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
+        """Make one instance; the same arguments give the same instance."""
+        ...

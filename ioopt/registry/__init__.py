@@ -1,0 +1,91 @@
+"""Name -> solver, kind -> family parts. Nothing here imports a solver until it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from functools import cache
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.registry import batch_io, flexgang, gang, replication
+from ioopt.registry.types import KindSpec, SolverSpec, load_target
+
+__all__ = [
+    "KINDS",
+    "SOLVERS",
+    "KindSpec",
+    "SolverSpec",
+    "families",
+    "kind_of_format",
+    "kind_of_problem",
+    "load_target",
+    "solver",
+    "solvers_for",
+]
+
+_TABLES = (replication, batch_io, gang, flexgang)
+
+KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in table.KINDS}
+SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)
+
+
+def families() -> tuple[str, ...]:
+    """Family names in the order of the registry."""
+    return tuple(dict.fromkeys(spec.family for spec in KINDS.values()))
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A closing phrase for a message about an unknown name: the nearest known one, or all of them."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
+
+
+def kind_of_format(text: object, where: str = "instance") -> KindSpec:
+    """The kind for a file's ``format`` value; raises InstanceError for one ioopt does not know."""
+    for spec in KINDS.values():
+        if text == spec.format:
+            return spec
+    if text is None:
+        raise InstanceError(f'{where}: format: missing; an instance says "format": "ioopt/..."')
+    known = suggest(str(text), [spec.format for spec in KINDS.values()])
+    raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
+
+
+@cache
+def _kind_of_class(cls: type) -> KindSpec | None:
+    name = f"{cls.__module__}:{cls.__qualname__}"
+    return next((spec for spec in KINDS.values() if spec.problem == name), None)
+
+
+def kind_of_problem(problem: object) -> KindSpec:
+    """The kind of a problem object; raises UsageError for anything else."""
+    spec = _kind_of_class(type(problem))
+    if spec is None:
+        raise UsageError(f"{type(problem).__name__} is not one of ioopt's problem classes")
+    return spec
+
+
+def solvers_for(kind: str) -> tuple[SolverSpec, ...]:
+    """All solvers that take instances of *kind*, in the order of the registry."""
+    return tuple(spec for spec in SOLVERS if kind in spec.kinds)
+
+
+def solver(name: str | None, kind: KindSpec) -> SolverSpec:
+    """The solver called *name* (None: the default) for instances of *kind*.
+
+    Raises UsageError when no solver has that name or the one that has takes other kinds.
+    """
+    wanted = name or kind.default_solver
+    fitting = solvers_for(kind.kind)
+    for spec in fitting:
+        if spec.name == wanted:
+            return spec
+    other = [spec for spec in SOLVERS if spec.name == wanted]
+    names = [spec.name for spec in fitting]
+    if other:
+        raise UsageError(
+            f"solver {wanted!r} takes {', '.join(other[0].kinds)}, not {kind.kind}; "
+            f"solvers for {kind.kind}: {', '.join(names)}"
+        )
+    raise UsageError(f"no solver {wanted!r} for {kind.kind}; {suggest(wanted, names)}")

@@ -1,0 +1,72 @@
+"""Registry of the replication family (paper 003, Khanna et al.)."""
+
+from __future__ import annotations
+
+from ioopt.registry.types import ANYTIME, BOUND, EXACT, WARM_START, KindSpec, SolverSpec
+
+_AT = "ioopt.solvers.replication."
+_KIND = ("replication",)
+
+KINDS = (
+    KindSpec(
+        kind="replication",
+        family="replication",
+        problem="ioopt.problems.replication:ReplicationProblem",
+        plan="ioopt.problems.replication:ReplicationPlan",
+        check="ioopt.check.replication:check",
+        simulate="ioopt.sim.replication:simulate",
+        generate="ioopt.generate.replication:generate",
+        presets="ioopt.generate.replication:PRESETS",
+        plot="ioopt.plot.gantt:plot_replication",
+        default_solver="auto",
+        fallback="minmin",
+        objective_name="additive_seconds",
+        compare_solvers=("ip", "minmin", "job-data-present"),
+        compare_columns=("makespan_seconds", "remote_bytes"),
+        ratio_metric="makespan_seconds",
+        summary="tasks that share input files, on nodes with disks (paper 003)",
+    ),
+)
+
+_PULP = ("CBC", "HiGHS", "SCIP", "GLPK")
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    SolverSpec(
+        "auto", _KIND, _AT + "auto:solve",
+        "picks a solver by disk limit, link model, size and deadline; its note says why",
+        "ours", abilities=frozenset({BOUND, ANYTIME, WARM_START}),
+    ),
+    SolverSpec(
+        "ip", _KIND, _AT + "ip:solve",
+        "integer program, aggregated formulation: bounds, annealing start, CP-SAT and HiGHS",
+        "003, Section 4.1; aggregated form ours", _AT + "ip:Settings",
+        abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}), backends=("CP-SAT", "HiGHS", "CBC"),
+    ),
+    SolverSpec(
+        "ip-printed", _KIND, _AT + "ip_printed:solve",
+        "integer program with equations (1)-(13) as printed, through PuLP",
+        "003, Section 4.1, (1)-(13)", _AT + "ip_printed:Settings",
+        abilities=frozenset({EXACT, BOUND, WARM_START}), backends=("HiGHS", "CBC", "SCIP", "GLPK"),
+    ),
+    SolverSpec(
+        "ip-no-replication", _KIND, _AT + "ip:solve",
+        "integer program without copies between nodes", "003, Figure 4(a)",
+        _AT + "ip:Settings", fixed={"replication": False},
+        abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}), backends=("CP-SAT", "HiGHS", "CBC"),
+    ),
+    SolverSpec(
+        "minmin", _KIND, _AT + "minmin:solve",
+        "least completion time first, implicit replication, popularity eviction",
+        "003, Section 3", _AT + "minmin:Settings",
+    ),
+    SolverSpec(
+        "minmin-no-replication", _KIND, _AT + "minmin:solve",
+        "MinMin in which every file comes from remote storage",
+        "003, Section 3", _AT + "minmin:Settings", fixed={"replication": False},
+    ),
+    SolverSpec(
+        "job-data-present", _KIND, _AT + "job_data_present:solve",
+        "task to the node with the least to transfer; DataLeastLoaded copies; LRU eviction",
+        "003, Section 3", _AT + "job_data_present:Settings",
+    ),
+)  # fmt: skip

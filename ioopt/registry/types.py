@@ -1,0 +1,84 @@
+"""Rows of the registry: instance kinds and solvers, as names of things that are loaded on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+
+Family = Literal["replication", "batch-io", "gang", "flexgang"]
+
+EXACT = "exact"
+"""Proves its answer optimal when given time."""
+BOUND = "bound"
+"""Gives a bound that another method can be measured against."""
+WARM_START = "warm-start"
+"""Begins from a given plan."""
+ANYTIME = "anytime"
+"""Has a plan early and improves it until the deadline."""
+ONLINE = "online"
+"""Decides from the present state alone, as a live scheduler must."""
+
+
+def load_target(target: str) -> Any:
+    """Import ``package.module:name`` and return the object."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True)
+class KindSpec:
+    """One instance format and where its parts are (``module:name``, loaded on demand).
+
+    ``objective_name`` is what the solvers of this kind optimise unless they say otherwise, and
+    ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named;
+    ``compare_columns`` are metrics its table shows; ``ratio_metric`` is the metric (or
+    ``objective``) that ``ratio_to_best`` divides. ``fallback`` is the solver that answers when
+    another one fails. ``decision`` marks snapshots that ``ioopt decide`` takes.
+    """
+
+    kind: str
+    family: Family
+    problem: str
+    check: str
+    default_solver: str
+    objective_name: str
+    plan: str | None = None
+    simulate: str | None = None
+    generate: str | None = None
+    presets: str | None = None
+    plot: str | None = None
+    sense: Literal["min", "max"] = "min"
+    fallback: str | None = None
+    compare_solvers: tuple[str, ...] = ()
+    compare_columns: tuple[str, ...] = ()
+    ratio_metric: str = "objective"
+    decision: bool = False
+    summary: str = ""
+
+    @property
+    def format(self) -> str:
+        """The value of the file's ``format`` key."""
+        return f"ioopt/{self.kind}"
+
+
+@dataclass(frozen=True)
+class SolverSpec:
+    """One solver: its name, the kinds it takes, where its function and settings are.
+
+    ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` a frozen pydantic class
+    whose fields are the keys of ``--set``. ``fixed`` are settings that the name implies (so that
+    ``cons-fcfs+top`` is ``cons-fcfs`` with one setting). ``backends`` are the values of
+    ``--backend``, the default first. ``source`` is the paper and section, or ``ours``.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    target: str
+    summary: str
+    source: str
+    settings: str | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    abilities: frozenset[str] = frozenset()
+    backends: tuple[str, ...] = ()

@@ -1,0 +1,116 @@
+"""The one result class: what was found, how good it is known to be, and why the search ended."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+TINY = 1e-9
+OPTIMAL_RELATIVE_GAP = 1e-9
+
+
+class Status(StrEnum):
+    """What is known about the answer."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+    ERROR = "error"
+
+
+class StopReason(StrEnum):
+    """Why the solver ended."""
+
+    FINISHED = "finished"
+    GAP = "gap"
+    TIME = "time"
+    ITERATIONS = "iterations"
+    INTERRUPTED = "interrupted"
+    FALLBACK = "fallback"
+
+
+class Violation(BaseModel):
+    """One broken rule: its name, the item that breaks it, by how much, in one sentence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: str
+    item: str
+    message: str
+    amount: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.item}: {self.message}"
+
+
+def relative_gap(objective: float | None, bound: float | None) -> float | None:
+    """``|objective - bound| / max(|objective|, tiny)``; None where either is unknown.
+
+    >>> relative_gap(10.0, 9.0)
+    0.1
+    """
+    if objective is None or bound is None or not math.isfinite(bound):
+        return None
+    if objective == bound:
+        return 0.0
+    return abs(objective - bound) / max(abs(objective), TINY)
+
+
+class Result(BaseModel):
+    """A solve, checked and simulated (contract, section Results). Unknown values are None.
+
+    ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
+    a proven limit of ``objective_name`` (lower when minimising). ``gap`` follows
+    :func:`relative_gap`. ``plan`` and ``schedule`` have the shape of the family (contract).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    format: Literal["ioopt/result"] = "ioopt/result"
+    version: Literal[1] = 1
+    instance: str
+    family: str
+    kind: str | None = None
+    solver: str
+    status: Status
+    stop: StopReason
+    objective: float | None = None
+    objective_name: str | None = None
+    bound: float | None = None
+    gap: float | None = None
+    build_seconds: float | None = None
+    solve_seconds: float | None = None
+    simulate_seconds: float | None = None
+    seed: int | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    metrics: dict[str, Any] = Field(default_factory=dict)
+    trace: tuple[tuple[float, float], ...] = ()
+    plan: dict[str, Any] | None = None
+    schedule: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as plain JSON values; unknown is None, infinities and NaN become None."""
+        return _finite(self.model_dump(mode="json"))
+
+    def summary(self) -> dict[str, Any]:
+        """:meth:`to_dict` without plan and schedule: one row of a comparison."""
+        row = self.to_dict()
+        del row["plan"], row["schedule"]
+        return row
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,1 @@
+"""Simulators: one per family, over a shared fluid bandwidth model and event clock."""

@@ -1,0 +1,279 @@
+"""The one front door: load, pick, time, solve, check, simulate, return.
+
+No result leaves unchecked: the objective and the violations come from the family's checker, the
+metrics from its simulator, and a solver that fails is replaced by the kind's fallback with a note.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from ioopt import registry
+from ioopt.errors import BackendMissingError, InstanceError, IooptError, UsageError
+from ioopt.formats.native import read_json, validate
+from ioopt.options import Deadline, SolveOptions, parse_settings
+from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
+from ioopt.registry import KindSpec, SolverSpec, load_target
+from ioopt.result import OPTIMAL_RELATIVE_GAP, Result, Status, StopReason, Violation, relative_gap
+
+
+def load(source: Any) -> Any:
+    """A problem from a path, a bundled name, ``-``, a dict, or a problem object (returned as it is).
+
+    Raises InstanceError with one line that names the place when it is not valid.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        from ioopt.catalog import resolve
+
+        path = resolve(source)
+        return problem_from_dict(read_json(path), "<stdin>" if path == "-" else os.fspath(source))
+    if isinstance(source, Mapping):
+        return problem_from_dict(source, "instance")
+    registry.kind_of_problem(source)
+    return source
+
+
+def problem_from_dict(data: Any, name: str) -> Any:
+    """Build the problem that plain *data* describes; *name* is used in messages."""
+    if not isinstance(data, Mapping):
+        raise InstanceError(f"{name}: an instance is a JSON object, not {type(data).__name__}")
+    kind = registry.kind_of_format(data.get("format"), name)
+    return validate(load_target(kind.problem), data, name)
+
+
+def result_from_dict(data: Any, name: str) -> Result:
+    """Build a :class:`Result` from plain data, or raise InstanceError with one line."""
+    if not isinstance(data, Mapping) or data.get("format") != "ioopt/result":
+        given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
+        raise InstanceError(f"{name}: format: wanted 'ioopt/result', not {given!r}")
+    return validate(Result, data, name)
+
+
+def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
+    """The plan object of a kind from its dictionary (an object is returned as it is)."""
+    if plan is None or kind.plan is None or not isinstance(plan, Mapping):
+        return plan
+    return validate(load_target(kind.plan), plan, name)
+
+
+def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
+    """The settings object of a solver from ``--set`` values; UsageError for unknown ones."""
+    if spec.settings is None:
+        if given:
+            raise UsageError(
+                f"{spec.name} has no setting {next(iter(given))!r}; its settings: none"
+            )
+        return None
+    return parse_settings(load_target(spec.settings), {**spec.fixed, **given}, spec.name)
+
+
+def check(source: Any, result: Any = None) -> list[Violation]:
+    """Violations of an instance, or of a result (or bare plan) against it; empty when all is well.
+
+    A :class:`Result` is also held to its own objective. Raises InstanceError for invalid input.
+    """
+    problem = load(source)
+    kind = registry.kind_of_problem(problem)
+    if result is None:
+        return []
+    if isinstance(result, Mapping) and result.get("format") == "ioopt/result":
+        result = result_from_dict(result, "result")
+    if not isinstance(result, Result):
+        return list(_check(kind, problem, plan_of(kind, result), None).violations)
+    if result.plan is None and result.schedule is None:
+        raise UsageError(
+            "the result holds neither a plan nor a schedule, so there is nothing to check"
+        )
+    report = _check(kind, problem, plan_of(kind, result.plan), result.schedule)
+    found = list(report.violations)
+    stated, name = result.objective, result.objective_name or kind.objective_name
+    true = report.objectives.get(name, result.metrics.get(name))
+    if stated is not None and true is not None and not _close(stated, true):
+        found.append(
+            Violation(
+                rule="objective", item=name, amount=abs(stated - true),
+                message=f"the result says {stated!r}, the plan gives {true!r}",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _close(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-6)
+
+
+def _check(kind: KindSpec, problem: Any, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+    report: CheckReport = load_target(kind.check)(problem, plan, schedule)
+    return report
+
+
+def simulate(source: Any, plan: Any, **options: Any) -> Simulation:
+    """Replay a plan (a Result, a plan object or dictionary) on the family's timeline simulator."""
+    problem = load(source)
+    kind = registry.kind_of_problem(problem)
+    if kind.simulate is None:
+        raise UsageError(f"{kind.kind} has no simulator: it is one decision, not a schedule")
+    if isinstance(plan, Result):
+        plan = plan.plan
+    if plan is None:
+        raise UsageError("there is no plan to simulate")
+    replayed: Simulation = load_target(kind.simulate)(problem, plan_of(kind, plan), **options)
+    return replayed
+
+
+def solve(
+    source: Any,
+    solver: str | None = None,
+    *,
+    time_limit: float | None = SolveOptions.time_limit_seconds,
+    gap: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    backend: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    warm_start: Any = None,
+    log: str | None = None,
+    progress: Callable[[Incumbents], None] | None = None,
+) -> Result:
+    """Solve one instance and return a checked, simulated :class:`Result`.
+
+    Parameters are those of :class:`ioopt.options.SolveOptions`; ``settings`` are the solver's own
+    (``--set``), ``warm_start`` a Result or plan. Raises UsageError or InstanceError for bad input
+    and BackendMissingError when the backend asked for is not installed; infeasibility, time limits
+    and failing solvers are results.
+    """
+    options = SolveOptions(time_limit, gap, threads, seed, backend, log)
+    deadline = Deadline(time_limit)
+    problem = load(source)
+    kind = registry.kind_of_problem(problem)
+    spec = registry.solver(solver, kind)
+    _check_backend(spec, backend)
+    chosen = settings_for(spec, settings or {})
+    start = plan_of(kind, warm_start.plan if isinstance(warm_start, Result) else warm_start)
+    incumbents = Incumbents(deadline, listener=progress)
+    request = SolveRequest(options, deadline, chosen, start, incumbents)
+    begun = time.monotonic()
+    outcome, notes = _run(kind, spec, problem, request)
+    seconds = time.monotonic() - begun
+    return _result(kind, spec, problem, request, outcome, notes, seconds)
+
+
+def _check_backend(spec: SolverSpec, backend: str | None) -> None:
+    if backend is not None and backend not in spec.backends:
+        known = ", ".join(spec.backends) or "none, it needs no backend"
+        raise UsageError(f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}")
+
+
+def _run(
+    kind: KindSpec, spec: SolverSpec, problem: Any, request: SolveRequest
+) -> tuple[Outcome, list[str]]:
+    """Run the solver; on interruption or failure answer with the best plan so far or the fallback."""
+    best = request.incumbents
+    try:
+        return load_target(spec.target)(problem, request), []
+    except KeyboardInterrupt:
+        if best.plan is None:
+            return Outcome(None, stop=StopReason.INTERRUPTED), ["interrupted before any plan"]
+        note = "interrupted: the best plan so far"
+        return Outcome(best.plan, best.bound, StopReason.INTERRUPTED), [note]
+    except (UsageError, InstanceError, BackendMissingError):
+        raise
+    except Exception as error:
+        note = f"{spec.name} failed ({type(error).__name__}: {error})"
+        if best.plan is not None:
+            outcome = Outcome(best.plan, best.bound, StopReason.FALLBACK)
+            return outcome, [f"{note}; the best plan it had found"]
+        if kind.fallback is None or kind.fallback == spec.name:
+            if isinstance(error, IooptError):
+                return Outcome(None, stop=StopReason.FALLBACK), [note]
+            raise
+        fallback = registry.solver(kind.fallback, kind)
+        plain = replace(request, settings=settings_for(fallback, {}), start=None)
+        outcome = load_target(fallback.target)(problem, plain)
+        return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
+
+
+def _result(
+    kind: KindSpec,
+    spec: SolverSpec,
+    problem: Any,
+    request: SolveRequest,
+    outcome: Outcome,
+    notes: list[str],
+    seconds: float,
+) -> Result:
+    build = outcome.build_seconds
+    values: dict[str, Any] = {
+        "instance": problem.name,
+        "family": kind.family,
+        "kind": kind.kind,
+        "solver": spec.name,
+        "stop": outcome.stop,
+        "build_seconds": build,
+        "solve_seconds": seconds - (build or 0.0),
+        "seed": request.options.seed,
+        "options": _options(request),
+        "versions": _versions() | dict(outcome.versions),
+        "objective_name": outcome.objective_name or kind.objective_name,
+        "bound": outcome.bound,
+        "trace": tuple(request.incumbents.trace),
+    }
+    if outcome.plan is None and outcome.simulation is None:
+        status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
+        if outcome.stop is StopReason.FALLBACK:
+            status = Status.ERROR
+        return Result(status=status, notes=(*outcome.notes, *notes), **values)
+    return _checked(kind, problem, outcome, notes, values)
+
+
+def _checked(
+    kind: KindSpec, problem: Any, outcome: Outcome, notes: list[str], values: dict[str, Any]
+) -> Result:
+    begun = time.monotonic()
+    simulation = outcome.simulation
+    if simulation is None and kind.simulate is not None:
+        simulation = simulate(problem, outcome.plan)
+        values["simulate_seconds"] = time.monotonic() - begun
+    schedule = simulation.schedule if simulation else None
+    report = _check(kind, problem, outcome.plan, schedule)
+    metrics = {**outcome.metrics, **(simulation.metrics if simulation else {}), **report.metrics}
+    name = values["objective_name"]
+    objective = report.objectives.get(name, metrics.get(name))
+    status = Status.FEASIBLE
+    if report.violations:
+        status = Status.ERROR
+        notes = [*notes, f"the checker found {len(report.violations)} violation(s)"]
+    gap = relative_gap(objective, outcome.bound)
+    if status is Status.FEASIBLE and gap is not None:
+        assert objective is not None and outcome.bound is not None
+        past = objective - outcome.bound if kind.sense == "max" else outcome.bound - objective
+        if past > 1e-6 * max(1.0, abs(objective)):
+            status = Status.ERROR
+            notes = [*notes, f"bound {outcome.bound!r} contradicts the plan's {objective!r}"]
+        elif gap <= OPTIMAL_RELATIVE_GAP or past > 0:
+            status, gap = Status.OPTIMAL, 0.0
+    plan = outcome.plan
+    return Result(
+        status=status, objective=objective, gap=gap, metrics=metrics,
+        violations=report.violations, notes=(*outcome.notes, *notes),
+        plan=plan.to_dict() if hasattr(plan, "to_dict") else plan, schedule=schedule, **values,
+    )  # fmt: skip
+
+
+def _options(request: SolveRequest) -> dict[str, Any]:
+    given = asdict(request.options)
+    if request.settings is not None:
+        given["settings"] = request.settings.model_dump(mode="json")
+    return given
+
+
+def _versions() -> dict[str, str]:
+    from ioopt import __version__
+
+    return {"ioopt": __version__, "python": platform.python_version()}

@@ -1,0 +1,71 @@
+"""The common form of every schedule: intervals on resources, in seconds.
+
+Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Event export read
+nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, order=True)
+class Interval:
+    """Something that holds a resource from ``start`` to ``end`` seconds.
+
+    ``kind`` is one of the family's words (``compute``, ``remote``, ``copy``, ``io``, ...);
+    ``label`` names the task, file or job; ``rate`` is bytes per second where that has a meaning.
+    """
+
+    start: float
+    end: float
+    resource: str
+    kind: str
+    label: str
+    rate: float | None = None
+    info: Mapping[str, str | float | int | None] = field(default_factory=dict, compare=False)
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Intervals sorted by (start, end, resource, kind, label), and instants such as evictions.
+
+    ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of no length.
+    """
+
+    intervals: tuple[Interval, ...]
+    resources: tuple[str, ...]
+    marks: tuple[Interval, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        intervals: Iterable[Interval],
+        resources: Iterable[str] = (),
+        marks: Iterable[Interval] = (),
+    ) -> Timeline:
+        """Sort *intervals* and *marks*; resources not named are appended in order of appearance."""
+        ordered = tuple(sorted(intervals, key=_interval_key))
+        instants = tuple(sorted(marks, key=_interval_key))
+        names = dict.fromkeys(resources)
+        names.update(dict.fromkeys(item.resource for item in ordered + instants))
+        return cls(ordered, tuple(names), instants)
+
+    @property
+    def makespan(self) -> float:
+        """End of the last interval in seconds; 0 when there is none."""
+        return max((item.end for item in self.intervals), default=0.0)
+
+    def on(self, resource: str) -> tuple[Interval, ...]:
+        """The intervals of one resource in time order."""
+        return tuple(item for item in self.intervals if item.resource == resource)
+
+
+def _interval_key(item: Interval) -> tuple[float, float, str, str, str]:
+    return item.start, item.end, item.resource, item.kind, item.label

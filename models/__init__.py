@@ -1,0 +1,1 @@
+"""Formulations: one file each, named after the system they model. Models never solve."""

@@ -1,0 +1,1 @@
+"""Formulations of the flexgang family."""

@@ -1,0 +1,1 @@
+"""Solvers: one file per technique. Solvers never formulate."""
