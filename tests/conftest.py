@@ -1,0 +1,32 @@
+"""Where the worked cases and real data stand, and a quiet plotting backend."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def shared_root() -> Path:
+    """Folder of worked cases and real data: ``IOOPT_SHARED`` or ``shared`` beside the checkout."""
+    return Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared"))
+
+
+def shared_path(*parts: str) -> Path:
+    """A path under the shared folder; the test is skipped, visibly, where it is missing."""
+    path = shared_root().joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)")
+    return path
+
+
+def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
+    """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
+    return sorted(shared_root().joinpath(folder).glob(pattern))
