@@ -74,30 +74,44 @@ def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
 
 
 def check(source: Any, result: Any = None) -> list[Violation]:
-    """Violations of an instance, or of a result (or bare plan) against it; empty when all is well.
+    """Violations of a result (or bare plan) against an instance; empty when all is well.
 
-    A :class:`Result` is also held to its own objective. Raises InstanceError for invalid input.
+    Without *result* only the instance is read. A Result is also held to its own objective.
+    Raises InstanceError for invalid input.
     """
     problem = load(source)
-    kind = registry.kind_of_problem(problem)
     if result is None:
         return []
-    if isinstance(result, Mapping) and result.get("format") == "ioopt/result":
-        result = result_from_dict(result, "result")
-    if not isinstance(result, Result):
-        return list(_check(kind, problem, plan_of(kind, result), None).violations)
-    if result.plan is None and result.schedule is None:
-        raise UsageError(
-            "the result holds neither a plan nor a schedule, so there is nothing to check"
-        )
-    report = _check(kind, problem, plan_of(kind, result.plan), result.schedule)
+    if isinstance(result, Result):
+        return _held_to_word(problem, result.model_dump(mode="json"), "result")
+    if isinstance(result, Mapping):
+        return check_document(problem, result, "result")
+    kind = registry.kind_of_problem(problem)
+    return list(_check(kind, problem, result, None).violations)
+
+
+def check_document(problem: Any, data: Mapping[str, Any], name: str) -> list[Violation]:
+    """:func:`check` for plain data: a result, an object with ``plan`` or ``schedule``, or a plan."""
+    if data.get("format") == "ioopt/result" and "solver" in data:
+        data = result_from_dict(data, name).model_dump(mode="json")
+    elif "plan" not in data and "schedule" not in data:
+        data = {"plan": data}
+    return _held_to_word(problem, data, name)
+
+
+def _held_to_word(problem: Any, data: Mapping[str, Any], name: str) -> list[Violation]:
+    kind = registry.kind_of_problem(problem)
+    plan, schedule = data.get("plan"), data.get("schedule")
+    if plan is None and schedule is None:
+        raise UsageError(f"{name}: holds neither a plan nor a schedule, so nothing can be checked")
+    report = _check(kind, problem, plan_of(kind, plan, name), schedule)
     found = list(report.violations)
-    stated, name = result.objective, result.objective_name or kind.objective_name
-    true = report.objectives.get(name, result.metrics.get(name))
+    stated, measure = data.get("objective"), data.get("objective_name") or kind.objective_name
+    true = report.objectives.get(measure)
     if stated is not None and true is not None and not _close(stated, true):
         found.append(
             Violation(
-                rule="objective", item=name, amount=abs(stated - true),
+                rule="objective", item=measure, amount=abs(stated - true),
                 message=f"the result says {stated!r}, the plan gives {true!r}",
             )
         )  # fmt: skip
@@ -262,8 +276,19 @@ def _checked(
     return Result(
         status=status, objective=objective, gap=gap, metrics=metrics,
         violations=report.violations, notes=(*outcome.notes, *notes),
-        plan=plan.to_dict() if hasattr(plan, "to_dict") else plan, schedule=schedule, **values,
+        plan=plan_dict(plan), schedule=schedule, **values,
     )  # fmt: skip
+
+
+def plan_dict(plan: Any) -> dict[str, Any] | None:
+    """A plan as plain data: a dictionary as it is, a plan object through its ``to_dict``."""
+    if plan is None or isinstance(plan, dict):
+        return plan
+    if hasattr(plan, "to_dict"):
+        written: dict[str, Any] = plan.to_dict()
+        return written
+    dumped: dict[str, Any] = plan.model_dump(mode="json", by_alias=True)
+    return dumped
 
 
 def _options(request: SolveRequest) -> dict[str, Any]:

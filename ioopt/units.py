@@ -11,12 +11,12 @@ from fractions import Fraction
 
 from ioopt.errors import UsageError
 
-_BYTE_UNITS = {
+_BYTE_UNITS: dict[str, int | Fraction] = {
     "": 1, "b": 1,
     "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "pib": 2**50,
 }  # fmt: skip
-_TIME_UNITS = {
+_TIME_UNITS: dict[str, int | Fraction] = {
     "": 1, "s": 1, "ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000),
     "m": 60, "min": 60, "h": 3600, "d": 86400,
 }  # fmt: skip
@@ -48,7 +48,7 @@ def parse_bytes(text: str | int) -> int:
     >>> parse_bytes("1.5GB")
     1500000000
     """
-    return text if isinstance(text, int) else math.floor(_quantity(text, dict(_BYTE_UNITS), "size"))
+    return text if isinstance(text, int) else math.floor(_quantity(text, _BYTE_UNITS, "size"))
 
 
 def parse_rate(text: str | int | float) -> float:
@@ -63,7 +63,7 @@ def parse_rate(text: str | int | float) -> float:
     if bits is not None:
         scale = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}[bits.group(2).lower()]
         return float(_quantity(bits.group(1), {"": 1}, "rate") * scale / 8)
-    return float(_quantity(re.sub(r"/s\s*$", "", text), dict(_BYTE_UNITS), "rate"))
+    return float(_quantity(re.sub(r"/s\s*$", "", text), _BYTE_UNITS, "rate"))
 
 
 def parse_seconds(text: str | int | float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from functools import cache
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.registry import batch_io, flexgang, gang, replication
@@ -52,7 +51,6 @@ def kind_of_format(text: object, where: str = "instance") -> KindSpec:
     raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
 
 
-@cache
 def _kind_of_class(cls: type) -> KindSpec | None:
     name = f"{cls.__module__}:{cls.__qualname__}"
     return next((spec for spec in KINDS.values() if spec.problem == name), None)

@@ -1,0 +1,55 @@
+"""``ioopt decide``: one decision from a snapshot of a running system."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ioopt import registry
+from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.options import file_argument, read_problem, solver_options
+from ioopt.cli.solve import exit_code
+from ioopt.errors import UsageError
+from ioopt.options import parse_assignments
+
+EPILOG = """\b
+Examples:
+  ioopt decide requests.json --solver adaptive
+  cat matrix.json | ioopt decide - --solver migrate-iogs
+"""
+
+
+@click.command(cls=IooptCommand, epilog=EPILOG)
+@file_argument()
+@click.option("--solver", metavar="NAME", help="The policy; default: the kind's own.")
+@solver_options
+def decide(
+    file: str,
+    solver: str | None,
+    backend: str | None,
+    time_limit: float,
+    threads: int,
+    seed: int,
+    gap: float | None,
+    settings: tuple[str, ...],
+    log: str | None,
+) -> int:
+    """Decide once for the snapshot FILE (io-requests, gang-matrix); the plan is printed as JSON."""
+    from ioopt.formats.native import dump_json
+    from ioopt.solving import solve
+
+    problem = read_problem(file)
+    kind = registry.kind_of_problem(problem)
+    if not kind.decision:
+        able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
+        raise UsageError(f"{file} is {kind.kind}; one decision is made from {able}; use solve")
+    result = solve(
+        problem, solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
+        backend=backend, settings=parse_assignments(settings), log=log,
+    )  # fmt: skip
+    click.echo(dump_json(result.to_dict()["plan"]), nl=False)
+    if not quiet():
+        for note in result.notes:
+            print(f"note: {note}", file=sys.stderr)
+    return exit_code(result)

@@ -1,0 +1,70 @@
+"""``ioopt export``: the printed model as LP or MPS, instances as WfFormat or Batsim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ioopt import registry
+from ioopt.cli.lazy import IooptGroup
+from ioopt.cli.options import file_argument, output_option, read_problem
+from ioopt.errors import ExitCode, UsageError
+from ioopt.registry import load_target
+
+MODELS = {
+    "replication": "ioopt.formats.lp:export_model",
+}
+INSTANCES = {
+    "wfformat": ("replication", "ioopt.formats.wfformat:export_wfformat"),
+    "batsim": ("batch-io", "ioopt.formats.batsim:export_batsim"),
+}
+
+
+@click.group(cls=IooptGroup)
+def export_group() -> None:
+    """Write the integer program of an instance, or the instance itself, for other programs."""
+
+
+def _model(form: str, text: str) -> click.Command:
+    @export_group.command(name=form, help=text)
+    @file_argument()
+    @output_option(required=True)
+    @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+                  help="A switch of the model, such as cycles=acyclic.")  # fmt: skip
+    def export(file: str, output: str, settings: tuple[str, ...]) -> int:
+        from ioopt.options import parse_assignments
+
+        problem = read_problem(file)
+        kind = registry.kind_of_problem(problem).kind
+        if kind not in MODELS:
+            raise UsageError(f"{file} is {kind}; {form} export takes {', '.join(MODELS)}")
+        load_target(MODELS[kind])(problem, output, form, parse_assignments(settings))
+        return ExitCode.ANSWER
+
+    return export
+
+
+def _instance(form: str, text: str) -> click.Command:
+    @export_group.command(name=form, help=text)
+    @file_argument()
+    @output_option(required=True)
+    def export(file: str, output: str) -> int:
+        from ioopt.formats.native import dump_json, write_text
+
+        problem = read_problem(file)
+        wanted, target = INSTANCES[form]
+        kind = registry.kind_of_problem(problem).kind
+        if kind != wanted:
+            raise UsageError(f"{file} is {kind}; {form} export takes {wanted}")
+        document: Any = load_target(target)(problem)
+        write_text(output, dump_json(document))
+        return ExitCode.ANSWER
+
+    return export
+
+
+_model("lp", "The printed integer program of FILE in LP format.")
+_model("mps", "The printed integer program of FILE in MPS format.")
+_instance("wfformat", "A replication instance as a WfFormat workflow.")
+_instance("batsim", "A batch-io instance as a Batsim workload.")

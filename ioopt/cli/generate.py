@@ -1,0 +1,72 @@
+"""``ioopt generate``: seeded instances of a family."""
+
+from __future__ import annotations
+
+import click
+
+from ioopt import registry
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import output_option
+from ioopt.errors import ExitCode, UsageError
+from ioopt.options import parse_assignments
+from ioopt.registry import KindSpec, load_target
+
+EPILOG = """\b
+Examples:
+  ioopt generate replication --list
+  ioopt generate replication --preset image-85 --seed 3 -o image.json
+  ioopt generate replication --preset ppa --set tasks=2000 --set nodes=32 -o ppa.json.gz
+"""
+
+
+@click.command(cls=IooptCommand, epilog=EPILOG)
+@click.argument("family")
+@click.option("--preset", metavar="NAME", help="A named workload; see --list.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+              help="A setting of the preset; may be given again.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
+@click.option("--list", "listing", is_flag=True, help="List presets and their settings.")
+@output_option(text="Where to write the instance (- for standard output; .gz is compressed).")
+def generate(
+    family: str,
+    preset: str | None,
+    settings: tuple[str, ...],
+    seed: int,
+    listing: bool,
+    output: str | None,
+) -> int:
+    """Make one instance of FAMILY (or of one of its kinds); the same seed gives the same file."""
+    from ioopt.formats.native import dump_json, write_text
+
+    kind = _kind(family)
+    if listing:
+        click.echo(_presets(kind), nl=False)
+        return ExitCode.ANSWER
+    if output is None:
+        raise UsageError("where to? give -o FILE (or -o - for standard output)")
+    assert kind.generate is not None
+    problem = load_target(kind.generate)(preset, parse_assignments(settings), seed)
+    write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+    return ExitCode.ANSWER
+
+
+def _kind(name: str) -> KindSpec:
+    able = [spec for spec in registry.KINDS.values() if spec.generate is not None]
+    fitting = [spec for spec in able if spec.kind == name] or [
+        spec for spec in able if spec.family == name
+    ]
+    if not fitting:
+        known = dict.fromkeys([name for spec in able for name in (spec.family, spec.kind)])
+        raise UsageError(f"no family {name!r} to generate; {registry.suggest(name, known)}")
+    return fitting[0]
+
+
+def _presets(kind: KindSpec) -> str:
+    from ioopt.cli.tables import render
+
+    presets = load_target(kind.presets) if kind.presets else {}
+    rows = [
+        (name, ", ".join(f"{key}={field.default}" for key, field in cls.model_fields.items()))
+        for name, cls in presets.items()
+    ]
+    return render(("preset", "settings and defaults"), rows)

@@ -1,0 +1,19 @@
+"""``ioopt import``: instances from traces, logs and workflows of other programs."""
+
+from __future__ import annotations
+
+import click
+
+from ioopt.cli.lazy import IooptGroup
+
+COMMANDS = {
+    "swf": ("ioopt.cli.import_swf:import_swf", "Batch traces in the Standard Workload Format."),
+    "darshan": ("ioopt.cli.import_darshan:import_darshan", "Darshan logs and darshan-parser text."),
+    "wfformat": ("ioopt.cli.import_wfformat:import_wfformat", "Workflows in WfFormat 1.4 or 1.5."),
+    "batsim": ("ioopt.cli.import_batsim:import_batsim", "Batsim workloads."),
+}
+
+
+@click.group(cls=IooptGroup, lazy=COMMANDS)
+def import_group() -> None:
+    """Make an instance from traces, logs or workflows."""

@@ -1,0 +1,101 @@
+"""Click groups and commands of ioopt: loaded on use, with -q, -v and --traceback everywhere."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from ioopt.registry.types import load_target
+
+
+class IooptCommand(click.Command):
+    """A command that takes -q, -v and --traceback wherever the user puts them."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.extend(
+            [
+                click.Option(
+                    ["-q", "--quiet"], is_flag=True, expose_value=False, callback=_remember,
+                    help="No progress and no notes on standard error.",
+                ),
+                click.Option(
+                    ["-v", "--verbose"], count=True, expose_value=False, callback=_remember,
+                    help="More notes on standard error; twice for more.",
+                ),
+                click.Option(
+                    ["--traceback"], is_flag=True, expose_value=False, callback=_remember,
+                    help="Show the full traceback of an error.",
+                ),
+            ]
+        )  # fmt: skip
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    """Keep the value for :func:`quiet` and :func:`verbosity`; -q, -v may stand on any level."""
+    if value:
+        context.find_root().meta[f"ioopt.{parameter.name}"] = value
+    return value
+
+
+def quiet() -> bool:
+    """True when the user asked for silence on standard error."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.find_root().meta.get("ioopt.quiet"))
+
+
+def verbosity() -> int:
+    """How often -v was given."""
+    context = click.get_current_context(silent=True)
+    return int(context.find_root().meta.get("ioopt.verbose", 0)) if context else 0
+
+
+class IooptGroup(click.Group):
+    """A group whose commands are ``name -> (module:command, one-line help)``, imported on use.
+
+    The listing in ``--help`` comes from the table, so that it loads no command at all.
+    """
+
+    command_class = IooptCommand
+
+    def __init__(
+        self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazy = dict(lazy or {})
+        self.params.extend(IooptCommand(None).params)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the table, then those defined in place."""
+        return [*self._lazy, *(name for name in self.commands if name not in self._lazy)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the command called *cmd_name*."""
+        if cmd_name in self._lazy:
+            command: click.Command = load_target(self._lazy[cmd_name][0])
+            return command
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, with the nearest name in the message for an unknown command."""
+        name = click.utils.make_str(args[0])
+        known = self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+            raise click.UsageError(f"no command {name!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the help texts of the table."""
+        rows = [(name, text) for name, (_, text) in self._lazy.items()]
+        rows += [
+            (name, command.get_short_help_str(limit=80)) for name, command in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)

@@ -1,0 +1,104 @@
+"""The ``ioopt`` command: a lazy group, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ioopt import __version__
+from ioopt.cli.lazy import IooptGroup
+from ioopt.errors import ExitCode, IooptError
+
+COMMANDS = {
+    "solve": ("ioopt.cli.solve:solve", "Solve one instance with one solver."),
+    "compare": ("ioopt.cli.compare:compare", "Run several solvers and print one table."),
+    "simulate": ("ioopt.cli.simulate:simulate", "Replay a plan on the timeline simulator."),
+    "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it."),
+    "generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family."),
+    "import": (
+        "ioopt.cli.imports:import_group",
+        "Make an instance from traces, logs or workflows.",
+    ),
+    "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
+    "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison."),
+    "decide": ("ioopt.cli.decide:decide", "Make one decision from a snapshot."),
+    "instances": ("ioopt.cli.instances:instances", "List, show and copy the bundled instances."),
+    "solvers": ("ioopt.cli.solvers:solvers", "List the solvers and what they can do."),
+    "schema": ("ioopt.cli.schema:schema", "Print the JSON Schema of a format."),
+}
+
+EPILOG = """\b
+Examples:
+  ioopt compare cycle3
+  ioopt generate replication --preset image-85 --seed 1 -o image.json
+  ioopt solve image.json --solver ip --time-limit 30 -o result.json
+  ioopt check image.json result.json
+  ioopt plot result.json -o gantt.png
+
+\b
+Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infeasible,
+4 limit reached without an answer, 5 a check found violations, 6 backend missing,
+130 interrupted (the best plan so far is still written).
+"""
+
+
+@click.group(
+    cls=IooptGroup,
+    lazy=COMMANDS,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="ioopt")
+def cli() -> None:
+    """Where should work run and where should its data be, when I/O is what hurts?
+
+    Exact integer programs, heuristics and timeline simulators for task scheduling with file
+    replication, I/O-aware batch scheduling and gang scheduling. FILE is a JSON instance (also
+    .gz, or - for standard input) or the name of a bundled instance.
+    """
+
+
+def _terminate(signum: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    signal.signal(signal.SIGTERM, _terminate)
+    code: int = ExitCode.ANSWER
+    try:
+        returned = cli.main(args=arguments, prog_name="ioopt", standalone_mode=False)
+        code = returned if isinstance(returned, int) else ExitCode.ANSWER
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        _say("interrupted")
+        code = ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = ExitCode.USAGE
+    except BrokenPipeError:
+        # The reader (head, less) has gone: hand the interpreter a sink so that it exits quietly.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except IooptError as error:
+        if "--traceback" in arguments:
+            traceback.print_exc()
+        _say(str(error))
+        code = error.exit_code
+    except Exception as error:
+        if "--traceback" in arguments:
+            traceback.print_exc()
+        _say(f"internal error: {type(error).__name__}: {error} (--traceback shows where)")
+        code = ExitCode.INTERNAL
+    return int(code)
+
+
+def _say(message: str) -> None:
+    one_line = " ".join(message.split())
+    print(f"ioopt: {one_line}", file=sys.stderr)

@@ -1,0 +1,76 @@
+"""Options that several commands share, and reading of what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from ioopt.errors import InstanceError
+from ioopt.formats.native import read_json
+from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
+from ioopt.solving import load
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def solver_options(function: F) -> F:
+    """--time-limit, --threads, --seed, --gap, --backend, --set and --log, as every solver takes them."""
+    for option in reversed(
+        [
+            click.option("--backend", metavar="NAME", help="Backend, such as CP-SAT, HiGHS or CBC."),
+            click.option(
+                "--time-limit", type=float, default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
+                show_default=True, help="Seconds for the whole solve, model building included.",
+            ),
+            click.option("--threads", type=int, default=1, metavar="N", show_default=True,
+                         help="Threads the backend may use."),
+            click.option("--seed", type=int, default=0, metavar="N", show_default=True,
+                         help="Seed of everything random."),
+            click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
+            click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+                         help="A setting of the solver; may be given again."),
+            click.option("--log", metavar="FILE", help="Where the backend writes its log."),
+        ]
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def format_option(*choices: str) -> Callable[[F], F]:
+    """--format with the given choices, the first as default."""
+    return click.option(
+        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True,
+        help="Form of the answer on standard output.",
+    )  # fmt: skip
+
+
+def read_problem(source: str) -> Any:
+    """The problem a FILE argument names."""
+    return load(source)
+
+
+def read_result(source: str) -> Mapping[str, Any]:
+    """A RESULT argument as plain data: a result file, an object with ``plan``, or a bare plan.
+
+    Raises InstanceError when it holds neither a plan nor a schedule.
+    """
+    data = read_json(source)
+    if not isinstance(data, Mapping):
+        raise InstanceError(f"{source}: a result is a JSON object, not {type(data).__name__}")
+    if "plan" in data or "schedule" in data:
+        return data
+    if data.get("format") is None:
+        return {"plan": data}
+    raise InstanceError(f"{source}: {data['format']!r} holds neither a plan nor a schedule")
+
+
+def file_argument(**options: Any) -> Callable[[F], F]:
+    """The FILE argument: an instance file, ``-`` or the name of a bundled instance."""
+    return click.argument("file", metavar="FILE", **options)
+
+
+def output_option(required: bool = False, text: str = "Where to write.") -> Callable[[F], F]:
+    """-o FILE; written beside and renamed, so that a failure leaves an older file as it was."""
+    return click.option("-o", "--output", metavar="FILE", required=required, help=text)

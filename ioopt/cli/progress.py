@@ -1,0 +1,56 @@
+"""Progress on a terminal: what the solver has so far, after the first second of work."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ioopt.cli.lazy import quiet
+from ioopt.protocols import Incumbents
+
+PATIENCE_SECONDS = 1
+
+
+@contextmanager
+def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents], None] | None]:
+    """Show a bar with time, objective and bound while the block runs; nothing without a terminal.
+
+    The bar appears only after a second, so that quick answers stay quiet, and goes away at the end.
+    """
+    if quiet() or not sys.stderr.isatty():
+        yield None
+        return
+    latest: list[Incumbents] = []
+    done = threading.Event()
+    worker = threading.Thread(target=_draw, args=(title, limit, latest, done), daemon=True)
+    worker.start()
+    try:
+        yield lambda incumbents: latest.__setitem__(slice(None), [incumbents])
+    finally:
+        done.set()
+        worker.join()
+
+
+def _draw(title: str, limit: float | None, latest: list[Incumbents], done: threading.Event) -> None:
+    if done.wait(PATIENCE_SECONDS):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(),
+               TextColumn("{task.fields[state]}"))  # fmt: skip
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(title, total=limit, completed=PATIENCE_SECONDS, state="")
+        while not done.wait(0.2):
+            bar.update(task, advance=0.2, state=_state(latest))
+
+
+def _state(latest: list[Incumbents]) -> str:
+    if not latest:
+        return "building"
+    objective, bound = latest[0].objective, latest[0].bound
+    text = "" if objective is None else f"best {objective:.6g}"
+    return text if bound is None else f"{text}, bound {bound:.6g}"

@@ -1,0 +1,48 @@
+"""``ioopt schema``: the JSON Schema of every format, from the classes that read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ioopt import registry
+from ioopt.cli.lazy import IooptCommand
+from ioopt.errors import ExitCode, UsageError
+from ioopt.registry import load_target
+
+RESULT = "ioopt.result:Result"
+
+
+@click.command(cls=IooptCommand)
+@click.argument("name", required=False)
+def schema(name: str | None) -> int:
+    """Print the JSON Schema of NAME: an instance kind, KIND-plan, or result; without NAME, list them."""
+    from ioopt.formats.native import dump_json
+
+    targets = schema_targets()
+    if name is None:
+        click.echo("\n".join(targets))
+        return ExitCode.ANSWER
+    short = name.removeprefix("ioopt/")
+    if short not in targets:
+        raise UsageError(f"no schema {name!r}; {registry.suggest(short, targets)}")
+    click.echo(dump_json(json_schema(targets[short])), nl=False)
+    return ExitCode.ANSWER
+
+
+def schema_targets() -> dict[str, str]:
+    """Schema name -> class, for all instance kinds, their plans, and results."""
+    targets = {spec.kind: spec.problem for spec in registry.KINDS.values()}
+    targets |= {
+        f"{spec.kind}-plan": spec.plan for spec in registry.KINDS.values() if spec.plan is not None
+    }
+    return targets | {"result": RESULT}
+
+
+def json_schema(target: str) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a pydantic class given as ``module:name``; ``format`` is required."""
+    document: dict[str, Any] = load_target(target).model_json_schema(by_alias=True)
+    if "format" in document.get("properties", {}):
+        document["required"] = ["format", *document.get("required", [])]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}

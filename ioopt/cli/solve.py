@@ -1,0 +1,121 @@
+"""``ioopt solve``: one instance, one solver, one checked and simulated result."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ioopt.cli.lazy import IooptCommand, quiet, verbosity
+from ioopt.cli.options import (
+    file_argument,
+    format_option,
+    output_option,
+    read_problem,
+    read_result,
+    solver_options,
+)
+from ioopt.cli.progress import watching
+from ioopt.cli.tables import percent, render, show
+from ioopt.errors import ExitCode
+from ioopt.options import parse_assignments
+from ioopt.result import Result, Status, StopReason
+
+EPILOG = """\b
+Examples:
+  ioopt solve cycle3
+  ioopt solve image.json --solver ip --time-limit 30 -o result.json
+  ioopt solve image.json --solver two-stage --set eviction=popularity --set thresh=0.2
+  ioopt solve image.json --solver ip-printed --backend CBC --format json
+"""
+
+
+@click.command(cls=IooptCommand, epilog=EPILOG)
+@file_argument()
+@click.option("--solver", metavar="NAME", help="See `ioopt solvers`; default: the kind's own.")
+@solver_options
+@click.option("--warm-start", metavar="RESULT", help="Begin from the plan of this result.")
+@output_option(text="Write the whole result there as JSON.")
+@format_option("table", "json")
+def solve(
+    file: str,
+    solver: str | None,
+    backend: str | None,
+    time_limit: float,
+    threads: int,
+    seed: int,
+    gap: float | None,
+    settings: tuple[str, ...],
+    log: str | None,
+    warm_start: str | None,
+    output: str | None,
+    form: str,
+) -> int:
+    """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
+    from ioopt.formats.native import dump_json, write_text
+    from ioopt.solving import solve as run
+
+    given = parse_assignments(settings)
+    start = read_result(warm_start).get("plan") if warm_start else None
+    problem = read_problem(file)
+    with watching(f"{problem.name}: {solver or 'default solver'}", time_limit) as listener:
+        result = run(
+            problem, solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
+            backend=backend, settings=given, warm_start=start, log=log, progress=listener,
+        )  # fmt: skip
+    if output is not None:
+        write_text(output, dump_json(result.to_dict()))
+    if output != "-":
+        click.echo(dump_json(result.to_dict()) if form == "json" else describe(result), nl=False)
+    if not quiet():
+        _tell(result)
+    return exit_code(result)
+
+
+def _tell(result: Result) -> None:
+    for note in result.notes:
+        print(f"note: {note}", file=sys.stderr)
+    for violation in result.violations:
+        print(f"violation: {violation}", file=sys.stderr)
+    if verbosity():
+        for seconds, objective in result.trace:
+            print(f"incumbent: {objective:.9g} after {seconds:.3f} s", file=sys.stderr)
+
+
+def describe(result: Result) -> str:
+    """A result as two aligned columns for people."""
+    rows: list[tuple[str, Any]] = [
+        ("instance", result.instance),
+        ("solver", result.solver),
+        ("status", f"{result.status} ({result.stop})"),
+        (result.objective_name or "objective", result.objective),
+        ("bound", result.bound),
+        ("gap", percent(result.gap)),
+    ]
+    rows += [
+        (name, value)
+        for name, value in result.metrics.items()
+        if name != result.objective_name and not isinstance(value, (dict, list, tuple))
+    ]
+    rows += [
+        (name, getattr(result, name))
+        for name in ("build_seconds", "solve_seconds", "simulate_seconds")
+        if getattr(result, name) is not None
+    ]
+    return render(("what", "value"), [(name, show(value)) for name, value in rows])
+
+
+def exit_code(result: Result) -> int:
+    """The contract's exit code for a result."""
+    if result.stop is StopReason.INTERRUPTED:
+        return ExitCode.INTERRUPTED
+    if result.violations:
+        return ExitCode.VIOLATIONS
+    return {
+        Status.OPTIMAL: ExitCode.ANSWER,
+        Status.FEASIBLE: ExitCode.ANSWER,
+        Status.INFEASIBLE: ExitCode.INFEASIBLE,
+        Status.UNKNOWN: ExitCode.NO_ANSWER,
+        Status.ERROR: ExitCode.INTERNAL,
+    }[result.status]
