@@ -1,0 +1,224 @@
+"""I/O-aware batch scheduling (Zhou et al.): the instance, one decision's snapshot, and the plans.
+
+Sizes in bytes, times in seconds, rates in bytes per second. The machine and the jobs are those of
+Section III of the paper; what it leaves open is closed by the project's numbered rules, and rule
+numbers below mean those (docs/batch-io.md lists them).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from ioopt.problems.base import (
+    Amount,
+    BytesPerSecond,
+    JobId,
+    PositiveCount,
+    PositiveSeconds,
+    Problem,
+    Record,
+    Seconds,
+    require_one_id_type,
+    require_unique,
+)
+
+Allocation = Literal["flat", "partition"]
+Policy = Literal[
+    "no-congestion",
+    "base-line",
+    "cons-fcfs",
+    "cons-max-util",
+    "cons-min-inst-sld",
+    "cons-min-aggr-sld",
+    "adaptive",
+    "set-10",
+    "fill",
+]
+Share = Literal["per-node", "per-application"]
+Loop = Literal["closed", "open"]
+
+
+class Machine(Record):
+    """Compute nodes in allocation units behind one storage system.
+
+    ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the full machine,
+    ``flat`` a plain node counter (rule 18). A node sends at most ``node_bytes_per_second`` (the
+    paper's b), all together at most ``storage_bytes_per_second`` (BW_max). Raises when ``nodes``
+    is no multiple of ``unit_nodes``.
+    """
+
+    nodes: PositiveCount
+    unit_nodes: PositiveCount
+    allocation: Allocation
+    node_bytes_per_second: BytesPerSecond
+    storage_bytes_per_second: BytesPerSecond
+
+    @model_validator(mode="after")
+    def _whole_units(self) -> Machine:
+        if self.nodes % self.unit_nodes:
+            raise ValueError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
+        return self
+
+    @property
+    def units(self) -> int:
+        """Number of allocation units."""
+        return self.nodes // self.unit_nodes
+
+    def allocated_units(self, nodes: int) -> int:
+        """Units of the smallest legal allocation for a request of *nodes* (rules 3 and 18)."""
+        units = -(-nodes // self.unit_nodes)
+        if self.allocation == "flat":
+            return units
+        block: int = 1 << (units - 1).bit_length()
+        return block if block <= self.units else self.units
+
+    def allocated_nodes(self, nodes: int) -> int:
+        """N_i, the node count of the smallest legal allocation for a request of *nodes*."""
+        return self.allocated_units(nodes) * self.unit_nodes
+
+    def peak(self, nodes: int) -> float:
+        """r_i = min(b N_i, BW_max) of rule 5 for an allocation of *nodes*."""
+        return min(self.node_bytes_per_second * nodes, self.storage_bytes_per_second)
+
+
+class Phase(Record):
+    """Compute, then I/O; ``repeat`` stands for that many equal phases in a row."""
+
+    compute_seconds: Seconds
+    io_bytes: Amount
+    repeat: PositiveCount = 1
+
+
+class Job(Record):
+    """A batch job: when it is submitted, what it asks for, and its phases (at least one)."""
+
+    id: JobId
+    submit_seconds: Seconds
+    nodes: PositiveCount
+    walltime_seconds: PositiveSeconds
+    phases: tuple[Phase, ...] = Field(min_length=1)
+
+    @property
+    def num_phases(self) -> int:
+        """Number of phases after expanding ``repeat``."""
+        return sum(phase.repeat for phase in self.phases)
+
+
+class QueueOptions(Record):
+    """Batch queue: walltime kill (rule 21), order (rule 19), backfill (rules 19 and 20)."""
+
+    kill: bool = False
+    queue: Literal["wfp", "fcfs"] = "wfp"
+    backfill: Literal["easy", "none"] = "easy"
+
+
+class BatchIoProblem(Problem):
+    """A job trace with I/O phases on one machine.
+
+    Raises a validation error that names the job for duplicate or mixed ids and jobs larger than
+    the machine.
+    """
+
+    format: Literal["ioopt/batch-io"] = "ioopt/batch-io"
+    machine: Machine
+    options: QueueOptions = QueueOptions()
+    jobs: tuple[Job, ...]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> BatchIoProblem:
+        require_one_id_type("jobs", (job.id for job in self.jobs))
+        require_unique("jobs", (job.id for job in self.jobs))
+        for k, job in enumerate(self.jobs):
+            _require_fits(f"jobs[{k}] ({job.id})", job.nodes, self.machine)
+        return self
+
+
+class IoRequest(Record):
+    """One outstanding request at the moment of the decision.
+
+    ``nodes`` is rounded up to the smallest legal allocation, which leaves an allocation as it is.
+    ``moved_bytes`` and ``left_bytes`` add up to the request's size. ``start_seconds`` (of the
+    job), ``compute_seconds_so_far`` (up to and with this phase) and ``ideal_io_seconds_so_far``
+    (of the phases before it, uncongested) are what rule 14 needs; ``iteration_seconds`` is the
+    w_iter of rule 16, taken as the sum of what is known of the job when absent.
+    """
+
+    id: JobId
+    nodes: PositiveCount
+    request_seconds: Seconds
+    left_bytes: Amount
+    moved_bytes: Amount = 0.0
+    start_seconds: Seconds | None = None
+    compute_seconds_so_far: Seconds | None = None
+    ideal_io_seconds_so_far: Seconds | None = None
+    iteration_seconds: PositiveSeconds | None = None
+
+
+class IoRequestsProblem(Problem):
+    """One I/O decision: the outstanding requests at ``now_seconds``.
+
+    Raises a validation error that names the request for duplicate or mixed ids, requests larger
+    than the machine, and requests or starts that lie in the future.
+    """
+
+    format: Literal["ioopt/io-requests"] = "ioopt/io-requests"
+    machine: Machine
+    now_seconds: Seconds
+    requests: tuple[IoRequest, ...]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> IoRequestsProblem:
+        require_one_id_type("requests", (request.id for request in self.requests))
+        require_unique("requests", (request.id for request in self.requests))
+        for k, request in enumerate(self.requests):
+            where = f"requests[{k}] ({request.id})"
+            _require_fits(where, request.nodes, self.machine)
+            for key in ("request_seconds", "start_seconds"):
+                value = getattr(request, key)
+                if value is not None and value > self.now_seconds:
+                    raise ValueError(f"{where}: {key} {value} is after now {self.now_seconds}")
+        return self
+
+
+def _require_fits(where: str, nodes: int, machine: Machine) -> None:
+    if nodes > machine.nodes:
+        raise ValueError(f"{where}: nodes {nodes}, but the machine has {machine.nodes}")
+
+
+class BatchIoPlan(Record):
+    """What decides: a policy and how it is run. The schedule follows from it by simulation.
+
+    ``ef`` multiplies every I/O volume (rule 23); ``loop`` ``open`` fixes the job starts to those
+    of an uncongested run; ``top`` hands left-over bandwidth of a conservative policy to the
+    skipped requests (rule 11); ``alpha`` is that of FILL (rule 17).
+    """
+
+    policy: Policy
+    top: bool = False
+    alpha: Amount = 0.5
+    ef: Amount = 1.0
+    share: Share = "per-node"
+    loop: Loop = "closed"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")
+
+
+class IoGrantsPlan(Record):
+    """Answer to one decision: request id -> granted bytes per second (0: suspended).
+
+    JSON object keys are text, so a plan that was read from a file has text where the requests have
+    whole numbers; ids are matched by their decimal form. ``policy`` and ``top`` say who decided
+    (absent for a plan of unknown origin).
+    """
+
+    grants: dict[JobId, Amount]
+    policy: Policy | None = None
+    top: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values; ids keep their type."""
+        return self.model_dump(exclude_none=True)
