@@ -168,7 +168,11 @@ class CopyEntry(Record):
 
 
 class Round(Record):
-    """One sub-batch of a solver that works in rounds: the tasks that run between two evictions."""
+    """One sub-batch of a solver that works in rounds: the tasks that run between two evictions.
+
+    ``evicted`` (file, node) leave their disks before the round's first transfer; what stays is
+    carried into the round for free. ``remote`` and ``copies`` are the round's own transfers.
+    """
 
     tasks: tuple[Name, ...]
     assign: dict[Name, Name] = Field(default_factory=dict)
@@ -178,6 +182,7 @@ class Round(Record):
 
 
 EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
+MovesModel = Literal["static", "printed", "replay"]
 
 
 class ReplicationPlan(Record):
@@ -188,6 +193,13 @@ class ReplicationPlan(Record):
     for the replay; ``eviction`` names the policy the replay uses; ``rounds`` are the sub-batches
     of a solver that works in rounds, in order; with ``barriers`` no task of a round starts before
     the round before it has ended on every node.
+
+    ``moves`` says which rules ``remote`` and ``copies`` are held to: ``static`` those of the
+    integer program (1)-(8), (21) with copies that descend from a remote transfer or a held file;
+    ``printed`` the same without that last rule, as the paper prints it; ``replay`` none of them,
+    for planners whose files come, go and come again under eviction (the replayed schedule is
+    checked instead). None: ``replay`` for a plan that states an order and nothing else, else
+    ``static``. A plan in rounds states its moves in the rounds.
     """
 
     assign: dict[Name, Name] = Field(default_factory=dict)
@@ -197,12 +209,15 @@ class ReplicationPlan(Record):
     eviction: EvictionPolicy = "farthest-next-use"
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
+    moves: MovesModel | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as the contract writes it; absent rounds and barriers are left out."""
+        """The plan as the contract writes it; what is absent is left out."""
         plan = self.model_dump(mode="json", by_alias=True)
         if self.rounds is None:
             del plan["rounds"]
         if not self.barriers:
             del plan["barriers"]
+        if self.moves is None:
+            del plan["moves"]
         return plan

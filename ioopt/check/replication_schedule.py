@@ -1,0 +1,286 @@
+"""Check of a replayed schedule: what no timeline may do, whatever planner and policy made it.
+
+Every task once, on its node, one at a time, in queue order, for its compute time, with all inputs
+on the node; transfers from holders, one at a time into a node, no faster than the network; no disk
+exceeded at any instant; nothing evicted that is missing (what is evicted while it is read or sent
+shows as a task or a copy that misses it).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.result import Violation
+
+REL_TOL = 1e-9
+ABS_TOL = 1e-9
+
+
+def schedule_violations(
+    problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Mapping[str, Any]
+) -> list[Violation]:
+    """Everything that *schedule* (contract: tasks, transfers, evictions) does wrong.
+
+    *queues* are the tasks of each node in order, by id.
+    """
+    unknown = list(_unknown(problem, schedule))
+    if unknown:
+        return unknown
+    stays = _stays(problem, schedule)
+    return [
+        *_tasks(problem, queues, schedule),
+        *_staging(problem, schedule, stays),
+        *_transfers(problem, schedule, stays),
+        *_rates(problem, schedule),
+        *(v for v in stays.found if v.rule == "eviction"),
+        *_disks(problem, stays),
+    ]
+
+
+@dataclass
+class _Stay:
+    """One stay of a file on a node: space counts from ``start``, readable in [ready, end]."""
+
+    start: float
+    ready: float
+    end: float = math.inf
+
+
+@dataclass
+class _Stays:
+    """All stays by (file, node) in time order, and what does not fit together."""
+
+    of: dict[tuple[str, str], list[_Stay]] = field(default_factory=lambda: defaultdict(list))
+    found: list[Violation] = field(default_factory=list)
+
+    def covers(self, file: str, node: str, start: float, end: float) -> bool:
+        """Whether *file* is complete on *node* from *start* to *end* seconds."""
+        return any(
+            _not_after(stay.ready, start) and _not_after(end, stay.end)
+            for stay in self.of.get((file, node), ())
+        )
+
+
+def _not_after(first: float, second: float) -> bool:
+    return first <= second + ABS_TOL + REL_TOL * abs(second)
+
+
+def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
+    def missing(where: str, what: str, name: Any) -> Violation:
+        return Violation(rule="unknown", item=str(name), message=f"{where} names no {what}")
+
+    for part, what, key in (
+        ("tasks", "task", "id"), ("tasks", "node", "node"),
+        ("transfers", "file", "file"), ("transfers", "node", "destination"),
+        ("evictions", "file", "file"), ("evictions", "node", "node"),
+    ):  # fmt: skip
+        index = getattr(problem, f"{what}_index")
+        for row in schedule.get(part, ()):
+            if row[key] not in index:
+                yield missing(f"schedule.{part}", what, row[key])
+    for row in schedule.get("transfers", ()):
+        if row["source"] is not None and row["source"] not in problem.node_index:
+            yield missing("schedule.transfers", "node", row["source"])
+
+
+def _stays(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> _Stays:
+    stays = _Stays()
+    for node in problem.nodes:
+        for file in node.holds:
+            stays.of[file, node.id].append(_Stay(0.0, 0.0))
+    for move in schedule.get("transfers", ()):
+        stay = _Stay(move["start_seconds"], move["end_seconds"])
+        stays.of[move["file"], move["destination"]].append(stay)
+    for listed in stays.of.values():
+        listed.sort(key=lambda stay: (stay.start, stay.ready))
+    gone: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in schedule.get("evictions", ()):
+        gone[row["file"], row["node"]].append(row["seconds"])
+    for key, times in gone.items():
+        _match(stays, key, sorted(times))
+    for (file, where), listed in stays.of.items():
+        for before, after in pairwise(listed):
+            if after.start < before.end - ABS_TOL:
+                stays.found.append(
+                    Violation(
+                        rule="transfer", item=file,
+                        message=f"brought to {where} at {after.start:g} s, where it is already",
+                    )
+                )  # fmt: skip
+    return stays
+
+
+def _match(stays: _Stays, key: tuple[str, str], times: list[float]) -> None:
+    """End each stay by the first eviction that follows its arrival."""
+    listed = iter(stays.of.get(key, []))
+    stay = next(listed, None)
+    for time in times:
+        if stay is None or not _not_after(stay.ready, time):
+            stays.found.append(
+                Violation(
+                    rule="eviction", item=key[0],
+                    message=f"evicted from {key[1]} at {time:g} s, where it is not complete",
+                )
+            )  # fmt: skip
+            continue
+        stay.end = time
+        stay = next(listed, None)
+
+
+def _tasks(
+    problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Mapping[str, Any]
+) -> Iterable[Violation]:
+    """Each task once, on its node, in queue order, one at a time, for compute / speed seconds."""
+    ran: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    seen: set[str] = set()
+    for row in schedule.get("tasks", ()):
+        name, start, end = row["id"], row["start_seconds"], row["end_seconds"]
+        if name in seen:
+            yield Violation(rule="schedule", item=name, message="runs twice")
+        seen.add(name)
+        ran[row["node"]].append((start, end, name))
+        node = problem.nodes[problem.node_index[row["node"]]]
+        wanted = problem.tasks[problem.task_index[name]].compute_seconds / node.speed
+        if not math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=1e-6):
+            yield Violation(
+                rule="duration", item=name, amount=abs(end - start - wanted),
+                message=f"computes {end - start:g} s on {node.id}, which takes {wanted:g} s",
+            )  # fmt: skip
+    for task in problem.tasks:
+        if task.id not in seen:
+            yield Violation(rule="schedule", item=task.id, message="never runs")
+    for node in problem.nodes:
+        place = {name: k for k, name in enumerate(queues.get(node.id, ()))}
+        rows = ran[node.id]
+        for _, _, name in rows:
+            if name not in place:
+                yield Violation(rule="order", item=name, message=f"not in the queue of {node.id}")
+        rows.sort(key=lambda row: (row[0], row[1], place.get(row[2], 0)))
+        for before, after in pairwise(rows):
+            if place.get(before[2], -1) > place.get(after[2], len(place)):
+                yield Violation(
+                    rule="order", item=before[2],
+                    message=f"runs on {node.id} before {after[2]}, which is queued ahead of it",
+                )  # fmt: skip
+            if not _not_after(before[1], after[0]):
+                yield Violation(
+                    rule="overlap", item=after[2], amount=before[1] - after[0],
+                    message=f"starts on {node.id} while {before[2]} still computes",
+                )  # fmt: skip
+
+
+def _staging(
+    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: _Stays
+) -> Iterable[Violation]:
+    """All inputs are complete on the node from the start of the task to its end."""
+    for row in schedule.get("tasks", ()):
+        for file in problem.tasks[problem.task_index[row["id"]]].inputs:
+            if not stays.covers(file, row["node"], row["start_seconds"], row["end_seconds"]):
+                yield Violation(
+                    rule="staging", item=row["id"],
+                    message=f"computes on {row['node']} without its input {file} all the while",
+                )  # fmt: skip
+
+
+def _transfers(
+    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: _Stays
+) -> Iterable[Violation]:
+    """Copies come from complete holders that keep the file; one transfer at a time into a node."""
+    yield from (v for v in stays.found if v.rule == "transfer")
+    into: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    for move in schedule.get("transfers", ()):
+        file, source, start = move["file"], move["source"], move["start_seconds"]
+        into[move["destination"]].append((start, move["end_seconds"], file))
+        if source == move["destination"]:
+            yield Violation(rule="transfer", item=file, message=f"copied from {source} to itself")
+        elif source is not None and not stays.covers(file, source, start, move["end_seconds"]):
+            yield Violation(
+                rule="transfer", item=file,
+                message=f"copied at {start:g} s from {source}, which does not hold it all the while",
+            )  # fmt: skip
+    for node, rows in into.items():
+        rows.sort()
+        for before, after in pairwise(rows):
+            if not _not_after(before[1], after[0]):
+                yield Violation(
+                    rule="transfer", item=after[2], amount=before[1] - after[0],
+                    message=f"starts to arrive at {node} while {before[2]} is arriving",
+                )  # fmt: skip
+
+
+def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
+    """No pipe carries more than its rate times the time during which it is busy."""
+    network = problem.network
+    loads: dict[str, tuple[float, list[tuple[float, float, int]]]] = {}
+    speeds = {storage.id: storage.bytes_per_second for storage in problem.storages}
+
+    def add(pipe: str, rate: float, load: tuple[float, float, int]) -> None:
+        loads.setdefault(pipe, (rate, []))[1].append(load)
+
+    for move in schedule.get("transfers", ()):
+        file = problem.files[problem.file_index[move["file"]]]
+        load = (move["start_seconds"], move["end_seconds"], file.bytes)
+        add(f"the interface of {move['destination']}", network.replica_bytes_per_second, load)
+        if move["source"] == move["destination"]:
+            continue
+        if move["source"] is not None:
+            add(f"the interface of {move['source']}", network.replica_bytes_per_second, load)
+            continue
+        link = schedule.get("link", network.remote_link)
+        owner = f" of {move['destination']}" if link == "per-node" else ""
+        add(f"the remote link{owner}", network.remote_bytes_per_second, load)
+        if file.storage is not None:
+            add(f"storage {file.storage}", speeds[file.storage], load)
+    for pipe, (rate, carried) in loads.items():
+        yield from _overloads(pipe, rate, carried)
+
+
+def _overloads(
+    pipe: str, rate: float, carried: list[tuple[float, float, int]]
+) -> Iterable[Violation]:
+    """One row for each busy period in which *pipe* moves more than *rate* allows."""
+    carried.sort()
+    begin, end, moved = 0.0, -math.inf, 0
+    for start, stop, size in [*carried, (math.inf, math.inf, 0)]:
+        if not _not_after(start, end):
+            most = rate * (end - begin) if end > begin else 0.0
+            if moved > most + 1e-6 * max(1.0, most) and moved:
+                yield Violation(
+                    rule="rate", item=pipe, amount=moved - most,
+                    message=f"moves {moved} bytes from {begin:g} to {end:g} s at {rate:g} bytes/s",
+                )  # fmt: skip
+            begin, end, moved = start, stop, 0
+        end = max(end, stop)
+        moved += size
+
+
+def _disks(problem: ReplicationProblem, stays: _Stays) -> Iterable[Violation]:
+    """At every instant the files on a node, arriving ones included, fit its disk."""
+    sizes = {file.id: file.bytes for file in problem.files}
+    changes: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for (file, where), listed in stays.of.items():
+        for stay in listed:
+            changes[where].append((stay.start, sizes[file]))
+            if stay.end < math.inf:
+                changes[where].append((stay.end, -sizes[file]))
+    for node in problem.nodes:
+        if node.disk_bytes is None:
+            continue
+        used = worst = 0
+        when = 0.0
+        # What is evicted at an instant is gone before what starts to arrive at that instant.
+        for time, change in sorted(changes[node.id]):
+            used += change
+            if used > worst:
+                worst, when = used, time
+        if worst > node.disk_bytes:
+            yield Violation(
+                rule="(21) disk", item=node.id, amount=worst - node.disk_bytes,
+                message=f"holds {worst} bytes at {when:g} s, but its disk holds {node.disk_bytes}",
+            )  # fmt: skip

@@ -1,0 +1,108 @@
+"""The schedule part of the replication checker: one good timeline and each way to spoil it.
+
+Files a, b of 10 B, remote 10 B/s (1 s each on the shared link), copies 100 B/s (0.1 s). n0 runs t0
+(reads a) then t1 (reads b); n1 runs t2 (reads a). Disks hold one file. a reaches n0 at 1 s, n1
+copies it (1 to 1.1 s), t0 computes 1 to 2 s, a is evicted at 2 s, b arrives at 3 s, t1 to 4 s.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from ioopt.check.replication import check
+from ioopt.problems.replication import ReplicationProblem
+
+PROBLEM = ReplicationProblem.model_validate(
+    {
+        "network": {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0},
+        "nodes": [{"id": "n0", "disk_bytes": 10}, {"id": "n1", "disk_bytes": 10}],
+        "files": [{"id": "a", "bytes": 10}, {"id": "b", "bytes": 10}],
+        "tasks": [
+            {"id": "t0", "compute_seconds": 1.0, "inputs": ["a"]},
+            {"id": "t1", "compute_seconds": 1.0, "inputs": ["b"]},
+            {"id": "t2", "compute_seconds": 2.0, "inputs": ["a"]},
+        ],
+    }
+)
+PLAN = {"order": {"n0": ["t0", "t1"], "n1": ["t2"]}}
+
+
+def _task(name: str, node: str, start: float, end: float) -> dict:
+    return {"id": name, "node": node, "start_seconds": start, "end_seconds": end}
+
+
+def _move(file: str, source: str | None, target: str, start: float, end: float) -> dict:
+    return {
+        "file": file, "source": source, "destination": target,
+        "start_seconds": start, "end_seconds": end,
+    }  # fmt: skip
+
+
+GOOD = {
+    "tasks": [_task("t0", "n0", 1, 2), _task("t1", "n0", 3, 4), _task("t2", "n1", 1.1, 3.1)],
+    "transfers": [
+        _move("a", None, "n0", 0, 1), _move("a", "n0", "n1", 1, 1.1), _move("b", None, "n0", 2, 3),
+    ],
+    "evictions": [{"file": "a", "node": "n0", "seconds": 2.0}],
+}  # fmt: skip
+
+
+def test_good_schedule() -> None:
+    report = check(PROBLEM, PLAN, GOOD)
+    assert report.violations == ()
+    assert report.objectives["makespan_seconds"] == 4.0
+    # The plan states no moves: (13) of what the replay moved. n0: 20/10 + 10/100 + 2 s.
+    assert report.objectives["additive_seconds"] == pytest.approx(4.1)
+
+
+SPOILED = [
+    # (rules, part, row, new values; None removes the row)
+    (["duration"], "tasks", 2, {"end_seconds": 3.5}),
+    (["schedule"], "tasks", 2, None),
+    (["staging"], "tasks", 2, {"start_seconds": 1.0, "end_seconds": 3.0}),
+    # On n0, t2 is out of place and lacks its evicted input.
+    (["order", "staging"], "tasks", 2, {"node": "n0", "start_seconds": 4.0, "end_seconds": 6.0}),
+    (["overlap", "staging"], "tasks", 1, {"start_seconds": 1.5, "end_seconds": 2.5}),
+    (["transfer"], "transfers", 1, {"source": "n1"}),
+    (["transfer"], "transfers", 1, {"start_seconds": 0.9}),
+    (["rate"], "transfers", 0, {"start_seconds": 0.5}),
+    (["(21) disk"], "transfers", 2, {"start_seconds": 1.9}),
+    (["(21) disk"], "evictions", 0, {"seconds": 2.5}),
+    (["(21) disk"], "evictions", 0, None),
+    (["staging"], "evictions", 0, {"seconds": 1.5}),
+    (["eviction", "(21) disk"], "evictions", 0, {"file": "b"}),
+    (["unknown"], "transfers", 0, {"file": "c"}),
+    (["unknown"], "transfers", 1, {"source": "n7"}),
+]
+
+
+@pytest.mark.parametrize(("found", "part", "row", "change"), SPOILED)
+def test_spoiled_schedule(found: list, part: str, row: int, change: dict | None) -> None:
+    schedule = copy.deepcopy(GOOD)
+    if change is None:
+        del schedule[part][row]
+    else:
+        schedule[part][row] |= change
+    seen = [v.rule for v in check(PROBLEM, PLAN, schedule).violations]
+    assert seen == found
+
+
+def test_private_links_allow_what_the_shared_one_does_not() -> None:
+    both = copy.deepcopy(GOOD)
+    both["transfers"][1] = _move("a", None, "n1", 0.1, 1.1)
+    assert [v.rule for v in check(PROBLEM, PLAN, both).violations] == ["rate"]
+    network = PROBLEM.network.model_copy(update={"remote_link": "per-node"})
+    private = PROBLEM.model_copy(update={"network": network})
+    assert check(private, PLAN, both).violations == ()
+
+
+def test_two_at_once_into_one_node() -> None:
+    network = PROBLEM.network.model_copy(update={"remote_bytes_per_second": 100.0})
+    nodes = tuple(node.model_copy(update={"disk_bytes": None}) for node in PROBLEM.nodes)
+    wide = PROBLEM.model_copy(update={"network": network, "nodes": nodes})
+    both = copy.deepcopy(GOOD)
+    both["transfers"][2] |= {"start_seconds": 0.5}
+    both["evictions"] = []
+    assert [v.rule for v in check(wide, PLAN, both).violations] == ["transfer"]
