@@ -1,0 +1,338 @@
+"""Seeded workloads of paper 003, Section 5.1: IMAGE, SAT and PPA.
+
+A task reads a stretch of a line of files: images by patient and date, chunks along a Hilbert curve
+through a hot spot, or a single event file. How far the stretches are spread along the line is set
+so that the overlap comes as near to the wanted one as the draw allows. The paper does not define
+overlap; two statistics are put into ``meta`` of every instance:
+
+- A = 1 - distinct files / requests, over the whole batch (wanted for IMAGE and PPA);
+- B = mean number of files that two tasks of one hot spot share / mean files a task (wanted for SAT,
+  where A = 40 % would need 840 files of the 500 there are). IMAGE and PPA count as one hot spot.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ioopt.errors import UsageError
+from ioopt.generate.hilbert import hilbert_index
+from ioopt.generate.replication_settings import (
+    PRESETS,
+    ImageSettings,
+    PpaSettings,
+    SatSettings,
+    Settings,
+)
+from ioopt.options import parse_settings
+from ioopt.problems.replication import ReplicationProblem
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["PRESETS", "Workload", "generate", "make", "overlap_a", "overlap_b"]
+
+SMALL_BYTES, LARGE_BYTES, CHUNK_BYTES = 4_000_000, 64_000_000, 50_000_000
+HOT_SPOTS = 4
+# A 5 x 5 map of cells: four 3 x 2 regions around the middle cell, none of which overlap.
+_REGIONS = (
+    ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)),
+    ((3, 0), (4, 0), (3, 1), (4, 1), (3, 2), (4, 2)),
+    ((2, 3), (3, 3), (4, 3), (2, 4), (3, 4), (4, 4)),
+    ((0, 2), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4)),
+)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Files and requests before they become an instance.
+
+    ``files`` are (id, bytes, storage index); ``requests`` positions in ``files`` a task;
+    ``groups`` the hot spot of each task.
+    """
+
+    files: tuple[tuple[str, int, int], ...]
+    requests: tuple[tuple[int, ...], ...]
+    groups: tuple[int, ...]
+
+
+def overlap_a(requests: Sequence[Sequence[int]]) -> float:
+    """1 - distinct files / requests.
+
+    >>> overlap_a([(0, 1), (1, 2)])
+    0.25
+    """
+    total = sum(len(files) for files in requests)
+    return 1 - len({file for files in requests for file in files}) / total if total else 0.0
+
+
+def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
+    """Mean number of files shared by two tasks of a group / mean files of its tasks, group mean.
+
+    >>> overlap_b([(0, 1), (1, 2)], (0, 0))
+    0.5
+    """
+    shares = []
+    for group in sorted(set(groups)):
+        members = [files for files, of in zip(requests, groups) if of == group]
+        counts = Counter(file for files in members for file in files)
+        total = sum(counts.values())
+        if len(members) < 2 or not total:
+            continue
+        pairs = len(members) * (len(members) - 1)
+        shared = sum(count * (count - 1) for count in counts.values()) / pairs
+        shares.append(shared / (total / len(members)))
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> ReplicationProblem:
+    """One instance of *preset* (None: ``image-85``) with the *settings* changed.
+
+    The same arguments give the same instance. Raises UsageError for an unknown preset or setting
+    and for settings that contradict each other.
+    """
+    import numpy as np
+
+    from ioopt.registry import suggest
+
+    name = preset or "image-85"
+    if name not in PRESETS:
+        raise UsageError(f"replication has no preset {name!r}; {suggest(name, PRESETS)}")
+    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    return make(name, chosen, np.random.default_rng(seed), seed)
+
+
+def make(
+    preset: str, settings: Settings, rng: np.random.Generator, seed: int | None = None
+) -> ReplicationProblem:
+    """The instance that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
+    workload = _workload(settings, rng)
+    used = sorted({file for files in workload.requests for file in files})
+    names = {file: workload.files[file][0] for file in used}
+    stored = settings.storage_rate is not None
+    mega = settings.compute_seconds_per_mb / 1e6
+    sizes = [sum(workload.files[file][1] for file in files) for files in workload.requests]
+    return ReplicationProblem.model_validate(
+        {
+            "name": f"{preset}-{settings.tasks}x{settings.nodes}"
+            + ("" if seed is None else f"-s{seed}"),
+            "meta": _meta(preset, settings, workload, seed),
+            "network": {
+                "remote_bytes_per_second": settings.remote_rate,
+                "replica_bytes_per_second": settings.replica_rate,
+                "remote_link": settings.link,
+            },
+            "storages": [
+                {"id": f"s{i}", "bytes_per_second": settings.storage_rate}
+                for i in range(settings.storage_nodes if stored else 0)
+            ],
+            "nodes": [{"id": f"n{i}", "disk_bytes": settings.disk} for i in range(settings.nodes)],
+            "files": [
+                {"id": names[file], "bytes": workload.files[file][1]}
+                | ({"storage": f"s{workload.files[file][2]}"} if stored else {})
+                for file in used
+            ],
+            "tasks": [
+                {
+                    "id": f"t{k}",
+                    "compute_seconds": round(sizes[k] * mega, 9),
+                    "inputs": [names[file] for file in files],
+                }
+                for k, files in enumerate(workload.requests)
+            ],
+        }
+    )
+
+
+def _meta(preset: str, settings: Settings, work: Workload, seed: int | None) -> dict[str, Any]:
+    return {
+        "source": "paper 003 (Khanna et al.), Section 5.1, generated",
+        "preset": preset,
+        "seed": seed,
+        "settings": settings.model_dump(mode="json"),
+        "overlap_a": round(overlap_a(work.requests), 6),
+        "overlap_b": round(overlap_b(work.requests, work.groups), 6),
+    }
+
+
+def _workload(settings: Settings, rng: np.random.Generator) -> Workload:
+    if isinstance(settings, ImageSettings):
+        return _image(settings, rng)
+    if isinstance(settings, SatSettings):
+        return _sat(settings, rng)
+    assert isinstance(settings, PpaSettings)
+    return _ppa(settings, rng)
+
+
+def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
+    """Patients in order, 1.3 images each (128 GB for 2,000), round robin over the storages."""
+    files: list[tuple[str, int, int]] = []
+    for patient, images in enumerate(1 + (rng.random(settings.patients) < 0.3)):
+        for image in range(images):
+            large = rng.random() < settings.ct_share
+            files.append(
+                (
+                    f"p{patient:04}-{image}-{'ct' if large else 'mri'}",
+                    LARGE_BYTES if large else SMALL_BYTES,
+                    len(files) % settings.storage_nodes,
+                )
+            )
+    sizes = [size for _, size, _ in files]
+    lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
+    order = [int(k) for k in rng.permutation(settings.tasks)]
+    where = rng.random(settings.tasks)
+    longest = max(lengths)
+    needed = sum(lengths) if settings.overlap == 0 else longest
+    if needed > len(files):
+        raise UsageError(
+            f"IMAGE: {settings.patients} patients have {len(files)} images, but {settings.tasks} "
+            f"tasks at overlap {settings.overlap} need {needed}; raise patients or lower tasks"
+        )
+    if settings.overlap == 0:
+        starts, at = [0] * settings.tasks, 0
+        for k in order:
+            starts[k], at = at, at + lengths[k]
+        requests = _stretches(range(len(files)), starts, lengths, sizes, cap)
+        return Workload(tuple(files), requests, (0,) * settings.tasks)
+
+    def draw(width: int) -> tuple[tuple[int, ...], ...]:
+        starts = [int(u * (width - n + 1)) for u, n in zip(where, lengths)]
+        return _stretches(range(len(files)), starts, lengths, sizes, cap)
+
+    requests = _nearest(longest, len(files), draw, overlap_a, settings.overlap)
+    return Workload(tuple(files), requests, (0,) * settings.tasks)
+
+
+def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
+    """Cells x days, one 50 MB chunk each (500 = 25 GB), declustered along a Hilbert curve.
+
+    Inside a hot spot the windows start evenly along the curve (one a stratum), so that even the
+    low overlap can be had from the chunks there are.
+    """
+    bits = max(3, (settings.days - 1).bit_length())
+    cells = [(x, y, day) for x in range(5) for y in range(5) for day in range(settings.days)]
+    along = sorted(cells, key=lambda cell: hilbert_index(cell, bits))
+    position = {cell: at for at, cell in enumerate(along)}
+    files = tuple(
+        (f"x{x}y{y}d{day:02}", CHUNK_BYTES, at % settings.storage_nodes)
+        for at, (x, y, day) in enumerate(along)
+    )
+    regions = [
+        sorted(position[(x, y, day)] for x, y in region for day in range(settings.days))
+        for region in _REGIONS
+    ]
+    groups = tuple(k % HOT_SPOTS for k in range(settings.tasks))
+    lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
+    where = [0.0] * settings.tasks
+    for group in range(HOT_SPOTS):
+        members = [k for k in range(settings.tasks) if groups[k] == group]
+        for stratum, k in enumerate(rng.permutation(members)):
+            where[int(k)] = (stratum + float(rng.random())) / len(members)
+    longest = max(lengths)
+    if longest > len(regions[0]):
+        raise UsageError(
+            f"SAT: a task of {longest} files is larger than a hot spot of {len(regions[0])} chunks; "
+            "lower files_per_task or raise days"
+        )
+    sizes = [CHUNK_BYTES] * len(files)
+
+    def draw(width: int) -> tuple[tuple[int, ...], ...]:
+        starts = [int(u * (width - n + 1)) for u, n in zip(where, lengths)]
+        return tuple(
+            _stretches(regions[group], [start], [n], sizes, cap)[0]
+            for group, start, n in zip(groups, starts, lengths)
+        )
+
+    requests = _nearest(
+        longest, len(regions[0]), draw, lambda drawn: overlap_b(drawn, groups), settings.overlap
+    )
+    return Workload(files, requests, groups)
+
+
+def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
+    """Event files of 4 and 64 MB, round robin over the storages; each task reads one."""
+    large = rng.random(settings.tasks) < settings.large_share
+    files = tuple(
+        (
+            f"e{at:04}",
+            LARGE_BYTES if large[at] else SMALL_BYTES,
+            at % settings.storage_nodes,
+        )
+        for at in range(settings.tasks)
+    )
+    where = rng.random(settings.tasks)
+
+    def draw(width: int) -> tuple[tuple[int, ...], ...]:
+        return tuple((int(u * width),) for u in where)
+
+    if settings.overlap == 0:
+        requests: tuple[tuple[int, ...], ...] = tuple((at,) for at in range(settings.tasks))
+    else:
+        requests = _nearest(1, settings.tasks, draw, overlap_a, settings.overlap)
+    largest = max(files[one[0]][1] for one in requests)
+    if settings.disk is not None and settings.disk < largest:
+        raise UsageError(_too_small(largest, settings.disk))
+    return Workload(files, requests, (0,) * settings.tasks)
+
+
+def _lengths(settings: ImageSettings | SatSettings, rng: np.random.Generator) -> list[int]:
+    low = max(1, settings.files_per_task - settings.spread)
+    high = settings.files_per_task + (settings.files_per_task - low)
+    return [int(n) for n in rng.integers(low, high + 1, settings.tasks)]
+
+
+def _cap_bytes(settings: ImageSettings | SatSettings) -> int | None:
+    if settings.cap == "disk":
+        return settings.disk
+    return None if settings.cap == "none" else settings.cap
+
+
+def _too_small(file_bytes: int, room: int) -> str:
+    return f"a file of {file_bytes} bytes does not fit in {room} bytes; raise the disk or the cap"
+
+
+def _stretches(
+    line: Sequence[int],
+    starts: Sequence[int],
+    lengths: Sequence[int],
+    sizes: Sequence[int],
+    cap: int | None,
+) -> tuple[tuple[int, ...], ...]:
+    """Stretches of *line*, each shortened at its end until its bytes fit *cap*."""
+    out = []
+    for start, length in zip(starts, lengths):
+        files, total = [], 0
+        for file in line[start : start + length]:
+            total += sizes[file]
+            if cap is not None and total > cap:
+                break
+            files.append(file)
+        if not files:
+            raise UsageError(_too_small(total, cap or 0))
+        out.append(tuple(files))
+    return tuple(out)
+
+
+def _nearest(
+    low: int,
+    high: int,
+    draw: Callable[[int], tuple[tuple[int, ...], ...]],
+    overlap: Callable[[tuple[tuple[int, ...], ...]], float],
+    wanted: float,
+) -> tuple[tuple[int, ...], ...]:
+    """The draw whose overlap is nearest to *wanted*; the overlap falls as the width grows.
+
+    Bisection, then the widths around its end, since the fall is not strict for one draw.
+    """
+    first, last = low, high
+    while first < last:
+        middle = (first + last) // 2
+        if overlap(draw(middle)) > wanted:
+            first = middle + 1
+        else:
+            last = middle
+    around = range(max(low, first - 4), min(high, first + 4) + 1)
+    best = min(around, key=lambda width: (abs(overlap(draw(width)) - wanted), width))
+    return draw(best)

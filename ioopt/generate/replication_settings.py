@@ -1,0 +1,155 @@
+"""Settings and presets of the replication workloads; no instance is made here.
+
+Sizes accept text such as ``500MB``, rates ``12.5MB/s`` or ``100Mbps``. The defaults are those of
+Sections 5.1 and 5.2 of the paper: 4 compute and 4 storage nodes, a 100 Mbps link, 8 Gbps between
+the nodes, 0.001 s of computing per MB.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ioopt.problems.base import Record
+from ioopt.problems.replication import LinkModel
+from ioopt.units import parse_bytes, parse_rate
+
+
+def _disk(value: Any) -> Any:
+    """``unlimited`` (or None) is no limit; otherwise a size."""
+    if value is None or (isinstance(value, str) and value.strip().lower() == "unlimited"):
+        return None
+    return parse_bytes(value) if isinstance(value, str) else value
+
+
+def _cap(value: Any) -> Any:
+    if isinstance(value, str) and value.strip().lower() in ("disk", "none"):
+        return value.strip().lower()
+    return parse_bytes(value) if isinstance(value, str) else value
+
+
+def _rate(value: Any) -> Any:
+    return parse_rate(value) if isinstance(value, str) else value
+
+
+def _optional_rate(value: Any) -> Any:
+    return None if isinstance(value, str) and value.strip().lower() == "none" else _rate(value)
+
+
+Disk = Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_disk)]
+"""Disk of a compute node in bytes; None is unlimited."""
+Cap = Annotated[Literal["disk", "none"] | Annotated[int, Field(gt=0)], BeforeValidator(_cap)]
+"""Largest total input of a task: the disk, nothing, or a size in bytes."""
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_rate)]
+"""Bytes per second."""
+OptionalRate = Annotated[
+    Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, BeforeValidator(_optional_rate)
+]
+"""Bytes per second, or None."""
+Number = Annotated[int, Field(ge=1, le=1_000_000)]
+"""A count of things to make."""
+Overlap = Annotated[float, Field(ge=0, le=0.999)]
+"""The paper's overlap as a fraction: 0.85 is 85 %."""
+
+
+class Settings(Record):
+    """What every application understands."""
+
+    tasks: Number = 100
+    nodes: Number = 4
+    storage_nodes: Number = 4
+    disk: Disk = 500_000_000
+    link: LinkModel = "shared"
+    remote_rate: Rate = 12.5e6
+    replica_rate: Rate = 1e9
+    storage_rate: OptionalRate = None
+    """Rate of a storage node's disk; None leaves the storage nodes out of the model."""
+    overlap: Overlap = 0.85
+    compute_seconds_per_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.001
+
+
+class ImageSettings(Settings):
+    """IMAGE: a task reads the images of neighbouring patients over a date range."""
+
+    patients: Number = 2000
+    files_per_task: Number = 6
+    spread: Annotated[int, Field(ge=0)] = 2
+    """Files of a task lie between ``files_per_task`` - spread and + spread, evenly."""
+    ct_share: Annotated[float, Field(ge=0, le=1)] = 0.77
+    """Share of 64 MB images; 0.77 x 64 MB + 0.23 x 4 MB = 50 MB, hence 300 MB a task."""
+    cap: Cap = "disk"
+
+
+class SatSettings(Settings):
+    """SAT: a task reads the chunks of a window in space and time near one of four hot spots."""
+
+    disk: Disk = 1_500_000_000
+    files_per_task: Number = 8
+    spread: Annotated[int, Field(ge=0)] = 1
+    days: Number = 20
+    cap: Cap = "disk"
+
+
+class PpaSettings(Settings):
+    """PPA: a task reads one file."""
+
+    tasks: Number = 500
+    large_share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of 64 MB files; the others are 4 MB."""
+
+
+class Image40(ImageSettings):
+    """IMAGE with 40 % overlap."""
+
+    overlap: Overlap = 0.40
+
+
+class Image0(ImageSettings):
+    """IMAGE without overlap."""
+
+    overlap: Overlap = 0.0
+
+
+class Sat40(SatSettings):
+    """SAT with 40 % overlap, 14 files a task."""
+
+    overlap: Overlap = 0.40
+    files_per_task: Number = 14
+
+
+class Sat10(SatSettings):
+    """SAT with 10 % overlap, 14 files a task."""
+
+    overlap: Overlap = 0.10
+    files_per_task: Number = 14
+
+
+class Ppa2000(PpaSettings):
+    """PPA of Figure 6: 2,000 tasks on 8 nodes."""
+
+    tasks: Number = 2000
+    nodes: Number = 8
+
+
+class Tiny(ImageSettings):
+    """IMAGE small enough to be solved to optimality at once."""
+
+    tasks: Number = 8
+    nodes: Number = 2
+    disk: Disk = None
+    overlap: Overlap = 0.5
+
+
+PRESETS: dict[str, type[Settings]] = {
+    "image-85": ImageSettings,
+    "image-40": Image40,
+    "image-0": Image0,
+    "sat-85": SatSettings,
+    "sat-40": Sat40,
+    "sat-10": Sat10,
+    "ppa": PpaSettings,
+    "ppa-2000": Ppa2000,
+    "tiny": Tiny,
+}
+"""Preset name -> settings class; its field defaults are the preset."""

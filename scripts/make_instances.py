@@ -1,0 +1,221 @@
+"""Write the bundled instances and their catalogs.
+
+``python scripts/make_instances.py [--solve SECONDS] [FAMILY ...]``
+
+An instance's best objective and bound are kept from the present catalog while its content stays the
+same. ``--solve`` runs the exact solver on those that are not proven yet and records what it found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from ioopt.formats.native import dump_json, write_text  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One bundled instance: its content, and what is known about it and why.
+
+    ``best`` and ``bound`` are for ``objective``; None where nothing is known yet.
+    """
+
+    instance: dict[str, Any]
+    why: str
+    source: str
+    objective: str
+    best: float | None = None
+    bound: float | None = None
+    who: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name under which the instance is found."""
+        return str(self.instance["name"])
+
+
+def _small(
+    name: str,
+    nodes: list[dict[str, Any]],
+    files: dict[str, float],
+    tasks: dict[str, tuple[float, list[str]]],
+) -> dict[str, Any]:
+    """A hand-sized replication instance; *files* in MB, *tasks* as (seconds, inputs)."""
+    return {
+        "format": "ioopt/replication",
+        "version": 1,
+        "name": name,
+        "network": {
+            "remote_bytes_per_second": 12.5e6,
+            "replica_bytes_per_second": 1e9,
+            "remote_link": "shared",
+        },
+        "nodes": nodes,
+        "files": [{"id": key, "bytes": round(size * 1e6)} for key, size in files.items()],
+        "tasks": [
+            {"id": key, "compute_seconds": seconds, "inputs": inputs}
+            for key, (seconds, inputs) in tasks.items()
+        ],
+    }
+
+
+def _nodes(count: int, disk: int | None = None) -> list[dict[str, Any]]:
+    return [{"id": f"n{i}", "disk_bytes": disk} for i in range(count)]
+
+
+def _hand_solved() -> Iterable[Entry]:
+    """Instances whose optimum of equation (13) follows by hand; 80 ms/MB remote, 1 ms/MB a copy."""
+    one = {f"t{k}": (1.5, ["f0"]) for k in range(6)}
+    yield _by_hand(
+        _small("cycle3", _nodes(3), {"f0": 64}, one), 5.184,
+        "Fetching f0 takes 5.12 s and a copy 0.064 s at both ends. The root runs no task and sends "
+        "once (5.12 + 0.064 = 5.184); the second node forwards (2 x 0.064 + 3 x 1.5 = 4.628); the "
+        "third gets 4.564. Less is impossible: one node fetches, and if it sends nothing all 9 s of "
+        "computing are its own. With cycles allowed two nodes feed each other: 5.12 s.",
+    )  # fmt: skip
+    yield _by_hand(
+        _small("idle-root", _nodes(2), {"f0": 100}, {f"t{k}": (5.0, ["f0"]) for k in range(2)}),
+        10.1,
+        "Fetching takes 8 s. Both tasks on the other node: 8 + 0.1 and 0.1 + 10 = 10.1. One task "
+        "each: 8 + 0.1 + 5 = 13.1, or 8 + 5 = 13 with two fetches. One node alone: 18.",
+    )
+    yield _by_hand(
+        _small(
+            "two-pairs", _nodes(2, 64_000_000), {"f0": 64, "f1": 64},
+            {"t0": (1.0, ["f0"]), "t1": (1.0, ["f0"]), "t2": (1.0, ["f1"]), "t3": (1.0, ["f1"])},
+        ), 7.12,
+        "A disk holds one file, so in one round each node takes one file and its two tasks: "
+        "5.12 + 2 = 7.12, which is also the area bound (2 x 5.12 + 4) / 2.",
+    )  # fmt: skip
+    held = _nodes(2)
+    held[0]["holds"] = ["f0"]
+    yield _by_hand(
+        _small("held", held, {"f0": 64}, {"t0": (1.0, ["f0"]), "t1": (1.0, ["f0"])}),
+        1.064,
+        "n0 holds f0 from the start, so nothing is fetched. One task each and one copy, charged at "
+        "both ends: 1 + 0.064. Both on n0: 2.",
+    )
+    yield _by_hand(
+        _small(
+            "rounds4", _nodes(2, 128_000_000), {f"f{k}": 64 for k in range(8)},
+            {f"t{k}": (0.128, [f"f{2 * k}", f"f{2 * k + 1}"]) for k in range(4)},
+        ), None,
+        "Every task fills a disk: four tasks on two disks need two rounds, so one round is proven "
+        "infeasible. In simulation both nodes share the link: 2 x 128 MB in 20.48 s, 0.128 s of "
+        "computing with the link idle, and the same again: 41.216 s.",
+    )  # fmt: skip
+
+
+def _by_hand(instance: dict[str, Any], best: float | None, why: str) -> Entry:
+    return Entry(instance, why, "hand-made", "additive_seconds", best, best, "by hand")
+
+
+def _generated() -> Iterable[Entry]:
+    """One instance of each application of the paper, and one of its full size under a disk limit."""
+    from ioopt.generate.replication import generate
+
+    wanted: list[tuple[str, str, dict[str, Any]]] = [
+        ("image-16x3", "image-85", {"tasks": 16, "nodes": 3, "disk": None, "overlap": 0.7}),
+        ("sat-16x3", "sat-85", {"tasks": 16, "nodes": 3, "disk": None}),
+        ("ppa-60x4", "ppa", {"tasks": 60, "nodes": 4, "disk": None}),
+        ("image-100x4", "image-85", {}),
+    ]
+    for name, preset, settings in wanted:
+        problem = generate(preset, settings, 1)
+        instance = problem.model_dump(mode="json", exclude_defaults=True) | {
+            "format": "ioopt/replication", "version": 1, "name": name,
+        }  # fmt: skip
+        order = ("format", "version", "name", "meta", "network", "nodes", "files", "tasks")
+        meta = instance["meta"]
+        changed = ", ".join(f"{key}={value}" for key, value in settings.items()) or "as it is"
+        yield Entry(
+            {key: instance[key] for key in order},
+            f"preset {preset}, {changed}; overlap A {meta['overlap_a']}, B {meta['overlap_b']}",
+            "generated: paper 003, Section 5.1, seed 1",
+            "additive_seconds",
+        )
+
+
+def replication() -> list[Entry]:
+    """Entries of the replication family."""
+    return [*_hand_solved(), *_generated()]
+
+
+FAMILIES: dict[str, Callable[[], list[Entry]]] = {"replication": replication}
+"""Family folder -> its entries; a new family adds one line."""
+
+
+def write_family(family: str, solve_seconds: float | None) -> None:
+    """Write the instances of *family* and its catalog."""
+    folder = ROOT / "instances" / family
+    folder.mkdir(parents=True, exist_ok=True)
+    catalog = folder / "catalog.json"
+    known = {}
+    if catalog.exists():
+        known = {row["name"]: row for row in json.loads(catalog.read_text("utf-8"))["instances"]}
+    rows = []
+    for entry in FAMILIES[family]():
+        path = folder / f"{entry.name}.json"
+        text = dump_json(entry.instance)
+        same = path.exists() and path.read_text("utf-8") == text
+        write_text(path, text)
+        row = _row(entry, path.name)
+        if entry.best is None and same and entry.name in known:
+            row |= {key: known[entry.name][key] for key in ("best_objective", "bound", "who")}
+        if solve_seconds is not None and row["best_objective"] is None and row["who"] is None:
+            row |= _solved(path, solve_seconds)
+        rows.append(row)
+        print(f"{family}/{path.name}: best {row['best_objective']}, bound {row['bound']}")
+    write_text(catalog, dump_json({"instances": rows}))
+
+
+def _row(entry: Entry, file: str) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "file": file,
+        "kind": str(entry.instance["format"]).removeprefix("ioopt/"),
+        "source": entry.source,
+        "objective": entry.objective,
+        "best_objective": entry.best,
+        "bound": entry.bound,
+        "who": entry.who,
+        "why": entry.why,
+    }
+
+
+def _solved(path: Path, seconds: float) -> dict[str, Any]:
+    import ioopt
+
+    result = ioopt.solve(path, time_limit=seconds)
+    if result.objective is None:
+        return {}
+    return {
+        "best_objective": result.objective,
+        "bound": result.bound,
+        "who": f"ioopt {result.solver}, {seconds:g} s",
+    }
+
+
+def main() -> None:
+    """Write the families named on the command line, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", default=sorted(FAMILIES))
+    parser.add_argument("--solve", type=float, metavar="SECONDS", default=None)
+    given = parser.parse_args()
+    for family in given.families:
+        if family not in FAMILIES:
+            parser.error(f"no family {family!r}; known: {', '.join(FAMILIES)}")
+        write_family(family, given.solve)
+
+
+if __name__ == "__main__":
+    main()
