@@ -1,0 +1,101 @@
+"""The two-job quantum model (Lee et al., Figures 2 and 3): the instance, its measures and the plan.
+
+An I/O-bound gang and a compute-bound gang share P processors in a cycle Q = qi + qc: the I/O slot
+[kQ, kQ + qi), then the compute slot. Times in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from ioopt.problems.base import Positive, PositiveCount, PositiveSeconds, Problem, Record, Seconds
+
+Donation = Literal["return", "irrevocable"]
+
+
+class TwoJobMeasures(NamedTuple):
+    """What an engine finds for one pair of quanta.
+
+    ``slowdown`` is the mean wall time of an iteration over that on a dedicated machine; ``beta``
+    the fraction of a CPU that one I/O process uses; ``fragmentation`` and ``useful`` are fractions
+    of all P CPUs over whole cycles; ``response_seconds`` is ready to next request.
+    """
+
+    slowdown: float
+    beta: float
+    fragmentation: float
+    response_seconds: float
+    useful: float
+
+
+class QuantumPoint(Record):
+    """One pair of quanta: the I/O job's and the compute job's. A ``qc`` of 0 is a dedicated machine."""
+
+    qi_seconds: PositiveSeconds
+    qc_seconds: Seconds
+
+
+class QuantumModelProblem(Problem):
+    """A workload of two jobs and the pairs of quanta at which to measure it.
+
+    The CPU burst of an I/O process is Erlang with ``burst_shape`` phases and mean
+    ``burst_seconds`` (``burst_shape`` null: every burst lasts exactly the mean), followed by an I/O
+    of ``io_seconds`` on the wall clock. ``donation`` says whether the CPU of a blocked process
+    comes back when its I/O completes (``return``) or not before the slot ends (``irrevocable``).
+    ``horizon_seconds`` is the simulated time of the event engine (null: 2400 dedicated iterations).
+    """
+
+    format: Literal["ioopt/quantum-model"] = "ioopt/quantum-model"
+    processors: PositiveCount = 32
+    burst_seconds: PositiveSeconds = 0.005
+    burst_shape: PositiveCount | None = 5
+    io_seconds: PositiveSeconds = 0.020
+    donation: Donation = "return"
+    horizon_seconds: PositiveSeconds | None = None
+    points: tuple[QuantumPoint, ...] = Field(min_length=1)
+
+    @property
+    def horizon(self) -> float:
+        """Simulated seconds of the event engine."""
+        dedicated = 2400 * (self.burst_seconds + self.io_seconds)
+        return self.horizon_seconds if self.horizon_seconds is not None else dedicated
+
+    def slowdown_bound(self, point: QuantumPoint) -> float:
+        """No I/O job can be faster than ``max(1, (c / (c + io)) (1 + qc / qi))``."""
+        share = self.burst_seconds / (self.burst_seconds + self.io_seconds)
+        return max(1.0, share * (1.0 + point.qc_seconds / point.qi_seconds))
+
+
+class MeasuredPoint(Record):
+    """A pair of quanta with what was measured there (see :class:`TwoJobMeasures`)."""
+
+    qi_seconds: PositiveSeconds
+    qc_seconds: Seconds
+    slowdown: Positive
+    response_seconds: Seconds
+    fragmentation: float
+    useful: float
+
+    @classmethod
+    def of(cls, point: QuantumPoint, found: TwoJobMeasures) -> MeasuredPoint:
+        """Join a pair of quanta with its measures."""
+        return cls(
+            qi_seconds=point.qi_seconds,
+            qc_seconds=point.qc_seconds,
+            slowdown=found.slowdown,
+            response_seconds=found.response_seconds,
+            fragmentation=found.fragmentation,
+            useful=found.useful,
+        )
+
+
+class QuantumModelPlan(Record):
+    """The measures of every point of the instance, in its order."""
+
+    points: tuple[MeasuredPoint, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")
