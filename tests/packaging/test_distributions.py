@@ -1,0 +1,57 @@
+"""The wheel and the sdist: one top level, every file there, data included."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+from conftest import ROOT
+
+IGNORED = (".git", ".venv", "__pycache__", "build", "dist", ".mypy_cache", ".ruff_cache",
+           ".pytest_cache", ".hypothesis")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    import shutil
+
+    out = tmp_path_factory.mktemp("dist")
+    tree = out / "tree"
+    shutil.copytree(
+        ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(*IGNORED, "*.egg-info")
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree)],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
+    return out
+
+
+def test_the_wheel_holds_only_ioopt(built):
+    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
+        names = wheel.namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"ioopt"}
+    for folder in ("ioopt", "models", "solvers"):
+        wanted = {
+            (path if folder == "ioopt" else "ioopt" / path).as_posix()
+            for path in (p.relative_to(ROOT) for p in (ROOT / folder).rglob("*.py"))
+        }
+        assert wanted and wanted <= set(names), sorted(wanted - set(names))[:5]
+    data = {
+        ("ioopt" / path.relative_to(ROOT)).as_posix()
+        for path in (ROOT / "instances").rglob("*.json")
+    }
+    assert data and data <= set(names)
+    assert "ioopt/py.typed" in names
+
+
+def test_the_sdist_builds_the_same_package(built):
+    with tarfile.open(next(built.glob("*.tar.gz"))) as sdist:
+        names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
+    assert "pyproject.toml" in names and "LICENSE" in names
+    assert any(name.startswith("ioopt/models/") for name in names)

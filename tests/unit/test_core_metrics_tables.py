@@ -1,0 +1,74 @@
+"""Metrics and tables by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ioopt.cli.tables import render
+from ioopt.comparing import add_ratios, parse_solver
+from ioopt.metrics import mean_and_standard_error, median, paired_ratios, quantile
+from ioopt.registry import KINDS
+from ioopt.timeline import Interval, Timeline
+
+
+def test_standard_error_by_hand():
+    # values 1, 2, 6: mean 3, squared deviations 4 + 1 + 9 = 14, variance 7, error sqrt(7/3)
+    mean, error = mean_and_standard_error([1, 2, 6])
+    assert mean == 3 and error == pytest.approx((7 / 3) ** 0.5)
+    assert mean_and_standard_error([4.0]) == (4.0, None)
+    with pytest.raises(ValueError, match="no values"):
+        mean_and_standard_error([])
+
+
+def test_quantiles_are_linear():
+    assert [quantile([0, 10], share) for share in (0, 0.25, 1)] == [0, 2.5, 10]
+    assert median([5, 1, 3]) == 3
+
+
+def row(solver, instance, value):
+    return {"solver": solver, "instance": instance, "metrics": {"m": value}}
+
+
+def test_ratios_are_paired_by_instance():
+    rows = [row("a", "i", 2.0), row("a", "j", 4.0), row("b", "i", 1.0), row("b", "j", 1.0)]
+    rows.append(row("b", "alone", 9.0))
+    found = {ratio.solver: ratio for ratio in paired_ratios(rows, "a", ["m"])}
+    assert found["a"].mean == 1.0
+    assert found["b"].mean == pytest.approx((1 / 2 + 1 / 4) / 2)
+    assert found["b"].pairs == 2
+
+
+def test_ratio_to_best_ignores_failed_rows():
+    rows = [
+        {"status": status, "objective": None, "metrics": {"makespan_seconds": value}}
+        for status, value in [("optimal", 4.0), ("feasible", 5.0), ("error", 1.0)]
+    ]
+    add_ratios(rows, KINDS["replication"])
+    assert [r["ratio_to_best"] for r in rows] == [1.0, 1.25, None]
+
+
+def test_solver_words():
+    assert parse_solver("fill") == ("fill", {})
+    assert parse_solver("two-stage:thresh=0.2,barriers=no") == (
+        "two-stage",
+        {"thresh": "0.2", "barriers": "no"},
+    )
+
+
+def test_tables_align_in_every_form():
+    rows = [("short", 1.5, None), ("a longer name", 10, "x")]
+    text = render(("name", "value", "note"), rows).splitlines()
+    assert len({len(line.rstrip()) for line in text if "-" not in line[:1]}) >= 1
+    assert text[-1].index("10") + 2 == text[-2].index("1.5") + 3
+    assert render(("a", "b"), [(1, None)], "csv") == "a,b\n1,\n"
+    assert render(("a", "b"), [(1, 2)], "markdown").splitlines()[0].startswith("|")
+
+
+def test_timeline_orders_and_names_resources():
+    timeline = Timeline.of(
+        [Interval(2, 3, "n1", "compute", "b"), Interval(0, 2, "n0", "remote", "f")], ("n0",)
+    )
+    assert [item.label for item in timeline.intervals] == ["f", "b"]
+    assert timeline.resources == ("n0", "n1")
+    assert timeline.makespan == 3
+    assert timeline.on("n1")[0].duration == 1

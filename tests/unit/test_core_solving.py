@@ -1,0 +1,166 @@
+"""The front door: what happens when solvers fail, are interrupted, or claim too much."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import ioopt
+from ioopt import registry, solving
+from ioopt.errors import UsageError
+from ioopt.problems.replication import ReplicationPlan
+from ioopt.protocols import CheckReport, Outcome, Simulation
+from ioopt.registry.types import KindSpec, SolverSpec
+from ioopt.result import Status, StopReason, Violation, relative_gap
+
+PROBLEM = {
+    "format": "ioopt/replication",
+    "name": "one",
+    "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
+    "nodes": [{"id": "n0"}],
+    "tasks": [{"id": "t0", "compute_seconds": 5}],
+}
+PLAN = ReplicationPlan(assign={"t0": "n0"}, order={"n0": ("t0",)})
+
+
+def good(problem, request):
+    return Outcome(PLAN, bound=5.0)
+
+
+def modest(problem, request):
+    return Outcome(PLAN, bound=4.0)
+
+
+def boastful(problem, request):
+    return Outcome(PLAN, bound=6.0)
+
+
+def failing(problem, request):
+    raise RuntimeError("numbers out of range")
+
+
+def failing_late(problem, request):
+    request.incumbents.report(PLAN, 5.0, bound=1.0)
+    raise RuntimeError("numbers out of range")
+
+
+def interrupted(problem, request):
+    request.incumbents.report(PLAN, 5.0)
+    raise KeyboardInterrupt
+
+
+def interrupted_at_once(problem, request):
+    raise KeyboardInterrupt
+
+
+def hopeless(problem, request):
+    return Outcome(None, infeasible=True, notes=("no disk holds t0",))
+
+
+def late(problem, request):
+    return Outcome(None, stop=StopReason.TIME)
+
+
+def broken_plan(problem, request):
+    return Outcome(ReplicationPlan(order={"n0": ()}), bound=0.0)
+
+
+def fake_check(problem, plan, schedule):
+    missing = [task.id for task in problem.tasks if task.id not in plan.order["n0"]]
+    violations = tuple(Violation(rule="(4)", item=name, message="no node") for name in missing)
+    return CheckReport(violations, {"additive_seconds": 5.0})
+
+
+def fake_simulate(problem, plan):
+    return Simulation({"tasks": []}, {"makespan_seconds": 5.0})
+
+
+@pytest.fixture(autouse=True)
+def small_registry(monkeypatch):
+    """A registry in which the solvers are the functions above."""
+    here = __name__
+    kind = KindSpec(
+        kind="replication", family="replication", default_solver="good",
+        problem="ioopt.problems.replication:ReplicationProblem",
+        plan="ioopt.problems.replication:ReplicationPlan",
+        check=f"{here}:fake_check", simulate=f"{here}:fake_simulate",
+        objective_name="additive_seconds", fallback="good",
+    )  # fmt: skip
+    names = [name for name, value in globals().items() if callable(value) and name.islower()]
+    rows = tuple(
+        SolverSpec(name.replace("_", "-"), ("replication",), f"{here}:{name}", "", "test")
+        for name in names
+    )
+    monkeypatch.setattr(registry, "KINDS", {"replication": kind})
+    monkeypatch.setattr(registry, "SOLVERS", rows)
+
+
+def test_a_bound_that_meets_the_objective_is_optimal():
+    result = ioopt.solve(PROBLEM)
+    assert (result.status, result.objective, result.gap) == (Status.OPTIMAL, 5.0, 0.0)
+    assert result.metrics["makespan_seconds"] == 5.0
+
+
+def test_gap_follows_its_formula():
+    result = ioopt.solve(PROBLEM, "modest")
+    assert result.status is Status.FEASIBLE
+    assert result.gap == pytest.approx((5 - 4) / 5)
+    assert relative_gap(0.0, 0.0) == 0.0
+    assert relative_gap(None, 1.0) is None
+
+
+def test_a_bound_past_the_objective_is_an_error():
+    result = ioopt.solve(PROBLEM, "boastful")
+    assert result.status is Status.ERROR
+    assert "contradicts" in result.notes[-1]
+
+
+def test_a_failing_solver_is_replaced_by_the_fallback():
+    result = ioopt.solve(PROBLEM, "failing")
+    assert (result.status, result.stop) == (Status.OPTIMAL, StopReason.FALLBACK)
+    assert "numbers out of range" in result.notes[-1] and "answered by good" in result.notes[-1]
+
+
+def test_a_solver_that_fails_late_keeps_its_best_plan():
+    result = ioopt.solve(PROBLEM, "failing-late")
+    assert (result.objective, result.bound, result.stop) == (5.0, 1.0, StopReason.FALLBACK)
+    assert result.trace and result.trace[0][1] == 5.0
+
+
+def test_interruption_returns_the_best_plan():
+    result = ioopt.solve(PROBLEM, "interrupted")
+    assert (result.stop, result.objective) == (StopReason.INTERRUPTED, 5.0)
+    empty = ioopt.solve(PROBLEM, "interrupted-at-once")
+    assert (empty.stop, empty.status) == (StopReason.INTERRUPTED, Status.UNKNOWN)
+
+
+def test_infeasible_and_out_of_time_are_results():
+    assert ioopt.solve(PROBLEM, "hopeless").status is Status.INFEASIBLE
+    result = ioopt.solve(PROBLEM, "late")
+    assert (result.status, result.stop) == (Status.UNKNOWN, StopReason.TIME)
+
+
+def test_a_plan_the_checker_refuses_is_never_feasible():
+    result = ioopt.solve(PROBLEM, "broken-plan")
+    assert result.status is Status.ERROR
+    assert [violation.rule for violation in result.violations] == ["(4)"]
+
+
+def test_check_holds_a_result_to_its_word():
+    result = ioopt.solve(PROBLEM)
+    assert ioopt.check(PROBLEM, result) == []
+    wrong = result.model_copy(update={"objective": 4.0})
+    assert [violation.rule for violation in ioopt.check(PROBLEM, wrong)] == ["objective"]
+    assert [v.rule for v in ioopt.check(PROBLEM, {"plan": {"order": {"n0": []}}})] == ["(4)"]
+
+
+def test_unknown_names_are_usage_errors():
+    with pytest.raises(UsageError, match="did you mean 'good'"):
+        ioopt.solve(PROBLEM, "goood")
+    with pytest.raises(UsageError, match="no setting 'x'"):
+        ioopt.solve(PROBLEM, "good", settings={"x": 1})
+    with pytest.raises(UsageError, match="no backend 'CBC'"):
+        ioopt.solve(PROBLEM, "good", backend="CBC")
+    with pytest.raises(UsageError, match="not one of ioopt's problem classes"):
+        solving.load(SimpleNamespace())

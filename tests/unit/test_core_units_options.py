@@ -1,0 +1,104 @@
+"""Units, options, deadlines and settings: values by hand, refusals as tables."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from ioopt.errors import UsageError
+from ioopt.options import Deadline, SolveOptions, parse_assignments, parse_settings
+from ioopt.units import exact, format_bytes, parse_bytes, parse_rate, parse_seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("500MB", 500_000_000), ("2GiB", 2 * 2**30), ("1.5 GB", 1_500_000_000), ("7", 7), (7, 7)],
+)
+def test_sizes(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("100Mbps", 12.5e6), ("12.5MB/s", 12.5e6), ("8Gbps", 1e9), (3, 3.0), ("1GB", 1e9)],
+)
+def test_rates(text, rate):
+    assert parse_rate(text) == rate
+
+
+def test_seconds():
+    assert [parse_seconds(text) for text in ("90", "250ms", "2h", 1.5)] == [90, 0.25, 7200, 1.5]
+
+
+@pytest.mark.parametrize("text", ["", "MB", "5 parsecs", "-3MB", "1..2MB"])
+def test_sizes_that_mean_nothing_are_refused(text):
+    with pytest.raises(UsageError, match="is not a number with a unit"):
+        parse_bytes(text)
+
+
+def test_decimals_mean_what_is_written():
+    assert exact(0.1) == Fraction(1, 10)
+    assert exact("2.5e-3") == Fraction(1, 400)
+    assert exact(3) == 3
+
+
+def test_format_bytes():
+    assert [format_bytes(n) for n in (0, 999, 64e6, 25e9)] == ["0 B", "999 B", "64 MB", "25 GB"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"time_limit_seconds": 0},  # no time is no answer
+        {"time_limit_seconds": float("nan")},
+        {"gap": -0.1},
+        {"gap": float("inf")},
+        {"threads": 0},
+        {"seed": -1},
+    ],
+)
+def test_options_refuse_nonsense(bad):
+    with pytest.raises(UsageError, match="must be"):
+        SolveOptions(**bad)
+
+
+def test_deadline_counts_from_its_start():
+    now = [100.0]
+    deadline = Deadline(10.0, lambda: now[0])
+    assert (deadline.elapsed(), deadline.remaining(), deadline.expired()) == (0.0, 10.0, False)
+    now[0] = 107.0
+    assert deadline.remaining() == 3.0
+    assert deadline.within(60.0).remaining() == 3.0
+    assert deadline.within(1.0).remaining() == 1.0
+    now[0] = 111.0
+    assert deadline.expired() and deadline.remaining() == 0.0
+    assert Deadline(None).remaining() == float("inf")
+
+
+class Knobs(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    alpha: float = 0.5
+    barriers: bool = True
+
+
+def test_settings_come_as_text():
+    knobs = parse_settings(Knobs, parse_assignments(("alpha=0.25", "barriers=no")), "fill")
+    assert (knobs.alpha, knobs.barriers) == (0.25, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["beta=1"], "fill has no setting 'beta'; its settings: alpha, barriers"),
+        (["alpha=half"], "fill: setting alpha='half'"),
+        (["alpha"], "--set wants KEY=VALUE, not 'alpha'"),
+        (["=1"], "--set wants KEY=VALUE"),
+        (["alpha=1", "alpha=2"], "given twice"),
+    ],
+)
+def test_settings_refuse(words, message):
+    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
+        parse_settings(Knobs, parse_assignments(words), "fill")
