@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "load": "ioopt.solving",
     "solve": "ioopt.solving",
-    "check": "ioopt.solving",
+    "check": "ioopt.check",
     "simulate": "ioopt.solving",
     "compare": "ioopt.comparing",
     "Result": "ioopt.result",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import click
 
@@ -31,9 +32,14 @@ def list_(form: str = "table") -> int:
         click.echo(dump_json(list(entries().values())), nl=False)
         return ExitCode.ANSWER
     headers = ("name", "kind", "best_objective", "bound", "why")
-    rows = [[entry.get(key) for key in headers] for entry in entries().values()]
+    rows = [[_short(entry.get(key)) for key in headers] for entry in entries().values()]
     click.echo(render(headers, rows), nl=False)
     return ExitCode.ANSWER
+
+
+def _short(value: Any) -> Any:
+    """Text cut to one readable column; `ioopt instances show NAME` has all of it."""
+    return value[:69] + "..." if isinstance(value, str) and len(value) > 72 else value
 
 
 @instances.command(cls=IooptCommand)
