@@ -62,7 +62,8 @@ LAYERS = {
 
 @pytest.mark.parametrize("folder", LAYERS)
 def test_imports_point_one_way(folder):
-    files = sorted((ROOT / folder).rglob("*.py"))
+    # a package's __init__ may hold a public call that reaches up; its modules may not
+    files = [path for path in sorted((ROOT / folder).rglob("*.py")) if path.stem != "__init__"]
     assert files
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
