@@ -1,0 +1,80 @@
+"""``ioopt import wfformat``: a batch of tasks from a workflow trace."""
+
+from __future__ import annotations
+
+import click
+
+from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.options import output_option
+from ioopt.errors import ExitCode
+from ioopt.options import parse_settings
+
+EPILOG = """\b
+Examples:
+  ioopt import wfformat blast.json --select all --nodes 4 -o blast-batch.json
+  ioopt import wfformat montage.json --select program=mProject --disk 500MB -o project.json
+  ioopt import wfformat genome.json --select level=1 --disk 33% --link per-node -o level1.json
+"""
+
+
+@click.command("wfformat", cls=IooptCommand, epilog=EPILOG)
+@click.argument("source")
+@click.option(
+    "--select",
+    default="all",
+    show_default=True,
+    metavar="WHICH",
+    help="all, ready (tasks that wait for none), level=N, or program=NAME.",
+)
+@click.option("--nodes", default="4", show_default=True, metavar="N", help="Compute nodes.")
+@click.option(
+    "--disk",
+    default="unlimited",
+    show_default=True,
+    metavar="SIZE",
+    help="Disk of a node: 500MB, unlimited, or 33% of the distinct bytes read.",
+)
+@click.option(
+    "--remote-rate",
+    default="12.5MB/s",
+    show_default=True,
+    metavar="RATE",
+    help="Rate of the remote link.",
+)
+@click.option(
+    "--replica-rate",
+    default="1GB/s",
+    show_default=True,
+    metavar="RATE",
+    help="Rate of a node's network interface.",
+)
+@click.option(
+    "--link",
+    type=click.Choice(["shared", "per-node"]),
+    default="shared",
+    show_default=True,
+    help="One remote link for all nodes, or one each.",
+)
+@click.option(
+    "--speed",
+    default="1",
+    show_default=True,
+    metavar="X",
+    help="Speed of the nodes relative to the traced machine.",
+)
+@output_option(required=True)
+def import_wfformat(source: str, select: str, output: str, **machine: str) -> int:
+    """Make a replication instance from a WfFormat 1.4 or 1.5 workflow.
+
+    The files that the chosen tasks read become inputs with their sizes, run times become compute
+    seconds. What was odd about the file is said on standard error and kept in the instance's meta.
+    """
+    from ioopt.formats.native import dump_json, write_text
+    from ioopt.formats.wfformat import Machine, read_wfformat
+
+    problem = read_wfformat(source, select, parse_settings(Machine, machine, "import wfformat"))
+    write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+    for warning in (problem.meta or {}).get("warnings", ()):
+        if not quiet():
+            click.echo(f"ioopt: {source}: warning: {warning}", err=True)
+    return ExitCode.ANSWER
