@@ -1,0 +1,99 @@
+"""What every backend is given and what it gives back, whichever library runs it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ioopt.options import SolveOptions
+from ioopt.protocols import SolveRequest
+from ioopt.result import Status, StopReason
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True)
+class BackendLimits:
+    """Limits and options of one run of a backend; None is the backend's default.
+
+    ``seconds`` of wall clock; relative ``gap`` at which to stop (None: only a proof ends the run);
+    ``nodes`` of branch and bound; ``solutions`` after which to stop; ``work``, a deterministic
+    budget in the backend's own unit (CP-SAT deterministic seconds, simplex iterations of HiGHS);
+    ``log`` a file to which the backend's own log is appended.
+    """
+
+    seconds: float | None = None
+    gap: float | None = None
+    threads: int = 1
+    seed: int = 0
+    log: str | None = None
+    nodes: int | None = None
+    solutions: int | None = None
+    work: float | None = None
+
+    @classmethod
+    def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
+        """The limits of a solver's request: what is left of its deadline, at most *seconds*."""
+        options: SolveOptions = request.options
+        left = request.deadline.remaining()
+        if seconds is not None:
+            left = min(left, seconds)
+        return cls(
+            None if left == float("inf") else left,
+            options.gap, options.threads, options.seed, options.log,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BackendAnswer:
+    """The answer of one run, with the status it has really earned.
+
+    ``values`` are by variable name for PuLP models and by variable index for CP-SAT, empty when no
+    solution was found. ``bound`` limits the objective (lower when minimising), None where the
+    backend gives none. ``status`` is optimal only with a proof: a run that stopped at a gap, a
+    clock or a count is feasible, and ``stop`` says which.
+    """
+
+    status: Status
+    stop: StopReason
+    values: Mapping[Any, float] = field(default_factory=dict)
+    objective: float | None = None
+    bound: float | None = None
+    seconds: float = 0.0
+    backend: str = ""
+    version: str = ""
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a solution."""
+        return self.status in (Status.OPTIMAL, Status.FEASIBLE)
+
+
+def run_interruptibly(work: Callable[[], ResultT], stop: Callable[[], None]) -> ResultT:
+    """Run blocking native *work* in a thread so that Ctrl-C is seen; *stop* asks the work to end.
+
+    Raises KeyboardInterrupt once the work has ended, and whatever the work raised.
+    """
+    answer: list[ResultT] = []
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            answer.append(work())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=target, name="backend", daemon=True)
+    try:
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.2)
+    except KeyboardInterrupt:
+        stop()
+        thread.join(5.0)
+        raise
+    if failure:
+        raise failure[0]
+    return answer[0]

@@ -1,0 +1,214 @@
+"""PuLP models on CBC, HiGHS, SCIP and GLPK: options, limits, statuses, bounds and values.
+
+The status comes from each solver's own words through one table per backend, never from PuLP's
+``LpProblem.status`` (which says "Optimal" for a run that the clock stopped); what claims to be a
+solution is put back into the constraints before it is believed.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ioopt.errors import BackendFailureError, BackendMissingError, UsageError
+from ioopt.result import Status, StopReason, relative_gap
+from ioopt.solvers.backends import pulp_commands as commands
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, run_interruptibly
+
+if TYPE_CHECKING:
+    from pulp import LpProblem
+
+BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
+PROVEN = 1e-9
+FEASIBILITY = 1e-5
+
+_HIGHS_STATUS = {
+    "kOptimal": (Status.OPTIMAL, StopReason.FINISHED),
+    "kModelEmpty": (Status.OPTIMAL, StopReason.FINISHED),
+    "kInfeasible": (Status.INFEASIBLE, StopReason.FINISHED),
+    "kTimeLimit": (Status.FEASIBLE, StopReason.TIME),
+    "kIterationLimit": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "kSolutionLimit": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "kMemoryLimit": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "kObjectiveTarget": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "kObjectiveBound": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "kInterrupt": (Status.FEASIBLE, StopReason.INTERRUPTED),
+    "kHighsInterrupt": (Status.FEASIBLE, StopReason.INTERRUPTED),
+}
+
+
+def available() -> tuple[str, ...]:
+    """The backends that can run here, in the order of preference."""
+    from importlib.util import find_spec
+
+    here = {
+        "HiGHS": find_spec("highspy") is not None,
+        "CBC": _has_cbc(),
+        "SCIP": shutil.which("scip") is not None,
+        "GLPK": shutil.which("glpsol") is not None,
+    }
+    return tuple(name for name in BACKENDS if here[name])
+
+
+def _has_cbc() -> bool:
+    try:
+        commands.cbc_path()
+    except BackendMissingError:
+        return False
+    return True
+
+
+def solve_pulp(
+    lp: LpProblem,
+    backend: str | None,
+    limits: BackendLimits,
+    start: Mapping[str, float] | None = None,
+) -> BackendAnswer:
+    """Solve a PuLP model and say what the run earned.
+
+    ``backend`` is one of :data:`BACKENDS` (None: HiGHS). ``start`` gives values by variable name to
+    begin from (HiGHS and CBC; the others do not take one, which is an error). Only a proof makes
+    the status optimal: without ``limits.gap`` HiGHS is told to close the gap entirely.
+    Raises BackendMissingError, and BackendFailureError for statuses that no table knows.
+    """
+    name = backend or "HiGHS"
+    begun = time.monotonic()
+    if name == "HiGHS":
+        raw = _solve_highs(lp, limits, start)
+    elif name == "CBC":
+        raw = commands.solve_cbc(lp, limits, start)
+    elif name in ("SCIP", "GLPK"):
+        if start is not None:
+            raise UsageError(f"backend {name} takes no start; leave it out or use HiGHS or CBC")
+        raw = (commands.solve_scip if name == "SCIP" else commands.solve_glpk)(lp, limits)
+    else:
+        raise UsageError(f"no backend {name!r}; known: {', '.join(BACKENDS)}")
+    return _judged(lp, raw, name, time.monotonic() - begun)
+
+
+def _judged(lp: LpProblem, raw: commands.RawAnswer, name: str, seconds: float) -> BackendAnswer:
+    """Believe values only when they keep every constraint, and "optimal" only without a gap."""
+    status, stop, bound = raw.status, raw.stop, raw.bound
+    if status not in (Status.OPTIMAL, Status.FEASIBLE):
+        return BackendAnswer(status, stop, {}, None, bound, seconds, name, raw.version)
+    values = {variable.name: raw.values.get(variable.name) for variable in lp.variables()}
+    if any(value is None or not math.isfinite(value) for value in values.values()):
+        worst = math.inf
+    else:
+        worst = violation(lp, values)  # type: ignore[arg-type]
+    if worst > FEASIBILITY:
+        if status is Status.OPTIMAL:
+            raise BackendFailureError(f"{name} calls optimal what breaks a constraint by {worst:g}")
+        return BackendAnswer(Status.UNKNOWN, stop, {}, None, bound, seconds, name, raw.version)
+    objective = _evaluate(lp.objective, values)
+    if status is Status.OPTIMAL:
+        gap = relative_gap(objective, bound) if stop is StopReason.GAP else None
+        if gap is not None and gap > PROVEN:
+            status = Status.FEASIBLE
+        else:
+            stop, bound = StopReason.FINISHED, objective
+    return BackendAnswer(status, stop, values, objective, bound, seconds, name, raw.version)  # type: ignore[arg-type]
+
+
+def _evaluate(expression: Any, values: Mapping[str, float | None]) -> float:
+    if expression is None:
+        return 0.0
+    terms = (factor * values[variable.name] for variable, factor in expression.items())
+    return float(math.fsum(terms) + expression.constant)
+
+
+def violation(lp: LpProblem, values: Mapping[str, float]) -> float:
+    """The largest amount by which *values* break a bound, an integrality or a constraint of *lp*.
+
+    Rows are measured against the size of their largest term, so that bytes and seconds compare.
+    """
+    import pulp
+
+    worst = 0.0
+    for variable in lp.variables():
+        value = values[variable.name]
+        if variable.lowBound is not None:
+            worst = max(worst, variable.lowBound - value)
+        if variable.upBound is not None:
+            worst = max(worst, value - variable.upBound)
+        if variable.cat == pulp.LpInteger:
+            worst = max(worst, abs(value - round(value)))
+    for row in lp.constraints.values():
+        amount = _evaluate(row, values)
+        scale = max([1.0, abs(row.constant), *(abs(factor) for factor in row.values())])
+        if row.sense == pulp.LpConstraintLE:
+            amount = max(amount, 0.0)
+        elif row.sense == pulp.LpConstraintGE:
+            amount = max(-amount, 0.0)
+        worst = max(worst, abs(amount) / scale)
+    return worst
+
+
+def _solve_highs(
+    lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] | None
+) -> commands.RawAnswer:
+    try:
+        import highspy
+        import pulp
+    except ImportError as error:
+        raise BackendMissingError(
+            f"backend HiGHS needs the package highspy ({error}); pip install 'highspy>=1.12,<1.13'"
+        ) from None
+    builder = pulp.HiGHS(msg=False)
+    builder.createAndConfigureSolver(lp)
+    highs = lp.solverModel
+    for option, value in _highs_options(limits).items():
+        highs.setOptionValue(option, value)
+    builder.buildSolverModel(lp)
+    if start is not None:
+        begin = highspy.HighsSolution()
+        begin.col_value = [start.get(variable.name, 0.0) for variable in lp.variables()]
+        highs.setSolution(begin)
+    highs.HandleUserInterrupt = True
+    run_interruptibly(highs.solve, highs.cancelSolve)
+    if highs.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
+        # Presolve saw only that there is no optimum; the simplex tells which of the two it is.
+        highs.setOptionValue("presolve", "off")
+        run_interruptibly(highs.solve, highs.cancelSolve)
+    status, stop = highs_status(highs.getModelStatus().name)
+    if stop is StopReason.FINISHED and limits.gap is not None:
+        stop = StopReason.GAP
+    info, integer = highs.getInfo(), any(v.cat == pulp.LpInteger for v in lp.variables())
+    sign = -1.0 if lp.sense == pulp.LpMaximize else 1.0
+    constant = lp.objective.constant if lp.objective is not None else 0.0
+    bound = sign * info.mip_dual_bound + constant if integer else None
+    if bound is not None and not math.isfinite(bound):
+        bound = None
+    columns = list(highs.getSolution().col_value)
+    values = {v.name: columns[k] for k, v in enumerate(lp.variables())} if columns else {}
+    lp.solverModel = None
+    return commands.RawAnswer(status, stop, values, bound, highs.version())
+
+
+def _highs_options(limits: BackendLimits) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "output_flag": limits.log is not None,
+        "log_to_console": False,
+        "threads": limits.threads,
+        "random_seed": limits.seed,
+        "mip_rel_gap": limits.gap or 0.0,
+        "mip_abs_gap": 0.0,
+    }
+    more = {
+        "log_file": limits.log,
+        "time_limit": limits.seconds,
+        "mip_max_nodes": limits.nodes,
+        "mip_max_improving_sols": limits.solutions,
+        "simplex_iteration_limit": None if limits.work is None else int(limits.work),
+    }
+    return options | {key: value for key, value in more.items() if value is not None}
+
+
+def highs_status(name: str) -> tuple[Status, StopReason]:
+    """Status and stop reason for a ``HighsModelStatus``; unknown ones and errors raise."""
+    if name not in _HIGHS_STATUS:
+        raise BackendFailureError(f"HiGHS answered {name}, which is not in its table")
+    return _HIGHS_STATUS[name]

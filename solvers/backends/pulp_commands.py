@@ -1,0 +1,297 @@
+"""Command-line MIP solvers on PuLP models: CBC, GLPK and SCIP, each run as a child of ours.
+
+PuLP's own drivers wait for the child without a limit, leave it running after Ctrl-C, and (GLPK,
+SCIP) call every solution optimal. Here PuLP writes the model and reads the solution; the child,
+its log, its end and its status line are handled here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ioopt.errors import BackendFailureError, BackendMissingError
+from ioopt.result import Status, StopReason
+from ioopt.solvers.backends.answer import BackendLimits
+
+if TYPE_CHECKING:
+    from pulp import LpProblem
+
+GRACE_SECONDS = 0.3
+_TERMINATE_SECONDS = 0.4
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """Status, values by name, bound and version as one backend reported them."""
+
+    status: Status
+    stop: StopReason
+    values: Mapping[str, float] = field(default_factory=dict)
+    bound: float | None = None
+    version: str = ""
+
+
+def _run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
+    """Run a solver to its end; its output, and whether it had to be stopped.
+
+    A child that passes its limit is asked to stop (SIGINT: CBC then writes its best solution) and
+    killed when it does not; it never outlives this call, whatever is raised.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        late = False
+        try:
+            limit = None if limits.seconds is None else limits.seconds + GRACE_SECONDS
+            child.wait(limit)
+        except subprocess.TimeoutExpired:
+            late = True
+            child.send_signal(signal.SIGINT)
+            try:
+                child.wait(_TERMINATE_SECONDS)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        output.seek(0)
+        text = output.read()
+    if limits.log is not None:
+        with open(limits.log, "a", encoding="utf-8") as stream:
+            stream.write(text)
+    if child.returncode != 0 and not late:
+        tail = " ".join(text.split("\n")[-4:]).strip()
+        raise BackendFailureError(f"{command[0]} ended with code {child.returncode}: {tail}")
+    return text, late
+
+
+# ------------------------------------------------------------------------------------------- CBC
+
+# First word of CBC's solution file. CBC exits 0 even on infeasible models.
+_CBC_STATUS = {
+    "Optimal": Status.OPTIMAL,
+    "Infeasible": Status.INFEASIBLE,
+    "Integer": Status.INFEASIBLE,
+    "Stopped": Status.FEASIBLE,
+}
+_CBC_STOP = {
+    "time": StopReason.TIME,
+    "nodes": StopReason.ITERATIONS,
+    "iterations": StopReason.ITERATIONS,
+    "solutions": StopReason.ITERATIONS,
+    "gap": StopReason.GAP,
+    "event": StopReason.INTERRUPTED,
+    "user": StopReason.INTERRUPTED,
+    "ctrl-c": StopReason.TIME,
+}
+
+
+def cbc_path() -> str:
+    """The CBC program: one on the PATH, else the one that PuLP brings along."""
+    from pulp.apis import coin_api
+
+    found = shutil.which("cbc") or shutil.which(coin_api.pulp_cbc_path)
+    if found is None:
+        raise BackendMissingError("backend CBC is not here: put cbc on the PATH or reinstall pulp")
+    return found
+
+
+def solve_cbc(lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] | None) -> RawAnswer:
+    """Run CBC; the bound is read from the closing lines of its log (minimisation only)."""
+    import pulp
+
+    path = cbc_path()
+    with tempfile.TemporaryDirectory(prefix="ioopt-cbc-") as folder:
+        model, solution = Path(folder, "model.mps"), Path(folder, "model.sol")
+        variables, names, rows, _ = lp.writeMPS(str(model), rename=1)
+        reader = pulp.COIN_CMD(path=path, msg=False)
+        command = [path, str(model)]
+        if lp.sense == pulp.LpMaximize:
+            command.append("-max")
+        if start is not None:
+            for variable in variables:
+                variable.varValue = start.get(variable.name, 0.0)
+            reader.writesol(str(Path(folder, "start.mst")), lp, variables, names, rows)
+            command += ["-mips", str(Path(folder, "start.mst"))]
+        command += _cbc_options(limits)
+        command += ["-solve", "-printingOptions", "all", "-solution", str(solution)]
+        text, late = _run(command, limits)
+        version = next(iter(re.findall(r"^Version: (\S+)", text, re.M)), "")
+        if not solution.exists() or not (first := solution.open().readline()).strip():
+            if late:
+                return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
+            raise BackendFailureError(f"CBC wrote no solution file: {text[-200:].strip()}")
+        status, stop = cbc_status(first)
+        values: Mapping[str, float] = {}
+        if status in (Status.OPTIMAL, Status.FEASIBLE):
+            values = reader.readsol_MPS(str(solution), lp, variables, names, rows)[1]
+        bound = _cbc_bound(text) if lp.sense == pulp.LpMinimize else None
+        return RawAnswer(status, stop, values, bound, version)
+
+
+def _cbc_options(limits: BackendLimits) -> list[str]:
+    options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.seed + 1)]
+    pairs = (
+        ("-sec", limits.seconds), ("-ratio", limits.gap), ("-maxNodes", limits.nodes),
+        ("-maxSolutions", limits.solutions),
+        ("-threads", limits.threads if limits.threads > 1 else None),
+    )  # fmt: skip
+    for name, value in pairs:
+        options += [] if value is None else [name, str(value)]
+    return options
+
+
+def cbc_status(line: str) -> tuple[Status, StopReason]:
+    """Status and stop reason in the first line of CBC's solution file; unknown words raise."""
+    words = line.split()
+    if words[0] not in _CBC_STATUS:
+        raise BackendFailureError(f"CBC answered {line.strip()!r}, which is not in its table")
+    status = _CBC_STATUS[words[0]]
+    if status is not Status.FEASIBLE:
+        within_gap = status is Status.OPTIMAL and "gap" in words
+        return status, StopReason.GAP if within_gap else StopReason.FINISHED
+    reason = words[2].lower() if len(words) > 2 else ""
+    if reason not in _CBC_STOP:
+        raise BackendFailureError(f"CBC stopped for a reason not in its table: {line.strip()!r}")
+    if "(no" in words:
+        status = Status.UNKNOWN
+    return status, _CBC_STOP[reason]
+
+
+def _cbc_bound(text: str) -> float | None:
+    found = re.findall(r"^Lower bound:\s+(\S+)", text, re.M)
+    try:
+        bound = float(found[-1])
+    except (IndexError, ValueError):
+        return None
+    return bound if math.isfinite(bound) and abs(bound) < 1e49 else None
+
+
+# ------------------------------------------------------------------------------------------ GLPK
+
+_GLPK_STATUS = {
+    "INTEGER OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
+    "OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
+    "INTEGER NON-OPTIMAL": (Status.FEASIBLE, StopReason.TIME),
+    "FEASIBLE": (Status.FEASIBLE, StopReason.TIME),
+    "INTEGER UNDEFINED": (Status.UNKNOWN, StopReason.TIME),
+    "UNDEFINED": (Status.UNKNOWN, StopReason.TIME),
+    "INTEGER EMPTY": (Status.INFEASIBLE, StopReason.FINISHED),
+    "INFEASIBLE (FINAL)": (Status.INFEASIBLE, StopReason.FINISHED),
+    "INFEASIBLE (INTERMEDIATE)": (Status.UNKNOWN, StopReason.TIME),
+}
+
+
+def solve_glpk(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
+    """Run glpsol; it gives no bound. It has no node or solution limit and no threads."""
+    import pulp
+
+    path = shutil.which("glpsol")
+    if path is None:
+        raise BackendMissingError("backend GLPK needs the program glpsol (Debian: glpk-utils)")
+    if limits.nodes is not None or limits.solutions is not None:
+        raise BackendFailureError("GLPK has no limit on nodes or solutions; use a time limit")
+    with tempfile.TemporaryDirectory(prefix="ioopt-glpk-") as folder:
+        model, out, sol = (str(Path(folder, name)) for name in ("m.lp", "m.out", "m.sol"))
+        lp.writeLP(model, writeSOS=False)
+        command = [path, "--cpxlp", model, "-o", out, "-w", sol, "--seed", str(limits.seed + 1)]
+        if limits.seconds is not None:
+            command += ["--tmlim", str(max(1, math.floor(limits.seconds)))]
+        if limits.gap is not None:
+            command += ["--mipgap", str(limits.gap)]
+        text, late = _run(command, limits)
+        version = next(iter(re.findall(r"GLPSOL.*?(\d+\.\d+)", text)), "")
+        if late or not Path(out).exists():
+            return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
+        if "PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION" in text:
+            return RawAnswer(Status.INFEASIBLE, StopReason.FINISHED, version=version)
+        status, stop = glpk_status(Path(out).read_text("utf-8"))
+        values: Mapping[str, float] = {}
+        if status in (Status.OPTIMAL, Status.FEASIBLE):
+            texts = pulp.GLPK_CMD(path=path, msg=False).readsol(out, sol)[1]
+            values = {name: float(text) for name, text in texts.items()}
+        return RawAnswer(status, stop, values, None, version)
+
+
+def glpk_status(report: str) -> tuple[Status, StopReason]:
+    """Status in the ``Status:`` line of glpsol's report; unknown text raises."""
+    found = re.search(r"^Status:\s+(.*?)\s*$", report, re.M)
+    text = found.group(1) if found else "no status"
+    if text not in _GLPK_STATUS:
+        raise BackendFailureError(f"GLPK answered {text!r}, which is not in its table")
+    return _GLPK_STATUS[text]
+
+
+# ------------------------------------------------------------------------------------------ SCIP
+
+_SCIP_STATUS = {
+    "optimal solution found": (Status.OPTIMAL, StopReason.FINISHED),
+    "infeasible": (Status.INFEASIBLE, StopReason.FINISHED),
+    "gap limit reached": (Status.FEASIBLE, StopReason.GAP),
+    "time limit reached": (Status.FEASIBLE, StopReason.TIME),
+    "user interrupt": (Status.FEASIBLE, StopReason.TIME),
+    "termination signal received": (Status.FEASIBLE, StopReason.TIME),
+    "memory limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "node limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "total node limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "solution limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "solution improvement limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
+}
+
+
+def solve_scip(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
+    """Run the scip program; the bound is the closing ``Dual Bound`` of its log."""
+    import pulp
+
+    path = shutil.which("scip")
+    if path is None:
+        raise BackendMissingError("backend SCIP needs the program scip on the PATH")
+    with tempfile.TemporaryDirectory(prefix="ioopt-scip-") as folder:
+        model, sol = str(Path(folder, "model.lp")), str(Path(folder, "model.sol"))
+        lp.writeLP(model, writeSOS=False)
+        text, late = _run(_scip_command(path, model, sol, limits), limits)
+        if late and not Path(sol).exists():
+            return RawAnswer(Status.UNKNOWN, StopReason.TIME)
+        status, stop = scip_status(Path(sol).read_text("utf-8"))
+        values: dict[str, float] = {}
+        if status in (Status.OPTIMAL, Status.FEASIBLE):
+            stated: Any = pulp.SCIP_CMD.readsol(sol)[1]
+            values = {variable.name: stated.get(variable.name, 0.0) for variable in lp.variables()}
+        bound = re.findall(r"^Dual Bound\s*:\s*(\S+)", text, re.M)
+        version = next(iter(re.findall(r"SCIP version (\S+)", text)), "")
+        return RawAnswer(status, stop, values, float(bound[-1]) if bound else None, version)
+
+
+def _scip_command(path: str, model: str, sol: str, limits: BackendLimits) -> list[str]:
+    settings = [
+        ("limits/time", limits.seconds), ("limits/gap", limits.gap),
+        ("limits/nodes", limits.nodes), ("limits/solutions", limits.solutions),
+        ("randomization/randomseedshift", limits.seed or None),
+    ]  # fmt: skip
+    lines = [f"set {name} {value}" for name, value in settings if value is not None]
+    lines += [f"read {model}", "optimize", f"write solution {sol}", "display statistics", "quit"]
+    return [path, *(part for line in lines for part in ("-c", line))]
+
+
+def scip_status(report: str) -> tuple[Status, StopReason]:
+    """Status in the first line of SCIP's solution file; unknown text raises."""
+    first, _, rest = report.partition("\n")
+    text = first.partition(":")[2].strip()
+    if text not in _SCIP_STATUS:
+        raise BackendFailureError(f"SCIP answered {first!r}, which is not in its table")
+    status, stop = _SCIP_STATUS[text]
+    if status is Status.FEASIBLE and "no solution available" in rest:
+        status = Status.UNKNOWN
+    return status, stop
