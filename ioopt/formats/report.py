@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ioopt.problems.base import Problem
 
 
 @dataclass(frozen=True)
@@ -15,19 +18,29 @@ class Imported:
     warnings: tuple[str, ...] = ()
 
 
-def imported(kind: str, data: Mapping[str, Any], warnings: Iterable[str], name: str) -> Imported:
-    """Build the problem of *kind* from plain *data* that was read from the file *name*.
+def imported(
+    cls: type[Problem], data: Mapping[str, Any], warnings: Iterable[str], name: str
+) -> Imported:
+    """Build a problem of class *cls* from plain *data* that was read from the file *name*.
 
-    Raises InstanceError with one line when the data break a rule of the kind.
+    The warnings are kept in the problem's ``meta`` as well, so that they outlive the terminal.
+    Raises InstanceError with one line when the data break a rule of the class.
     """
     from ioopt.formats.native import validate
-    from ioopt.registry import KINDS, load_target
 
-    spec = KINDS[kind]
-    problem = validate(
-        load_target(spec.problem), {"format": spec.format, "version": 1, **data}, name
-    )
-    return Imported(problem, tuple(warnings))
+    said = list(warnings)
+    if said:
+        data = {**data, "meta": {**data.get("meta", {}), "warnings": said}}
+    return Imported(validate(cls, data, name), tuple(said))
+
+
+def file_name(path: str) -> str:
+    """The last part of a path, for names and provenance.
+
+    >>> file_name("logs/KTH.swf")
+    'KTH.swf'
+    """
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def some(items: Iterable[object], most: int = 5) -> str:

@@ -1,0 +1,47 @@
+"""``ioopt import darshan``: Darshan logs as a batch-io instance."""
+
+from __future__ import annotations
+
+import click
+
+from ioopt.cli.import_common import finish, machine_options, queue_options, rule_of
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import output_option
+
+EPILOG = """\b
+Examples:
+  darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
+  ioopt import darshan *.darshan --nodes 49152 --processors-per-node 16 -o month.json
+"""
+
+
+@click.command(name="darshan", cls=IooptCommand, epilog=EPILOG)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, show_default=True,
+              metavar="S", help="Accesses less than this apart are one phase.")  # fmt: skip
+@machine_options
+@queue_options
+@output_option(required=True, text="Where to write the instance.")
+def import_darshan(
+    sources: tuple[str, ...],
+    phase_gap: float,
+    output: str,
+    kill: bool,
+    queue: str,
+    backfill: str,
+    **machine: str | int | None,
+) -> int:
+    """Make a batch-io instance of Darshan logs, one job a log.
+
+    SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), or a binary log of Darshan
+    3.x where the package darshan is installed.
+    """
+    from ioopt.formats.darshan import read_darshan
+    from ioopt.formats.darshan_io import batch_io_from_darshan
+
+    made = batch_io_from_darshan(
+        [read_darshan(source, gap_seconds=phase_gap) for source in sources],
+        machine=rule_of(machine),
+        options={"kill": kill, "queue": queue, "backfill": backfill},
+    )
+    return finish(made.problem, made.warnings, output)

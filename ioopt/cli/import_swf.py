@@ -1,0 +1,68 @@
+"""``ioopt import swf``: a job log as a batch-io or gang instance."""
+
+from __future__ import annotations
+
+import click
+
+from ioopt.cli.import_common import finish, machine_options, queue_options, rule_of
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import output_option
+from ioopt.errors import UsageError
+
+EPILOG = """\b
+Examples:
+  ioopt import swf KTH-SP2.swf --jobs 1000 -o kth.json
+  ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 --seed 3 -o ricc.json.gz
+  ioopt import swf trace.swf --darshan log1.txt --darshan log2.darshan -o paired.json
+"""
+
+
+@click.command(name="swf", cls=IooptCommand, epilog=EPILOG)
+@click.argument("source", metavar="SOURCE")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs.")
+@click.option("--io-fraction", type=float, default=0.1, show_default=True, metavar="F",
+              help="Mean share of a job's run time that is I/O.")  # fmt: skip
+@click.option("--io-period", type=float, default=3600.0, show_default=True, metavar="S",
+              help="Seconds of run time to each I/O phase.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
+@click.option("--darshan", "logs", multiple=True, metavar="LOG",
+              help="Take the I/O from Darshan logs instead; may be given again.")  # fmt: skip
+@click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
+              show_default=True, help="Which of the two sizes in the log counts.")  # fmt: skip
+@machine_options
+@queue_options
+@output_option(required=True, text="Where to write the instance.")
+def import_swf(
+    source: str,
+    jobs: int | None,
+    io_fraction: float,
+    io_period: float,
+    seed: int,
+    logs: tuple[str, ...],
+    size: str,
+    output: str,
+    kill: bool,
+    queue: str,
+    backfill: str,
+    **machine: str | int | None,
+) -> int:
+    """Make a batch-io instance of the job log SOURCE (Standard Workload Format, also .gz or -)."""
+    from ioopt.formats.darshan import read_darshan
+    from ioopt.formats.io_rule import IoRule
+    from ioopt.formats.swf import read_swf
+    from ioopt.formats.swf_io import batch_io_from_swf
+
+    if source in logs:
+        raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
+    darshan = [read_darshan(log) for log in logs]
+    made = batch_io_from_swf(
+        read_swf(source),
+        machine=rule_of(machine),
+        io=IoRule(io_fraction, io_period, seed),
+        darshan=darshan,
+        requested_size=size == "requested",
+        max_jobs=jobs,
+        options={"kill": kill, "queue": queue, "backfill": backfill},
+    )
+    warnings = [text for log in darshan for text in log.warnings]
+    return finish(made.problem, (*warnings, *made.warnings), output)

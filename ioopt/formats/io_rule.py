@@ -1,0 +1,110 @@
+"""What traces without I/O, or without a machine, are given: rates, and I/O by a stated rule.
+
+Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, and storage that takes
+250/1536 of what all nodes together can send.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ioopt.errors import UsageError
+from ioopt.units import format_bytes
+
+NODE_BYTES_PER_SECOND = 1e9 / 32
+STORAGE_SHARE = Fraction(250, 1536)
+
+
+@dataclass(frozen=True)
+class MachineRule:
+    """The machine of an imported trace; None stands for what the trace says or the default rates.
+
+    A request of the trace counts processors; a node has ``processors_per_node`` of them.
+    """
+
+    nodes: int | None = None
+    processors_per_node: int = 1
+    unit_nodes: int = 1
+    allocation: str = "flat"
+    node_bytes_per_second: float | None = None
+    storage_bytes_per_second: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "processors_per_node", "unit_nodes"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name} must be 1 or more, not {value}")
+
+    def nodes_for(self, processors: int) -> int:
+        """Nodes that hold *processors*."""
+        return -(-processors // self.processors_per_node)
+
+    def machine(self, processors: int) -> dict[str, Any]:
+        """The ``machine`` block for a trace whose machine has *processors*, whole units, rounded up."""
+        nodes = self.nodes or self.nodes_for(processors)
+        if self.nodes is None:
+            nodes = -(-nodes // self.unit_nodes) * self.unit_nodes
+        rate = self.node_bytes_per_second or NODE_BYTES_PER_SECOND
+        storage = self.storage_bytes_per_second or float(Fraction(rate) * nodes * STORAGE_SHARE)
+        return {
+            "nodes": nodes, "unit_nodes": self.unit_nodes, "allocation": self.allocation,
+            "node_bytes_per_second": rate, "storage_bytes_per_second": storage,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class IoRule:
+    """I/O for a job of which only the run time is known (a rule of ours).
+
+    The share of the run time that is I/O is drawn for each job, uniformly from 0 to twice
+    ``fraction`` (above 1/2: from ``2 fraction - 1`` to 1), so that its mean is ``fraction``. The
+    job has one phase for every started or nearly started ``period_seconds`` of its run time (their
+    ratio rounded, at least 1); all phases are alike, and a phase writes what the job's peak rate
+    moves in the phase's share of I/O time, in whole bytes. So without congestion a job runs as
+    long as the trace says (to the rounding of a byte).
+    """
+
+    fraction: float = 0.1
+    period_seconds: float = 3600.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fraction <= 1:
+            raise UsageError(f"the I/O fraction must be from 0 to 1, not {self.fraction}")
+        if not self.period_seconds > 0:
+            raise UsageError(f"the I/O period must be above 0 seconds, not {self.period_seconds}")
+
+    def generator(self) -> random.Random:
+        """The stream from which the jobs draw, one draw a job in the order of the trace."""
+        return random.Random(self.seed)
+
+    def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[dict[str, Any]]:
+        """Phases of a job of *run_seconds* whose peak rate is *peak* bytes per second."""
+        low, high = max(0.0, 2 * self.fraction - 1), min(1.0, 2 * self.fraction)
+        share = low + (high - low) * rng.random()
+        count = max(1, round(run_seconds / self.period_seconds))
+        length = run_seconds / count
+        return [
+            {
+                "compute_seconds": length * (1 - share),
+                "io_bytes": round(length * share * peak),
+                "repeat": count,
+            }
+        ]
+
+    def describe(self) -> str:
+        """One line for the instance's ``meta``."""
+        return (
+            f"I/O added: mean {self.fraction:g} of the run time (uniform), one phase every "
+            f"{self.period_seconds:g} s, at the peak rate; seed {self.seed}"
+        )
+
+
+def describe_rates(machine: dict[str, Any]) -> str:
+    """The rates of a machine block in words, for warnings."""
+    node = format_bytes(machine["node_bytes_per_second"])
+    storage = format_bytes(machine["storage_bytes_per_second"])
+    return f"{node}/s a node, {storage}/s of storage"
