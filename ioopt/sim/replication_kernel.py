@@ -17,10 +17,10 @@ from ioopt.sim.replication_state import (
     CHANGED,
     ENDED,
     EVICTIONS,
+    OPENED,
     REMOTE_BYTES,
     REMOTE_COUNT,
     REPLICA_BYTES,
-    ROUND,
     TRANSFERS,
 )
 
@@ -164,7 +164,7 @@ def make_room(inst: Any, plan: Any, st: Any, log: Any, i: int, size: int, now: f
 def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
     """Pin the inputs of the first unstarted entry of node *i*; False where there is none to stage."""
     p = st.head[i]
-    if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] > st.counters[ROUND]):
+    if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] >= st.counters[OPENED]):
         return False
     if not st.staged[i]:
         st.staged[i] = 1
@@ -305,15 +305,19 @@ def finish_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> 
 
 
 def open_rounds(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
-    """Go on to the next round when the present one has ended everywhere, after its evictions."""
-    while st.counters[ROUND] < plan.num_rounds - 1 and st.round_left[st.counters[ROUND]] == 0:
-        r = st.counters[ROUND]
-        if r + 1 < len(plan.drop_ptr):
-            for x in range(plan.drop_ptr[r], plan.drop_ptr[r + 1]):
-                i, f = plan.drop_node[x], plan.drop_file[x]
-                if st.has[i * inst.num_files + f] == 1:
-                    evict(inst, st, log, i, f, now)
-        st.counters[ROUND] = r + 1
+    """Open the first round, and each next one when all before it have ended on every node.
+
+    What a round evicts leaves as it opens.
+    """
+    while st.counters[OPENED] < plan.num_rounds and (
+        st.counters[OPENED] == 0 or st.round_left[st.counters[OPENED] - 1] == 0
+    ):
+        r = st.counters[OPENED]
+        for x in range(plan.drop_ptr[r], plan.drop_ptr[r + 1]):
+            i, f = plan.drop_node[x], plan.drop_file[x]
+            if st.has[i * inst.num_files + f] == 1:
+                evict(inst, st, log, i, f, now)
+        st.counters[OPENED] = r + 1
 
 
 def next_event(inst: Any, st: Any) -> float:

@@ -44,8 +44,8 @@ class Instance(NamedTuple):
 class Queues(NamedTuple):
     """The queues of a plan: node i runs ``entry[ptr[i]:ptr[i + 1]]`` in order.
 
-    With ``barriers`` 1, ``round_of`` gives the round of each place, and when round r has ended the
-    files ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the nodes ``drop_node``.
+    With ``barriers`` 1, ``round_of`` gives the round of each place, and as round r opens the files
+    ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the nodes ``drop_node``.
     """
 
     ptr: Any
@@ -121,7 +121,7 @@ class Log(NamedTuple):
 
 
 # Cells of State.counters.
-ROUND, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT = range(8)
+OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT = range(8)
 NUM_COUNTERS = 8
 
 
@@ -204,7 +204,7 @@ def queue_arrays(
 ) -> Queues:
     """The arrays of a plan: *queues* hold entries; *rounds* (with barriers) a round for each place.
 
-    *drops* are, per round, the (file, node) pairs that leave when it has ended.
+    *drops* are, per round, the (file, node) pairs that leave as it opens.
     """
     ptr, drop_ptr = [0], [0]
     for queue in queues:
@@ -217,7 +217,7 @@ def queue_arrays(
         entry=_ints((entry for queue in queues for entry in queue), compiled),
         policy=POLICIES[policy],
         barriers=int(rounds is not None),
-        num_rounds=max(len(drops), 1 + max(places, default=0)),
+        num_rounds=len(drops),
         round_of=_ints(places, compiled),
         drop_ptr=_ints(drop_ptr, compiled),
         drop_node=_ints((node for row in drops for _, node in row), compiled),

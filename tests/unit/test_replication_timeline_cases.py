@@ -13,6 +13,8 @@ from conftest import shared_files
 import ioopt
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication import simulate
+from ioopt.solvers.replication.job_data_present import plan_job_data_present
+from ioopt.solvers.replication.minmin import plan_minmin
 
 CASES = shared_files("cases/timeline")
 if not CASES:
@@ -56,3 +58,21 @@ def test_replay_is_as_worked_out(path: Path, engine: str) -> None:
     assert len(copies) == len(expected.get("copy_entries", []))
     for name, node, when in expected.get("copy_entries", []):
         assert near(copies[name, node]["seconds"], when)
+
+
+PLANNED = [path for path in CASES if "planner" in load(path)]
+
+
+@pytest.mark.parametrize("path", PLANNED, ids=lambda path: path.stem)
+def test_planner_finds_the_worked_plan(path: Path) -> None:
+    case = load(path)
+    problem = ioopt.load(case["instance"])
+    plan_of = {"minmin": plan_minmin, "job-data-present": plan_job_data_present}[case["planner"]]
+    plan, planned = plan_of(problem)
+    written = plan.to_dict()
+    assert written["order"] == case["order"]
+    assert written["assign"] == case["expected"]["assign"]
+    assert written["eviction"] == case["eviction"]
+    stated = next(iter(case["planned"].values()))
+    for i, node in enumerate(problem.nodes):
+        assert near(planned[i], stated[node.id])

@@ -1,0 +1,150 @@
+"""JobDataPresent with DataLeastLoaded (paper 003, Section 3, after Ranganathan and Foster).
+
+Tasks in file order, each to the node with the least expected transfer time, ties by least planned
+busy time, then node. A file's 6th access since its last copy puts a copy on the least-loaded node
+that lacks it and can hold it, as a copy entry in that node's queue. LRU eviction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+
+from ioopt.problems.base import Record
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.solvers.replication.plans import Move, build_plan, require_room
+
+COPY_AT_ACCESS = 6
+TIE_SECONDS = 1e-9
+
+
+class Settings(Record):
+    """``eviction``: policy of the replay; the plan itself always evicts the least recently used."""
+
+    eviction: EvictionPolicy = "lru"
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Plan with JobDataPresent; the largest planned busy time is ``planned_makespan_seconds``."""
+    settings = request.settings or Settings()
+    plan, busy = plan_job_data_present(problem, settings.eviction)
+    return Outcome(plan, metrics={"planned_makespan_seconds": max(busy)})
+
+
+def plan_job_data_present(
+    problem: ReplicationProblem, eviction: EvictionPolicy = "lru"
+) -> tuple[ReplicationPlan, list[float]]:
+    """The plan, and the planned busy time of each node (transfers + compute + copies) in seconds.
+
+    Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    require_room(problem)
+    planner = _Planner(problem)
+    for k in range(len(problem.tasks)):
+        planner.assign(k)
+    model = "replay" if planner.evictions else "static"
+    plan = build_plan(problem, planner.queues, eviction, planner.moves, model)  # type: ignore[arg-type]
+    return plan, planner.busy
+
+
+@dataclass
+class _Planner:
+    """Planned disks (file -> number of the assignment that last read or copied it), and loads."""
+
+    problem: ReplicationProblem
+    disks: list[dict[int, int]] = field(init=False)
+    used: list[int] = field(init=False)
+    holders: list[set[int]] = field(init=False)
+    busy: list[float] = field(init=False)
+    queues: list[list[int]] = field(init=False)
+    accesses: list[int] = field(init=False)
+    moves: list[Move] = field(default_factory=list)
+    evictions: int = 0
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        nodes = range(len(problem.nodes))
+        self.sizes = [file.bytes for file in problem.files]
+        self.limits = [node.disk_bytes for node in problem.nodes]
+        self.disks = [dict.fromkeys(held, -1) for held in problem.holds]
+        self.used = [sum(self.sizes[f] for f in held) for held in problem.holds]
+        self.holders = [{i for i in nodes if f in self.disks[i]} for f in range(len(self.sizes))]
+        self.busy = [0.0 for _ in nodes]
+        self.queues = [[] for _ in nodes]
+        self.accesses = [0] * len(self.sizes)
+
+    def assign(self, k: int) -> None:
+        """Queue task *k*, bring its files, count its accesses."""
+        node, seconds = self._node_for(k)
+        task = self.problem.tasks[k]
+        self.queues[node].append(k)
+        self.busy[node] += seconds + task.compute_seconds / self.problem.nodes[node].speed
+        inputs = self.problem.inputs[k]
+        for f in inputs:
+            if f not in self.disks[node]:
+                self._bring(f, node, k, inputs)
+        for f in inputs:
+            self.disks[node][f] = k
+        for f in inputs:
+            self.accesses[f] += 1
+            if self.accesses[f] >= COPY_AT_ACCESS:
+                self._copy(f, k)
+
+    def _node_for(self, k: int) -> tuple[int, float]:
+        """The node with least expected transfer time, and that time in seconds."""
+        best = (-1, float("inf"), float("inf"))
+        wanted = self.problem.task_bytes(k)
+        for i, limit in enumerate(self.limits):
+            if limit is not None and wanted > limit:
+                continue
+            seconds = self._transfer_seconds(k, i)
+            nearer = seconds < best[1] - TIE_SECONDS
+            level = seconds <= best[1] + TIE_SECONDS
+            if nearer or (level and self.busy[i] < best[2] - TIE_SECONDS):
+                best = (i, seconds, self.busy[i])
+        return best[0], best[1]
+
+    def _transfer_seconds(self, k: int, i: int) -> float:
+        fetched = copied = 0
+        disk = self.disks[i]
+        for f in self.problem.inputs[k]:
+            if f not in disk:
+                if self.holders[f]:
+                    copied += self.sizes[f]
+                else:
+                    fetched += self.sizes[f]
+        network = self.problem.network
+        return (
+            fetched / network.remote_bytes_per_second + copied / network.replica_bytes_per_second
+        )
+
+    def _copy(self, f: int, number: int) -> None:
+        """DataLeastLoaded: copy *f* to the least-loaded node that lacks it and can hold it."""
+        size, target = self.sizes[f], -1
+        for i, limit in enumerate(self.limits):
+            if f in self.disks[i] or (limit is not None and size > limit):
+                continue
+            if target < 0 or self.busy[i] < self.busy[target] - TIE_SECONDS:
+                target = i
+        if target < 0:
+            return
+        self._bring(f, target, number, ())
+        self.disks[target][f] = number
+        self.busy[target] += size / self.problem.network.replica_bytes_per_second
+        self.queues[target].append(-1 - f)
+        self.accesses[f] = 0
+
+    def _bring(self, f: int, node: int, number: int, spared: Container[int]) -> None:
+        """Make room on *node* by LRU, ties lowest file index, then place *f*."""
+        disk, limit, size = self.disks[node], self.limits[node], self.sizes[f]
+        self.moves.append((f, min(self.holders[f], default=-1), node))
+        while limit is not None and self.used[node] + size > limit:
+            victim = min((last, g) for g, last in disk.items() if g not in spared)[1]
+            del disk[victim]
+            self.holders[victim].discard(node)
+            self.used[node] -= self.sizes[victim]
+            self.evictions += 1
+        disk[f] = number
+        self.holders[f].add(node)
+        self.used[node] += size

@@ -1,0 +1,106 @@
+"""MinMin with implicit replication (paper 003, Section 3): least completion time first.
+
+Plans statically: a task's completion on a node is the node's planned ready time + its transfers
+(copied where any node has the file in the plan, else fetched; summed, no overlap) + compute. The
+least goes first, ties by (time, task, node), and its files are present from then on. Under a disk
+limit the plan and its replay evict by popularity, equation (22).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioopt.problems.base import Record
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.sim.compiled import available, compiled
+from ioopt.sim.replication_state import Instance, instance_arrays
+from ioopt.solvers.replication import minmin_kernel as kernel
+from ioopt.solvers.replication.plans import build_plan, require_room
+
+COMPILE_FROM = 20_000
+"""Tasks x nodes from which the compiled kernel is worth its loading time."""
+
+
+class Settings(Record):
+    """``replication``: plan copies between nodes; ``eviction``: policy of the replay.
+
+    The plan itself always evicts by popularity, as the paper has it.
+    """
+
+    replication: bool = True
+    eviction: EvictionPolicy = "popularity"
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Plan with MinMin; the planned end of the last task is metric ``planned_makespan_seconds``."""
+    settings = request.settings or Settings()
+    plan, ready = plan_minmin(problem, settings.replication, settings.eviction)
+    return Outcome(plan, metrics={"planned_makespan_seconds": max(ready)})
+
+
+def plan_minmin(
+    problem: ReplicationProblem,
+    replication: bool = True,
+    eviction: EvictionPolicy = "popularity",
+) -> tuple[ReplicationPlan, list[float]]:
+    """MinMin's plan and the planned ready time of each node in seconds.
+
+    Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    require_room(problem)
+    nodes = len(problem.nodes)
+    fast = available() and len(problem.tasks) * nodes > COMPILE_FROM
+    inst = instance_arrays(problem, compiled=fast)
+    work = _work(problem, inst, fast)
+    run = compiled(kernel.__name__, "plan") if fast else kernel.plan
+    run(
+        inst, work, replication, 1.0 / problem.network.remote_bytes_per_second,
+        1.0 / problem.network.replica_bytes_per_second,
+    )  # fmt: skip
+    queues: list[list[int]] = [[] for _ in range(nodes)]
+    for step in range(len(problem.tasks)):
+        queues[work.out_node[step]].append(int(work.out_task[step]))
+    moves = [
+        (int(work.move_file[n]), int(work.move_source[n]), int(work.move_node[n]))
+        for n in range(work.counters[kernel.MOVES])
+    ]
+    model = "replay" if work.counters[kernel.EVICTIONS] else "static"
+    plan = build_plan(problem, queues, eviction, moves, model)  # type: ignore[arg-type]
+    return plan, [float(value) for value in work.ready]
+
+
+def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Work:
+    nodes, files, tasks = inst.num_nodes, inst.num_files, inst.num_tasks
+    reads = len(inst.files)
+    reader_ptr: list[int] = [0]
+    readers: list[int] = []
+    for row in problem.readers:
+        readers.extend(row)
+        reader_ptr.append(len(readers))
+
+    def array(values: list[Any], kind: str) -> Any:
+        if not fast:
+            return values
+        import numpy
+
+        return numpy.array(values, dtype=kind)
+
+    def zeros(length: int, kind: str = "int64") -> Any:
+        if not fast:
+            return [0.0 if kind == "float64" else 0] * length
+        import numpy
+
+        return numpy.zeros(length, dtype=kind)
+
+    return kernel.Work(
+        reader_ptr=array(reader_ptr, "int64"), readers=array(readers, "int64"),
+        fits=zeros(tasks * nodes, "int8"), on=zeros(nodes * files, "int8"),
+        residents=zeros(nodes * files, "int32"), seat=zeros(nodes * files, "int32"),
+        num_residents=zeros(nodes), copies=zeros(files),
+        pending=zeros(files), used=zeros(nodes), fetch=zeros(tasks * nodes),
+        copy=zeros(tasks * nodes), open=zeros(tasks, "int8"), ready=zeros(nodes, "float64"),
+        best=zeros(nodes), best_seconds=zeros(nodes, "float64"), out_task=zeros(tasks),
+        out_node=zeros(tasks), move_file=zeros(reads), move_source=zeros(reads),
+        move_node=zeros(reads), counters=zeros(2),
+    )  # fmt: skip

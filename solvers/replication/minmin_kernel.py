@@ -1,0 +1,227 @@
+"""The planning loop of MinMin over flat arrays: pure Python and compiled alike.
+
+Completion times are kept as bytes to fetch and bytes to copy, whole numbers that change only for
+the readers of a file that comes or goes; each node remembers its best task.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+TIE_SECONDS = 1e-9
+
+
+class Work(NamedTuple):
+    """State of a plan being made. Cell (k, i) of a matrix stands at ``k * num_nodes + i``.
+
+    ``fetch`` and ``copy`` are the bytes that task k misses on node i; ``on`` (node, file) marks
+    files present, ``copies`` counts them, ``residents`` lists a node's and ``seat`` says where each
+    stands; ``pending`` counts the unassigned readers of a file; ``best`` is each node's best task
+    (-1 none, -2 unknown) and ``best_seconds`` its planned time without ``ready``. ``out_task`` and ``out_node`` list the assignments, ``move_*`` the transfers.
+    """
+
+    reader_ptr: Any
+    readers: Any
+    fits: Any
+    on: Any
+    copies: Any
+    pending: Any
+    residents: Any
+    seat: Any
+    num_residents: Any
+    used: Any
+    fetch: Any
+    copy: Any
+    open: Any
+    ready: Any
+    best: Any
+    best_seconds: Any
+    out_task: Any
+    out_node: Any
+    move_file: Any
+    move_source: Any
+    move_node: Any
+    counters: Any
+
+
+MOVES, EVICTIONS = 0, 1
+
+
+def begin(inst: Any, work: Any) -> None:
+    """Set the bytes that each task misses on each node with only the held files present."""
+    nodes, files = inst.num_nodes, inst.num_files
+    for x in range(len(inst.held_node)):
+        present(inst, work, inst.held_node[x], inst.held_file[x], 1, (0.0, 0.0))
+    for k in range(inst.num_tasks):
+        work.open[k] = 1
+        total = 0
+        for x in range(inst.ptr[k], inst.ptr[k + 1]):
+            f = inst.files[x]
+            total += inst.size[f]
+            work.pending[f] += 1
+            for i in range(nodes):
+                if work.on[i * files + f] == 0:
+                    if work.copies[f] > 0:
+                        work.copy[k * nodes + i] += inst.size[f]
+                    else:
+                        work.fetch[k * nodes + i] += inst.size[f]
+        for i in range(nodes):
+            work.fits[k * nodes + i] = 1 if total <= inst.disk[i] else 0
+    for i in range(nodes):
+        work.best[i] = -2
+
+
+def seconds(inst: Any, work: Any, k: int, i: int, fetch_cost: float, copy_cost: float) -> float:
+    """Planned transfers and compute of task *k* on node *i*."""
+    x = k * inst.num_nodes + i
+    moved = work.fetch[x] * fetch_cost + work.copy[x] * copy_cost
+    return moved + inst.compute[k] / inst.speed[i]
+
+
+def find_best(inst: Any, work: Any, i: int, fetch_cost: float, copy_cost: float) -> None:
+    """The open task that would end first on node *i*, lowest index among equals."""
+    best = -1
+    least = float("inf")
+    for k in range(inst.num_tasks):
+        if work.open[k] and work.fits[k * inst.num_nodes + i]:
+            value = seconds(inst, work, k, i, fetch_cost, copy_cost)
+            if best < 0 or value < least - TIE_SECONDS:
+                best = k
+                least = value
+    work.best[i] = best
+    work.best_seconds[i] = least
+
+
+def touch(
+    inst: Any, work: Any, k: int, i: int, fetch_cost: float, copy_cost: float
+) -> None:
+    """Task *k* has become cheaper or dearer on node *i*: keep the node's best task right."""
+    best = work.best[i]
+    if best == -2 or not work.fits[k * inst.num_nodes + i]:
+        return
+    value = seconds(inst, work, k, i, fetch_cost, copy_cost)
+    if k == best:
+        if value > work.best_seconds[i]:
+            work.best[i] = -2
+        else:
+            work.best_seconds[i] = value
+    elif (
+        best == -1
+        or value < work.best_seconds[i] - TIE_SECONDS
+        or (value <= work.best_seconds[i] + TIE_SECONDS and k < best)
+    ):
+        work.best[i] = k
+        work.best_seconds[i] = value
+
+
+def present(inst: Any, work: Any, i: int, f: int, arrives: int, costs: tuple[float, float]) -> None:
+    """File *f* comes to node *i* (``arrives`` 1) or leaves it (0): update all readers' bytes."""
+    nodes, size = inst.num_nodes, inst.size[f]
+    sign = 1 if arrives else -1
+    others = work.copies[f] - (0 if arrives else 1)
+    work.copies[f] += sign
+    work.on[i * inst.num_files + f] = arrives
+    work.used[i] += sign * size
+    base = i * inst.num_files
+    if arrives:
+        work.residents[base + work.num_residents[i]] = f
+        work.seat[base + f] = work.num_residents[i]
+    else:
+        last = work.residents[base + work.num_residents[i] - 1]
+        work.residents[base + work.seat[base + f]] = last
+        work.seat[base + last] = work.seat[base + f]
+    work.num_residents[i] += sign
+    for x in range(work.reader_ptr[f], work.reader_ptr[f + 1]):
+        k = work.readers[x]
+        if not work.open[k]:
+            continue
+        if others > 0:
+            work.copy[k * nodes + i] -= sign * size
+        else:
+            work.fetch[k * nodes + i] -= sign * size
+            for j in range(nodes):
+                if j != i:
+                    work.fetch[k * nodes + j] -= sign * size
+                    work.copy[k * nodes + j] += sign * size
+                    touch(inst, work, k, j, costs[0], costs[1])
+        touch(inst, work, k, i, costs[0], costs[1])
+
+
+def make_space(inst: Any, work: Any, k: int, i: int, size: int, costs: tuple[float, float]) -> None:
+    """Evict the least popular files (22) from node *i* until *size* bytes fit, sparing task *k*'s."""
+    files = inst.num_files
+    while work.used[i] + size > inst.disk[i]:
+        victim = -1
+        least = 0.0
+        for s in range(work.num_residents[i]):
+            f = work.residents[i * files + s]
+            own = False
+            for x in range(inst.ptr[k], inst.ptr[k + 1]):
+                if inst.files[x] == f:
+                    own = True
+            value = work.pending[f] * float(inst.size[f]) / work.copies[f]
+            if not own and (
+                victim < 0 or value < least or (value == least and f < victim)
+            ):
+                victim = f
+                least = value
+        present(inst, work, i, victim, 0, costs)
+        work.counters[EVICTIONS] += 1
+
+
+def commit(inst: Any, work: Any, k: int, i: int, replicate: bool, costs: tuple[float, float]) -> None:
+    """Assign task *k* to node *i*: its files are there from now on."""
+    files = inst.num_files
+    work.ready[i] += work.best_seconds[i]
+    work.open[k] = 0
+    for j in range(inst.num_nodes):
+        if work.best[j] == k:
+            work.best[j] = -2
+    for x in range(inst.ptr[k], inst.ptr[k + 1]):
+        work.pending[inst.files[x]] -= 1
+    for x in range(inst.ptr[k], inst.ptr[k + 1]):
+        f = inst.files[x]
+        if work.on[i * files + f]:
+            continue
+        make_space(inst, work, k, i, inst.size[f], costs)
+        source = -1
+        if replicate and work.copies[f] > 0:
+            source = 0
+            while work.on[source * files + f] == 0:
+                source += 1
+        n = work.counters[MOVES]
+        work.move_file[n] = f
+        work.move_source[n] = source
+        work.move_node[n] = i
+        work.counters[MOVES] = n + 1
+        present(inst, work, i, f, 1, costs)
+
+
+def plan(inst: Any, work: Any, replicate: bool, fetch_cost: float, copy_cost: float) -> int:
+    """Assign every task that fits somewhere; returns how many. Costs are seconds per byte."""
+    begin(inst, work)
+    costs = (fetch_cost, copy_cost if replicate else fetch_cost)
+    for step in range(inst.num_tasks):
+        where = -1
+        least = float("inf")
+        for i in range(inst.num_nodes):
+            if work.best[i] == -2:
+                find_best(inst, work, i, costs[0], costs[1])
+            k = work.best[i]
+            if k < 0:
+                continue
+            value = work.ready[i] + work.best_seconds[i]
+            if (
+                where < 0
+                or value < least - TIE_SECONDS
+                or (value <= least + TIE_SECONDS and k < work.best[where])
+            ):
+                where = i
+                least = value
+        if where < 0:
+            return step
+        k = work.best[where]
+        commit(inst, work, k, where, replicate, costs)
+        work.out_task[step] = k
+        work.out_node[step] = where
+    return inst.num_tasks

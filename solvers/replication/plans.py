@@ -1,0 +1,63 @@
+"""Putting a planner's queues and planned transfers into a :class:`ReplicationPlan`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ioopt.errors import UnsolvableInstanceError
+from ioopt.problems.replication import (
+    CopyEntry,
+    EvictionPolicy,
+    MovesModel,
+    ReplicationPlan,
+    ReplicationProblem,
+)
+
+Move = tuple[int, int, int]
+"""File, source node (-1: remote storage), destination node."""
+
+
+def require_room(problem: ReplicationProblem) -> None:
+    """Raise UnsolvableInstanceError for a task whose files exceed every disk (guide, rule 8)."""
+    disks = [node.disk_bytes for node in problem.nodes]
+    if any(disk is None for disk in disks):
+        return
+    largest = max(disk for disk in disks if disk is not None)
+    for k, task in enumerate(problem.tasks):
+        wanted = problem.task_bytes(k)
+        if wanted > largest:
+            raise UnsolvableInstanceError(
+                f"task {task.id!r} reads {wanted} bytes, but the largest disk holds {largest}; "
+                "no node can ever run it"
+            )
+
+
+def build_plan(
+    problem: ReplicationProblem,
+    queues: Sequence[Sequence[int]],
+    eviction: EvictionPolicy,
+    moves: Iterable[Move] = (),
+    moves_model: MovesModel | None = "replay",
+) -> ReplicationPlan:
+    """The plan in which node i runs ``queues[i]``: task positions, or ``-1 - file`` to copy a file.
+
+    *moves* are what the planner meant to transfer; *moves_model* the rules they are held to.
+    """
+    nodes = [node.id for node in problem.nodes]
+    files = [file.id for file in problem.files]
+    tasks = [task.id for task in problem.tasks]
+    listed = list(moves)
+    return ReplicationPlan(
+        assign={tasks[k]: nodes[i] for i, queue in enumerate(queues) for k in queue if k >= 0},
+        order={
+            nodes[i]: tuple(
+                tasks[k] if k >= 0 else CopyEntry(copy=files[-1 - k])  # type: ignore[call-arg]
+                for k in queue
+            )
+            for i, queue in enumerate(queues)
+        },
+        remote=tuple((files[f], nodes[i]) for f, source, i in listed if source < 0),
+        copies=tuple((files[f], nodes[source], nodes[i]) for f, source, i in listed if source >= 0),
+        eviction=eviction,
+        moves=moves_model,
+    )
