@@ -17,7 +17,8 @@ class Work(NamedTuple):
     ``fetch`` and ``copy`` are the bytes that task k misses on node i; ``on`` (node, file) marks
     files present, ``copies`` counts them, ``residents`` lists a node's and ``seat`` says where each
     stands; ``pending`` counts the unassigned readers of a file; ``best`` is each node's best task
-    (-1 none, -2 unknown) and ``best_seconds`` its planned time without ``ready``. ``out_task`` and ``out_node`` list the assignments, ``move_*`` the transfers.
+    (-1 none, -2 unknown) and ``best_seconds`` its planned time without ``ready``. ``out_task`` and
+    ``out_node`` list the assignments, ``move_*`` the transfers.
     """
 
     reader_ptr: Any
