@@ -1,9 +1,40 @@
-"""Registry of the flexgang family."""
+"""Registry of the flexgang family (paper 001, Lee et al.): features F1 to F6."""
 
 from __future__ import annotations
 
 from ioopt.registry.types import KindSpec, SolverSpec
 
-KINDS: tuple[KindSpec, ...] = ()
+_AT = "ioopt.solvers.flexgang."
 
-SOLVERS: tuple[SolverSpec, ...] = ()
+_QUANTUM_MODEL = KindSpec(
+    kind="quantum-model",
+    family="flexgang",
+    problem="ioopt.problems.quantum_model:QuantumModelProblem",
+    plan="ioopt.problems.quantum_model:QuantumModelPlan",
+    check="ioopt.check.flexgang_quantum:check",
+    simulate="ioopt.sim.quantum_model:simulate",
+    generate="ioopt.generate.quantum_model:generate",
+    presets="ioopt.generate.quantum_model:PRESETS",
+    plot="ioopt.plot.tradeoff:plot_quantum_model",
+    default_solver="chain",
+    fallback="event",
+    objective_name="slowdown",
+    compare_solvers=("chain", "event"),
+    compare_columns=("fragmentation", "response_seconds", "useful"),
+    summary="an I/O gang and a compute gang in alternating quanta (paper 001, Figures 2 and 3)",
+)
+
+KINDS: tuple[KindSpec, ...] = (_QUANTUM_MODEL,)
+
+_MODEL = ("quantum-model",)
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    SolverSpec(
+        "chain", _MODEL, _AT + "chain:solve",
+        "stationary Markov chain of the completion phase", "ours; model of 001, Section 3.2",
+    ),
+    SolverSpec(
+        "event", _MODEL, _AT + "event:solve",
+        "event simulation in whole nanoseconds, one random stream a process", "001, Section 3.2",
+    ),
+)  # fmt: skip

@@ -1,18 +1,17 @@
 """Event simulator of the two-job quantum model (Lee et al., Section 3.2), in integer nanoseconds.
 
 Floats would make ties at slot ends a matter of luck. Every process has its own random stream: with
-a shared one all move in lock-step and fragmentation is 0. The walk of the processes is compiled
-for long runs; the same function runs uncompiled for short ones.
+a shared one all move in lock-step and fragmentation is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ioopt.errors import UsageError
 from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
+from ioopt.sim import quantum_kernel
+from ioopt.sim.compiled import available, compiled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,65 +31,40 @@ def nanoseconds(seconds: float) -> int:
     return max(1, round(seconds * NANOSECONDS)) if seconds > 0 else 0
 
 
-def walk(
-    bursts: Integers, qi: int, qc: int, io: int, returns: bool, ready: Integers, request: Integers
-) -> None:
-    """Fill in when each iteration of each process is ready and when it makes its request.
-
-    *bursts*, *ready* and *request* have shape (processes, iterations), in nanoseconds. A burst that
-    ends exactly at a slot end is complete in that slot; an I/O that completes there waits. Without
-    *returns* a burst starts at a slot start only.
-    """
-    cycle = qi + qc
-    for process in range(bursts.shape[0]):
-        now = 0
-        for k in range(bursts.shape[1]):
-            ready[process, k] = now
-            phase = now % cycle
-            waits = phase >= qi if returns else phase > 0
-            if waits:
-                now += cycle - phase
-                phase = 0
-            burst = bursts[process, k]
-            now += burst + (phase + burst - 1) // qi * qc
-            request[process, k] = now
-            now += io
-
-
-@cache
-def _compiled() -> Callable[..., None]:
-    from numba import njit
-
-    compiled: Callable[..., None] = njit(cache=True)(walk)
-    return compiled
-
-
 def simulate_point(
     problem: QuantumModelProblem,
     point: QuantumPoint,
     *,
     seed: int = 0,
-    compiled: bool | None = None,
+    engine: Literal["auto", "python", "compiled"] = "auto",
 ) -> TwoJobMeasures:
     """Simulate one point of an instance over its horizon and measure it after a warm-up.
 
-    *compiled* None compiles long runs only; both ways give the same numbers.
+    *engine* picks the plain or the compiled walk, which give the same numbers; ``auto`` compiles
+    long runs only.
     """
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
     cycles = max(1, round(problem.horizon * NANOSECONDS / cycle))
     begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
-    bursts = _bursts(problem, end, io, seed)
+    bursts = draw_bursts(problem, end, seed)
     ready, request = bursts.copy(), bursts.copy()
-    run = _compiled() if compiled or (compiled is None and bursts.size >= COMPILE_FROM) else walk
-    run(bursts, qi, qc, io, problem.donation == "return", ready, request)
+    fast = engine == "compiled" or (
+        engine == "auto" and bursts.size >= COMPILE_FROM and available()
+    )
+    walk = compiled(quantum_kernel.__name__, "walk") if fast else quantum_kernel.walk
+    walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
     return _measure(problem, bursts, ready, request, (qi, qc, io), (begin, end))
 
 
-def _bursts(problem: QuantumModelProblem, end: int, io: int, seed: int) -> Integers:
-    """Enough bursts for every process to pass *end*, whatever the schedule; one stream a process."""
+def draw_bursts(problem: QuantumModelProblem, end: int, seed: int) -> Integers:
+    """Bursts in nanoseconds, shape (processes, iterations), one random stream a process.
+
+    Enough for every process to pass *end* nanoseconds, whatever the schedule.
+    """
     import numpy as np
 
+    io = nanoseconds(problem.io_seconds)
     mean = problem.burst_seconds * NANOSECONDS
     count = int(end / (mean + io) * 1.02) + 64
     shape = problem.burst_shape

@@ -134,9 +134,9 @@ def test_more_cells_change_little() -> None:
 def test_compiled_and_plain_walk_are_twins() -> None:
     for donation in ("return", "irrevocable"):
         problem, point = model(5, 12, horizon_seconds=3.0, processors=4, donation=donation)
-        plain = simulate_point(problem, point, seed=9, compiled=False)
-        assert plain == simulate_point(problem, point, seed=9, compiled=True)
-        assert plain != simulate_point(problem, point, seed=10, compiled=False)
+        plain = simulate_point(problem, point, seed=9, engine="python")
+        assert plain == simulate_point(problem, point, seed=9, engine="compiled")
+        assert plain != simulate_point(problem, point, seed=10, engine="python")
 
 
 def test_ties_need_whole_nanoseconds() -> None:

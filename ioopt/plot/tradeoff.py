@@ -1,0 +1,55 @@
+"""Slowdown of the I/O job and CPU fragmentation against a quantum (Lee et al., Figures 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ioopt.problems.quantum_model import MeasuredPoint
+from ioopt.result import Result
+
+MILLISECONDS = 1000.0
+
+
+def plot_quantum_model(result: Result) -> Any:
+    """The picture of a quantum-model result; returns the left of the two axes."""
+    points = [MeasuredPoint.model_validate(point) for point in (result.plan or {})["points"]]
+    return plot_tradeoff(points)
+
+
+def plot_tradeoff(points: Sequence[MeasuredPoint], axes: Any = None) -> Any:
+    """Draw slowdown (left) and fragmentation (right) of *points* against the quantum that varies more.
+
+    One curve for each value of the other quantum. *axes* is a pair of axes, made when None;
+    returns the left one.
+    """
+    from matplotlib.figure import Figure
+
+    if axes is None:
+        axes = Figure(figsize=(10.0, 4.0), layout="constrained").subplots(1, 2)
+    left, right = axes
+    distinct_qi = {point.qi_seconds for point in points}
+    distinct_qc = {point.qc_seconds for point in points}
+    x_name, x_label, curve_name, curve_label = (
+        ("qi_seconds", "I/O quantum qi (ms)", "qc_seconds", "qc")
+        if len(distinct_qi) > len(distinct_qc)
+        else ("qc_seconds", "compute quantum qc (ms)", "qi_seconds", "qi")
+    )
+    for value in sorted(distinct_qc if curve_name == "qc_seconds" else distinct_qi):
+        curve = sorted(
+            (point for point in points if getattr(point, curve_name) == value),
+            key=lambda point: float(getattr(point, x_name)),
+        )
+        x = [getattr(point, x_name) * MILLISECONDS for point in curve]
+        label = f"{curve_label} = {value * MILLISECONDS:g} ms"
+        marker = "o" if len(x) == 1 else None
+        left.plot(x, [point.slowdown for point in curve], label=label, marker=marker)
+        right.plot(x, [100 * point.fragmentation for point in curve], label=label, marker=marker)
+    left.set_ylabel("slowdown of the I/O job")
+    right.set_ylabel("CPU fragmentation (% of all CPUs)")
+    for axis in (left, right):
+        axis.set_xlabel(x_label)
+        axis.set_ylim(bottom=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    left.legend(fontsize="small")
+    return left
