@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.generate import kind_for
 from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec, load_target
 
@@ -38,7 +38,7 @@ def generate(
     """Make one instance of FAMILY (or of one of its kinds); the same seed gives the same file."""
     from ioopt.formats.native import dump_json, write_text
 
-    kind = _kind(family)
+    kind = kind_for(family)
     if listing:
         click.echo(_presets(kind), nl=False)
         return ExitCode.ANSWER
@@ -48,17 +48,6 @@ def generate(
     problem = load_target(kind.generate)(preset, parse_assignments(settings), seed)
     write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
     return ExitCode.ANSWER
-
-
-def _kind(name: str) -> KindSpec:
-    able = [spec for spec in registry.KINDS.values() if spec.generate is not None]
-    fitting = [spec for spec in able if spec.kind == name] or [
-        spec for spec in able if spec.family == name
-    ]
-    if not fitting:
-        known = dict.fromkeys([name for spec in able for name in (spec.family, spec.kind)])
-        raise UsageError(f"no family {name!r} to generate; {registry.suggest(name, known)}")
-    return fitting[0]
 
 
 def _presets(kind: KindSpec) -> str:

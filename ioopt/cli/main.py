@@ -28,6 +28,8 @@ COMMANDS = {
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison."),
     "decide": ("ioopt.cli.decide:decide", "Make one decision from a snapshot."),
+    "sweep": ("ioopt.cli.sweep:sweep", "Run a grid of instances and solvers into a store."),
+    "report": ("ioopt.cli.report:report", "Turn run stores into one HTML report."),
     "instances": ("ioopt.cli.instances:instances", "List, show and copy the bundled instances."),
     "solvers": ("ioopt.cli.solvers:solvers", "List the solvers and what they can do."),
     "schema": ("ioopt.cli.schema:schema", "Print the JSON Schema of a format."),

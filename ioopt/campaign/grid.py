@@ -1,0 +1,244 @@
+"""A sweep's configuration: instances x solvers x seeds x repeats, each point with a stable key.
+
+CONFIG.toml (contract, section Commands)::
+
+    time_limit = 20          # seconds a solve, passed to every solver
+    repeats = 1
+    keep = "first"           # whose schedules are stored: "none", "first" (repeat of a point), "all"
+    hard_limit = 60          # optional: seconds after which a point's worker is given up
+
+    [[instances]]
+    path = "data/*.json"     # a file or glob, relative to CONFIG.toml
+
+    [[instances]]
+    bundled = "cycle3"
+
+    [[instances]]
+    generate = "replication"
+    preset = "image-85"
+    set = {tasks = [50, 100], nodes = 4}     # a list expands to the grid
+    seeds = [0, 1, 2]
+
+    [[solvers]]
+    name = "ip"
+    set = {cycles = "acyclic"}
+    seeds = [0]
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import itertools
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ioopt import __version__, registry
+from ioopt.catalog import bundled
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import dump_json, read_bytes, validate
+from ioopt.problems.base import Record
+from ioopt.registry import KindSpec, load_target
+from ioopt.solving import load, problem_from_dict
+
+Scalar = bool | int | float | str
+
+
+class InstanceEntry(Record):
+    """One ``[[instances]]`` table: exactly one of ``path``, ``bundled`` and ``generate``."""
+
+    path: str | None = None
+    bundled: str | None = None
+    generate: str | None = None
+    preset: str | None = None
+    settings: dict[str, Scalar | list[Scalar]] = Field(default_factory=dict, alias="set")
+    seeds: tuple[int, ...] = (0,)
+
+
+class SolverEntry(Record):
+    """One ``[[solvers]]`` table."""
+
+    name: str
+    settings: dict[str, Scalar | list[Scalar]] = Field(default_factory=dict, alias="set")
+    seeds: tuple[int, ...] = (0,)
+    backend: str | None = None
+
+
+class Config(Record):
+    """A whole CONFIG.toml."""
+
+    time_limit: float = Field(default=60.0, gt=0)
+    hard_limit: float | None = Field(default=None, gt=0)
+    memory_limit: str | None = None
+    threads: int = Field(default=1, ge=1)
+    repeats: int = Field(default=1, ge=1)
+    keep: Literal["none", "first", "all"] = "first"
+    instances: tuple[InstanceEntry, ...] = Field(min_length=1)
+    solvers: tuple[SolverEntry, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An instance of the grid: its text when it was a file, else how to generate it.
+
+    ``digest`` is the SHA-256 of the content (of the recipe and version when it is generated, from
+    which the content follows), so that a renamed file keeps its points.
+    """
+
+    name: str
+    kind: str
+    digest: str
+    text: str | None = None
+    recipe: Mapping[str, Any] | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def problem(self) -> Any:
+        """Read or generate the problem."""
+        if self.text is not None:
+            return problem_from_dict(json.loads(self.text), self.name)
+        assert self.recipe is not None
+        make = load_target(registry.KINDS[self.kind].generate or "")
+        return make(self.recipe["preset"], self.recipe["settings"], self.recipe["seed"])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One solve of the grid. ``key`` is stable over sessions and machines."""
+
+    key: str
+    source: str
+    solver: str
+    settings: Mapping[str, Any]
+    backend: str | None
+    seed: int
+    repeat: int
+    time_limit: float
+    threads: int
+    hard_limit: float | None
+    keep: bool
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All points of a sweep in order, and the instances they refer to by digest."""
+
+    points: tuple[Point, ...]
+    sources: Mapping[str, Source]
+    config: Config
+
+
+def read_config(path: str) -> Config:
+    """Parse CONFIG.toml; InstanceError names the file and the key or line that is wrong."""
+    try:
+        data = tomllib.loads(read_bytes(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InstanceError(f"{path}: not valid TOML: {error}") from None
+    config: Config = validate(Config, data, path)
+    for k, entry in enumerate(config.instances):
+        given = [name for name in ("path", "bundled", "generate") if getattr(entry, name)]
+        if len(given) != 1:
+            raise InstanceError(
+                f"{path}: instances[{k}]: give exactly one of path, bundled, generate, "
+                f"not {' and '.join(given) or 'none'}"
+            )
+    return config
+
+
+def build_grid(config: Config, folder: str = ".") -> Grid:
+    """Expand a configuration; every instance meets every solver of its family.
+
+    Raises UsageError for names, settings or backends that do not exist, before anything runs.
+    """
+    sources = {source.digest: source for entry in config.instances
+               for source in _sources(entry, folder)}  # fmt: skip
+    points: dict[str, Point] = {}
+    used: set[str] = set()
+    for source in sources.values():
+        kind = registry.KINDS[source.kind]
+        for entry in config.solvers:
+            if not _serves(entry.name, kind):
+                continue
+            used.add(entry.name)
+            for point in _points(config, source, kind, entry):
+                points.setdefault(point.key, point)
+    for entry in config.solvers:
+        if entry.name not in used:
+            kinds = ", ".join(dict.fromkeys(source.kind for source in sources.values()))
+            raise UsageError(f"solver {entry.name!r} takes none of the sweep's instances ({kinds})")
+    return Grid(tuple(points.values()), sources, config)
+
+
+def _serves(name: str, kind: KindSpec) -> bool:
+    if all(spec.name != name for spec in registry.SOLVERS):
+        registry.solver(name, kind)  # raises, with the nearest name
+    return any(spec.name == name for spec in registry.solvers_for(kind.kind))
+
+
+def _points(config: Config, source: Source, kind: KindSpec, entry: SolverEntry) -> Iterator[Point]:
+    from ioopt.solving import settings_for
+
+    spec = registry.solver(entry.name, kind)
+    for settings in _expand(entry.settings):
+        settings_for(spec, settings)
+        for seed, repeat in itertools.product(entry.seeds, range(config.repeats)):
+            identity = [
+                source.digest, entry.name, settings, entry.backend, seed, repeat,
+                config.time_limit, config.threads, __version__,
+            ]  # fmt: skip
+            keep = config.keep == "all" or (config.keep == "first" and repeat == 0)
+            yield Point(
+                _digest(identity), source.digest, entry.name, settings, entry.backend, seed,
+                repeat, config.time_limit, config.threads, config.hard_limit, keep,
+            )  # fmt: skip
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _expand(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The product of all list values, in the order in which the keys are written."""
+    choices = [value if isinstance(value, list) else [value] for value in settings.values()]
+    for values in itertools.product(*choices):
+        yield dict(zip(settings, values))
+
+
+def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
+    if entry.generate is not None:
+        yield from _generated(entry)
+        return
+    if entry.bundled is not None:
+        paths = [bundled(entry.bundled)["path"]]
+    else:
+        pattern = os.path.join(folder, entry.path or "")
+        paths = sorted(glob.glob(pattern, recursive=True))
+        if not paths:
+            raise InstanceError(f"{entry.path}: no such file, and the pattern matches nothing")
+    for path in paths:
+        problem = load(path)
+        text = dump_json(problem.model_dump(mode="json", by_alias=True), indent=None)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        name = problem.name if problem.name != "unnamed" else Path(path).stem
+        yield Source(name, registry.kind_of_problem(problem).kind, digest, text=text)
+
+
+def _generated(entry: InstanceEntry) -> Iterator[Source]:
+    from ioopt.generate import kind_for
+
+    kind = kind_for(entry.generate or "")
+    for settings in _expand(entry.settings):
+        for seed in entry.seeds:
+            words = [f"{key}={value}" for key, value in settings.items()]
+            name = "-".join([entry.preset or kind.kind, *words, f"seed={seed}"])
+            recipe = {"preset": entry.preset, "settings": settings, "seed": seed}
+            digest = _digest([kind.kind, recipe, __version__])
+            labels = {"preset": entry.preset, **settings}
+            yield Source(name, kind.kind, digest, recipe=recipe, labels=labels)

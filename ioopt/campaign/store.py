@@ -1,0 +1,180 @@
+"""The store of a sweep: SQLite with write-ahead logging, one row a point, a versioned schema.
+
+The application id marks a file as a store of ioopt; ``user_version`` is the schema's version. A
+file of another kind, a newer version or a damaged one gives one clear line and is never written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+from ioopt.errors import InstanceError, UsageError
+
+APPLICATION_ID = 0x696F6F70
+"""The letters ``ioop``."""
+
+MIGRATIONS = (
+    """
+    CREATE TABLE runs (
+        key TEXT PRIMARY KEY, instance TEXT NOT NULL, digest TEXT NOT NULL, family TEXT NOT NULL,
+        kind TEXT NOT NULL, solver TEXT NOT NULL, settings TEXT NOT NULL, labels TEXT NOT NULL,
+        seed INTEGER NOT NULL, repeat INTEGER NOT NULL, status TEXT NOT NULL, stop TEXT,
+        objective REAL, objective_name TEXT, bound REAL, gap REAL, build_seconds REAL,
+        solve_seconds REAL, simulate_seconds REAL, metrics TEXT NOT NULL, notes TEXT NOT NULL,
+        violations INTEGER NOT NULL, versions TEXT NOT NULL, error TEXT, machine TEXT
+    ) WITHOUT ROWID
+    """,
+    "CREATE TABLE results (key TEXT PRIMARY KEY, document BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE campaign (started TEXT NOT NULL, config TEXT NOT NULL, points INTEGER NOT NULL)",
+)
+"""Statement k brings a store from version k to version k + 1; never edited, only appended to."""
+
+COLUMNS = (
+    "key", "instance", "digest", "family", "kind", "solver", "settings", "labels", "seed",
+    "repeat", "status", "stop", "objective", "objective_name", "bound", "gap", "build_seconds",
+    "solve_seconds", "simulate_seconds", "metrics", "notes", "violations", "versions", "error",
+    "machine",
+)  # fmt: skip
+JSON_COLUMNS = ("settings", "labels", "metrics", "notes", "versions")
+FAILED = "failed"
+"""Status of a point whose worker died or whose solver raised: it has no result."""
+
+
+def _inspect(connection: sqlite3.Connection, path: str) -> int:
+    """The schema version of an open file; raises InstanceError for anything but an ioopt store."""
+    try:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise InstanceError(f"{path}: not a readable run store: {error}") from None
+    if application != APPLICATION_ID and (tables or version):
+        raise InstanceError(f"{path}: a SQLite file, but not a run store of ioopt")
+    if version > len(MIGRATIONS):
+        raise InstanceError(
+            f"{path}: store version {version}, but this ioopt knows {len(MIGRATIONS)}; "
+            "update ioopt to read it"
+        )
+    return version
+
+
+class Store:
+    """A store open for writing by the one client of a sweep. Use as a context manager."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise UsageError(f"{path}: cannot be opened: {error}") from None
+        try:
+            version = _inspect(self._connection, path)
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._migrate(version)
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise InstanceError(f"{path}: not a readable run store: {error}") from None
+        except InstanceError:
+            self._connection.close()
+            raise
+
+    def _migrate(self, version: int) -> None:
+        """Bring an older store up to date, all steps in one transaction."""
+        if version == len(MIGRATIONS):
+            return
+        self._connection.execute("BEGIN IMMEDIATE")
+        for statement in MIGRATIONS[version:]:
+            self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        self._connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+        self._connection.execute("COMMIT")
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; everything written is on disk."""
+        self._connection.close()
+
+    def begin(self, config: str, points: int) -> None:
+        """Note that a sweep (or its continuation) with this configuration starts now."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._connection.execute("INSERT INTO campaign VALUES (?, ?, ?)", (moment, config, points))
+
+    def done(self, retry_failed: bool = False) -> set[str]:
+        """Keys that need not run again; failed points are left out when they are to be retried."""
+        rows = self._connection.execute("SELECT key, status FROM runs")
+        return {key for key, status in rows if not (retry_failed and status == FAILED)}
+
+    def put(self, row: dict[str, Any], document: dict[str, Any] | None = None) -> None:
+        """Write one point in one transaction, in place of an earlier row of the same key."""
+        marks = ", ".join("?" * len(COLUMNS))
+        values = [json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS]
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", values)
+        if document is not None:
+            packed = zlib.compress(json.dumps(document).encode())
+            self._connection.execute(
+                "INSERT OR REPLACE INTO results VALUES (?, ?)", (row["key"], packed)
+            )
+        self._connection.execute("COMMIT")
+
+
+class StoreReader:
+    """A store opened read-only; a sweep may be writing to it at the same time."""
+
+    def __init__(self, path: str) -> None:
+        if not os.path.exists(path):
+            raise InstanceError(f"{path}: no such run store")
+        self.path = path
+        self.connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)
+        try:
+            self.version = _inspect(self.connection, path)
+        except InstanceError:
+            self.connection.close()
+            raise
+        if self.version == 0:
+            self.connection.close()
+            raise InstanceError(f"{path}: an empty file, not a run store")
+
+    def __enter__(self) -> StoreReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.connection.close()
+
+    def rows(self, columns: Iterable[str] = COLUMNS) -> Iterator[tuple[Any, ...]]:
+        """All rows, ordered by key; JSON columns are text as stored."""
+        names = ", ".join(columns)
+        with closing(self.connection.execute(f"SELECT {names} FROM runs ORDER BY key")) as cursor:
+            yield from cursor
+
+    def count(self) -> int:
+        """Number of points stored."""
+        found: int = self.connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+        return found
+
+    def document(self, key: str) -> dict[str, Any] | None:
+        """The whole result of a point whose schedule was kept."""
+        row = self.connection.execute("SELECT document FROM results WHERE key = ?", (key,))
+        found = row.fetchone()
+        if found is None:
+            return None
+        document: dict[str, Any] = json.loads(zlib.decompress(found[0]))
+        return document
+
+    def kept(self, limit: int) -> list[str]:
+        """Keys of up to *limit* points whose whole results are stored, in key order."""
+        query = "SELECT key FROM results ORDER BY key LIMIT ?"
+        return [key for (key,) in self.connection.execute(query, (limit,))]

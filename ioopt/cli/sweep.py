@@ -1,0 +1,95 @@
+"""``ioopt sweep``: a grid of instances, solvers and seeds into a store that survives being killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.errors import ExitCode, UsageError
+
+EPILOG = """\b
+Examples:
+  ioopt sweep grid.toml --store runs.sqlite --workers 2
+  ioopt sweep grid.toml --store runs.sqlite --resume
+  ioopt sweep grid.toml --store runs.sqlite --scheduler tcp://head:8786
+  ioopt report runs.sqlite -o report.html
+"""
+
+
+@click.command(cls=IooptCommand, epilog=EPILOG)
+@click.argument("config", metavar="CONFIG.toml")
+@click.option("--store", required=True, metavar="RUNS.sqlite", help="Where the rows go.")
+@click.option("--resume", is_flag=True, help="Run only what the store does not hold yet.")
+@click.option("--retry-failed", is_flag=True, help="With --resume: run failed points again.")
+@click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, metavar="N",
+              show_default="number of cores", help="Worker processes on this machine.")  # fmt: skip
+@click.option("--scheduler", metavar="tcp://...", help="Use the workers of this dask scheduler.")
+@click.option("--dry-run", is_flag=True, help="Count the points and stop.")
+def sweep(
+    config: str,
+    store: str,
+    resume: bool,
+    retry_failed: bool,
+    workers: int,
+    scheduler: str | None,
+    dry_run: bool,
+) -> int:
+    """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
+    from ioopt.campaign.grid import build_grid, read_config
+    from ioopt.campaign.runner import cluster_client, run_grid
+    from ioopt.campaign.store import Store
+
+    settings = read_config(config)
+    grid = build_grid(settings, os.path.dirname(os.path.abspath(config)))
+    if dry_run:
+        click.echo(f"{len(grid.points)} points: {len(grid.sources)} instances")
+        return ExitCode.ANSWER
+    if os.path.exists(store) and not resume:
+        raise UsageError(f"{store}: exists already; give --resume to continue it, or another name")
+    with Store(store) as runs:
+        skip = runs.done(retry_failed)
+        todo = sum(point.key not in skip for point in grid.points)
+        runs.begin(settings.model_dump_json(by_alias=True), todo)
+        failed = 0
+        if todo:
+            with (
+                cluster_client(min(workers, todo), scheduler, settings.memory_limit) as client,
+                _bar(todo) as show,
+            ):
+                failed = run_grid(grid, runs, client, skip=skip, listener=show).failed
+    click.echo(f"{todo} points run, {len(grid.points) - todo} were there, {failed} failed: {store}")
+    return ExitCode.ANSWER
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[..., None] | None]:
+    """Progress with time left, rate and failures, on a terminal only."""
+    if quiet() or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+               TextColumn("{task.fields[state]}"))  # fmt: skip
+    with Progress(*columns, console=Console(file=sys.stderr)) as bar:
+        task = bar.add_task("sweep", total=total, state="")
+
+        def show(progress: object) -> None:
+            done, failed = getattr(progress, "done", 0), getattr(progress, "failed", 0)
+            speed = bar.tasks[0].speed
+            rate = f"{speed:.1f}/s" if speed else ""
+            bar.update(task, completed=done, state=f"{rate} {failed} failed")
+
+        yield show
