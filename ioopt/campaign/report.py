@@ -1,0 +1,147 @@
+"""One self-contained HTML page for one or more stores: tables, profiles, curves, timelines."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ioopt.campaign import frame as frames
+from ioopt.campaign.store import FAILED, StoreReader
+from ioopt.cli.tables import percent, show
+from ioopt.registry import KINDS, load_target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_FAILURES = 200
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}
+table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .7rem;border-bottom:1px solid #d8dee4;text-align:right}
+th{background:#f6f8fa}td:first-child,th:first-child,td.t,th.t{text-align:left}
+figure{margin:1rem 0}figcaption{color:#57606a}svg{max-width:100%;height:auto}
+"""
+
+
+def report_html(paths: Sequence[str], timelines: int = 4) -> str:
+    """The report of the stores at *paths*; needs nothing from the network to be read.
+
+    At most *timelines* stored schedules are drawn. Raises InstanceError for what is not a store.
+    """
+    frame = frames.read_frame(paths)
+    parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
+    for kind, rows in frame.groupby("kind", observed=True):
+        parts += _kind(
+            str(kind), rows.assign(variant=rows["variant"].cat.remove_unused_categories())
+        )
+    parts += _timelines(paths, timelines)
+    parts.append(_failures(frame))
+    parts.append("<h2>Versions</h2>" + _table(("package", "version"), frames.versions(frame)))
+    body = "\n".join(parts)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<link rel="icon" href="data:,">'
+        f"<title>ioopt report</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+
+
+def _overview(frame: pd.DataFrame) -> str:
+    failed = int((frame["status"] == FAILED).sum())
+    facts = [
+        ("points", len(frame)),
+        ("instances", frame["digest"].nunique()),
+        ("solvers", frame["variant"].nunique()),
+        ("proven optimal", int((frame["status"] == "optimal").sum())),
+        ("failed", failed),
+        ("violations", int(frame["violations"].sum())),
+        ("machines", ", ".join(sorted(str(name) for name in frame["machine"].unique()))),
+    ]
+    return _table(("what", "value"), facts)
+
+
+def _kind(kind: str, frame: pd.DataFrame) -> Iterator[str]:
+    metric = KINDS[kind].ratio_metric if kind in KINDS else "objective"
+    yield f"<h2>{html.escape(kind)}: exact against heuristic, by {html.escape(metric)}</h2>"
+    headers = ("solver", "runs", "proven", "failed", "mean gap", "ratio to best (geometric mean)",
+               "worst ratio", "wins", "median seconds")  # fmt: skip
+    lines = [
+        (row.variant, row.runs, row.proven, row.failed, percent(_known(row.mean_gap)),
+         _known(row.mean_ratio), _known(row.worst_ratio), row.wins, _known(row.median_seconds))
+        for row in frames.summary(frame).itertuples()
+    ]  # fmt: skip
+    yield _table(headers, lines)
+    from ioopt.plot.profile import plot_profiles
+
+    yield _figure(plot_profiles(frames.profiles(frame)),
+                  "Performance profile: share of runs within a factor of the best.")  # fmt: skip
+    yield from _curves(frame, metric)
+
+
+def _curves(frame: pd.DataFrame, metric: str) -> Iterator[str]:
+    from ioopt.plot.sweep import plot_sweep
+
+    for label in frames.numeric_labels(frame):
+        lines = frames.by_label(frame, label)
+        if lines:
+            caption = f"{metric} against {label}: mean and standard error."
+            yield _figure(plot_sweep(lines, label, metric), caption)
+
+
+def _timelines(paths: Sequence[str], limit: int) -> Iterator[str]:
+    from ioopt.result import Result
+
+    drawn = 0
+    for path in paths:
+        with StoreReader(path) as reader:
+            for key in reader.kept(limit - drawn):
+                document = reader.document(key)
+                assert document is not None
+                result = Result.model_validate(document)
+                kind = KINDS.get(result.kind or result.family)
+                if kind is None or kind.plot is None or result.schedule is None:
+                    continue
+                if drawn == 0:
+                    yield "<h2>Timelines of stored runs</h2>"
+                drawn += 1
+                caption = f"{result.instance}, {result.solver}, seed {result.seed}"
+                yield _figure(load_target(kind.plot)(result), caption)
+
+
+def _failures(frame: pd.DataFrame) -> str:
+    failed = frame[frame["status"].isin([FAILED, "error"])]
+    if failed.empty:
+        return "<h2>Failures</h2><p>None.</p>"
+    rows = [
+        (row.instance, row.variant, row.seed, row.error or row.status)
+        for row in failed.head(MAX_FAILURES).itertuples()
+    ]
+    more = f"<p>{len(failed) - len(rows)} more.</p>" if len(failed) > len(rows) else ""
+    return "<h2>Failures</h2>" + _table(("instance", "solver", "seed", "reason"), rows) + more
+
+
+def _known(value: Any) -> float | None:
+    return None if value is None or value != value else float(value)
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in headers)
+    lines = "".join(
+        "<tr>"
+        + "".join(f"<td{_class(cell)}>{html.escape(show(cell))}</td>" for cell in row)
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _class(cell: Any) -> str:
+    return ' class="t"' if isinstance(cell, str) and not cell[:1].isdigit() else ""
+
+
+def _figure(axes: Any, caption: str) -> str:
+    from ioopt.plot.save import svg_text
+
+    return (
+        f"<figure>{svg_text(axes.figure)}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    )
