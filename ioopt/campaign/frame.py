@@ -118,11 +118,10 @@ def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, flo
     )
     groups = table.dropna(subset=["at", "value"]).groupby(["variant", "at"], observed=True)["value"]
     found: dict[str, list[tuple[float, float, float, int]]] = {}
-    for (variant, at), values in groups:
-        error = float(values.sem()) if len(values) > 1 else 0.0
-        found.setdefault(str(variant), []).append(
-            (float(at), float(values.mean()), error, len(values))
-        )
+    rows: list[list[Any]] = groups.agg(["mean", "sem", "size"]).reset_index().to_numpy().tolist()
+    for variant, at, mean, error, count in rows:
+        known = 0.0 if error != error else float(error)
+        found.setdefault(str(variant), []).append((float(at), float(mean), known, int(count)))
     return found
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign import frame as frames
 from ioopt.campaign.store import FAILED, StoreReader
-from ioopt.cli.tables import percent, show
 from ioopt.registry import KINDS, load_target
+from ioopt.tables import percent, show
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -147,9 +147,9 @@ def run_grid(
     """Run every point of *grid* whose key is not in *skip*; write each as it comes back."""
     todo = [point for point in grid.points if point.key not in (skip or set())]
     state = _State(store, len(todo), listener)
-    suspects = _run_together(todo, grid, client, state)
-    for point in suspects:
-        _run_alone(point, grid, client, state)
+    with client.as_current():
+        for point in _run_together(todo, grid, client, state):
+            _run_alone(point, grid, client, state)
     return Progress(state.done, len(todo), state.failed)
 
 

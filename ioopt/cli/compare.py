@@ -18,11 +18,11 @@ from ioopt.cli.options import (
     solver_options,
 )
 from ioopt.cli.progress import watching
-from ioopt.cli.tables import percent, render
 from ioopt.comparing import Row, compare_rows, default_solvers
 from ioopt.errors import ExitCode, UsageError
 from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec
+from ioopt.tables import percent, render
 
 EPILOG = """\b
 Examples:

@@ -51,7 +51,7 @@ def generate(
 
 
 def _presets(kind: KindSpec) -> str:
-    from ioopt.cli.tables import render
+    from ioopt.tables import render
 
     presets = load_target(kind.presets) if kind.presets else {}
     rows = [

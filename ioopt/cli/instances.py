@@ -10,8 +10,8 @@ import click
 from ioopt.catalog import bundled, entries
 from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
-from ioopt.cli.tables import render
 from ioopt.errors import ExitCode, UsageError
+from ioopt.tables import render
 
 
 @click.group(cls=IooptGroup, invoke_without_command=True)

@@ -16,9 +16,9 @@ from ioopt.cli.options import (
     read_problem,
     read_result,
 )
-from ioopt.cli.tables import render, show
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
+from ioopt.tables import render, show
 
 EPILOG = """\b
 Examples:

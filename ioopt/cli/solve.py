@@ -17,10 +17,10 @@ from ioopt.cli.options import (
     solver_options,
 )
 from ioopt.cli.progress import watching
-from ioopt.cli.tables import percent, render, show
 from ioopt.errors import ExitCode
 from ioopt.options import parse_assignments
 from ioopt.result import Result, Status, StopReason
+from ioopt.tables import percent, render, show
 
 EPILOG = """\b
 Examples:

@@ -9,9 +9,9 @@ import click
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import format_option
-from ioopt.cli.tables import render
 from ioopt.errors import ExitCode, UsageError
 from ioopt.registry import SolverSpec, load_target
+from ioopt.tables import render
 
 
 @click.command(cls=IooptCommand)

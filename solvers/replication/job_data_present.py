@@ -115,9 +115,7 @@ class _Planner:
                 else:
                     fetched += self.sizes[f]
         network = self.problem.network
-        return (
-            fetched / network.remote_bytes_per_second + copied / network.replica_bytes_per_second
-        )
+        return fetched / network.remote_bytes_per_second + copied / network.replica_bytes_per_second
 
     def _copy(self, f: int, number: int) -> None:
         """DataLeastLoaded: copy *f* to the least-loaded node that lacks it and can hold it."""

@@ -93,9 +93,7 @@ def find_best(inst: Any, work: Any, i: int, fetch_cost: float, copy_cost: float)
     work.best_seconds[i] = least
 
 
-def touch(
-    inst: Any, work: Any, k: int, i: int, fetch_cost: float, copy_cost: float
-) -> None:
+def touch(inst: Any, work: Any, k: int, i: int, fetch_cost: float, copy_cost: float) -> None:
     """Task *k* has become cheaper or dearer on node *i*: keep the node's best task right."""
     best = work.best[i]
     if best == -2 or not work.fits[k * inst.num_nodes + i]:
@@ -161,16 +159,16 @@ def make_space(inst: Any, work: Any, k: int, i: int, size: int, costs: tuple[flo
                 if inst.files[x] == f:
                     own = True
             value = work.pending[f] * float(inst.size[f]) / work.copies[f]
-            if not own and (
-                victim < 0 or value < least or (value == least and f < victim)
-            ):
+            if not own and (victim < 0 or value < least or (value == least and f < victim)):
                 victim = f
                 least = value
         present(inst, work, i, victim, 0, costs)
         work.counters[EVICTIONS] += 1
 
 
-def commit(inst: Any, work: Any, k: int, i: int, replicate: bool, costs: tuple[float, float]) -> None:
+def commit(
+    inst: Any, work: Any, k: int, i: int, replicate: bool, costs: tuple[float, float]
+) -> None:
     """Assign task *k* to node *i*: its files are there from now on."""
     files = inst.num_files
     work.ready[i] += work.best_seconds[i]

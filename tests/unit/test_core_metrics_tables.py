@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ioopt.cli.tables import render
 from ioopt.comparing import add_ratios, parse_solver
 from ioopt.metrics import mean_and_standard_error, median, paired_ratios, quantile
 from ioopt.registry import KINDS
+from ioopt.tables import render
 from ioopt.timeline import Interval, Timeline
 
 
