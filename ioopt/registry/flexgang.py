@@ -24,7 +24,22 @@ _QUANTUM_MODEL = KindSpec(
     summary="an I/O gang and a compute gang in alternating quanta (paper 001, Figures 2 and 3)",
 )
 
-KINDS: tuple[KindSpec, ...] = (_QUANTUM_MODEL,)
+_PERTURBATION = KindSpec(
+    kind="perturbation",
+    family="flexgang",
+    problem="ioopt.problems.perturbation:PerturbationProblem",
+    plan="ioopt.problems.perturbation:PerturbationPlan",
+    check="ioopt.check.flexgang_perturbation:check",
+    simulate="ioopt.sim.perturbation:simulate",
+    generate="ioopt.generate.perturbation:generate",
+    presets="ioopt.generate.perturbation:PRESETS",
+    plot="ioopt.plot.characteristic:plot_perturbation",
+    default_solver="laboratory",
+    objective_name="mean_gamma_sub",
+    summary="what a gang loses when one processor loses or gains a quantum (paper 001, Section 4)",
+)
+
+KINDS: tuple[KindSpec, ...] = (_QUANTUM_MODEL, _PERTURBATION)
 
 _MODEL = ("quantum-model",)
 
@@ -36,5 +51,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "event", _MODEL, _AT + "event:solve",
         "event simulation in whole nanoseconds, one random stream a process", "001, Section 3.2",
+    ),
+    SolverSpec(
+        "laboratory", ("perturbation",), _AT + "laboratory:solve",
+        "slopes of run time against perturbations, Sub and Add, FX and RR", "001, Section 4",
+        _AT + "laboratory:Settings",
     ),
 )  # fmt: skip

@@ -1,0 +1,156 @@
+"""The perturbation laboratory (Lee et al., Section 4): applications, environments and slopes.
+
+P processes of one gang run alone; every now and then one processor loses a quantum (Sub) or gets
+an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from ioopt.problems.base import (
+    Count,
+    Name,
+    Positive,
+    PositiveCount,
+    Problem,
+    Record,
+    require_unique,
+)
+
+Environment = Literal["Sub_FX", "Sub_RR", "Add_FX", "Add_RR"]
+ENVIRONMENTS: tuple[Environment, ...] = ("Sub_FX", "Sub_RR", "Add_FX", "Add_RR")
+Pattern = Literal["all-to-all", "ring", "pairs", "shift"]
+PATTERNS: tuple[Pattern, ...] = ("all-to-all", "ring", "pairs", "shift")
+
+
+class Emp(Record):
+    """Processes that work independently and never communicate."""
+
+    kind: Literal["emp"] = "emp"
+    id: Name = "Emp"
+
+
+class Barrier(Record):
+    """A barrier among all processes after every ``interval_quanta`` of work."""
+
+    kind: Literal["barrier"] = "barrier"
+    id: Name = "Barrier"
+    interval_quanta: Positive = 0.01
+
+
+class Workpile(Record):
+    """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
+
+    kind: Literal["workpile"] = "workpile"
+    id: Name = "Workpile"
+    unit_quanta: Positive = 0.5
+
+
+class Msg(Record):
+    """Phases of request and reply between barriers.
+
+    ``requests_per_phase`` times in a phase, evenly spread from its start, a process sends a request
+    to each partner that ``pattern`` gives it and goes on; at the end it waits for all replies.
+    """
+
+    kind: Literal["msg"] = "msg"
+    id: Name = "Msg"
+    phase_quanta: Positive = 0.05
+    pattern: Pattern = "all-to-all"
+    requests_per_phase: PositiveCount = 1
+
+
+class Blocking(Record):
+    """Requests at rate ``requests_per_quantum`` of own work (lambda); each waits for its reply."""
+
+    kind: Literal["blocking"] = "blocking"
+    id: Name = "Blocking"
+    requests_per_quantum: Positive = 12.0
+
+
+Application = Annotated[Emp | Barrier | Workpile | Msg | Blocking, Field(discriminator="kind")]
+
+
+class PerturbationProblem(Problem):
+    """Applications, and the perturbations under which to run each of them.
+
+    A run has ``perturbations`` of them in batches of ``batch``, ``spacing_quanta`` apart within a
+    batch, all in the first ``window`` of the run; batches are at random and do not overlap. Each
+    point is the mean of ``runs`` runs. FX takes ``fixed_processor``.
+    """
+
+    format: Literal["ioopt/perturbation"] = "ioopt/perturbation"
+    processors: Annotated[int, Field(ge=2, strict=True)] = 4
+    quantum_instructions: PositiveCount = 500_000
+    work_quanta: PositiveCount = 120
+    perturbations: PositiveCount = 20
+    batch: PositiveCount = 4
+    spacing_quanta: PositiveCount = 3
+    window: Annotated[float, Field(gt=0, le=1, strict=True)] = 0.7
+    fixed_processor: Count = 0
+    runs: PositiveCount = 20
+    environments: Annotated[tuple[Environment, ...], Field(min_length=1)] = ENVIRONMENTS
+    applications: Annotated[tuple[Application, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PerturbationProblem:
+        require_unique("applications", (item.id for item in self.applications))
+        if self.fixed_processor >= self.processors:
+            raise ValueError(
+                f"fixed_processor {self.fixed_processor}: processors are 0 to {self.processors - 1}"
+            )
+        needed = self.num_batches * self.reserved_quanta
+        if needed > self.window_quanta:
+            raise ValueError(
+                f"perturbations {self.perturbations}: {self.num_batches} batches of "
+                f"{self.reserved_quanta} quanta do not fit into the first {self.window_quanta} quanta"
+                " of the run; ask for fewer perturbations or more work_quanta"
+            )
+        return self
+
+    @property
+    def num_batches(self) -> int:
+        """Batches in a run, the last perhaps not full."""
+        return -(-self.perturbations // self.batch)
+
+    @property
+    def reserved_quanta(self) -> int:
+        """Quanta that a batch keeps to itself: from its first to its last perturbation."""
+        return (self.batch - 1) * self.spacing_quanta + 1
+
+    @property
+    def window_quanta(self) -> int:
+        """Whole quanta of the unperturbed run in which perturbations may lie."""
+        return int(self.window * self.work_quanta + 1e-9)
+
+
+class ApplicationSlopes(Record):
+    """What was measured of one application.
+
+    ``slopes`` is (T - T_gang) / perturbations by environment, the mean over the runs, and
+    ``deviations`` its standard deviation among them; ``gang_quanta`` is T_gang. ``gamma_sub`` and
+    ``gamma_add`` are None without the environment that they need. ``curves`` are pairs of
+    perturbations and mean change of the run time in quanta (Figure 5).
+    """
+
+    id: Name
+    gang_quanta: Positive
+    slopes: dict[Environment, float]
+    deviations: dict[Environment, float]
+    gamma_sub: float | None = None
+    gamma_add: float | None = None
+    curves: dict[Environment, tuple[tuple[int, float], ...]] = Field(default_factory=dict)
+
+
+class PerturbationPlan(Record):
+    """The slopes of every application of the instance, in its order, on P ``processors``."""
+
+    processors: PositiveCount
+    applications: tuple[ApplicationSlopes, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")
