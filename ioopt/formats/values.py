@@ -1,0 +1,28 @@
+"""Checks of single values in foreign JSON files, with messages that name the place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ioopt.errors import InstanceError
+
+
+def number(value: Any, where: str, least: float = 0.0) -> float:
+    """A finite number of *least* or more, or InstanceError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InstanceError(f"{where}: wanted a number, not {value!r}")
+    try:
+        real = float(value)
+    except OverflowError:
+        real = math.inf
+    if not math.isfinite(real) or real < least:
+        raise InstanceError(f"{where}: wanted a finite number of {least:g} or more, not {value!r}")
+    return real
+
+
+def whole(value: Any, where: str, least: int) -> int:
+    """A whole number of *least* or more, or InstanceError."""
+    if type(value) is not int or value < least:
+        raise InstanceError(f"{where}: wanted a whole number of {least} or more, not {value!r}")
+    return value
