@@ -1,9 +1,106 @@
-"""Registry of the batch_io family."""
+"""Registry of the batch_io family (paper 002, Zhou et al.)."""
 
 from __future__ import annotations
 
-from ioopt.registry.types import KindSpec, SolverSpec
+from ioopt.registry.types import ONLINE, KindSpec, SolverSpec
 
-KINDS: tuple[KindSpec, ...] = ()
+_RUN = "ioopt.solvers.batch_io.run:"
+_KINDS = ("batch-io", "io-requests")
+_ONLINE = frozenset({ONLINE})
+_POLICIES = (
+    "base-line",
+    "cons-fcfs",
+    "cons-max-util",
+    "cons-min-inst-sld",
+    "cons-min-aggr-sld",
+    "adaptive",
+    "set-10",
+    "fill",
+)
 
-SOLVERS: tuple[SolverSpec, ...] = ()
+KINDS: tuple[KindSpec, ...] = (
+    KindSpec(
+        kind="batch-io",
+        family="batch-io",
+        problem="ioopt.problems.batch_io:BatchIoProblem",
+        plan="ioopt.problems.batch_io:BatchIoPlan",
+        check="ioopt.check.batch_io:check",
+        simulate=_RUN + "simulate",
+        default_solver="fill",
+        objective_name="mean_response_seconds",
+        compare_solvers=("no-congestion", *_POLICIES),
+        compare_columns=(
+            "mean_wait_seconds",
+            "mean_slowdown",
+            "max_slowdown",
+            "io_delay_seconds",
+            "node_weighted_io_delay",
+            "utilisation",
+            "useful_utilisation",
+        ),
+        summary="a job trace with I/O phases behind one storage system (paper 002)",
+    ),
+    KindSpec(
+        kind="io-requests",
+        family="batch-io",
+        problem="ioopt.problems.batch_io:IoRequestsProblem",
+        plan="ioopt.problems.batch_io:IoGrantsPlan",
+        check="ioopt.check.io_requests:check",
+        default_solver="fill",
+        fallback="base-line",
+        objective_name="granted_bytes_per_second",
+        sense="max",
+        compare_solvers=_POLICIES,
+        compare_columns=("granted_requests", "partial_grants"),
+        decision=True,
+        summary="one I/O decision: the outstanding requests at an instant (paper 002)",
+    ),
+)
+
+
+def _policy(
+    name: str, summary: str, source: str, settings: str = "Settings", top: bool = False
+) -> SolverSpec:
+    return SolverSpec(
+        name + ("+top" if top else ""), _KINDS, _RUN + "solve", summary, source,
+        _RUN + settings, fixed={"policy": name, "top": top}, abilities=_ONLINE,
+    )  # fmt: skip
+
+
+def _conservative(name: str, summary: str, source: str) -> tuple[SolverSpec, SolverSpec]:
+    return (
+        _policy(name, summary, source),
+        _policy(
+            name,
+            f"{name} that gives left-over bandwidth to the skipped requests",
+            "ours, on " + source,
+            top=True,
+        ),
+    )
+
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    _policy(
+        "no-congestion", "every request at its peak rate: the reference without contention",
+        "002, Section IV", "Settings",
+    ),
+    _policy(
+        "base-line", "all outstanding requests share the storage by nodes",
+        "002, Section IV.D", "SharingSettings",
+    ),
+    *_conservative("cons-fcfs", "first fit by request time", "002, Section III.B"),
+    *_conservative("cons-max-util", "the subset that keeps the most nodes busy", "002, Section III.B"),
+    *_conservative("cons-min-inst-sld", "least slowdown of the present request first", "002, Section III.B"),
+    *_conservative("cons-min-aggr-sld", "least slowdown of the job so far first", "002, Section III.B"),
+    _policy(
+        "adaptive", "first fit by request time, sharing where that lowers the mean I/O time",
+        "002, Algorithm 1", "SharingSettings",
+    ),
+    _policy(
+        "set-10", "one request at a time in each order of magnitude of the iteration length",
+        "IO-Sets, doi 10.1109/TPDS.2023.3305028",
+    ),
+    _policy(
+        "fill", "least bytes left per node^alpha first, bandwidth always filled", "ours", "FillSettings"
+    ),
+)  # fmt: skip

@@ -1,0 +1,132 @@
+"""What the batch I/O checker derives from the problem and reads from the schedule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
+from ioopt.result import Violation
+
+SLACK_SECONDS = 1e-6
+"""Times this close are the same; the unit of all tolerances of the checker."""
+
+
+def violation(rule: str, item: Any, message: str, amount: float | None = None) -> Violation:
+    """A violation of *rule* by the job (or file) *item*."""
+    return Violation(rule=rule, item=str(item), message=message, amount=amount)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The problem as the plan runs it."""
+
+    problem: BatchIoProblem
+    policy: str | None
+    top: bool
+    ef: float
+    closed: bool
+
+    @classmethod
+    def of(cls, problem: BatchIoProblem, plan: BatchIoPlan | None) -> Terms:
+        """The terms of *plan*; without one no policy is known, EF is 1 and the loop closed."""
+        if plan is None:
+            return cls(problem, None, False, 1.0, True)
+        return cls(problem, plan.policy, plan.top, plan.ef, plan.loop == "closed")
+
+    @property
+    def storage(self) -> float:
+        """BW_max in bytes per second."""
+        return self.problem.machine.storage_bytes_per_second
+
+    @property
+    def limited(self) -> bool:
+        """Whether the storage limits the total (not in the uncongested reference)."""
+        return self.policy != "no-congestion"
+
+
+@dataclass(frozen=True)
+class RequestView:
+    """One I/O record: times in seconds, ``rates`` as (from, until, bytes per second) or None."""
+
+    phase: int
+    request: float
+    grant: float | None
+    finish: float | None
+    rates: tuple[tuple[float, float, float], ...] | None
+
+
+@dataclass(frozen=True)
+class JobView:
+    """One job of the schedule beside the job of the instance, with its legal allocation."""
+
+    job: Job
+    row: dict[str, Any]
+    nodes: int
+    peak: float
+    ef: float
+    start: float
+    end: float
+    killed: bool
+    requests: tuple[RequestView, ...]
+
+    @classmethod
+    def of(cls, terms: Terms, job: Job, row: dict[str, Any]) -> JobView:
+        """Read *row*; raises KeyError, TypeError or ValueError when it is malformed."""
+        machine = terms.problem.machine
+        units = math.ceil(job.nodes / machine.unit_nodes)
+        if machine.allocation == "partition":
+            block = 1
+            while block < units:
+                block *= 2
+            units = min(block, machine.nodes // machine.unit_nodes)
+        nodes = units * machine.unit_nodes
+        return cls(
+            job=job,
+            row=row,
+            nodes=nodes,
+            peak=min(machine.node_bytes_per_second * nodes, terms.storage),
+            ef=terms.ef,
+            start=_finite(row["start_seconds"]),
+            end=_finite(row["end_seconds"]),
+            killed=bool(row["killed"]),
+            requests=tuple(_request(record) for record in row["io"]),
+        )
+
+    @property
+    def slack(self) -> float:
+        """Tolerance for times of this job: it grows with the number of sums behind them."""
+        return SLACK_SECONDS + 1e-12 * self.end
+
+    def phases(self) -> Iterator[tuple[float, float]]:
+        """(compute seconds, I/O bytes) of each phase, expanded, the expansion factor applied."""
+        for phase in self.job.phases:
+            for _ in range(phase.repeat):
+                yield phase.compute_seconds, phase.io_bytes * self.ef
+
+    def volumes(self) -> list[float]:
+        """I/O bytes of each phase, expanded, the expansion factor applied."""
+        return [volume for _, volume in self.phases()]
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a time")
+    return float(value)
+
+
+def _request(record: dict[str, Any]) -> RequestView:
+    grant, finish = record["first_grant_seconds"], record["finish_seconds"]
+    rates = record.get("rates")
+    spans = None
+    if rates is not None:
+        spans = tuple((_finite(a), _finite(b), _finite(rate)) for a, b, rate in rates)
+    return RequestView(
+        phase=int(record["phase"]),
+        request=_finite(record["request_seconds"]),
+        grant=None if grant is None else _finite(grant),
+        finish=None if finish is None else _finite(finish),
+        rates=spans,
+    )

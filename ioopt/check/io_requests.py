@@ -1,0 +1,79 @@
+"""Checker of one I/O decision: who may transfer at what rate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ioopt.problems.batch_io import IoGrantsPlan, IoRequestsProblem
+from ioopt.protocols import CheckReport
+from ioopt.result import Violation
+
+RELATIVE = 1e-9
+
+
+def check(problem: IoRequestsProblem, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+    """Violations of the grants, and the rate they add up to (``granted_bytes_per_second``).
+
+    Every request has a grant, none more than its peak r_i, all together no more than the storage
+    takes (except in the uncongested reference), and a conservative policy grants peaks or nothing
+    (rule 11; with ``+top`` one partial grant).
+    """
+    if plan is None:
+        missing = Violation(rule="plan", item=problem.name, message="there are no grants to check")
+        return CheckReport((missing,))
+    if isinstance(plan, Mapping):
+        plan = IoGrantsPlan.model_validate(dict(plan))
+    grants = {str(name): rate for name, rate in plan.grants.items()}
+    peaks = {str(request.id): _peak(problem, request.nodes) for request in problem.requests}
+    found = _matched(grants, peaks)
+    partial = []
+    for name in peaks.keys() & grants.keys():
+        if grants[name] > peaks[name] * (1 + RELATIVE):
+            text = f"gets {grants[name]!r} bytes/s, its peak is {peaks[name]!r}"
+            found.append(_violation("peak", name, text, grants[name] - peaks[name]))
+        if 0 < grants[name] < peaks[name] * (1 - RELATIVE):
+            partial.append(name)
+    storage = problem.machine.storage_bytes_per_second
+    total = math.fsum(grants.values())
+    if plan.policy != "no-congestion" and total > storage * (1 + RELATIVE):
+        text = f"grants add up to {total!r} bytes/s, the storage takes {storage!r}"
+        found.append(_violation("storage", problem.name, text, total - storage))
+    if (plan.policy or "").startswith("cons-") and len(partial) > plan.top:
+        text = "gets a part of its peak from a conservative policy"
+        found.append(_violation("conservative", min(partial), text, None))
+    found.sort(key=lambda item: (item.rule, item.item))
+    metrics = {
+        "granted_bytes_per_second": total,
+        "granted_requests": sum(rate > 0 for rate in grants.values()),
+        "partial_grants": len(partial),
+    }
+    return CheckReport(tuple(found), {"granted_bytes_per_second": total}, metrics)
+
+
+def _matched(grants: Mapping[str, float], peaks: Mapping[str, float]) -> list[Violation]:
+    found = []
+    for name in grants:
+        if name not in peaks:
+            found.append(_violation("unknown-request", name, "there is no such request", None))
+    for name in peaks:
+        if name not in grants:
+            found.append(_violation("request-missing", name, "has no grant (0 suspends)", None))
+    return found
+
+
+def _peak(problem: IoRequestsProblem, nodes: int) -> float:
+    machine = problem.machine
+    units = math.ceil(nodes / machine.unit_nodes)
+    if machine.allocation == "partition":
+        block = 1
+        while block < units:
+            block *= 2
+        units = min(block, machine.nodes // machine.unit_nodes)
+    rate = machine.node_bytes_per_second * units * machine.unit_nodes
+    return min(rate, machine.storage_bytes_per_second)
+
+
+def _violation(rule: str, item: str, message: str, amount: float | None) -> Violation:
+    return Violation(rule=rule, item=item, message=message, amount=amount)

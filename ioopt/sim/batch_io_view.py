@@ -1,0 +1,165 @@
+"""What an I/O policy sees: the outstanding requests at one instant, and the limits of the machine.
+
+Numbers are floats, or ``fractions.Fraction`` throughout for exact answers; ``eps`` is the relative
+tolerance of comparisons that can tie (rule 2) and 0 for Fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ioopt.problems.batch_io import Machine
+from ioopt.units import exact
+
+Number = Any
+"""A float, or a Fraction in exact runs."""
+
+FIT_TOLERANCE = 1e-12
+TIME_TOLERANCE_SECONDS = 1e-9
+TIME_TOLERANCE_ULPS = 4
+
+
+def time_tolerance(now: float) -> float:
+    """Rule 2: two floats this close to *now* are one instant.
+
+    The ulp part keeps the tolerance above rounding noise however late it is: a purely absolute
+    tolerance livelocks after 97 simulated days.
+    """
+    return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * math.ulp(now)
+
+
+def nine_digits(value: float) -> float:
+    """*value* rounded to 9 significant digits: how priority keys are compared in floats (rule 2).
+
+    The compiled engine rounds by the same arithmetic, so both see the same ties.
+
+    >>> nine_digits(0.1234567894)
+    0.123456789
+    """
+    if value == 0.0 or math.isinf(value):
+        return value
+    exponent = math.floor(math.log10(value))
+    if -290 < exponent < 290:
+        if exponent <= 8:
+            scale = 10.0 ** (8 - exponent)
+            return math.floor(value * scale + 0.5) / scale
+        scale = 10.0 ** (exponent - 8)
+        return math.floor(value / scale + 0.5) * scale
+    return value
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Constants of the machine as a policy needs them.
+
+    ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` = floor(BW_max / (b unit)) and
+    ``saturating_units``, the smallest allocation whose peak is BW_max, are computed with Fractions.
+    """
+
+    node_rate: Number
+    storage: Number
+    unit_nodes: int
+    capacity_units: int
+    saturating_units: int
+    eps: float
+    exact: bool
+
+    @classmethod
+    def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
+        """The limits of *machine*, as Fractions when *use_exact*."""
+        rate, storage = (
+            exact(machine.node_bytes_per_second),
+            exact(machine.storage_bytes_per_second),
+        )
+        units = storage / (rate * machine.unit_nodes)
+        return cls(
+            node_rate=rate if use_exact else float(rate),
+            storage=storage if use_exact else float(storage),
+            unit_nodes=machine.unit_nodes,
+            capacity_units=math.floor(units),
+            saturating_units=math.ceil(units),
+            eps=0.0 if use_exact else FIT_TOLERANCE,
+            exact=use_exact,
+        )
+
+    def peak(self, nodes: int) -> Number:
+        """r_i = min(b N_i, BW_max) (rule 5)."""
+        if nodes >= self.saturating_units * self.unit_nodes:
+            return self.storage
+        return self.node_rate * nodes
+
+    def number(self, value: float | int | Fraction) -> Number:
+        """*value* in the arithmetic of these limits."""
+        return exact(value) if self.exact else float(value)
+
+
+class Request:
+    """One outstanding request. Policies only read it; its owner keeps ``left`` and ``moved`` current.
+
+    ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i;
+    ``requested`` the request time, ``start`` the job's start; ``compute_so_far`` and
+    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16.
+    """
+
+    __slots__ = (
+        "compute_so_far", "id", "ideal_so_far", "iteration", "key", "left", "moved", "nodes",
+        "peak", "requested", "start", "units",
+    )  # fmt: skip
+
+    def __init__(
+        self, id: Any, nodes: int, limits: Limits, requested: Number, left: Number
+    ) -> None:
+        self.id = id
+        self.nodes = nodes
+        self.units = nodes // limits.unit_nodes
+        self.peak = limits.peak(nodes)
+        self.requested = requested
+        self.key = (requested, id)
+        self.left = left
+        self.moved: Number = 0
+        self.start = requested
+        self.compute_so_far: Number = 0
+        self.ideal_so_far: Number = 0
+        self.iteration: Number = left / self.peak
+
+
+class View:
+    """A read-only snapshot for one decision: ``now``, ``limits``, ``requests`` in FCFS order."""
+
+    __slots__ = ("limits", "now", "requests")
+
+    def __init__(self, limits: Limits, now: Number, requests: Sequence[Request]) -> None:
+        self.limits = limits
+        self.now = now
+        self.requests = requests
+
+    def same_instant(self, time: Number) -> bool:
+        """Whether *time*, not after now, is now (tolerant in floats, rule 2)."""
+        if time == self.now:
+            return True
+        return not self.limits.exact and self.now - time <= time_tolerance(self.now)
+
+
+Rates = list[Number]
+DecideFunction = Callable[[View], Rates]
+
+
+@dataclass(frozen=True)
+class IoPolicy:
+    """A policy: ``decide(view)`` returns bytes per second for each of ``view.requests``.
+
+    ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that an
+    engine need not ask; ``ignores_limit`` that it grants every peak always. ``conservative``
+    policies never grant more than the storage can take, and never less than the peak (except the
+    last one of a ``+top`` variant).
+    """
+
+    name: str
+    decide: DecideFunction
+    full_when_fits: bool = True
+    ignores_limit: bool = False
+    conservative: bool = False

@@ -1,0 +1,58 @@
+"""Sharing (rule 7) and the two reference policies, NO_CONGESTION (rule 6) and BASE_LINE (rule 16).
+
+Zhou et al., Sections III.A.4 and IV.D. The paper shares "evenly among applications" in one place
+and per node in the other; per node is the rule, the other an option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from ioopt.sim.batch_io_view import Limits, Number, Rates, Request, View
+
+
+def no_congestion(view: View) -> Rates:
+    """Everybody at the peak r_i, whatever the total: the reference without contention (rule 6)."""
+    return [request.peak for request in view.requests]
+
+
+def base_line(view: View) -> Rates:
+    """Everybody shares by nodes: rate_i = rho N_i, rho = min(b, BW_max / N_S) (rules 7 and 16)."""
+    return share_per_node(view.requests, view.limits)
+
+
+def base_line_per_application(view: View) -> Rates:
+    """Everybody shares evenly, one application like the other, none above its peak (Section IV.D)."""
+    return share_per_application(view.requests, view.limits)
+
+
+def share_per_node(members: Sequence[Request], limits: Limits) -> Rates:
+    """Rates of a granted set that shares per node (rule 7)."""
+    nodes = sum([request.nodes for request in members])
+    if limits.node_rate * nodes <= limits.storage:
+        return [request.peak for request in members]
+    rho = limits.storage / nodes
+    return [rho * request.nodes for request in members]
+
+
+def share_per_application(members: Sequence[Request], limits: Limits) -> Rates:
+    """Max-min fair rates by water-filling: an equal part each, what a peak leaves is shared again."""
+    return water_fill([request.peak for request in members], [1] * len(members), limits.storage)
+
+
+def water_fill(caps: Sequence[Number], weights: Sequence[Number], total: Number) -> Rates:
+    """Share *total* in proportion to *weights*, nobody above its cap, what caps leave shared again.
+
+    Members are settled in ascending order of cap / weight (ties: position): once one is below its
+    cap, so are all after it.
+    """
+    order = sorted(range(len(caps)), key=lambda k: (caps[k] / weights[k], k))
+    # Sums from the back: subtracting from the total would leave the last one rounding noise.
+    remaining = list(accumulate(weights[k] for k in reversed(order)))[::-1]
+    rates: Rates = [total * 0] * len(caps)
+    for k, weight in zip(order, remaining):
+        part = total * weights[k] / weight
+        rates[k] = min(caps[k], part)
+        total -= rates[k]
+    return rates

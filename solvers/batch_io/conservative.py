@@ -1,0 +1,101 @@
+"""Conservative policies: grants never exceed the storage bandwidth (Zhou et al., Section III.B).
+
+All walk a list in priority order and take what fits in what is left (first fit, rule 11); they
+differ in the order. Left-over bandwidth is wasted, as in the paper; a ``+top`` variant (ours) gives
+it to the skipped requests in the same order, the last one partially.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ioopt.sim.batch_io_view import Limits, Number, Rates, Request, View, nine_digits
+
+INFINITE = math.inf
+
+
+def grant_first_fit(view: View, order: Iterable[int], top: bool) -> Rates:
+    """Peaks for the requests, taken in *order*, that fit in what is left (rule 11)."""
+    requests, left = view.requests, view.limits.storage
+    slack = 1 + view.limits.eps if view.limits.eps else 1
+    rates: Rates = [left * 0] * len(requests)
+    skipped = []
+    for k in order:
+        peak = requests[k].peak
+        if peak <= left * slack:
+            rates[k] = peak
+            left -= peak
+        else:
+            skipped.append(k)
+    if top:
+        grant_left_over(rates, requests, skipped, left, view.limits)
+    return rates
+
+
+def grant_left_over(
+    rates: Rates, requests: Iterable[Request], skipped: list[int], left: Number, limits: Limits
+) -> None:
+    """Give *left* to the *skipped* positions in their order; float crumbs are not granted."""
+    items = list(requests)
+    crumb = limits.storage * limits.eps if limits.eps else 0
+    for k in skipped:
+        if left <= crumb:
+            return
+        rates[k] = min(items[k].peak, left)
+        left -= rates[k]
+
+
+def cons_fcfs(view: View) -> Rates:
+    """Cons-FCFS: by request time, then job id (rule 10)."""
+    return grant_first_fit(view, range(len(view.requests)), top=False)
+
+
+def cons_fcfs_top(view: View) -> Rates:
+    """Cons-FCFS that hands out what is left."""
+    return grant_first_fit(view, range(len(view.requests)), top=True)
+
+
+def cons_min_inst_sld(view: View) -> Rates:
+    """Cons-MinInstSld: least instant slowdown r_i (t - t_request) / W first (rule 13).
+
+    A suspended newcomer has W = 0, an infinite slowdown and the lowest priority: the policy starves
+    it by construction for as long as others keep the storage busy. That is the paper's policy.
+    """
+    return grant_first_fit(view, _by(view, _instant_slowdown), top=False)
+
+
+def cons_min_inst_sld_top(view: View) -> Rates:
+    """Cons-MinInstSld that hands out what is left."""
+    return grant_first_fit(view, _by(view, _instant_slowdown), top=True)
+
+
+def cons_min_aggr_sld(view: View) -> Rates:
+    """Cons-MinAggrSld: least aggregate slowdown of the job so far first (rule 14)."""
+    return grant_first_fit(view, _by(view, _aggregate_slowdown), top=False)
+
+
+def cons_min_aggr_sld_top(view: View) -> Rates:
+    """Cons-MinAggrSld that hands out what is left."""
+    return grant_first_fit(view, _by(view, _aggregate_slowdown), top=True)
+
+
+def _by(view: View, slowdown: Number) -> list[int]:
+    keys = [slowdown(view, request) for request in view.requests]
+    if not view.limits.exact:
+        keys = [nine_digits(key) for key in keys]
+    # The sort is stable and the requests stand in FCFS order: every tie ends in the FCFS key.
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def _instant_slowdown(view: View, request: Request) -> Number:
+    if request.moved == 0:
+        return 1 if view.same_instant(request.requested) else INFINITE
+    return request.peak * (view.now - request.requested) / request.moved
+
+
+def _aggregate_slowdown(view: View, request: Request) -> Number:
+    ideal = request.compute_so_far + request.ideal_so_far
+    if ideal == 0:
+        return 1 if view.same_instant(request.start) else INFINITE
+    return (view.now - request.start) / ideal

@@ -1,0 +1,63 @@
+"""Name -> policy: the objects that the simulators and :class:`ioopt.embed.IoArbiter` both call."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ioopt.errors import UsageError
+from ioopt.problems.batch_io import Share
+from ioopt.sim.batch_io_view import IoPolicy
+from ioopt.solvers.batch_io import adaptive as adaptive_module
+from ioopt.solvers.batch_io import base_line as sharing
+from ioopt.solvers.batch_io import conservative, max_util
+from ioopt.solvers.batch_io.fill import fill
+from ioopt.solvers.batch_io.set10 import set_10
+
+CONSERVATIVE = {
+    "cons-fcfs": (conservative.cons_fcfs, conservative.cons_fcfs_top),
+    "cons-max-util": (max_util.cons_max_util, max_util.cons_max_util_top),
+    "cons-min-inst-sld": (conservative.cons_min_inst_sld, conservative.cons_min_inst_sld_top),
+    "cons-min-aggr-sld": (conservative.cons_min_aggr_sld, conservative.cons_min_aggr_sld_top),
+}
+TOP_SUFFIX = "+top"
+NAMES = (
+    "no-congestion",
+    "base-line",
+    *(name + suffix for name in CONSERVATIVE for suffix in ("", TOP_SUFFIX)),
+    "adaptive",
+    "set-10",
+    "fill",
+)
+
+
+def policy(
+    name: str,
+    *,
+    top: bool = False,
+    alpha: float | Fraction = 0.5,
+    share: Share = "per-node",
+) -> IoPolicy:
+    """The policy called *name* (``+top`` may be part of it), with FILL's *alpha* and rule 7's *share*.
+
+    Raises UsageError for an unknown name, and for ``top`` of a policy that has no such variant.
+    """
+    plain = name.removesuffix(TOP_SUFFIX)
+    top = top or plain != name
+    if plain in CONSERVATIVE:
+        decide = CONSERVATIVE[plain][top]
+        return IoPolicy(plain + (TOP_SUFFIX if top else ""), decide, conservative=True)
+    if top:
+        raise UsageError(f"policy {plain!r} has no {TOP_SUFFIX} variant")
+    each = share == "per-application"
+    if name == "no-congestion":
+        return IoPolicy(name, sharing.no_congestion, ignores_limit=True)
+    if name == "base-line":
+        return IoPolicy(name, sharing.base_line_per_application if each else sharing.base_line)
+    if name == "adaptive":
+        form = adaptive_module.adaptive_per_application if each else adaptive_module.adaptive
+        return IoPolicy(name, form)
+    if name == "set-10":
+        return IoPolicy(name, set_10, full_when_fits=False)
+    if name == "fill":
+        return IoPolicy(name, fill(alpha))
+    raise UsageError(f"no I/O policy {name!r}; known: {', '.join(NAMES)}")

@@ -1,0 +1,229 @@
+"""One wrapper runs every policy: through the simulator for a trace, once for a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.options import Deadline
+from ioopt.problems.base import Record
+from ioopt.problems.batch_io import (
+    BatchIoPlan,
+    BatchIoProblem,
+    IoGrantsPlan,
+    IoRequestsProblem,
+    Loop,
+    Policy,
+    Share,
+)
+from ioopt.protocols import Outcome, Simulation, SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim.batch_io import OutOfTime, simulate_trace
+from ioopt.sim.batch_io_results import metrics_of, schedule_of, timeline_of
+from ioopt.sim.batch_io_trace import Run, Trace
+from ioopt.sim.batch_io_view import IoPolicy, Limits, Request, View
+from ioopt.solvers.batch_io.policies import policy as policy_named
+
+Engine = Literal["auto", "python", "compiled"]
+Recording = Literal["auto", "yes", "no"]
+
+COMPILED_FROM_PHASES = 20_000
+"""Below this many phases the compiled engine gains less than loading it costs."""
+RATES_UP_TO_PHASES = 100_000
+"""``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
+TIMELINE_UP_TO_PHASES = 20_000
+
+
+class Settings(Record):
+    """Settings of every policy (``--set``).
+
+    ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and nodes to
+    those of an uncongested run; ``arithmetic=exact`` runs on rationals; ``engine`` is the pure
+    Python or the compiled simulator (auto: by size); ``rates`` says whether the schedule holds the
+    rate of every request over time (auto: unless the trace is large).
+    """
+
+    policy: Policy
+    top: bool = False
+    ef: float = Field(1.0, ge=0)
+    loop: Loop = "closed"
+    arithmetic: Literal["float", "exact"] = "float"
+    engine: Engine = "auto"
+    rates: Recording = "auto"
+
+
+class SharingSettings(Settings):
+    """Settings of the policies that share: ``share`` is how (rule 7)."""
+
+    share: Share = "per-node"
+
+
+class FillSettings(Settings):
+    """Settings of FILL: ``alpha`` weighs a request's nodes (rule 17)."""
+
+    alpha: float = Field(0.5, ge=0)
+
+
+def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) -> Outcome:
+    """Run the policy that the settings name on *problem*, a trace or one decision's snapshot."""
+    settings = request.settings
+    if isinstance(problem, IoRequestsProblem):
+        return _decide_once(problem, settings)
+    plan = BatchIoPlan(
+        policy=settings.policy,
+        top=settings.top,
+        ef=settings.ef,
+        loop=settings.loop,
+        share=getattr(settings, "share", "per-node"),
+        alpha=getattr(settings, "alpha", 0.5),
+    )
+    try:
+        simulation, notes = _simulate(
+            problem, plan, settings.arithmetic, settings.engine, settings.rates, request.deadline
+        )
+    except OutOfTime as stop:
+        return Outcome(None, stop=StopReason.TIME, notes=(str(stop),))
+    return Outcome(plan, simulation=simulation, notes=notes)
+
+
+def simulate(
+    problem: BatchIoProblem,
+    plan: BatchIoPlan,
+    *,
+    arithmetic: Literal["float", "exact"] = "float",
+    engine: Engine = "auto",
+    rates: Recording = "auto",
+) -> Simulation:
+    """Replay *plan*: simulate its policy on *problem*. The options are those of :class:`Settings`."""
+    return _simulate(problem, plan, arithmetic, engine, rates, Deadline(None))[0]
+
+
+def _simulate(
+    problem: BatchIoProblem,
+    plan: BatchIoPlan,
+    arithmetic: str,
+    engine: Engine,
+    rates: Recording,
+    deadline: Deadline,
+) -> tuple[Simulation, tuple[str, ...]]:
+    trace = Trace.of(problem, plan.ef, arithmetic == "exact")
+    phases = len(trace.compute)
+    record = rates == "yes" or (rates == "auto" and phases <= RATES_UP_TO_PHASES)
+    run = run_trace(trace, plan, engine, record, deadline)
+    metrics = {
+        name: None if value is None else float(value)
+        for name, value in metrics_of(trace, run).items()
+    }
+    timeline = timeline_of(trace, run) if phases <= TIMELINE_UP_TO_PHASES else None
+    notes = [f"{run.engine} engine: {run.events} instants, {run.decisions} I/O decisions"]
+    if not record:
+        notes.append(f"{phases} phases: rates not recorded (--set rates=yes), so checked in part")
+    return Simulation(schedule_of(trace, run), metrics, timeline), tuple(notes)
+
+
+def run_trace(
+    trace: Trace,
+    plan: BatchIoPlan,
+    engine: Engine = "auto",
+    record_rates: bool = False,
+    deadline: Deadline | None = None,
+) -> Run:
+    """Simulate *trace* as *plan* says on the chosen engine.
+
+    Raises UsageError when the compiled engine is asked for what it does not do (rationals, sharing
+    per application), OutOfTime when the deadline passes.
+    """
+    policy = policy_named(plan.policy, top=plan.top, alpha=plan.alpha, share=plan.share)
+    compiled = _use_compiled(trace, plan, engine)
+    starts: tuple[Sequence[Any], Sequence[int]] | None = None
+    if plan.loop == "open":
+        reference = policy_named("no-congestion")
+        free = _engine(trace, reference, plan.alpha, compiled, False, None, deadline)
+        starts = free.start, free.block
+    return _engine(trace, policy, plan.alpha, compiled, record_rates, starts, deadline)
+
+
+def _use_compiled(trace: Trace, plan: BatchIoPlan, engine: Engine) -> bool:
+    unable = None
+    if trace.limits.exact:
+        unable = "arithmetic=exact"
+    elif plan.share == "per-application" and plan.policy in ("base-line", "adaptive"):
+        unable = "share=per-application"
+    if engine == "compiled" and unable:
+        raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
+    return engine == "compiled"
+
+
+def _engine(
+    trace: Trace,
+    policy: IoPolicy,
+    alpha: float,
+    compiled: bool,
+    record_rates: bool,
+    starts: tuple[Sequence[Any], Sequence[int]] | None,
+    deadline: Deadline | None,
+) -> Run:
+    if compiled:
+        from ioopt.sim.batch_io_compiled import simulate_compiled
+
+        return simulate_compiled(
+            trace, policy.name, alpha, record_rates=record_rates, starts=starts
+        )
+    return simulate_trace(
+        trace, policy, record_rates=record_rates, starts=starts, deadline=deadline
+    )
+
+
+def _decide_once(problem: IoRequestsProblem, settings: Settings) -> Outcome:
+    for key in ("ef", "loop", "engine", "rates"):
+        default = Settings.model_fields[key].default
+        if getattr(settings, key) != default:
+            raise UsageError(f"setting {key} is for traces; this is one decision")
+    policy = policy_named(
+        settings.policy,
+        top=settings.top,
+        alpha=getattr(settings, "alpha", 0.5),
+        share=getattr(settings, "share", "per-node"),
+    )
+    view = view_of(problem, settings.arithmetic == "exact", policy)
+    rates = policy.decide(view)
+    grants = {request.id: float(rate) for request, rate in zip(view.requests, rates)}
+    ordered = {request.id: grants[request.id] for request in problem.requests}
+    return Outcome(IoGrantsPlan(grants=ordered, policy=settings.policy, top=settings.top))
+
+
+def view_of(
+    problem: IoRequestsProblem, use_exact: bool = False, policy: IoPolicy | None = None
+) -> View:
+    """The snapshot as a policy sees it; requests in FCFS order (rule 10).
+
+    Raises InstanceError when *policy* is MIN_AGGR_SLD and a request does not say what it needs.
+    """
+    limits = Limits.of(problem.machine, use_exact)
+    number = limits.number
+    needs = policy is not None and policy.name.startswith("cons-min-aggr-sld")
+    requests = []
+    for item in problem.requests:
+        nodes = problem.machine.allocated_nodes(item.nodes)
+        request = Request(
+            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes)
+        )
+        request.moved = number(item.moved_bytes)
+        if needs and item.start_seconds is None:
+            raise InstanceError(f"request {item.id!r}: cons-min-aggr-sld needs start_seconds")
+        if item.start_seconds is not None:
+            request.start = number(item.start_seconds)
+        request.compute_so_far = number(item.compute_seconds_so_far or 0)
+        request.ideal_so_far = number(item.ideal_io_seconds_so_far or 0)
+        transfer = (request.left + request.moved) / request.peak
+        request.iteration = (
+            number(item.iteration_seconds)
+            if item.iteration_seconds is not None
+            else request.compute_so_far + request.ideal_so_far + transfer
+        )
+        requests.append(request)
+    requests.sort(key=lambda request: request.key)
+    return View(limits, number(problem.now_seconds), requests)

@@ -1,0 +1,48 @@
+"""Set-10, the heuristic of IO-Sets (Boito et al., TPDS 2023, doi 10.1109/TPDS.2023.3305028; rule 16).
+
+A job belongs to the set round(log10 w_iter), w_iter its mean compute plus uncongested I/O seconds
+a phase. Inside a set the earliest request transfers alone; the sets present share the bandwidth in
+proportion to 10^-set, none above its request's peak, what a peak leaves shared out again.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from ioopt.sim.batch_io_view import Number, Rates, View
+from ioopt.solvers.batch_io.base_line import water_fill
+
+
+def set_of(iteration: Number) -> int:
+    """round(log10(iteration)); on Fractions by comparing squares, so no logarithm is rounded.
+
+    >>> set_of(300.0), set_of(Fraction(320))
+    (2, 3)
+    """
+    if not isinstance(iteration, Fraction):
+        return round(math.log10(iteration))
+    # round(log10 w) = k exactly when 10^(2k - 1) <= w^2 < 10^(2k + 1); w^2 is rational, so no ties.
+    square = iteration * iteration
+    k = round((len(str(square.numerator)) - len(str(square.denominator))) / 2)
+    while square < Fraction(10) ** (2 * k - 1):
+        k -= 1
+    while square >= Fraction(10) ** (2 * k + 1):
+        k += 1
+    return k
+
+
+def set_10(view: View) -> Rates:
+    """Set-10: one request a set, priorities 10^-set between the sets."""
+    requests, limits = view.requests, view.limits
+    earliest: dict[int, int] = {}
+    for k, request in enumerate(requests):
+        earliest.setdefault(set_of(request.iteration), k)
+    base = Fraction(10) if limits.exact else 10.0
+    positions = list(earliest.values())
+    caps = [requests[k].peak for k in positions]
+    shares = water_fill(caps, [base**-number for number in earliest], limits.storage)
+    rates: Rates = [limits.storage * 0] * len(requests)
+    for k, rate in zip(positions, shares):
+        rates[k] = rate
+    return rates
