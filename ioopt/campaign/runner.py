@@ -187,8 +187,10 @@ def _same(source: Source) -> Source:
     return source
 
 
-def _run_together(points: Sequence[Point], grid: Grid, client: Any, state: _State) -> list[Point]:
-    """Run all; return those that dask gave up because their workers died."""
+def _run_together(
+    points: Sequence[Point], grid: Grid, client: Any, state: _State
+) -> list[Point]:
+    """Run all; return those that did not come back (:func:`run_point` itself never raises)."""
     from distributed import as_completed
 
     if not points:
@@ -197,47 +199,29 @@ def _run_together(points: Sequence[Point], grid: Grid, client: Any, state: _Stat
     suspects = []
     for future in as_completed(list(futures)):
         point = futures.pop(future)
-        answer, reason = _answer(future)
-        if answer is not None:
-            state.write(*answer)
-        elif reason is None:
-            suspects.append(point)
+        if future.status == "finished":
+            state.write(*future.result())
         else:
-            state.write(failed_row(point, grid.sources[point.source], reason), None)
+            suspects.append(point)
         future.release()
     return suspects
 
 
-def _answer(future: Any) -> tuple[Answer | None, str | None]:
-    """(answer, None), (None, reason), or (None, None) when the worker died."""
+def _run_alone(point: Point, grid: Grid, client: Any, state: _State) -> None:
+    """Try a point with nothing beside it; when it still does not come back, record why."""
+    from distributed import wait
     from distributed.scheduler import KilledWorker
 
-    if future.status == "finished":
-        return future.result(), None
-    error = future.exception() if future.status == "error" else RuntimeError(future.status)
-    if isinstance(error, KilledWorker):
-        return None, None
-    return None, f"{type(error).__name__}: {error}"
-
-
-def _run_alone(point: Point, grid: Grid, client: Any, state: _State) -> None:
-    source = grid.sources[point.source]
+    error: BaseException | None = None
     for _ in range(ALONE_TRIES):
         (future,) = _submit([point], grid, client)
-        future_answer, reason = _wait(future)
-        if future_answer is not None:
-            state.write(*future_answer)
+        wait(future)
+        if future.status == "finished":
+            state.write(*future.result())
             return
-        if reason is not None:
-            state.write(failed_row(point, source, reason), None)
-            return
-    limit = f" or its hard limit of {point.hard_limit:g} s" if point.hard_limit else ""
-    reason = f"its worker died every time: a crash, too much memory{limit}"
-    state.write(failed_row(point, source, reason), None)
-
-
-def _wait(future: Any) -> tuple[Answer | None, str | None]:
-    from distributed import wait
-
-    wait(future)
-    return _answer(future)
+        error = future.exception() if future.status == "error" else None
+    reason = f"it did not come back: {type(error).__name__}: {error}"
+    if error is None or isinstance(error, KilledWorker):
+        limit = f" or its hard limit of {point.hard_limit:g} s" if point.hard_limit else ""
+        reason = f"its worker died every time: a crash, too much memory{limit}"
+    state.write(failed_row(point, grid.sources[point.source], reason), None)

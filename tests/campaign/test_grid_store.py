@@ -1,0 +1,144 @@
+"""The grid's keys and refusals; the store's schema, migrations and respect for other files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from campaign_helpers import row, write_config
+
+from ioopt.campaign import store as stores
+from ioopt.campaign.grid import build_grid, read_config
+from ioopt.campaign.store import Store, StoreReader
+from ioopt.errors import InstanceError, UsageError
+
+
+def grid_of(tmp_path, text):
+    path = tmp_path / "g.toml"
+    path.write_text(text)
+    return build_grid(read_config(str(path)), str(tmp_path))
+
+
+MINIMAL = '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
+
+
+def test_lists_expand_and_keys_are_stable(tmp_path):
+    config = write_config(tmp_path, seeds=3, repeats=2)
+    first = build_grid(read_config(str(config)), str(tmp_path))
+    again = build_grid(read_config(str(config)), str(tmp_path))
+    # cycle3 and 2 task counts x 3 seeds = 7 instances; 2 solvers; 2 repeats
+    assert len(first.points) == 7 * 2 * 2
+    assert [point.key for point in first.points] == [point.key for point in again.points]
+    assert len({point.key for point in first.points}) == len(first.points)
+
+
+def test_the_key_follows_content_not_the_file_name(tmp_path):
+    import ioopt
+    from ioopt.formats.native import dump_json
+
+    text = dump_json(ioopt.load("cycle3").model_dump(mode="json"))
+    keys = []
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(text)
+        grid = grid_of(tmp_path, MINIMAL.replace('bundled = "cycle3"', f'path = "{name}"'))
+        keys.append([point.key for point in grid.points])
+    assert keys[0] == keys[1] == [point.key for point in grid_of(tmp_path, MINIMAL).points]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("x = [", InstanceError, "not valid TOML"),
+        ("", InstanceError, "instances: missing"),
+        (MINIMAL + "speed = 1\n", InstanceError, "unknown key"),
+        (MINIMAL.replace("bundled", "path"), InstanceError, "pattern matches nothing"),
+        (MINIMAL.replace("cycle3", "cycel3"), UsageError, "did you mean 'cycle3'"),
+        (MINIMAL.replace("minmin", "minmim"), UsageError, "did you mean 'minmin'"),
+        (MINIMAL + "set = {x = 1}\n", UsageError, "minmin has no setting 'x'"),
+        (
+            MINIMAL.replace("[[solvers]]", 'path = "*.json"\n[[solvers]]'),
+            InstanceError,
+            "exactly one of path, bundled, generate, not path and bundled",
+        ),
+    ],
+)
+def test_a_wrong_configuration_says_where(tmp_path, text, error, message):
+    with pytest.raises(error, match=message):
+        grid_of(tmp_path, text)
+
+
+def test_rows_are_replaced_not_doubled(tmp_path):
+    path = str(tmp_path / "runs.sqlite")
+    with Store(path) as store:
+        store.put(row("a", status=stores.FAILED))
+        store.put(row("b"), {"plan": [1]})
+        assert store.done() == {"a", "b"}
+        assert store.done(retry_failed=True) == {"b"}
+        store.put(row("a"))
+    with StoreReader(path) as reader:
+        assert list(reader.rows(("key", "status"))) == [("a", "feasible"), ("b", "feasible")]
+        assert reader.document("b") == {"plan": [1]} and reader.document("a") is None
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader.connection.execute("DELETE FROM runs")
+
+
+def test_an_older_store_is_migrated_and_keeps_its_rows(tmp_path):
+    path = tmp_path / "old.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute(stores.MIGRATIONS[0])
+    connection.execute(f"PRAGMA application_id={stores.APPLICATION_ID}")
+    connection.execute("PRAGMA user_version=1")
+    marks = ",".join("?" * len(stores.COLUMNS))
+    old = row("kept")
+    values = [json.dumps(old[c]) if c in stores.JSON_COLUMNS else old[c] for c in stores.COLUMNS]
+    connection.execute(f"INSERT INTO runs VALUES ({marks})", values)
+    connection.commit()
+    connection.close()
+    with Store(str(path)) as store:
+        assert store.done() == {"kept"}
+        store.put(row("new"), {"plan": 1})
+    with StoreReader(str(path)) as reader:
+        assert reader.version == len(stores.MIGRATIONS) and reader.count() == 2
+
+
+def other_program(path):
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE notes (text)")
+    connection.commit()
+    connection.close()
+
+
+def newer(path):
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA application_id={stores.APPLICATION_ID}")
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+
+
+def damaged(path):
+    path.write_bytes(b"SQLite format 3\x00" + b"\x00garbage" * 600)
+
+
+def plain_text(path):
+    path.write_text("not a database, but long enough to be looked at " * 40)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (other_program, "not a run store of ioopt"),
+        (newer, "store version 99, but this ioopt knows"),
+        (damaged, "not a readable run store"),
+        (plain_text, "not a readable run store"),
+    ],
+)
+@pytest.mark.parametrize("opener", [Store, StoreReader])
+def test_other_files_are_refused_and_left_alone(tmp_path, make, message, opener):
+    path = tmp_path / "x.sqlite"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(InstanceError, match=message) as caught:
+        opener(str(path))
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before

@@ -1,0 +1,81 @@
+"""The report: figures by hand, and the page as a browser sees it, without a network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from campaign_helpers import run_sweep, write_config
+
+from ioopt.campaign import frame as frames
+from ioopt.campaign.report import report_html
+from ioopt.campaign.store import Store
+
+
+def stored(tmp_path, rows):
+    from campaign_helpers import row
+
+    path = str(tmp_path / "runs.sqlite")
+    with Store(path) as store:
+        for k, (solver, instance, makespan, status) in enumerate(rows):
+            metrics = {"makespan_seconds": makespan} if makespan is not None else {}
+            store.put(
+                row(f"k{k:03}", solver=solver, digest=instance, metrics=metrics, status=status)
+            )
+    return path
+
+
+ROWS = [
+    ("exact", "i", 10.0, "optimal"), ("greedy", "i", 20.0, "feasible"),
+    ("exact", "j", 30.0, "feasible"), ("greedy", "j", 15.0, "feasible"),
+    ("exact", "k", None, "failed"), ("greedy", "k", 7.0, "feasible"),
+]  # fmt: skip
+
+
+def test_ratios_wins_and_profiles_by_hand(tmp_path):
+    frame = frames.read_frame([stored(tmp_path, ROWS)])
+    table = frames.summary(frame).set_index("variant")
+    # exact: 10/10 and 30/15; greedy: 20/10, 15/15, 7/7
+    assert table.loc["exact", "mean_ratio"] == pytest.approx(2**0.5)
+    assert table.loc["greedy", "mean_ratio"] == pytest.approx(2 ** (1 / 3))
+    assert table["wins"].to_dict() == {"exact": 1, "greedy": 2}
+    assert table["failed"].to_dict() == {"exact": 1, "greedy": 0}
+    ratios, shares = frames.profiles(frame)["exact"]
+    assert ratios == [1.0, 2.0] and shares == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_a_point_in_two_stores_counts_once(tmp_path):
+    path = stored(tmp_path, ROWS)
+    copy = str(tmp_path / "copy.sqlite")
+    shutil.copy(path, copy)
+    assert len(frames.read_frame([path, copy])) == len(ROWS)
+
+
+def test_the_page_names_failures_and_needs_no_network(tmp_path):
+    page = report_html([stored(tmp_path, ROWS)])
+    assert "<h2>Failures</h2><table>" in page
+    assert not re.search(r'(src|href)="https?:', page)
+
+
+@pytest.mark.slow
+def test_the_report_opens_in_a_browser(tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no chromium here (Debian: chromium)")
+    pytest.importorskip("distributed")
+    config, store = write_config(tmp_path, seeds=2), tmp_path / "runs.sqlite"
+    assert run_sweep(config, store, "--workers", "2").returncode == 0
+    page = tmp_path / "report.html"
+    page.write_text(report_html([str(store)]))
+    run = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+         "--no-first-run", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
+         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert run.returncode == 0
+    assert run.stdout.count("<table") >= 4 and run.stdout.count("<svg") >= 3
+    assert "CONSOLE" not in run.stderr, run.stderr[-2000:]

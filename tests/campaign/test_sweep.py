@@ -1,0 +1,128 @@
+"""Sweeps end to end: run, resume, fail, be killed; every point stored exactly once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+
+import pytest
+from campaign_helpers import environment, run_sweep, stable_rows, sweep_command, write_config
+
+pytest.importorskip("distributed")
+
+
+def test_a_sweep_runs_every_point_and_resumes_nothing(tmp_path):
+    config, store = write_config(tmp_path), tmp_path / "runs.sqlite"
+    run = run_sweep(config, store, "--workers", "2")
+    assert run.returncode == 0, run.stderr
+    assert "6 points run, 0 were there, 0 failed" in run.stdout
+    rows = stable_rows(store)
+    assert len(rows) == 6
+    assert all(row[7] in ("feasible", "optimal") for row in rows)
+    again = run_sweep(config, store)
+    assert again.returncode == 2 and "--resume" in again.stderr
+    resumed = run_sweep(config, store, "--resume")
+    assert "0 points run, 6 were there" in resumed.stdout
+    assert stable_rows(store) == rows
+
+
+def test_a_point_past_its_hard_limit_fails_and_the_rest_goes_on(tmp_path):
+    config, store = tmp_path / "g.toml", tmp_path / "runs.sqlite"
+    config.write_text(
+        'time_limit = 60\nhard_limit = 2\n[[instances]]\nbundled = "cycle3"\n'
+        '[[instances]]\ngenerate = "replication"\npreset = "image-85"\nset = {tasks = 60}\n'
+        '[[solvers]]\nname = "minmin"\n[[solvers]]\nname = "ip"\n'
+    )
+    run = run_sweep(config, store, "--workers", "2")
+    assert run.returncode == 0, run.stderr
+    assert "4 points run, 0 were there, 1 failed" in run.stdout
+    assert sorted(row[7] for row in stable_rows(store)).count("failed") == 1
+
+
+def worker_processes(client_pid):
+    """Processes of the local cluster below the client (its direct and indirect children)."""
+    found, frontier = [], [client_pid]
+    table = subprocess.run(["ps", "-eww", "-o", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+    rows = [line.split(None, 2) for line in table.splitlines()]
+    while frontier:
+        parents = {str(pid) for pid in frontier}
+        frontier = [int(row[0]) for row in rows if row[1] in parents]
+        found += [pid for pid in frontier if pid not in found]
+    names = {int(row[0]): row[2] for row in rows}
+    return [pid for pid in found if "spawn_main" in names.get(pid, "")]
+
+
+def kill_some(process, store, stop_at, rng):
+    """Kill workers with SIGKILL as rows come in, then the client once *stop_at* rows are stored."""
+    killed, last = 0, 0
+    while process.poll() is None:
+        rows = len(stable_rows(store)) if store.exists() and store.stat().st_size else 0
+        if rows >= stop_at:
+            process.send_signal(signal.SIGKILL)
+            break
+        if rows > last + 15 and killed < 6:
+            workers = worker_processes(process.pid)
+            if workers:
+                os.kill(rng.choice(workers), signal.SIGKILL)
+                killed, last = killed + 1, rows
+    process.wait()
+    return killed
+
+
+@pytest.mark.slow
+def test_killed_workers_and_a_killed_client_lose_and_double_nothing(tmp_path):
+    # (1 + 2 x 12) instances x 2 solvers x 10 repeats = 500 points
+    config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
+    calm, rough = tmp_path / "calm.sqlite", tmp_path / "rough.sqlite"
+    assert run_sweep(config, calm, "--workers", "4").returncode == 0
+    process = subprocess.Popen(
+        sweep_command(config, rough, "--workers", "4"), env=environment(),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    killed = kill_some(process, rough, 200, random.Random(1))
+    assert killed >= 1
+    assert 0 < len(stable_rows(rough)) < 500
+    finish = run_sweep(config, rough, "--resume", "--workers", "4")
+    assert finish.returncode == 0, finish.stderr
+    assert len(stable_rows(rough)) == 500
+    assert stable_rows(rough) == stable_rows(calm)
+
+
+@pytest.mark.slow
+def test_a_scheduler_and_workers_started_by_hand_give_the_same(tmp_path):
+    config = write_config(tmp_path, seeds=3, repeats=2)
+    calm, remote = tmp_path / "calm.sqlite", tmp_path / "remote.sqlite"
+    assert run_sweep(config, calm, "--workers", "2").returncode == 0
+    address_file = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    options = {"env": environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    processes = [
+        subprocess.Popen(
+            [*dask, "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+             "--scheduler-file", str(address_file)], **options,
+        )
+    ]  # fmt: skip
+    try:
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard",
+                  "--scheduler-file", str(address_file), "--nthreads", "1"]  # fmt: skip
+        processes += [subprocess.Popen(worker, **options) for _ in range(2)]
+        address = _address(address_file, processes[0])
+        run = run_sweep(config, remote, "--scheduler", address)
+        assert run.returncode == 0, run.stderr
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert stable_rows(remote) == stable_rows(calm)
+
+
+def _address(path, scheduler):
+    import json
+
+    while scheduler.poll() is None:
+        if path.exists() and path.stat().st_size:
+            return json.loads(path.read_text())["address"]
+    raise AssertionError("the scheduler did not start")
