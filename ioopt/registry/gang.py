@@ -1,9 +1,78 @@
-"""Registry of the gang family."""
+"""Registry of the gang family (paper 000, Zhang et al.)."""
 
 from __future__ import annotations
 
-from ioopt.registry.types import KindSpec, SolverSpec
+from ioopt.registry.types import ONLINE, KindSpec, SolverSpec
 
-KINDS: tuple[KindSpec, ...] = ()
+_AT = "ioopt.solvers.gang."
+_BOTH = ("gang", "gang-matrix")
+_FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
+_SETTINGS = _AT + "run:Settings"
+_ONLINE = frozenset({ONLINE})
 
-SOLVERS: tuple[SolverSpec, ...] = ()
+KINDS: tuple[KindSpec, ...] = (
+    KindSpec(
+        kind="gang",
+        family="gang",
+        problem="ioopt.problems.gang:GangProblem",
+        plan="ioopt.problems.gang:GangPlan",
+        check="ioopt.check.gang:check",
+        simulate="ioopt.solvers.gang.run:simulate",
+        generate="ioopt.generate.gang:generate",
+        presets="ioopt.generate.gang:PRESETS",
+        plot="ioopt.plot.load:plot_gang",
+        default_solver="guarded-iogs",
+        fallback="migrate-iogs",
+        objective_name="mean_slowdown",
+        compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs"),
+        compare_columns=("mean_wait_seconds", "max_wait_seconds", "local_jobs"),
+        summary="jobs in time slices on the nodes that hold their files (paper 000)",
+    ),
+    KindSpec(
+        kind="gang-matrix",
+        family="gang",
+        problem="ioopt.problems.gang:GangMatrixProblem",
+        plan="ioopt.problems.gang:GangMatrixPlan",
+        check="ioopt.check.gang_matrix:check",
+        plot="ioopt.plot.matrix:plot_decision",
+        default_solver="guarded-iogs",
+        fallback="migrate-iogs",
+        objective_name="value_las",
+        sense="max",
+        compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs"),
+        compare_columns=("value_one", "local_jobs", "matrix_utilisation"),
+        decision=True,
+        summary="one update of the gang scheduler's matrix (paper 000)",
+    ),
+)
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    SolverSpec(
+        "gs", _BOTH, _AT + "gs:solve",
+        "plain gang scheduling, blind to files", "000, Section 3.2", _SETTINGS, abilities=_ONLINE,
+    ),
+    SolverSpec(
+        "iogs", _BOTH, _AT + "iogs:solve",
+        "jobs start on their file nodes or wait", "000, Section 3.3", _SETTINGS, abilities=_ONLINE,
+    ),
+    SolverSpec(
+        "adaptive-iogs", _BOTH, _AT + "adaptive_iogs:solve",
+        "on the file nodes where free, else anywhere", "000, Section 3.5", _SETTINGS,
+        abilities=_ONLINE,
+    ),
+    SolverSpec(
+        "migrate-iogs", _BOTH, _AT + "migrate_iogs:solve",
+        "adaptive-iogs that moves remote jobs to their files", "000, Section 3.6", _SETTINGS,
+        abilities=_ONLINE,
+    ),
+    SolverSpec(
+        "guarded-iogs", _BOTH, _AT + "guarded:solve",
+        "migrate-iogs that refuses remote starts on a crowded machine", "ours",
+        _AT + "guarded:Settings", abilities=_ONLINE,
+    ),
+    SolverSpec(
+        "index-iogs", _BOTH, _AT + "index:solve",
+        "least attained service first, guarded, with an age term", "ours",
+        _AT + "index:Settings", abilities=_ONLINE,
+    ),
+)  # fmt: skip

@@ -1,0 +1,152 @@
+"""Checker of one gang-scheduling decision, and the value of a matrix (guide, The exact model)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioopt.problems.gang import (
+    GangMatrixPlan,
+    GangMatrixProblem,
+    MatrixJob,
+    PlacedJob,
+    RunningJob,
+    mask_of,
+)
+from ioopt.protocols import CheckReport
+from ioopt.result import Violation
+
+WEIGHTS = ("las", "hdf", "one")
+"""Names of the weights; the objective of each is ``value_<name>``."""
+
+
+def check(
+    problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: dict[str, Any] | None
+) -> CheckReport:
+    """Violations of the matrix *plan*, its value under every weight, and what it holds."""
+    jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
+    violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
+    known = [placed for placed in plan.jobs if placed.id in jobs]
+    for placed in known:
+        violations += _shape(problem, placed, jobs[placed.id])
+    moves = _moves(known, jobs)
+    left = problem.tasks_left
+    tasks = sum(cost for _, cost in moves)
+    if left is not None and tasks > left:
+        violations.append(
+            Violation(
+                rule="migration-budget", item="plan", amount=tasks - left,
+                message=f"{tasks} tasks migrate, but only {left} may still in this slice",
+            )
+        )  # fmt: skip
+    objectives = {f"value_{kind}": value_of(problem, plan, kind) for kind in WEIGHTS}
+    slots = problem.machine.nodes * problem.machine.levels
+    metrics = {
+        "jobs_in_matrix": len(known),
+        "started_jobs": sum(not isinstance(jobs[placed.id], RunningJob) for placed in known),
+        "local_jobs": sum(_is_local(placed, jobs[placed.id]) for placed in known),
+        "migrated_jobs": len(moves),
+        "migrated_tasks": tasks,
+        "matrix_utilisation": sum(len(p.columns) * len(p.rows) for p in known) / slots,
+    }
+    return CheckReport(tuple(violations), objectives, metrics)
+
+
+def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
+    """Sum over jobs of weight x speed x rows (guide): speed 1 local, L/R remote.
+
+    A job that migrates in this decision counts 1 - C/(2T) of its local speed.
+    """
+    jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
+    machine, total = problem.machine, 0.0
+    for placed in plan.jobs:
+        job = jobs.get(placed.id)
+        if job is None:
+            continue
+        speed = job.local_seconds / job.remote_seconds
+        if _is_local(placed, job):
+            speed = 1.0
+            if isinstance(job, RunningJob) and set(job.columns) != set(placed.columns):
+                speed -= machine.migration_seconds / (2 * machine.quantum_seconds)
+        total += weight_of(job, machine.quantum_seconds, kind) * speed * len(placed.rows)
+    return total
+
+
+def weight_of(job: MatrixJob, quantum: float, kind: str) -> float:
+    """``las`` 1/(attained + T)^2, ``hdf`` 1/(max(L, T) max(remaining, 50)), ``one`` 1."""
+    if kind == "las":
+        return 1.0 / (job.attained_seconds + quantum) ** 2
+    if kind == "hdf":
+        return 1.0 / (max(job.local_seconds, quantum) * max(_remaining(job), 50.0))
+    return 1.0
+
+
+def _remaining(job: MatrixJob) -> float:
+    away = isinstance(job, RunningJob) and set(job.columns) != set(job.file_nodes)
+    speed = job.remote_seconds if away else job.local_seconds
+    return job.stall_seconds + job.remaining_fraction * speed
+
+
+def _is_local(placed: PlacedJob, job: MatrixJob) -> bool:
+    return set(placed.columns) == set(job.file_nodes)
+
+
+def _membership(
+    problem: GangMatrixProblem, plan: GangMatrixPlan, jobs: dict[Any, MatrixJob]
+) -> list[Violation]:
+    found, seen = [], set()
+    for placed in plan.jobs:
+        if placed.id not in jobs:
+            message = "is neither running nor waiting"
+            found.append(Violation(rule="unknown-job", item=str(placed.id), message=message))
+        if placed.id in seen:
+            message = "is placed twice"
+            found.append(Violation(rule="job-twice", item=str(placed.id), message=message))
+        seen.add(placed.id)
+    for job in problem.running:
+        if job.id not in seen:
+            message = "was running but has no place in the new matrix"
+            found.append(Violation(rule="job-dropped", item=str(job.id), message=message))
+    return found
+
+
+def _shape(problem: GangMatrixProblem, placed: PlacedJob, job: MatrixJob) -> list[Violation]:
+    found: list[Violation] = []
+
+    def add(rule: str, message: str) -> None:
+        found.append(Violation(rule=rule, item=str(placed.id), message=message))
+
+    machine, columns = problem.machine, set(placed.columns)
+    if len(columns) != job.size or len(placed.columns) != job.size:
+        add("columns", f"has {job.size} tasks, but {len(placed.columns)} columns")
+    if max((*columns, 0)) >= machine.nodes or max((*placed.rows, 0)) >= machine.levels:
+        add("outside", "is placed outside the matrix")
+    if placed.home_row not in placed.rows or len(set(placed.rows)) != len(placed.rows):
+        add("home-row", f"home row {placed.home_row} must be one of its rows {placed.rows}")
+    if (
+        isinstance(job, RunningJob)
+        and columns != set(job.columns)
+        and columns != set(job.file_nodes)
+    ):
+        add("migration", "moves, but not to its file nodes")
+    return found
+
+
+def _cells(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[Violation]:
+    found, rows = [], dict.fromkeys(range(problem.machine.levels), 0)
+    for placed in plan.jobs:
+        columns = mask_of(placed.columns)
+        for row in set(placed.rows) & set(rows):
+            if rows[row] & columns:
+                message = f"shares a node of row {row} with another job"
+                found.append(Violation(rule="cell-twice", item=str(placed.id), message=message))
+            rows[row] |= columns
+    return found
+
+
+def _moves(known: list[PlacedJob], jobs: dict[Any, MatrixJob]) -> list[tuple[Any, int]]:
+    moves = []
+    for placed in known:
+        job = jobs[placed.id]
+        if isinstance(job, RunningJob) and set(job.columns) != set(placed.columns):
+            moves.append((placed.id, len(set(placed.columns) - set(job.columns))))
+    return moves

@@ -1,0 +1,315 @@
+"""Gang scheduling of jobs whose files lie on the nodes of the machine (Zhang et al.).
+
+``ioopt/gang`` is a workload, ``ioopt/gang-matrix`` one scheduling decision. Nodes and rows count
+from 0. A job has as many tasks as file nodes. Times in seconds. Section 2 of the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from ioopt.problems.base import (
+    Count,
+    JobId,
+    Name,
+    PositiveCount,
+    PositiveSeconds,
+    Problem,
+    Record,
+    Seconds,
+    require_one_id_type,
+    require_unique,
+)
+from ioopt.units import exact
+
+_CEIL_SLACK = Fraction(1, 10**9)
+
+RemainingFraction = Annotated[float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)]
+
+
+class Machine(Record):
+    """P nodes, M rows of the Ousterhout matrix, the quantum T, and what migration costs.
+
+    ``migration_seconds`` is C, paid once by a migrated job; ``migration_tasks_per_quantum`` is Q,
+    the tasks that may change node within one slice (None: unlimited).
+    """
+
+    nodes: PositiveCount
+    levels: PositiveCount
+    quantum_seconds: PositiveSeconds
+    migration_seconds: Seconds = 0.0
+    migration_tasks_per_quantum: Count | None = None
+
+
+class BlockTimes(Record):
+    """Seconds to read one block from the local and from a remote disk."""
+
+    local_seconds_per_block: Seconds
+    remote_seconds_per_block: Seconds
+
+
+class Job(Record):
+    """A gang of ``len(file_nodes)`` tasks.
+
+    Either ``local_seconds`` (L, all input local) and ``remote_seconds`` (R), or the three
+    quantities of Section 2.3 from which they follow: ``compute_seconds`` (t_C),
+    ``io_interarrival_seconds`` (d_I) and ``blocks_per_request`` (n_B).
+    """
+
+    id: JobId
+    arrival_seconds: Seconds
+    file_nodes: tuple[Count, ...]
+    local_seconds: PositiveSeconds | None = None
+    remote_seconds: PositiveSeconds | None = None
+    compute_seconds: PositiveSeconds | None = None
+    io_interarrival_seconds: PositiveSeconds | None = None
+    blocks_per_request: PositiveCount | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of tasks, which is the number of file nodes."""
+        return len(self.file_nodes)
+
+
+class GangProblem(Problem):
+    """A workload for one machine.
+
+    Raises a validation error that names the job for file nodes outside the machine, jobs larger
+    than it, duplicate ids and times that are missing or contradict each other.
+    """
+
+    format: Literal["ioopt/gang"] = "ioopt/gang"
+    machine: Machine
+    io: BlockTimes | None = None
+    jobs: tuple[Job, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> GangProblem:
+        require_unique("jobs", (job.id for job in self.jobs))
+        require_one_id_type("jobs", (job.id for job in self.jobs))
+        for k, job in enumerate(self.jobs):
+            where = f"jobs[{k}] ({job.id})"
+            _check_nodes(f"{where}.file_nodes", job.file_nodes, self.machine.nodes)
+            _check_times(where, job, self.io)
+        return self
+
+    @cached_property
+    def exact_times(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """Per job, L and R as the rationals that the written decimals mean (guide rule 6)."""
+        return tuple(_times(job, self.io) for job in self.jobs)
+
+    @cached_property
+    def times(self) -> tuple[tuple[float, float], ...]:
+        """Per job, L and R in seconds."""
+        return tuple(
+            (job.local_seconds, job.remote_seconds)
+            if job.local_seconds is not None and job.remote_seconds is not None
+            else tuple(map(float, _times(job, self.io)))  # type: ignore[misc]
+            for job in self.jobs
+        )
+
+    @cached_property
+    def fcfs(self) -> tuple[int, ...]:
+        """Positions of the jobs in order of (arrival, position in the file): guide rule 3."""
+        return tuple(sorted(range(len(self.jobs)), key=lambda k: self.jobs[k].arrival_seconds))
+
+
+def _times(job: Job, io: BlockTimes | None) -> tuple[Fraction, Fraction]:
+    if job.local_seconds is not None and job.remote_seconds is not None:
+        return exact(job.local_seconds), exact(job.remote_seconds)
+    assert io is not None and job.compute_seconds is not None
+    assert job.io_interarrival_seconds is not None and job.blocks_per_request is not None
+    compute = exact(job.compute_seconds)
+    # An exact multiple must not round up because its decimal text is a hair too large.
+    requests = math.ceil(compute / exact(job.io_interarrival_seconds) - _CEIL_SLACK)
+    blocks = requests * job.blocks_per_request
+    return (
+        compute + blocks * exact(io.local_seconds_per_block),
+        compute + blocks * exact(io.remote_seconds_per_block),
+    )
+
+
+def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
+    direct = (job.local_seconds, job.remote_seconds)
+    derived = (job.compute_seconds, job.io_interarrival_seconds, job.blocks_per_request)
+    if any(value is not None for value in direct) == any(value is not None for value in derived):
+        raise ValueError(
+            f"{where}: give either local_seconds and remote_seconds, or compute_seconds, "
+            "io_interarrival_seconds and blocks_per_request"
+        )
+    if None in direct and None in derived:
+        keys = ("local_seconds", "remote_seconds") if derived == (None,) * 3 else (
+            "compute_seconds", "io_interarrival_seconds", "blocks_per_request")  # fmt: skip
+        missing = next(key for key in keys if getattr(job, key) is None)
+        raise ValueError(f"{where}: {missing} is missing")
+    if None not in derived and io is None:
+        raise ValueError(
+            f"{where}: compute_seconds needs io.local_seconds_per_block and "
+            "io.remote_seconds_per_block at the top of the file"
+        )
+    local, remote = _times(job, io)
+    if remote < local:
+        raise ValueError(
+            f"{where}: remote_seconds {float(remote):g} is less than local_seconds {float(local):g}"
+        )
+
+
+def _check_nodes(where: str, nodes: tuple[int, ...], count: int) -> None:
+    if not nodes:
+        raise ValueError(f"{where}: is empty, but a job needs at least one file node")
+    if len(nodes) > count:
+        raise ValueError(f"{where}: {len(nodes)} nodes, but the machine has only {count}")
+    if max(nodes) >= count:
+        raise ValueError(
+            f"{where}: node {max(nodes)} is outside the machine, whose nodes are 0 .. {count - 1}"
+        )
+    if len(set(nodes)) != len(nodes):
+        repeated = next(node for node in nodes if nodes.count(node) > 1)
+        raise ValueError(f"{where}: node {repeated} is listed twice")
+
+
+def mask_of(nodes: Iterable[int]) -> int:
+    """Bitmask of a set of nodes or rows.
+
+    >>> mask_of([0, 2])
+    5
+    """
+    mask = 0
+    for node in nodes:
+        mask |= 1 << node
+    return mask
+
+
+def nodes_of(mask: int) -> tuple[int, ...]:
+    """The nodes or rows of a bitmask, ascending.
+
+    >>> nodes_of(5)
+    (0, 2)
+    """
+    nodes = []
+    while mask:
+        low = mask & -mask
+        nodes.append(low.bit_length() - 1)
+        mask ^= low
+    return tuple(nodes)
+
+
+class GangPlan(Record):
+    """The plan of a workload is a policy with its settings; replaying it gives the schedule."""
+
+    policy: Name
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")
+
+
+class MatrixJob(Record):
+    """A job that waits, as a snapshot tells it: speeds, work left, service it has had."""
+
+    id: JobId
+    file_nodes: tuple[Count, ...]
+    local_seconds: PositiveSeconds
+    remote_seconds: PositiveSeconds
+    remaining_fraction: RemainingFraction = 1.0
+    attained_seconds: Seconds = 0.0
+    arrival_seconds: Seconds | None = None
+    stall_seconds: Seconds = 0.0
+
+    @property
+    def size(self) -> int:
+        """Number of tasks, which is the number of file nodes."""
+        return len(self.file_nodes)
+
+
+class RunningJob(MatrixJob):
+    """A job in the matrix: its columns, and its home row."""
+
+    columns: tuple[Count, ...]
+    home_row: Count
+
+
+class GangMatrixProblem(Problem):
+    """One scheduling decision: the matrix at home rows, the queue, and what may still migrate.
+
+    ``running`` is in start order, ``waiting`` in FCFS order; ``migration_tasks_left`` is what is
+    left of Q in this slice (None: unlimited; absent: all of Q). ``now_seconds`` and the jobs'
+    ``arrival_seconds`` are needed only where the age of a waiting job matters.
+    """
+
+    format: Literal["ioopt/gang-matrix"] = "ioopt/gang-matrix"
+    machine: Machine
+    now_seconds: Seconds | None = None
+    running: tuple[RunningJob, ...] = ()
+    waiting: tuple[MatrixJob, ...] = ()
+    migration_tasks_left: Count | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> GangMatrixProblem:
+        nodes, levels = self.machine.nodes, self.machine.levels
+        everyone = [*self.running, *self.waiting]
+        require_unique("running and waiting", (job.id for job in everyone))
+        require_one_id_type("running and waiting", (job.id for job in everyone))
+        rows = [0] * levels
+        for what, jobs in (("running", self.running), ("waiting", self.waiting)):
+            for k, job in enumerate(jobs):
+                where = f"{what}[{k}] ({job.id})"
+                _check_nodes(f"{where}.file_nodes", job.file_nodes, nodes)
+                if job.remote_seconds < job.local_seconds:
+                    raise ValueError(
+                        f"{where}: remote_seconds {job.remote_seconds:g} is less than "
+                        f"local_seconds {job.local_seconds:g}"
+                    )
+                if isinstance(job, RunningJob):
+                    _check_home(where, job, nodes, rows)
+        return self
+
+    @property
+    def tasks_left(self) -> int | None:
+        """Tasks that may still migrate in this slice; None without a limit."""
+        if "migration_tasks_left" in self.model_fields_set:
+            return self.migration_tasks_left
+        return self.machine.migration_tasks_per_quantum
+
+
+def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> None:
+    _check_nodes(f"{where}.columns", job.columns, nodes)
+    if len(job.columns) != job.size:
+        raise ValueError(
+            f"{where}.columns: {len(job.columns)} columns for a job of {job.size} file nodes"
+        )
+    if job.home_row >= len(rows):
+        raise ValueError(
+            f"{where}.home_row: {job.home_row} is not a row of the matrix (0 .. {len(rows) - 1})"
+        )
+    columns = mask_of(job.columns)
+    if rows[job.home_row] & columns:
+        taken = nodes_of(rows[job.home_row] & columns)[0]
+        raise ValueError(f"{where}: node {taken} is taken twice in row {job.home_row}")
+    rows[job.home_row] |= columns
+
+
+class PlacedJob(Record):
+    """Where a job stands in a matrix: its columns, its home row, and all rows that hold it."""
+
+    id: JobId
+    columns: tuple[Count, ...]
+    home_row: Count
+    rows: tuple[Count, ...]
+
+
+class GangMatrixPlan(Record):
+    """The new matrix: jobs in start order, those that start now after those that ran."""
+
+    jobs: tuple[PlacedJob, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")

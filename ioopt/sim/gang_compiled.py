@@ -1,0 +1,254 @@
+"""Compiled twin of :mod:`ioopt.sim.gang` for the four policies and the guarded one.
+
+Every floating-point operation is that of the Python engine, in the same order, so the finish
+times agree bit for bit. Nodes are 64-bit words, at most 62 rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+import numpy as np
+from numba import njit
+
+from ioopt.sim.gang import Trajectory
+from ioopt.sim.gang_kernels import (
+    MAX_LEVELS,
+    clean,
+    compact,
+    fill,
+    make_board,
+    make_jobs,
+    migrate,
+    schedule,
+)
+from ioopt.sim.gang_state import UNLIMITED, Timing, Twin, guard_slots
+from ioopt.sim.gang_table import JobTable
+
+_NEVER = 1 << 60
+
+
+class _Machine(NamedTuple):
+    nodes: int
+    quantum: float
+    migration: float
+    budget: int
+    tolerance: float
+    at_boundary: bool
+
+
+class _Rules(NamedTuple):
+    place: int
+    migrate: bool
+    local_first: bool
+    limit: int
+
+
+class _Times(NamedTuple):
+    arrival: Any
+    local: Any
+    remote: Any
+    start: Any
+    finish: Any
+
+
+def fits(timing: Timing) -> bool:
+    """Can the compiled engine hold this machine?"""
+    return timing.levels <= MAX_LEVELS
+
+
+def run(table: JobTable, timing: Timing, twin: Twin, recompute: str = "event") -> Trajectory:
+    """Simulate in compiled code; the same answer as :class:`ioopt.sim.gang.GangSimulation`."""
+    jobs = make_jobs(table.size, table.files)
+    board = make_board(len(table.size), timing.nodes, timing.levels)
+    start, finish = np.full(len(table.size), np.nan), np.full(len(table.size), np.nan)
+    limit = UNLIMITED
+    if twin.share is not None:
+        limit = guard_slots(twin.share, timing.nodes, timing.levels)
+    machine = _Machine(
+        timing.nodes, float(timing.quantum), float(timing.migration), timing.budget,
+        float(timing.tolerance), recompute == "boundary",
+    )  # fmt: skip
+    rules = _Rules(twin.place, twin.migrate, twin.local_first, limit)
+    times = _Times(table.arrival, table.local, table.remote, start, finish)
+    moved, updates, occupied = _simulate(board, jobs, times, machine, rules)
+    return Trajectory(
+        start.tolist(), finish.tolist(), jobs.local.tolist(), moved, occupied, updates
+    )
+
+
+@njit(cache=True)
+def _remove(board, jobs, count, gone, num_gone):
+    """Departures: take the keys ``gone[:num_gone]`` out of the matrix and the start order."""
+    for g in range(num_gone):
+        j = gone[g]
+        for w in range(jobs.low[j], jobs.high[j]):
+            board.homes[jobs.home[j], w] &= ~jobs.columns[j, w]
+        board.occupied[jobs.home[j]] -= jobs.size[j]
+        at = 0
+        while board.run[at] != j:
+            at += 1
+        count -= 1
+        for i in range(at, count):
+            board.run[i] = board.run[i + 1]
+    return count
+
+
+@njit(cache=True)
+def _skippable(board, jobs, count, need, quantum, gap):
+    """Whole cycles that pass before anything can happen; *gap* is the time to the next arrival."""
+    levels = board.occupied.shape[0]
+    cycle = levels * quantum
+    cycles = _NEVER
+    if gap < math.inf:
+        if gap < 3 * cycle:
+            return 0
+        cycles = math.floor(gap / cycle) - 1
+    for i in range(count):
+        j = board.run[i]
+        replicas = _rows_of(jobs.span[j])
+        cycles = min(cycles, math.floor(need[j] / (replicas * quantum)) - 1)
+        if cycles < 1:
+            return 0
+    return cycles
+
+
+@njit(cache=True)
+def _rows_of(span):
+    rows = 0
+    while span:
+        span &= span - 1
+        rows += 1
+    return rows
+
+
+@njit(cache=True)
+def _slice_after_gap(arrival, index, machine):
+    """The slice in which the next arrival falls, one on a boundary belonging to the later one."""
+    jump = math.floor(arrival / machine.quantum)
+    if (jump + 1) * machine.quantum - arrival <= machine.tolerance:
+        jump += 1
+    return max(jump, index)
+
+
+@njit(cache=True)
+def _advance(board, jobs, count, times, machine, need, now, index, following, gone, num_gone):
+    """Run the current row to the next instant at which anything can change.
+
+    Returns (time, number of finished jobs in *gone*).
+    """
+    end = (index + 1) * machine.quantum
+    until = end
+    row = index % board.occupied.shape[0]
+    active = board.group
+    num = 0
+    first = math.inf
+    for i in range(count):
+        j = board.run[i]
+        if (jobs.span[j] >> row) & 1:
+            active[num] = j
+            num += 1
+            if need[j] < first:
+                first = need[j]
+    if not machine.at_boundary:
+        if following < until - machine.tolerance:
+            until = following
+        if now + first < until - machine.tolerance:
+            until = now + first
+    passed = until - now
+    for a in range(num):
+        j = active[a]
+        if machine.at_boundary and need[j] <= 0.0:
+            continue
+        remaining = need[j] - passed
+        if remaining <= machine.tolerance:
+            times.finish[j] = min(now + need[j], end) if machine.at_boundary else until
+            remaining = 0.0
+            gone[num_gone] = j
+            num_gone += 1
+        need[j] = remaining
+    return until, num_gone
+
+
+@njit(cache=True)
+def _skip(board, jobs, count, need, quantum, cycles):
+    """Let *cycles* whole cycles pass."""
+    for i in range(count):
+        j = board.run[i]
+        need[j] -= (cycles * _rows_of(jobs.span[j])) * quantum
+
+
+@njit(cache=True)
+def _update(board, jobs, count, times, machine, rules, need, now, queued, arrived, budget, order):
+    """One matrix update; returns (running jobs, next key to wait, budget left, slots occupied)."""
+    clean(board, jobs, count)
+    if rules.migrate:
+        num_moved, budget = migrate(board, jobs, count, budget)
+        for m in range(num_moved):
+            j = board.moved[m]
+            need[j] = machine.migration + need[j] * times.local[j] / times.remote[j]
+    compact(board, jobs, count, machine.nodes, order[0], order[1])
+    before = count
+    count, queued = schedule(
+        board, jobs, count, machine.nodes, rules.place, rules.limit, queued, arrived
+    )
+    for i in range(before, count):
+        j = board.run[i]
+        times.start[j] = max(now, times.arrival[j])
+        need[j] = times.local[j] if jobs.local[j] else times.remote[j]
+    return count, queued, budget, fill(board, jobs, count, rules.local_first)
+
+
+@njit(cache=True)
+def _simulate(board, jobs, times, machine, rules):
+    """The event loop; returns (tasks moved, updates, integral of occupied node slots)."""
+    total, levels = times.arrival.shape[0], board.occupied.shape[0]
+    quantum, tolerance = machine.quantum, machine.tolerance
+    need, order = np.zeros(total), np.zeros((2, levels), np.int64)
+    gone = np.zeros(board.run.shape[0], np.int64)
+    now, index, arrived, queued, count, done, num_gone = 0.0, 0, 0, 0, 0, 0, 0
+    budget_slice, budget, tasks, updates = -1, machine.budget, 0, 0
+    population, occupied = 0, 0.0
+    while done < total:
+        following = times.arrival[arrived] if arrived < total else math.inf
+        if count == 0:
+            if queued == arrived and arrived < total and following > now + tolerance:
+                jump = _slice_after_gap(following, index, machine)
+                if jump > index:
+                    index = jump
+                    now = index * quantum
+        elif now == index * quantum:
+            cycles = _skippable(board, jobs, count, need, quantum, following - now)
+            if cycles > 0:
+                _skip(board, jobs, count, need, quantum, cycles)
+                occupied += population * (cycles * (levels * quantum))
+                index += cycles * levels
+                now = index * quantum
+        if following > now + tolerance:
+            before = num_gone
+            until, num_gone = _advance(
+                board, jobs, count, times, machine, need, now, index, following, gone, num_gone
+            )
+            done += num_gone - before
+            occupied += population * (until - now)
+            now = until
+            if until == (index + 1) * quantum:
+                index += 1
+        fresh = arrived
+        while arrived < total and times.arrival[arrived] <= now + tolerance:
+            arrived += 1
+        if machine.at_boundary and now != index * quantum:
+            continue
+        if num_gone == 0 and fresh == arrived:
+            continue
+        count = _remove(board, jobs, count, gone, num_gone)
+        num_gone = 0
+        if budget_slice != index:
+            budget_slice, budget = index, machine.budget
+        left = budget
+        count, queued, budget, population = _update(
+            board, jobs, count, times, machine, rules, need, now, queued, arrived, budget, order
+        )
+        tasks += left - budget
+        updates += 1
+    return tasks, updates, occupied

@@ -1,0 +1,383 @@
+"""Compiled twins of the phases in :mod:`ioopt.solvers.gang.phases`, on 64-bit words.
+
+``low[j] .. high[j]`` bounds the words that the columns of job j touch. Who edits this file removes
+the ``__pycache__`` beside it: numba's cache of :mod:`ioopt.sim.gang_compiled` does not see it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from ioopt.sim.gang_state import ADAPTIVE, BEST_FIT, FILE_NODES
+
+MAX_LEVELS = 62
+
+
+class Jobs(NamedTuple):
+    """Columns of the job table by key; masks are (jobs, words), the rest (jobs,)."""
+
+    size: Any
+    files: Any
+    first: Any
+    last: Any
+    columns: Any
+    low: Any
+    high: Any
+    home: Any
+    span: Any
+    local: Any
+
+
+class Board(NamedTuple):
+    """The matrix at home rows and after filling, running jobs in start order, scratch space."""
+
+    run: Any
+    homes: Any
+    occupied: Any
+    filled: Any
+    levels: Any
+    members: Any
+    following: Any
+    group: Any
+    moved: Any
+
+
+def make_board(num_jobs: int, nodes: int, levels: int) -> Board:
+    """An empty matrix and scratch space for it."""
+    words = (nodes + 63) // 64
+    room = min(num_jobs, nodes * levels) + 1
+    masks = [np.zeros((rows, words), np.uint64) for rows in (levels, levels, levels + 1)]
+    lists = [np.zeros(room, np.int64) for _ in range(5)]
+    counts = np.zeros(levels, np.int64)
+    return Board(lists[0], masks[0], counts, masks[1], masks[2], *lists[1:])
+
+
+def make_jobs(size: Any, files: Any) -> Jobs:
+    """A job table from sizes (jobs,) and file-node masks (jobs, words); nothing placed yet."""
+    num = len(size)
+    used = files != 0
+    first = used.argmax(axis=1).astype(np.int64) if num else np.zeros(0, np.int64)
+    words = files.shape[1]
+    last = (words - used[:, ::-1].argmax(axis=1)).astype(np.int64) if num else first
+    low, high, home, span = (np.zeros(num, np.int64) for _ in range(4))
+    return Jobs(
+        size.astype(np.int64), files, first, last, np.zeros_like(files), low, high, home, span,
+        np.zeros(num, np.bool_),
+    )  # fmt: skip
+
+
+@intrinsic
+def _popcount(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+@njit(cache=True)
+def _clear(board, jobs, j):
+    """Take job *j* out of its home row."""
+    for w in range(jobs.low[j], jobs.high[j]):
+        board.homes[jobs.home[j], w] &= ~jobs.columns[j, w]
+    board.occupied[jobs.home[j]] -= jobs.size[j]
+
+
+@njit(cache=True)
+def _put(board, jobs, j, row):
+    """Put job *j*, columns as they are, into *row* and call that its home."""
+    for w in range(jobs.low[j], jobs.high[j]):
+        board.homes[row, w] |= jobs.columns[j, w]
+    board.occupied[row] += jobs.size[j]
+    jobs.home[j] = row
+
+
+@njit(cache=True)
+def _use_files(jobs, j):
+    for w in range(jobs.low[j], jobs.high[j]):
+        jobs.columns[j, w] = 0
+    for w in range(jobs.first[j], jobs.last[j]):
+        jobs.columns[j, w] = jobs.files[j, w]
+    jobs.low[j] = jobs.first[j]
+    jobs.high[j] = jobs.last[j]
+    jobs.local[j] = True
+
+
+@njit(cache=True)
+def clean(board, jobs, count):
+    """CleanMatrix (rule 11): ``homes`` never holds replicas, so only the spans need resetting."""
+    for i in range(count):
+        j = board.run[i]
+        jobs.span[j] = 1 << jobs.home[j]
+
+
+@njit(cache=True)
+def _files_free(board, jobs, j, row):
+    """Are the file nodes of *j* free in *row*, its own columns at home counting as free?"""
+    own = row == jobs.home[j]
+    for w in range(jobs.first[j], jobs.last[j]):
+        taken = board.homes[row, w] & jobs.files[j, w]
+        if own:
+            taken &= ~jobs.columns[j, w]
+        if taken:
+            return False
+    return True
+
+
+@njit(cache=True)
+def migrate(board, jobs, count, budget):
+    """MigrateMatrix (rule 12); returns (jobs moved, budget left), their keys in ``moved``."""
+    levels = board.occupied.shape[0]
+    changed, num_moved = True, 0
+    while changed:
+        changed = False
+        for i in range(count):
+            j = board.run[i]
+            if jobs.local[j]:
+                continue
+            cost = 0
+            for w in range(jobs.first[j], jobs.last[j]):
+                cost += _popcount(jobs.files[j, w] & ~jobs.columns[j, w])
+            if cost > budget:
+                continue
+            for row in range(levels):
+                if _files_free(board, jobs, j, row):
+                    _clear(board, jobs, j)
+                    _use_files(jobs, j)
+                    _put(board, jobs, j, row)
+                    budget -= cost
+                    board.moved[num_moved] = j
+                    num_moved += 1
+                    changed = True
+                    break
+    return num_moved, budget
+
+
+@njit(cache=True)
+def _sort_rows(occupied, ascending, descending):
+    """Row indices by population both ways, ties to the lowest index (insertion sort)."""
+    for row in range(occupied.shape[0]):
+        at = row
+        while at > 0 and occupied[ascending[at - 1]] > occupied[row]:
+            ascending[at] = ascending[at - 1]
+            at -= 1
+        ascending[at] = row
+        at = row
+        while at > 0 and occupied[descending[at - 1]] < occupied[row]:
+            descending[at] = descending[at - 1]
+            at -= 1
+        descending[at] = row
+
+
+@njit(cache=True)
+def _move_one(board, jobs, count, nodes, ascending, descending):
+    """The first feasible move of CompactMatrix, made; False when there is none."""
+    occupied, members = board.occupied, board.members
+    for source in ascending:
+        if occupied[source] == 0:
+            continue
+        num, smallest = 0, nodes
+        for i in range(count):
+            j = board.run[i]
+            if jobs.home[j] == source:
+                members[num] = j
+                num += 1
+                smallest = min(smallest, jobs.size[j])
+        for target in descending:
+            if occupied[target] < occupied[source]:
+                break
+            free = nodes - occupied[target]
+            if target == source or free < smallest:
+                continue
+            for m in range(num):
+                j = members[m]
+                if jobs.size[j] > free:
+                    continue
+                fits = True
+                for w in range(jobs.low[j], jobs.high[j]):
+                    if board.homes[target, w] & jobs.columns[j, w]:
+                        fits = False
+                        break
+                if fits:
+                    _clear(board, jobs, j)
+                    _put(board, jobs, j, target)
+                    return True
+    return False
+
+
+@njit(cache=True)
+def compact(board, jobs, count, nodes, ascending, descending):
+    """CompactMatrix (rule 13): one move at a time, populations afresh after each."""
+    _sort_rows(board.occupied, ascending, descending)
+    while _move_one(board, jobs, count, nodes, ascending, descending):
+        _sort_rows(board.occupied, ascending, descending)
+    for i in range(count):
+        j = board.run[i]
+        jobs.span[j] = 1 << jobs.home[j]
+
+
+@njit(cache=True)
+def _file_row(board, jobs, j, nodes):
+    """The IOGS row: fewest free nodes with all file nodes free; -1 when there is none."""
+    best = -1
+    for row in range(board.occupied.shape[0]):
+        if jobs.size[j] > nodes - board.occupied[row]:
+            continue
+        if best >= 0 and board.occupied[row] <= board.occupied[best]:
+            continue
+        fits = True
+        for w in range(jobs.first[j], jobs.last[j]):
+            if board.homes[row, w] & jobs.files[j, w]:
+                fits = False
+                break
+        if fits:
+            best = row
+    return best
+
+
+@njit(cache=True)
+def _best_fit_row(board, jobs, j, nodes):
+    """The GS row: fewest free nodes that suffice; -1 when there is none."""
+    best = -1
+    for row in range(board.occupied.shape[0]):
+        if jobs.size[j] <= nodes - board.occupied[row] and (
+            best < 0 or board.occupied[row] > board.occupied[best]
+        ):
+            best = row
+    return best
+
+
+@njit(cache=True)
+def _free_word(row, w, words, nodes):
+    """Free nodes in word *w* of a row, bits beyond the machine excluded."""
+    free = ~row[w]
+    if w == words - 1 and nodes % 64 != 0:
+        free &= (np.uint64(1) << np.uint64(nodes % 64)) - np.uint64(1)
+    return free
+
+
+@njit(cache=True)
+def _choose_columns(board, jobs, j, row, nodes):
+    """Columns for *j* in *row*: free in most rows first, ties to the lowest (rule 14)."""
+    levels, words = board.homes.shape
+    at_least = board.levels
+    for w in range(words):
+        at_least[0, w] = _free_word(board.homes[row], w, words, nodes)
+        for k in range(1, levels + 1):
+            at_least[k, w] = 0
+        for other in range(levels):
+            if other != row:
+                free = _free_word(board.homes[other], w, words, nodes)
+                for k in range(other, -1, -1):
+                    at_least[k + 1, w] |= at_least[k, w] & free
+        jobs.columns[j, w] = 0
+    missing = jobs.size[j]
+    for k in range(levels, -1, -1):
+        for w in range(words):
+            fresh = at_least[k, w] & ~jobs.columns[j, w]
+            while fresh and missing > 0:
+                here = _popcount(fresh)
+                if here <= missing:
+                    jobs.columns[j, w] |= fresh
+                    missing -= here
+                    fresh = np.uint64(0)
+                else:
+                    lowest = fresh & (~fresh + np.uint64(1))
+                    jobs.columns[j, w] |= lowest
+                    fresh ^= lowest
+                    missing -= 1
+    same, low, high = True, words, 0
+    for w in range(words):
+        if jobs.columns[j, w]:
+            low, high = min(low, w), w + 1
+        if jobs.columns[j, w] != jobs.files[j, w]:
+            same = False
+    jobs.low[j] = low
+    jobs.high[j] = high
+    jobs.local[j] = same
+
+
+@njit(cache=True)
+def schedule(board, jobs, count, nodes, place, limit, queued, last):
+    """Strict FCFS over keys *queued* .. *last* - 1; returns (running jobs, next key to wait).
+
+    A remote start may not bring the occupied home slots above *limit* (the guard).
+    """
+    while queued < last:
+        j = queued
+        row = -1
+        if place != BEST_FIT:
+            row = _file_row(board, jobs, j, nodes)
+        if row >= 0:
+            _use_files(jobs, j)
+        elif place != FILE_NODES:
+            row = _best_fit_row(board, jobs, j, nodes)
+            if row >= 0 and place == ADAPTIVE:
+                total = jobs.size[j]
+                for other in range(board.occupied.shape[0]):
+                    total += board.occupied[other]
+                if total > limit:
+                    row = -1
+            if row >= 0:
+                _choose_columns(board, jobs, j, row, nodes)
+        if row < 0:
+            break
+        _put(board, jobs, j, row)
+        jobs.span[j] = 1 << row
+        board.run[count] = j
+        count += 1
+        queued += 1
+    return count, queued
+
+
+@njit(cache=True)
+def _fill_group(board, jobs, num):
+    """Serve the positions ``group[:num]`` to exhaustion, one replica a job a pass."""
+    levels = board.occupied.shape[0]
+    while num > 0:
+        again = 0
+        for g in range(num):
+            i = board.group[g]
+            j = board.run[i]
+            for row in range(board.following[i], levels):
+                fits = True
+                for w in range(jobs.low[j], jobs.high[j]):
+                    if board.filled[row, w] & jobs.columns[j, w]:
+                        fits = False
+                        break
+                if fits:
+                    for w in range(jobs.low[j], jobs.high[j]):
+                        board.filled[row, w] |= jobs.columns[j, w]
+                    jobs.span[j] |= 1 << row
+                    board.following[i] = row + 1
+                    board.group[again] = i
+                    again += 1
+                    break
+        num = again
+
+
+@njit(cache=True)
+def fill(board, jobs, count, local_first):
+    """FillMatrix (rule 15) from the home rows; returns occupied node slots, replicas included."""
+    board.filled[:] = board.homes
+    for i in range(count):
+        board.following[i] = 0
+    for remote in range(2):
+        num = 0
+        for i in range(count):
+            if (local_first and jobs.local[board.run[i]] == (remote == 1)) or (
+                not local_first and remote == 1
+            ):
+                continue
+            board.group[num] = i
+            num += 1
+        _fill_group(board, jobs, num)
+    total = 0
+    for i in range(count):
+        j = board.run[i]
+        total += jobs.size[j] * _popcount(np.uint64(jobs.span[j]))
+    return total

@@ -1,0 +1,185 @@
+"""What a gang scheduler sees and changes: jobs, the Ousterhout matrix, the queue.
+
+Sets of nodes and of rows are Python integers used as bitmasks (bit k is node or row k). Numbers
+are floats or, in exact arithmetic, Fractions; nothing here depends on which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+from ioopt.problems.gang import GangMatrixProblem, GangProblem, Machine, mask_of
+from ioopt.units import exact
+
+Number = float | Fraction
+
+UNLIMITED = 1 << 62
+"""A migration budget that nothing exhausts."""
+
+
+class Gang(NamedTuple):
+    """A job as the phases see it; ``key`` is its FCFS position, ``files`` its file-node mask."""
+
+    key: int
+    size: int
+    files: int
+    local: Number
+    remote: Number
+    arrival: Number = 0.0
+
+
+class Clock(NamedTuple):
+    """The instant of a decision, and the service jobs have had, for policies that ask.
+
+    ``attained`` and ``need`` are lists by job key: scheduled seconds received, and scheduled
+    seconds still needed at the present speed.
+    """
+
+    now: Number
+    quantum: Number
+    attained: Sequence[Number]
+    need: Sequence[Number]
+    migration: Number = 0.0
+
+
+class State(NamedTuple):
+    """The matrix and the queue between two phases; a phase returns a new one.
+
+    ``jobs`` are the running jobs in start order; ``columns``, ``homes`` and ``spans`` (the mask
+    of all rows that hold the job, home included) run parallel to it. ``rows`` are the occupied
+    nodes of each row. ``waiting`` is the queue in FCFS order with ``admitted`` those of it that
+    start now; ``moved`` are the keys of jobs that migrated, ``tasks_moved`` their tasks, and
+    ``budget`` the tasks that may still migrate in this slice.
+    """
+
+    nodes: int
+    jobs: Sequence[Gang]
+    columns: Sequence[int]
+    homes: Sequence[int]
+    spans: Sequence[int]
+    rows: Sequence[int]
+    waiting: Sequence[Gang]
+    clock: Clock
+    budget: int = UNLIMITED
+    admitted: tuple[Gang, ...] = ()
+    moved: tuple[int, ...] = ()
+    tasks_moved: int = 0
+
+
+BEST_FIT, FILE_NODES, ADAPTIVE = 0, 1, 2
+"""Values of :attr:`Twin.place`: the Schedule rules of GS, IOGS and Adaptive-IOGS."""
+
+
+class Twin(NamedTuple):
+    """How the compiled engine imitates a policy; ``share`` is the guard (None: no guard)."""
+
+    place: int
+    migrate: bool
+    local_first: bool
+    share: Fraction | None = None
+
+
+def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
+    """Home slots that may be occupied after a remote start: the whole part of share x M P."""
+    return math.floor(share * nodes * levels)
+
+
+class GangPolicy(Protocol):
+    """A scheduler: one matrix update from what stands. ``name`` is the one of the registry.
+
+    ``twin`` tells the compiled engine how to imitate it; None where it cannot.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name on the command line."""
+        ...
+
+    @property
+    def twin(self) -> Twin | None:
+        """The policy for the compiled engine."""
+        ...
+
+    def update(self, state: State) -> State:
+        """Run all phases once."""
+        ...
+
+
+@dataclass(frozen=True)
+class Timing:
+    """T, C, Q and the shape of the matrix in one arithmetic; ``tolerance`` joins instants."""
+
+    nodes: int
+    levels: int
+    quantum: Number
+    migration: Number
+    budget: int
+    tolerance: Number
+
+    @classmethod
+    def of(cls, machine: Machine, arithmetic: str = "float") -> Timing:
+        """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
+        budget = machine.migration_tasks_per_quantum
+        quantum: Number = machine.quantum_seconds
+        migration: Number = machine.migration_seconds
+        tolerance: Number = 1e-7
+        if arithmetic == "exact":
+            quantum, migration = exact(quantum), exact(migration)
+            tolerance = Fraction(1, 10**7)
+        limit = UNLIMITED if budget is None else budget
+        return cls(machine.nodes, machine.levels, quantum, migration, limit, tolerance)
+
+
+def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
+    """The jobs of a workload in FCFS order, keyed by it."""
+    times = problem.exact_times if arithmetic == "exact" else problem.times
+    gangs = []
+    for key, position in enumerate(problem.fcfs):
+        job = problem.jobs[position]
+        arrival: Number = job.arrival_seconds
+        if arithmetic == "exact":
+            arrival = exact(arrival)
+        local, remote = times[position]
+        gangs.append(Gang(key, job.size, mask_of(job.file_nodes), local, remote, arrival))
+    return gangs
+
+
+def state_of(problem: GangMatrixProblem) -> State:
+    """The state that a snapshot describes: running jobs at their home rows, nothing replicated.
+
+    Keys count the running jobs first, then the waiting ones.
+    """
+    everyone = [*problem.running, *problem.waiting]
+    now = problem.now_seconds or 0.0
+    gangs = [
+        Gang(
+            key, job.size, mask_of(job.file_nodes), job.local_seconds, job.remote_seconds,
+            job.arrival_seconds if job.arrival_seconds is not None else now,
+        )
+        for key, job in enumerate(everyone)
+    ]  # fmt: skip
+    need = []
+    for key, job in enumerate(everyone):
+        away = key < len(problem.running) and mask_of(problem.running[key].columns) != gangs[key].files
+        speed = job.remote_seconds if away else job.local_seconds
+        need.append(job.stall_seconds + job.remaining_fraction * speed)
+    columns = [mask_of(job.columns) for job in problem.running]
+    homes = [job.home_row for job in problem.running]
+    rows = [0] * problem.machine.levels
+    for mask, home in zip(columns, homes):
+        rows[home] |= mask
+    machine = problem.machine
+    clock = Clock(
+        now, machine.quantum_seconds, [job.attained_seconds for job in everyone], need,
+        machine.migration_seconds,
+    )  # fmt: skip
+    left = problem.tasks_left
+    count = len(problem.running)
+    return State(
+        machine.nodes, gangs[:count], columns, homes, [1 << home for home in homes], rows,
+        gangs[count:], clock, UNLIMITED if left is None else left,
+    )  # fmt: skip
