@@ -35,9 +35,7 @@ def check(problem: GangProblem, plan: Any, schedule: dict[str, Any] | None) -> C
     objectives = {}
     if problem.jobs and len(entries) == len(problem.jobs):
         objectives["mean_slowdown"] = _mean_slowdown(problem, entries)
-    return CheckReport(
-        tuple(found.violations), objectives, {"matrix_checked": updates is not None}
-    )
+    return CheckReport(tuple(found.violations), objectives, {"matrix_checked": updates is not None})
 
 
 class _Report:
@@ -45,9 +43,7 @@ class _Report:
         self.violations: list[Violation] = []
 
     def add(self, rule: str, item: Any, message: str, amount: float | None = None) -> None:
-        self.violations.append(
-            Violation(rule=rule, item=str(item), message=message, amount=amount)
-        )
+        self.violations.append(Violation(rule=rule, item=str(item), message=message, amount=amount))
 
 
 def _entries(
@@ -74,9 +70,7 @@ def _is_time(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-def _check_times(
-    problem: GangProblem, k: int, entry: Mapping[str, Any], found: _Report
-) -> None:
+def _check_times(problem: GangProblem, k: int, entry: Mapping[str, Any], found: _Report) -> None:
     job, (shortest, remote) = problem.jobs[k], problem.times[k]
     start, finish = entry["start_seconds"], entry["finish_seconds"]
     early = job.arrival_seconds - start
@@ -164,9 +158,7 @@ class _Replay:
                 f"finishes at {finish:g} s with {left:g} s of scheduled time left", abs(left),
             )  # fmt: skip
         if bool(self.entries[job_id].get("local")) != (place.columns == self.files[job_id]):
-            self.found.add(
-                "local", job_id, "is local exactly when its columns are its file nodes"
-            )
+            self.found.add("local", job_id, "is local exactly when its columns are its file nodes")
 
     def _length(self, job_id: Any, place: _Place) -> float:
         local, remote = self.times[job_id]

@@ -158,7 +158,10 @@ def sample_sizes(settings: BluePacificLike, random: Any) -> Any:
 
     classes = [k for k in range(9) if 2**k <= settings.nodes] or [0]
     weight = np.array(
-        [math.exp(-(((k - settings.class_centre) / settings.class_width) ** 2) / 2) for k in classes]
+        [
+            math.exp(-(((k - settings.class_centre) / settings.class_width) ** 2) / 2)
+            for k in classes
+        ]
     )
     chosen = random.choice(np.array(classes), settings.jobs, p=weight / weight.sum())
     top = 2**chosen

@@ -144,7 +144,7 @@ class GangSimulation:
         timing, need, now = self.timing, self.need, self.now
         tolerance = timing.tolerance
         slice_end = (self.slice + 1) * timing.quantum
-        until = slice_end
+        until: Number = slice_end
         bit = 1 << (self.slice % timing.levels)
         running = self.running
         active = [key for key, span in zip(running.keys, running.spans) if span & bit]

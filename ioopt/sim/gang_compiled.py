@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
 from ioopt.sim.gang import Trajectory
 from ioopt.sim.gang_kernels import (
     MAX_LEVELS,
+    Board,
+    Jobs,
     clean,
     compact,
     fill,
@@ -78,7 +81,7 @@ def run(table: JobTable, timing: Timing, twin: Twin, recompute: str = "event") -
 
 
 @njit(cache=True)
-def _remove(board, jobs, count, gone, num_gone):
+def _remove(board: Board, jobs: Jobs, count: int, gone: Any, num_gone: int) -> int:
     """Departures: take the keys ``gone[:num_gone]`` out of the matrix and the start order."""
     for g in range(num_gone):
         j = gone[g]
@@ -95,7 +98,7 @@ def _remove(board, jobs, count, gone, num_gone):
 
 
 @njit(cache=True)
-def _skippable(board, jobs, count, need, quantum, gap):
+def _skippable(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, gap: float) -> int:
     """Whole cycles that pass before anything can happen; *gap* is the time to the next arrival."""
     levels = board.occupied.shape[0]
     cycle = levels * quantum
@@ -114,7 +117,7 @@ def _skippable(board, jobs, count, need, quantum, gap):
 
 
 @njit(cache=True)
-def _rows_of(span):
+def _rows_of(span: int) -> int:
     rows = 0
     while span:
         span &= span - 1
@@ -123,7 +126,7 @@ def _rows_of(span):
 
 
 @njit(cache=True)
-def _slice_after_gap(arrival, index, machine):
+def _slice_after_gap(arrival: float, index: int, machine: _Machine) -> int:
     """The slice in which the next arrival falls, one on a boundary belonging to the later one."""
     jump = math.floor(arrival / machine.quantum)
     if (jump + 1) * machine.quantum - arrival <= machine.tolerance:
@@ -132,7 +135,19 @@ def _slice_after_gap(arrival, index, machine):
 
 
 @njit(cache=True)
-def _advance(board, jobs, count, times, machine, need, now, index, following, gone, num_gone):
+def _advance(
+    board: Board,
+    jobs: Jobs,
+    count: int,
+    times: _Times,
+    machine: _Machine,
+    need: Any,
+    now: float,
+    index: int,
+    following: float,
+    gone: Any,
+    num_gone: int,
+) -> tuple[float, int]:
     """Run the current row to the next instant at which anything can change.
 
     Returns (time, number of finished jobs in *gone*).
@@ -171,7 +186,7 @@ def _advance(board, jobs, count, times, machine, need, now, index, following, go
 
 
 @njit(cache=True)
-def _skip(board, jobs, count, need, quantum, cycles):
+def _skip(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, cycles: int) -> None:
     """Let *cycles* whole cycles pass."""
     for i in range(count):
         j = board.run[i]
@@ -179,7 +194,20 @@ def _skip(board, jobs, count, need, quantum, cycles):
 
 
 @njit(cache=True)
-def _update(board, jobs, count, times, machine, rules, need, now, queued, arrived, budget, order):
+def _update(
+    board: Board,
+    jobs: Jobs,
+    count: int,
+    times: _Times,
+    machine: _Machine,
+    rules: _Rules,
+    need: Any,
+    now: float,
+    queued: int,
+    arrived: int,
+    budget: int,
+    order: Any,
+) -> tuple[int, int, int, int]:
     """One matrix update; returns (running jobs, next key to wait, budget left, slots occupied)."""
     clean(board, jobs, count)
     if rules.migrate:
@@ -200,7 +228,9 @@ def _update(board, jobs, count, times, machine, rules, need, now, queued, arrive
 
 
 @njit(cache=True)
-def _simulate(board, jobs, times, machine, rules):
+def _simulate(
+    board: Board, jobs: Jobs, times: _Times, machine: _Machine, rules: _Rules
+) -> tuple[int, int, float]:
     """The event loop; returns (tasks moved, updates, integral of occupied node slots)."""
     total, levels = times.arrival.shape[0], board.occupied.shape[0]
     quantum, tolerance = machine.quantum, machine.tolerance

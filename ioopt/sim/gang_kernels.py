@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -80,7 +79,7 @@ def _popcount(typing_context: Any, word: Any) -> Any:
 
 
 @njit(cache=True)
-def _clear(board, jobs, j):
+def _clear(board: Board, jobs: Jobs, j: int) -> None:
     """Take job *j* out of its home row."""
     for w in range(jobs.low[j], jobs.high[j]):
         board.homes[jobs.home[j], w] &= ~jobs.columns[j, w]
@@ -88,7 +87,7 @@ def _clear(board, jobs, j):
 
 
 @njit(cache=True)
-def _put(board, jobs, j, row):
+def _put(board: Board, jobs: Jobs, j: int, row: int) -> None:
     """Put job *j*, columns as they are, into *row* and call that its home."""
     for w in range(jobs.low[j], jobs.high[j]):
         board.homes[row, w] |= jobs.columns[j, w]
@@ -97,7 +96,7 @@ def _put(board, jobs, j, row):
 
 
 @njit(cache=True)
-def _use_files(jobs, j):
+def _use_files(jobs: Jobs, j: int) -> None:
     for w in range(jobs.low[j], jobs.high[j]):
         jobs.columns[j, w] = 0
     for w in range(jobs.first[j], jobs.last[j]):
@@ -108,7 +107,7 @@ def _use_files(jobs, j):
 
 
 @njit(cache=True)
-def clean(board, jobs, count):
+def clean(board: Board, jobs: Jobs, count: int) -> None:
     """CleanMatrix (rule 11): ``homes`` never holds replicas, so only the spans need resetting."""
     for i in range(count):
         j = board.run[i]
@@ -116,7 +115,7 @@ def clean(board, jobs, count):
 
 
 @njit(cache=True)
-def _files_free(board, jobs, j, row):
+def _files_free(board: Board, jobs: Jobs, j: int, row: int) -> bool:
     """Are the file nodes of *j* free in *row*, its own columns at home counting as free?"""
     own = row == jobs.home[j]
     for w in range(jobs.first[j], jobs.last[j]):
@@ -129,7 +128,7 @@ def _files_free(board, jobs, j, row):
 
 
 @njit(cache=True)
-def migrate(board, jobs, count, budget):
+def migrate(board: Board, jobs: Jobs, count: int, budget: int) -> tuple[int, int]:
     """MigrateMatrix (rule 12); returns (jobs moved, budget left), their keys in ``moved``."""
     levels = board.occupied.shape[0]
     changed, num_moved = True, 0
@@ -158,7 +157,7 @@ def migrate(board, jobs, count, budget):
 
 
 @njit(cache=True)
-def _sort_rows(occupied, ascending, descending):
+def _sort_rows(occupied: Any, ascending: Any, descending: Any) -> None:
     """Row indices by population both ways, ties to the lowest index (insertion sort)."""
     for row in range(occupied.shape[0]):
         at = row
@@ -174,7 +173,9 @@ def _sort_rows(occupied, ascending, descending):
 
 
 @njit(cache=True)
-def _move_one(board, jobs, count, nodes, ascending, descending):
+def _move_one(
+    board: Board, jobs: Jobs, count: int, nodes: int, ascending: Any, descending: Any
+) -> bool:
     """The first feasible move of CompactMatrix, made; False when there is none."""
     occupied, members = board.occupied, board.members
     for source in ascending:
@@ -210,7 +211,9 @@ def _move_one(board, jobs, count, nodes, ascending, descending):
 
 
 @njit(cache=True)
-def compact(board, jobs, count, nodes, ascending, descending):
+def compact(
+    board: Board, jobs: Jobs, count: int, nodes: int, ascending: Any, descending: Any
+) -> None:
     """CompactMatrix (rule 13): one move at a time, populations afresh after each."""
     _sort_rows(board.occupied, ascending, descending)
     while _move_one(board, jobs, count, nodes, ascending, descending):
@@ -221,7 +224,7 @@ def compact(board, jobs, count, nodes, ascending, descending):
 
 
 @njit(cache=True)
-def _file_row(board, jobs, j, nodes):
+def _file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The IOGS row: fewest free nodes with all file nodes free; -1 when there is none."""
     best = -1
     for row in range(board.occupied.shape[0]):
@@ -240,7 +243,7 @@ def _file_row(board, jobs, j, nodes):
 
 
 @njit(cache=True)
-def _best_fit_row(board, jobs, j, nodes):
+def _best_fit_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The GS row: fewest free nodes that suffice; -1 when there is none."""
     best = -1
     for row in range(board.occupied.shape[0]):
@@ -252,7 +255,7 @@ def _best_fit_row(board, jobs, j, nodes):
 
 
 @njit(cache=True)
-def _free_word(row, w, words, nodes):
+def _free_word(row: Any, w: int, words: int, nodes: int) -> Any:
     """Free nodes in word *w* of a row, bits beyond the machine excluded."""
     free = ~row[w]
     if w == words - 1 and nodes % 64 != 0:
@@ -261,7 +264,7 @@ def _free_word(row, w, words, nodes):
 
 
 @njit(cache=True)
-def _choose_columns(board, jobs, j, row, nodes):
+def _choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> None:
     """Columns for *j* in *row*: free in most rows first, ties to the lowest (rule 14)."""
     levels, words = board.homes.shape
     at_least = board.levels
@@ -302,7 +305,9 @@ def _choose_columns(board, jobs, j, row, nodes):
 
 
 @njit(cache=True)
-def schedule(board, jobs, count, nodes, place, limit, queued, last):
+def schedule(
+    board: Board, jobs: Jobs, count: int, nodes: int, place: int, limit: int, queued: int, last: int
+) -> tuple[int, int]:
     """Strict FCFS over keys *queued* .. *last* - 1; returns (running jobs, next key to wait).
 
     A remote start may not bring the occupied home slots above *limit* (the guard).
@@ -335,7 +340,7 @@ def schedule(board, jobs, count, nodes, place, limit, queued, last):
 
 
 @njit(cache=True)
-def _fill_group(board, jobs, num):
+def _fill_group(board: Board, jobs: Jobs, num: int) -> None:
     """Serve the positions ``group[:num]`` to exhaustion, one replica a job a pass."""
     levels = board.occupied.shape[0]
     while num > 0:
@@ -361,7 +366,7 @@ def _fill_group(board, jobs, num):
 
 
 @njit(cache=True)
-def fill(board, jobs, count, local_first):
+def fill(board: Board, jobs: Jobs, count: int, local_first: bool) -> int:
     """FillMatrix (rule 15) from the home rows; returns occupied node slots, replicas included."""
     board.filled[:] = board.homes
     for i in range(count):

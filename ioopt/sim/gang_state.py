@@ -164,7 +164,9 @@ def state_of(problem: GangMatrixProblem) -> State:
     ]  # fmt: skip
     need = []
     for key, job in enumerate(everyone):
-        away = key < len(problem.running) and mask_of(problem.running[key].columns) != gangs[key].files
+        away = (
+            key < len(problem.running) and mask_of(problem.running[key].columns) != gangs[key].files
+        )
         speed = job.remote_seconds if away else job.local_seconds
         need.append(job.stall_seconds + job.remaining_fraction * speed)
     columns = [mask_of(job.columns) for job in problem.running]

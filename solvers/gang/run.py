@@ -15,7 +15,7 @@ from ioopt.problems.gang import (
     PlacedJob,
     nodes_of,
 )
-from ioopt.protocols import Outcome, Simulation, SolverFunction, SolveRequest
+from ioopt.protocols import Outcome, Simulation, SolveRequest, SolverFunction
 from ioopt.sim.gang import GangSimulation, Trajectory
 from ioopt.sim.gang_history import History
 from ioopt.sim.gang_metrics import simulation_of
@@ -140,8 +140,6 @@ def plan_of_state(state: State, ids: list[Any]) -> GangMatrixPlan:
             PlacedJob(
                 id=ids[job.key], columns=nodes_of(columns), home_row=home, rows=nodes_of(span)
             )
-            for job, columns, home, span in zip(
-                state.jobs, state.columns, state.homes, state.spans
-            )
+            for job, columns, home, span in zip(state.jobs, state.columns, state.homes, state.spans)
         )
     )

@@ -1,0 +1,75 @@
+"""Both engines, both arithmetics and the checker against a literal reference on cells."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from gang_reference import Reference, RefJob
+from gang_tools import POLICIES, random_workload
+
+import ioopt
+from ioopt.problems.gang import GangProblem
+from ioopt.units import exact
+
+SOLVERS = (*POLICIES, "guarded-iogs")
+
+
+def reference(problem: GangProblem, policy: str, recompute: str) -> tuple[list[RefJob], Reference]:
+    machine = problem.machine
+    jobs = [
+        RefJob(k, exact(job.arrival_seconds), list(job.file_nodes), *problem.exact_times[k])
+        for k, job in enumerate(problem.jobs)
+    ]
+    run = Reference(
+        machine.nodes, machine.levels, exact(machine.quantum_seconds),
+        exact(machine.migration_seconds), machine.migration_tasks_per_quantum, jobs, policy,
+        recompute == "boundary",
+    )  # fmt: skip
+    run.run()
+    return jobs, run
+
+
+def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool) -> int:
+    """Hold all engines to the reference on one workload; the number of jobs compared."""
+    problem = random_workload(seed)
+    jobs, run = reference(problem, policy, recompute)
+    wanted = [(job.started, job.finished, job.at_files) for job in jobs]
+    common = {"recompute": recompute}
+    result = ioopt.solve(problem, policy, settings={**common, "arithmetic": "exact"})
+    assert result.status == "feasible", (seed, policy, result.violations)
+    found = [
+        (Fraction(job["start_exact"]), Fraction(job["finish_exact"]), job["local"])
+        for job in (result.schedule or {})["jobs"]
+    ]
+    assert found == wanted, (seed, policy)
+    assert result.metrics["migrated_tasks"] == run.moved, (seed, policy)
+    plain = ioopt.solve(problem, policy, settings={**common, "engine": "python"})
+    finish = [job["finish_seconds"] for job in (plain.schedule or {})["jobs"]]
+    assert finish == pytest.approx([float(job.finished or 0) for job in jobs], abs=1e-6)
+    if compiled:
+        twin = ioopt.solve(problem, policy, settings={**common, "engine": "compiled"})
+        assert [job["finish_seconds"] for job in (twin.schedule or {})["jobs"]] == finish
+        assert (twin.schedule or {})["jobs"] == (plain.schedule or {})["jobs"]
+        shared = set(twin.metrics) - {"matrix_checked"}
+        assert {key: twin.metrics[key] for key in shared} == {
+            key: plain.metrics[key] for key in shared
+        }
+    return len(jobs)
+
+
+@pytest.mark.parametrize("policy", SOLVERS)
+def test_first_workloads(policy: str) -> None:
+    assert sum(compare(seed, policy, compiled=True) for seed in range(60)) > 300
+
+
+@pytest.mark.parametrize("policy", SOLVERS)
+def test_updates_at_boundaries(policy: str) -> None:
+    assert sum(compare(seed, policy, "boundary", compiled=True) for seed in range(25)) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", SOLVERS)
+def test_thousand_workloads(policy: str) -> None:
+    compared = sum(compare(seed, policy, compiled=True) for seed in range(60, 1000))
+    assert compared > 5000
