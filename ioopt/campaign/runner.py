@@ -187,9 +187,7 @@ def _same(source: Source) -> Source:
     return source
 
 
-def _run_together(
-    points: Sequence[Point], grid: Grid, client: Any, state: _State
-) -> list[Point]:
+def _run_together(points: Sequence[Point], grid: Grid, client: Any, state: _State) -> list[Point]:
     """Run all; return those that did not come back (:func:`run_point` itself never raises)."""
     from distributed import as_completed
 

@@ -45,7 +45,9 @@ def test_a_point_past_its_hard_limit_fails_and_the_rest_goes_on(tmp_path):
 def worker_processes(client_pid):
     """Processes of the local cluster below the client (its direct and indirect children)."""
     found, frontier = [], [client_pid]
-    table = subprocess.run(["ps", "-eww", "-o", "pid=,ppid=,args="], capture_output=True, text=True).stdout
+    table = subprocess.run(
+        ["ps", "-eww", "-o", "pid=,ppid=,args="], capture_output=True, text=True
+    ).stdout
     rows = [line.split(None, 2) for line in table.splitlines()]
     while frontier:
         parents = {str(pid) for pid in frontier}

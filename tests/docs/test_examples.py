@@ -1,0 +1,65 @@
+"""Every example in the README and the pages is run: Python blocks in order, and ``ioopt`` lines.
+
+A block preceded by ``<!-- not run: reason -->`` is left out. TOML and JSON blocks are written to the
+files that the commands of the page name first, so that a page reads as a session.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"(?P<skip><!-- (?:not run|ci): [^>]*-->\n)?```(?P<kind>\w+)\n(?P<body>.*?)```", re.DOTALL
+)
+
+
+def blocks(page: Path):
+    return [m for m in BLOCK.finditer(page.read_text("utf-8")) if m["skip"] is None]
+
+
+def runnable(page: Path) -> bool:
+    return any(m["kind"] in ("python", "sh") for m in blocks(page))
+
+
+def write_inputs(page: Path, folder: Path) -> None:
+    """TOML blocks become the .toml file, JSON instances the .json file, that a command mentions."""
+    text = "\n".join(m["body"] for m in blocks(page) if m["kind"] == "sh")
+    for kind in ("toml", "json"):
+        bodies = [m["body"] for m in blocks(page) if m["kind"] == kind]
+        names = re.findall(rf"(?<![\w./-])([\w-]+\.{kind})\b", text)
+        if bodies and names:
+            (folder / names[0]).write_text(bodies[0])
+
+
+def run_command(line: str) -> None:
+    from ioopt.cli.main import main
+
+    words = shlex.split(line, comments=True)
+    code = main(words[1:])
+    assert code == 0, f"{line!r} ended with {code}"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if runnable(page)], ids=lambda page: page.stem
+)
+def test_examples_run(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_inputs(page, tmp_path)
+    namespace: dict[str, object] = {}
+    ran = 0
+    for block in blocks(page):
+        if block["kind"] == "python":
+            exec(compile(block["body"], page.name, "exec"), namespace)
+            ran += 1
+        elif block["kind"] == "sh":
+            for line in block["body"].replace("\\\n", " ").splitlines():
+                if line.startswith("ioopt "):
+                    run_command(line)
+                    ran += 1
+    assert ran > 0
