@@ -11,6 +11,7 @@ COMMANDS = {
     "darshan": ("ioopt.cli.import_darshan:import_darshan", "Darshan logs and darshan-parser text."),
     "wfformat": ("ioopt.cli.import_wfformat:import_wfformat", "Workflows in WfFormat 1.4 or 1.5."),
     "batsim": ("ioopt.cli.import_batsim:import_batsim", "Batsim workloads."),
+    "messages": ("ioopt.cli.import_messages:import_messages", "Message counts of gangs, as CSV."),
 }
 
 

@@ -1,1 +1,29 @@
-"""The solvers and policies inside other schedulers."""
+"""The solvers and policies inside other schedulers: the same objects that the simulators call."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ioopt.embed.gangedness import GangednessMonitor as GangednessMonitor
+
+_LAZY = {
+    "GangScheduler": "ioopt.embed.gang",
+    "GangednessMonitor": "ioopt.embed.gangedness",
+    "IoArbiter": "ioopt.embed.arbiter",
+    "ReplicationPlanner": "ioopt.embed.replication",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load an embeddable object on first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'ioopt.embed' has no attribute {name!r}")
+    value = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

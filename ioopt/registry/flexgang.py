@@ -39,7 +39,21 @@ _PERTURBATION = KindSpec(
     summary="what a gang loses when one processor loses or gains a quantum (paper 001, Section 4)",
 )
 
-KINDS: tuple[KindSpec, ...] = (_QUANTUM_MODEL, _PERTURBATION)
+_MESSAGE_COUNTS = KindSpec(
+    kind="message-counts",
+    family="flexgang",
+    problem="ioopt.problems.message_counts:MessageCountsProblem",
+    plan="ioopt.problems.message_counts:GangednessPlan",
+    check="ioopt.check.flexgang_gangedness:check",
+    generate="ioopt.generate.message_counts:generate",
+    presets="ioopt.generate.message_counts:PRESETS",
+    plot="ioopt.plot.gangedness:plot_message_counts",
+    default_solver="gangedness",
+    objective_name="unknown_applications",
+    summary="messages received in gang and in disturbed quanta (paper 001, Section 5)",
+)
+
+KINDS: tuple[KindSpec, ...] = (_QUANTUM_MODEL, _PERTURBATION, _MESSAGE_COUNTS)
 
 _MODEL = ("quantum-model",)
 
@@ -56,5 +70,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "laboratory", ("perturbation",), _AT + "laboratory:solve",
         "slopes of run time against perturbations, Sub and Add, FX and RR", "001, Section 4",
         _AT + "laboratory:Settings",
+    ),
+    SolverSpec(
+        "gangedness", ("message-counts",), _AT + "gangedness:solve",
+        "LOW, HIGH or UNKNOWN need of gang scheduling, with the evidence", "001, Section 5",
+        _AT + "gangedness:Settings",
     ),
 )  # fmt: skip

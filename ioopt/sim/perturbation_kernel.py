@@ -86,7 +86,7 @@ def barrier(runs: Any, quantum: int, work: int, interval: int, received: Any) ->
             release = max(release, arrival)
             for q in range(processors):
                 if q != p:
-                    note(received, quantum, q, arrival)
+                    note(received, quantum, q, arrival - 1)
         now = release
     return now
 
@@ -141,12 +141,13 @@ def msg(
                 at = next_running(runs, quantum, p, at)
                 replied = max(replied, exchange(runs, quantum, p, at, phase, pattern, received))
                 at = advance(runs, quantum, p, at, (r + 1) * piece // rounds - r * piece // rounds)
+            told = at - 1
             if replied > at:
-                at = next_running(runs, quantum, p, replied)
+                at = told = next_running(runs, quantum, p, replied)
             release = max(release, at)
             for q in range(processors):
                 if q != p:
-                    note(received, quantum, q, at)
+                    note(received, quantum, q, told)
         now = release
         phase += 1
     return now

@@ -1,0 +1,139 @@
+"""Checker of gangedness plans: recomputes ratio, interval and class from the counts.
+
+It shares nothing with the monitor: plain statistics over the lists of the instance. The threshold
+is the plan's own, since it is a setting.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from statistics import fmean, variance
+from typing import Any
+
+from ioopt.problems.message_counts import (
+    GangednessPlan,
+    MessageCounts,
+    MessageCountsProblem,
+    Verdict,
+)
+from ioopt.protocols import CheckReport
+from ioopt.result import Violation
+
+
+def check(
+    problem: MessageCountsProblem, plan: GangednessPlan | None, schedule: dict[str, Any] | None
+) -> CheckReport:
+    """Check a plan against its instance.
+
+    Rules: ``applications`` (all there, in order), ``basis`` (the samples that must be used),
+    ``ratio``, ``interval`` and ``class`` (recomputed). The objective ``unknown_applications`` is
+    the number of them without a class.
+    """
+    if plan is None:
+        return CheckReport(())
+    wanted, given = (
+        [item.id for item in problem.applications],
+        [item.id for item in plan.applications],
+    )
+    if wanted != given:
+        message = f"the instance has the applications {wanted}, the plan {given}"
+        return CheckReport((Violation(rule="applications", item="plan", message=message),))
+    found: list[Violation] = []
+    for counts, item in zip(problem.applications, plan.applications):
+        found += _of_application(problem, counts, item.verdict)
+    classes = {item.id: item.verdict.gangedness for item in plan.applications}
+    tally = Counter(classes.values())
+    metrics: dict[str, Any] = {
+        "ratio": {item.id: item.verdict.ratio for item in plan.applications},
+        "class": classes,
+        "evidence": {item.id: item.verdict.model_dump(mode="json") for item in plan.applications},
+        "low_applications": tally["LOW"],
+        "high_applications": tally["HIGH"],
+        "unknown_applications": tally["UNKNOWN"],
+    }
+    return CheckReport(tuple(found), {"unknown_applications": float(tally["UNKNOWN"])}, metrics)
+
+
+def _of_application(
+    problem: MessageCountsProblem, counts: MessageCounts, verdict: Verdict
+) -> Iterator[Violation]:
+    def broken(rule: str, message: str) -> Violation:
+        return Violation(rule=rule, item=counts.id, message=message)
+
+    basis, factor = _basis(problem, counts)
+    if verdict.basis != basis:
+        yield broken("basis", f"{verdict.basis} samples were used, {basis} ones are to be used")
+        return
+    used = counts.nonrunning if basis == "non-running" else counts.running
+    mean = fmean(used) if used else None
+    gang = fmean(counts.gang) if counts.gang else None
+    if counts.means_only:
+        gang = counts.gang_mean
+        mean = counts.nonrunning_mean if basis == "non-running" else counts.running_mean
+    ratio = factor * mean / gang if mean is not None and gang else None
+    if not _same(ratio, verdict.ratio):
+        yield broken("ratio", f"the plan says {verdict.ratio}, the counts give {ratio}")
+        return
+    low = high = ratio
+    if not counts.means_only:
+        low, high = _interval(counts.gang, used, ratio)
+        if not (_same(low, verdict.low) and _same(high, verdict.high)):
+            message = (
+                f"the plan says {verdict.low} to {verdict.high}, the counts give {low} to {high}"
+            )
+            yield broken("interval", message)
+    expected = _class(counts, len(used), gang, mean, (low, high), verdict.threshold or math.nan)
+    if expected != verdict.gangedness:
+        yield broken("class", f"the plan says {verdict.gangedness}, the counts give {expected}")
+
+
+def _same(first: float | None, second: float | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, float]:
+    """Non-running samples when there are 8, else running ones where they exist and P > 2."""
+    if counts.means_only:
+        running = counts.nonrunning_mean is None and counts.running_mean is not None
+    else:
+        running = len(counts.nonrunning) < 8 and len(counts.running) > 0
+    if not running or problem.processors == 2:
+        return "non-running", 1.0
+    return "running", (problem.processors - 1) / (problem.processors - 2)
+
+
+def _interval(
+    gang: tuple[float, ...], used: tuple[float, ...], ratio: float | None
+) -> tuple[float | None, float | None]:
+    """The 90 % interval of the ratio, on a log scale; None where there is too little to have one."""
+    if min(len(gang), len(used)) < 8 or not ratio or fmean(gang) < 1:
+        return None, None
+    total = 0.0
+    for values in (gang, used):
+        mean = fmean(values)
+        total += max(variance(values), mean) / (len(values) * mean * mean)
+    half = 1.645 * math.sqrt(total)
+    return math.exp(math.log(ratio) - half), math.exp(math.log(ratio) + half)
+
+
+def _class(
+    counts: MessageCounts,
+    samples: int,
+    gang: float | None,
+    mean: float | None,
+    interval: tuple[float | None, float | None],
+    threshold: float,
+) -> str:
+    too_few = not counts.means_only and (len(counts.gang) < 8 or samples < 8)
+    if gang is None or mean is None or too_few or gang < 1:
+        return "UNKNOWN"
+    low, high = interval
+    if mean == 0:
+        return "HIGH" if not counts.means_only and samples * threshold * gang >= 3 else "UNKNOWN"
+    if low is not None and low >= threshold:
+        return "LOW"
+    return "HIGH" if high is not None and high <= threshold else "UNKNOWN"

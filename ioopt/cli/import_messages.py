@@ -1,0 +1,32 @@
+"""``ioopt import messages``: message counts for the gangedness monitor from CSV."""
+
+from __future__ import annotations
+
+import click
+
+from ioopt.cli.import_common import finish
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import output_option
+
+EPILOG = """\b
+Examples:
+  ioopt import messages counts.csv --processors 16 -o counts.json
+  ioopt solve counts.json --solver gangedness
+
+\b
+The CSV file has a heading with ganged, running and messages, and perhaps application; one row is
+one processor in one quantum.
+"""
+
+
+@click.command(name="messages", cls=IooptCommand, epilog=EPILOG)
+@click.argument("source", metavar="SOURCE")
+@click.option("--processors", type=click.IntRange(min=2), default=4, show_default=True, metavar="P",
+              help="Processes of a gang.")  # fmt: skip
+@click.option("--name", metavar="NAME", help="Name of the instance (default: the file's).")
+@output_option(required=True, text="Where to write the instance.")
+def import_messages(source: str, processors: int, name: str | None, output: str) -> int:
+    """Make a message-counts instance of the CSV file SOURCE (also .gz, or -)."""
+    from ioopt.formats.message_counts import read_message_counts
+
+    return finish(read_message_counts(source, processors, name), (), output)

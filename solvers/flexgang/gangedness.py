@@ -1,0 +1,67 @@
+"""Solver ``gangedness``: the monitor's verdict on recorded message counts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ioopt.problems.base import Record
+from ioopt.problems.message_counts import (
+    ApplicationVerdict,
+    GangednessPlan,
+    MessageCounts,
+    MessageCountsProblem,
+    Verdict,
+)
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.solvers.flexgang.gangedness_monitor import (
+    RUNNING_THRESHOLD,
+    THRESHOLD,
+    GangednessMonitor,
+    judge_means,
+)
+
+
+class Settings(Record):
+    """Thresholds of the ratio for non-running and for running processors."""
+
+    threshold: Annotated[float, Field(gt=0)] = THRESHOLD
+    running_threshold: Annotated[float, Field(gt=0)] = RUNNING_THRESHOLD
+
+
+def solve(problem: MessageCountsProblem, request: SolveRequest) -> Outcome:
+    """Judge every application; notes say where only means were known."""
+    settings = request.settings or Settings()
+    found = tuple(
+        ApplicationVerdict(id=counts.id, verdict=judge(problem, counts, settings))
+        for counts in problem.applications
+    )
+    means = [counts.id for counts in problem.applications if counts.means_only]
+    notes = (
+        (f"{', '.join(means)}: means only, classed by the point ratio; no interval was possible",)
+        if means
+        else ()
+    )
+    return Outcome(GangednessPlan(applications=found), notes=notes)
+
+
+def judge(problem: MessageCountsProblem, counts: MessageCounts, settings: Settings) -> Verdict:
+    """Feed one application's counts to a monitor, or judge its means."""
+    thresholds = settings.threshold, settings.running_threshold
+    if counts.gang_mean is not None:
+        return judge_means(
+            counts.gang_mean,
+            counts.nonrunning_mean,
+            counts.running_mean,
+            problem.processors,
+            *thresholds,
+        )
+    monitor = GangednessMonitor(problem.processors, *thresholds)
+    for messages in counts.gang:
+        monitor.observe(True, True, messages)
+    for messages in counts.running:
+        monitor.observe(False, True, messages)
+    for messages in counts.nonrunning:
+        monitor.observe(False, False, messages)
+    return monitor.evidence()

@@ -1,0 +1,226 @@
+"""GangednessMonitor: does an application need gang scheduling? (Lee et al., Section 5.)
+
+The ratio of the messages received in disturbed quanta to those received in gang quanta is high for
+applications that go on without being ganged (low gangedness) and low for the others. The paper
+compares means; the interval, the least numbers of samples and UNKNOWN are ours: low message counts
+alone prove nothing, since an application can make progress without sending any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.problems.message_counts import Basis, Gangedness, Verdict
+
+THRESHOLD = 0.154
+"""Geometric mean of the ratios of LU (.312) and Water (.0759), Table 3."""
+RUNNING_THRESHOLD = 0.427
+"""The same for running processors, times (P - 1) / (P - 2): LU .737 and Water .247."""
+MIN_SAMPLES = 8
+MIN_GANG_MEAN = 1.0
+"""Messages a quantum below which an application is too quiet to judge."""
+Z_90 = 1.645
+SILENCE = 3.0
+"""Messages expected at the threshold from which hearing none proves something (e^-3 = 5 %)."""
+STATE_FORMAT = "ioopt/gangedness-state"
+
+
+@dataclass
+class Tally:
+    """Number, mean and sum of squared deviations of a stream of counts (Welford)."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    def add(self, value: float) -> None:
+        """Take in one count."""
+        self.count += 1
+        step = value - self.mean
+        self.mean += step / self.count
+        self.squares += step * (value - self.mean)
+
+    def variance(self) -> float:
+        """Sample variance, but no less than the mean: fewer samples than that say too little."""
+        spread = self.squares / (self.count - 1) if self.count > 1 else 0.0
+        return max(spread, self.mean)
+
+
+class GangednessMonitor:
+    """Collects message counts of one application, a processor and quantum at a time.
+
+    ``processors`` is P, the size of the gang; without it (or with 2) counts of running processors
+    cannot be normalised and are not used. Reads no clock and no file; memory is constant.
+    """
+
+    def __init__(
+        self,
+        processors: int | None = None,
+        threshold: float = THRESHOLD,
+        running_threshold: float = RUNNING_THRESHOLD,
+    ) -> None:
+        if processors is not None and processors < 2:
+            raise UsageError(f"a gang has 2 or more processors, not {processors}")
+        if not (threshold > 0 and running_threshold > 0):
+            raise UsageError(
+                f"thresholds must be more than 0, not {threshold} and {running_threshold}"
+            )
+        self.processors = processors
+        self.threshold = threshold
+        self.running_threshold = running_threshold
+        self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
+
+    def observe(self, ganged: bool, running: bool, messages: float) -> None:
+        """Take in the messages that one processor received in one quantum.
+
+        *ganged*: the quantum was undisturbed, all processes ran. *running*: this one's did. Raises
+        UsageError for a gang quantum with a process not running or a count that is no number >= 0.
+        """
+        if ganged and not running:
+            raise UsageError("in a gang quantum all processes run: ganged and not running is wrong")
+        if not (messages >= 0 and math.isfinite(messages)):
+            raise UsageError(f"a message count is a number, 0 or more, not {messages}")
+        tally = self.gang if ganged else self.running if running else self.nonrunning
+        tally.add(float(messages))
+
+    def _basis(self) -> tuple[Basis, Tally, float, float]:
+        """The samples to use, their normalising factor and their threshold."""
+        size = self.processors
+        can_run = size is not None and size > 2 and self.running.count > 0
+        if self.nonrunning.count >= MIN_SAMPLES or not can_run:
+            return "non-running", self.nonrunning, 1.0, self.threshold
+        assert size is not None
+        return "running", self.running, (size - 1) / (size - 2), self.running_threshold
+
+    def ratio(self) -> float | None:
+        """Messages in disturbed quanta over messages in gang quanta; None when one is not known.
+
+        Non-running processors are used when there are 8 samples or more of them. Running ones hear
+        from P - 2 others instead of P - 1, which presumes that exactly one process is absent.
+        """
+        _, tally, factor, _ = self._basis()
+        if tally.count == 0 or self.gang.count == 0 or self.gang.mean == 0:
+            return None
+        return factor * tally.mean / self.gang.mean
+
+    def classify(self, deadline_seconds: float | None = None) -> Gangedness:
+        """``LOW``, ``HIGH`` or ``UNKNOWN``; :meth:`evidence` says why.
+
+        *deadline_seconds* is taken as by every embedded object and always met: the work is a dozen
+        additions, whatever the number of samples.
+        """
+        return self.evidence().gangedness
+
+    def evidence(self) -> Verdict:
+        """The class with the ratio, its 90 % interval and the numbers behind it."""
+        basis, tally, factor, threshold = self._basis()
+        gang = self.gang
+        known: dict[str, Any] = {
+            "basis": basis, "ratio": self.ratio(), "threshold": threshold,
+            "gang_samples": gang.count, "samples": tally.count,
+            "gang_mean": gang.mean if gang.count else None,
+            "mean": tally.mean if tally.count else None,
+        }  # fmt: skip
+
+        def verdict(gangedness: Gangedness, reason: str) -> Verdict:
+            return Verdict(gangedness=gangedness, reason=reason, **known)
+
+        if gang.count < MIN_SAMPLES:
+            return verdict("UNKNOWN", f"{gang.count} gang samples, {MIN_SAMPLES} are needed")
+        if tally.count < MIN_SAMPLES:
+            return verdict("UNKNOWN", f"{tally.count} {basis} samples, {MIN_SAMPLES} are needed")
+        if gang.mean < MIN_GANG_MEAN:
+            return verdict(
+                "UNKNOWN", f"{gang.mean:.3g} messages a gang quantum are too few to judge"
+            )
+        if tally.mean == 0:
+            expected = tally.count * threshold * gang.mean
+            if expected >= SILENCE:
+                return verdict(
+                    "HIGH", f"silent where {expected:.3g} messages would be the threshold"
+                )
+            return verdict(
+                "UNKNOWN", f"silence, but only {expected:.3g} messages would be expected"
+            )
+        spread = math.sqrt(
+            gang.variance() / (gang.count * gang.mean**2)
+            + tally.variance() / (tally.count * tally.mean**2)
+        )
+        ratio = factor * tally.mean / gang.mean
+        known["low"], known["high"] = (
+            ratio * math.exp(-Z_90 * spread),
+            ratio * math.exp(Z_90 * spread),
+        )
+        if known["low"] >= threshold:
+            return verdict("LOW", f"the whole interval is above the threshold {threshold:g}")
+        if known["high"] <= threshold:
+            return verdict("HIGH", f"the whole interval is below the threshold {threshold:g}")
+        return verdict("UNKNOWN", f"the interval straddles the threshold {threshold:g}")
+
+    def state(self) -> dict[str, Any]:
+        """All that the monitor knows, as plain JSON values; see :meth:`restore`."""
+        return {
+            "format": STATE_FORMAT, "version": 1, "processors": self.processors,
+            "threshold": self.threshold, "running_threshold": self.running_threshold,
+            "gang": asdict(self.gang), "running": asdict(self.running),
+            "nonrunning": asdict(self.nonrunning),
+        }  # fmt: skip
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> GangednessMonitor:
+        """A monitor that goes on where :meth:`state` was taken; InstanceError for anything else."""
+        if state.get("format") != STATE_FORMAT or state.get("version") != 1:
+            raise InstanceError(
+                f"gangedness state: format: wanted {STATE_FORMAT!r} version 1, not "
+                f"{state.get('format')!r} version {state.get('version')!r}"
+            )
+        try:
+            monitor = cls(state["processors"], state["threshold"], state["running_threshold"])
+            for name in ("gang", "running", "nonrunning"):
+                setattr(monitor, name, Tally(**state[name]))
+        except (KeyError, TypeError) as error:
+            raise InstanceError(f"gangedness state: {error} is missing or misplaced") from None
+        return monitor
+
+
+def judge_means(
+    gang: float,
+    nonrunning: float | None,
+    running: float | None,
+    processors: int | None = None,
+    threshold: float = THRESHOLD,
+    running_threshold: float = RUNNING_THRESHOLD,
+) -> Verdict:
+    """The class by the point ratio where only means are known; there is no interval.
+
+    Means of non-running processors are preferred. Silence stays UNKNOWN: without a number of
+    samples it proves nothing.
+    """
+    basis: Basis = "non-running"
+    mean, factor, limit = nonrunning, 1.0, threshold
+    if nonrunning is None and running is not None and processors is not None and processors > 2:
+        basis, mean, limit = "running", running, running_threshold
+        factor = (processors - 1) / (processors - 2)
+    ratio = None if mean is None or gang == 0 else factor * mean / gang
+
+    def verdict(gangedness: Gangedness, reason: str) -> Verdict:
+        return Verdict(
+            gangedness=gangedness, reason=reason, basis=basis, ratio=ratio, threshold=limit,
+            gang_mean=gang, mean=mean,
+        )  # fmt: skip
+
+    if mean is None:
+        return verdict("UNKNOWN", "no mean of disturbed quanta that could be used")
+    if gang < MIN_GANG_MEAN or ratio is None:
+        return verdict("UNKNOWN", f"{gang:.3g} messages a gang quantum are too few to judge")
+    if mean == 0:
+        return verdict("UNKNOWN", "silence, and no number of samples to weigh it")
+    side = "LOW" if ratio >= limit else "HIGH"
+    return verdict(
+        "LOW" if side == "LOW" else "HIGH",
+        f"point ratio {ratio:.3g} against {limit:g}; no interval from means alone",
+    )
