@@ -31,7 +31,8 @@ class OutOfTime(SimulationError):
 class _Active(Request):
     """A request inside the engine: ``base`` bytes were left at ``anchor``; ``rate`` since then.
 
-    ``version`` marks the newest entry of the finish heap; older ones are dropped when met.
+    ``version`` stamps the newest entry in the finish heap; older ones are dropped when met. It is
+    0 before the first grant and -1 after the finish.
     """
 
     __slots__ = ("anchor", "base", "job", "place", "rate", "version", "volume")
@@ -88,6 +89,7 @@ class _Engine:
         self.finishing: list[tuple[Number, int, int, _Active]] = []
         self.outstanding: list[_Active] = []
         self.load = 0
+        self.stamp = 0
         self.crowded = False
         self.phase = list(trace.offset)
         self.active: list[_Active | None] = [None] * len(trace)
@@ -316,9 +318,10 @@ class _Engine:
     def _change(self, request: _Active, rate: Number) -> None:
         self._settle(request, self.now)
         request.rate = rate
-        request.version += 1
-        if rate and request.version == 1:
+        self.stamp += 1
+        if rate and not request.version:
             self.result.grant[request.place] = self.now
+        request.version = self.stamp
 
     def _settle(self, request: _Active, now: Number) -> None:
         """Book what *request* moved since its rate last changed."""

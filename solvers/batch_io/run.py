@@ -26,6 +26,7 @@ from ioopt.sim.batch_io_results import metrics_of, schedule_of, timeline_of
 from ioopt.sim.batch_io_trace import Run, Trace
 from ioopt.sim.batch_io_view import IoPolicy, Limits, Request, View
 from ioopt.solvers.batch_io.policies import policy as policy_named
+from ioopt.solvers.batch_io.set10 import set_of
 
 Engine = Literal["auto", "python", "compiled"]
 Recording = Literal["auto", "yes", "no"]
@@ -154,7 +155,8 @@ def _use_compiled(trace: Trace, plan: BatchIoPlan, engine: Engine) -> bool:
         unable = "share=per-application"
     if engine == "compiled" and unable:
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
-    return engine == "compiled"
+    large = len(trace.compute) >= COMPILED_FROM_PHASES
+    return engine == "compiled" or (engine == "auto" and large and unable is None)
 
 
 def _engine(
@@ -169,9 +171,11 @@ def _engine(
     if compiled:
         from ioopt.sim.batch_io_compiled import simulate_compiled
 
+        sets = [set_of(w) if w else 0 for w in trace.iteration] if policy.name == "set-10" else ()
         return simulate_compiled(
-            trace, policy.name, alpha, record_rates=record_rates, starts=starts
-        )
+            trace, policy.name, alpha=alpha, set_numbers=sets, record_rates=record_rates,
+            starts=starts, deadline=deadline,
+        )  # fmt: skip
     return simulate_trace(
         trace, policy, record_rates=record_rates, starts=starts, deadline=deadline
     )

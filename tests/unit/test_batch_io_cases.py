@@ -33,7 +33,7 @@ def solve(instance: Any, name: str, **settings: str) -> ioopt.Result:
     return result
 
 
-@pytest.mark.parametrize("engine", ["python"])
+@pytest.mark.parametrize("engine", ["python", "compiled"])
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_cases_in_floats(path: Path, engine: str) -> None:
     case = json.loads(path.read_text())

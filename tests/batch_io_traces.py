@@ -1,0 +1,56 @@
+"""Small random traces for the batch I/O tests: few distinct numbers, so that ties happen."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import ioopt
+from ioopt.problems.batch_io import BatchIoProblem
+
+POLICIES = (
+    "no-congestion", "base-line", "cons-fcfs", "cons-fcfs+top", "cons-max-util",
+    "cons-max-util+top", "cons-min-inst-sld", "cons-min-inst-sld+top", "cons-min-aggr-sld",
+    "cons-min-aggr-sld+top", "adaptive", "set-10", "fill",
+)  # fmt: skip
+PRIORITY_POLICIES = tuple(
+    name for name in POLICIES if name not in {"base-line", "adaptive", "set-10"}
+)
+
+
+def random_trace(seed: int, jobs: int = 12) -> BatchIoProblem:
+    """A trace on a machine of 8 to 24 units whose storage takes a third of the nodes or so."""
+    rng = random.Random(seed)
+    unit = rng.choice([1, 2, 4])
+    units = rng.choice([8, 12, 16, 24])
+    problem: dict[str, Any] = {
+        "format": "ioopt/batch-io", "version": 1, "name": f"random-{seed}",
+        "machine": {
+            "nodes": units * unit, "unit_nodes": unit,
+            "allocation": rng.choice(["flat", "partition"]), "node_bytes_per_second": 1,
+            "storage_bytes_per_second": rng.choice([3, 4, 5.5, 8]) * unit,
+        },
+        "options": {
+            "kill": rng.random() < 0.4, "queue": rng.choice(["wfp", "fcfs"]),
+            "backfill": rng.choice(["easy", "none"]),
+        },
+        "jobs": [_job(rng, k, units * unit) for k in range(jobs)],
+    }  # fmt: skip
+    loaded: BatchIoProblem = ioopt.load(problem)
+    return loaded
+
+
+def _job(rng: random.Random, number: int, nodes: int) -> dict[str, Any]:
+    size = min(nodes, rng.choice([1, 1, 2, 3, 4, 6, 8, nodes]))
+    return {
+        "id": number * 7 % 101, "submit_seconds": rng.choice([0, 0, 1, 2, 5, 10, 20, 30]),
+        "nodes": size, "walltime_seconds": rng.choice([5, 20, 40, 100, 300]),
+        "phases": [
+            {
+                "compute_seconds": rng.choice([0, 0, 1, 3, 10]),
+                "io_bytes": size * rng.choice([0, 1, 2, 5, 12]),
+                "repeat": rng.choice([1, 1, 2]),
+            }
+            for _ in range(rng.randint(1, 3))
+        ],
+    }  # fmt: skip
