@@ -150,7 +150,66 @@ def replication() -> list[Entry]:
     return [*_hand_solved(), *_generated()]
 
 
-FAMILIES: dict[str, Callable[[], list[Entry]]] = {"replication": replication}
+def _plain(problem: Any, name: str) -> dict[str, Any]:
+    """An instance as written: format and version first, top-level defaults left out."""
+    full = problem.model_dump(mode="json", exclude_none=True, by_alias=True)
+    fields = type(problem).model_fields
+    chosen = [key for key, field in fields.items() if getattr(problem, key) != field.default]
+    content = {key: full.get(key) for key in chosen}
+    return {"format": problem.format, "version": 1, "name": name} | content | {"name": name}
+
+
+def _flexgang_measured() -> Iterable[Entry]:
+    """Paper 001, features F1 to F3: sweeps, perturbations, message counts."""
+    from ioopt.generate import message_counts, perturbation, quantum_model
+
+    for figure in ("figure-2", "figure-3"):
+        yield Entry(
+            _plain(quantum_model.generate(figure, {}, 0), f"quantum-{figure}"),
+            "the sweep of the figure, 1 to 40 ms; the objective is the mean slowdown of its points",
+            f"paper 001, {figure.replace('-', ' ').capitalize()}", "slowdown",
+        )  # fmt: skip
+    ties = quantum_model.generate("point", {"burst_shape": None}, 0)
+    points = [(10, 20), (2.5, 10), (40, 10), (12, 10), (20, 20)]
+    ties = type(ties).model_validate(
+        ties.model_dump()
+        | {"points": [{"qi_seconds": qi / 1000, "qc_seconds": qc / 1000} for qi, qc in points]}
+    )
+    yield Entry(
+        _plain(ties, "quantum-ties"),
+        "Bursts of exactly 5 ms, so that ends fall together with slot ends: slowdowns 1.2, 1.5, 1, "
+        "1.1 and 1.6, mean 1.28. Only solver event takes it.",
+        "hand-made", "slowdown", 1.28, 1.28, "by hand",
+    )  # fmt: skip
+    for preset in ("table-1", "blocking"):
+        yield Entry(
+            _plain(perturbation.generate(preset, {}, 0), f"perturbation-{preset}"),
+            "the synthetic applications of Table 1" if preset == "table-1"
+            else "blocking requests at the rates of LU, Water and Barnes (Table 2), and 1",
+            "paper 001, Section 4", "mean_gamma_sub",
+        )  # fmt: skip
+    yield Entry(
+        _plain(message_counts.generate("table-3", {}, 0), "gangedness-table-3"),
+        "Means only: Enum and LU are LOW, Water and Barnes HIGH, none UNKNOWN.",
+        "paper 001, Table 3", "unknown_applications", 0.0, 0.0, "by hand",
+    )  # fmt: skip
+    wanted = {"perturbations": "16", "requests_per_quantum": "3,28", "phase_quanta": "20"}
+    yield Entry(
+        _plain(message_counts.generate("laboratory", wanted, 1), "gangedness-laboratory"),
+        "16 disturbed quanta of two blocking applications, a barrier and messages in long phases",
+        "generated: perturbation laboratory, seed 1", "unknown_applications",
+    )  # fmt: skip
+
+
+def flexgang() -> list[Entry]:
+    """Entries of the flexgang family."""
+    return [*_flexgang_measured()]
+
+
+FAMILIES: dict[str, Callable[[], list[Entry]]] = {
+    "flexgang": flexgang,
+    "replication": replication,
+}
 """Family folder -> its entries; a new family adds one line."""
 
 
