@@ -1,0 +1,333 @@
+"""Flexible gang assignment (features F5 and F6): the instance, the patterns of a frame, the plan.
+
+A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and ``K - k`` strict rows.
+Paper 001 (Lee et al.), Section 7, proposes strict and loose rounds; the rules are ours.
+Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from ioopt.problems.base import (
+    Count,
+    Name,
+    Positive,
+    PositiveCount,
+    PositiveSeconds,
+    Problem,
+    Record,
+    Seconds,
+    require_known,
+    require_unique,
+)
+
+Fraction01 = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
+"""A number from 0 to 1."""
+
+NO_LOOSE_GAMMA = 0.95
+"""Jobs at least this ganged make no use of loose or fragmented time (guide, F5)."""
+WINDOW_COUNTS = (1, 2, 4, 8)
+"""Numbers of loose windows that a frame may have (guide, F5)."""
+
+
+class SurfaceEntry(Record):
+    """Response of an I/O process that may run ``on`` seconds, then not for ``off``, and so on.
+
+    ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the fraction of the whole
+    cycle in which the process holds its CPU; it is read, never derived from S.
+    """
+
+    on_seconds: PositiveSeconds
+    off_seconds: Seconds
+    slowdown: Annotated[float, Field(ge=1, strict=True, allow_inf_nan=False)]
+    beta: Fraction01
+    fragmentation: Fraction01 | None = None
+
+
+class FlexibleMachine(Record):
+    """Processors in equal columns, the quantum, and the rows ``K`` of the frame.
+
+    ``columns`` defaults to min(processors, 8); ``rows`` to the row count of the strict
+    first-fit-decreasing packing.
+    """
+
+    processors: PositiveCount
+    columns: PositiveCount | None = None
+    quantum_seconds: PositiveSeconds
+    rows: PositiveCount | None = None
+
+    @property
+    def num_columns(self) -> int:
+        """C, the number of columns."""
+        return self.columns or min(self.processors, 8)
+
+
+class IoBehaviour(Record):
+    """How a process of an I/O job behaves: Erlang CPU bursts, each followed by an I/O (paper 001, 3.2).
+
+    ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes ``io_seconds``
+    on the wall clock.
+    """
+
+    burst_seconds: PositiveSeconds = 0.005
+    io_seconds: PositiveSeconds = 0.020
+    burst_shape: PositiveCount = 5
+
+    @property
+    def dedicated_seconds(self) -> float:
+        """Mean time of an iteration on a machine of its own."""
+        return self.burst_seconds + self.io_seconds
+
+
+IO_KEYS = tuple(IoBehaviour.model_fields)
+
+
+class FlexibleJob(IoBehaviour):
+    """A gang of ``processes``: a compute job, or an I/O job of independent processes.
+
+    A compute job has a gangedness ``gamma`` (loose CPU is worth 1 - gamma), a floor ``phi`` of its
+    progress (None: 0.5 / K) and may balance itself. An I/O job alternates Erlang CPU bursts with
+    an I/O; a coordinated one runs only in strict rows.
+    """
+
+    id: Name
+    kind: Literal["compute", "io"]
+    processes: PositiveCount
+    weight: Positive = 1.0
+    gamma: Fraction01 | None = None
+    phi: Fraction01 | None = None
+    self_balancing: bool = False
+    coordinated: bool = False
+
+    @model_validator(mode="after")
+    def _fits_kind(self) -> FlexibleJob:
+        if self.kind == "compute" and self.gamma is None:
+            raise ValueError("a compute job needs gamma (0: embarrassingly parallel, 1: strict)")
+        alien = (
+            ("coordinated", *IO_KEYS)
+            if self.kind == "compute"
+            else ("gamma", "phi", "self_balancing")
+        )
+        for key in alien:
+            if key in self.model_fields_set and getattr(self, key) is not None:
+                raise ValueError(f"{key} has no meaning for a job of kind {self.kind!r}; remove it")
+        return self
+
+    @property
+    def is_io(self) -> bool:
+        """True for an I/O job."""
+        return self.kind == "io"
+
+    @property
+    def takes_loose_cpu(self) -> bool:
+        """True for a compute job that can use loose or fragmented CPU time."""
+        return self.gamma is not None and self.gamma < NO_LOOSE_GAMMA
+
+
+@dataclass(frozen=True, order=True)
+class Pattern:
+    """A frame of ``rows`` quanta with ``k`` loose slots in ``d`` windows (k = 0: no windows)."""
+
+    k: int
+    d: int
+    rows: int
+    quantum_seconds: float
+
+    @property
+    def key(self) -> str:
+        """``k,d``, as reports name the pattern."""
+        return f"{self.k},{self.d}"
+
+    @property
+    def frame_seconds(self) -> float:
+        """L = K q."""
+        return self.rows * self.quantum_seconds
+
+    @property
+    def strict_rows(self) -> int:
+        """K - k."""
+        return self.rows - self.k
+
+    @property
+    def on_seconds(self) -> float:
+        """Length of one loose window, k q / d (0 without windows)."""
+        return self.k * self.quantum_seconds / self.d
+
+    @property
+    def off_seconds(self) -> float:
+        """Gap between loose windows, (L - k q) / d."""
+        return self.strict_rows * self.quantum_seconds / self.d
+
+
+class FlexibleGangProblem(Problem):
+    """Jobs to place on a gang-scheduled machine whose frame may hold loose windows.
+
+    Objective (maximised): sum over compute jobs of w (n/P) progress - lambda * sum over I/O jobs
+    of w (n/P)(S - 1). ``surface`` is a table of responses; None: the stationary chain of F1.
+    Raises a validation error for sizes that are no powers of two or no multiples of P/C.
+    """
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    format: Literal["ioopt/flexible-gang"] = "ioopt/flexible-gang"
+    machine: FlexibleMachine
+    lambda_: Annotated[float, Field(ge=0, strict=True)] = Field(default=0.1, alias="lambda")
+    loose_io_limit: Annotated[float, Field(gt=0, le=1, strict=True)] = 0.6
+    jobs: tuple[FlexibleJob, ...] = Field(min_length=1)
+    surface: tuple[SurfaceEntry, ...] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> FlexibleGangProblem:
+        require_unique("jobs", (job.id for job in self.jobs))
+        processors, columns = self.machine.processors, self.machine.num_columns
+        if processors & (processors - 1):
+            raise ValueError(f"machine.processors is {processors}; it must be a power of two")
+        if columns & (columns - 1) or columns > processors:
+            raise ValueError(
+                f"machine.columns is {columns}; it must be a power of two up to {processors}"
+            )
+        width = processors // columns
+        for at, job in enumerate(self.jobs):
+            size = job.processes
+            if size & (size - 1) or size > processors or size % width:
+                raise ValueError(
+                    f"jobs[{at}] ({job.id}).processes is {size}; it must be a power of two from "
+                    f"{width} (processors / columns) to {processors}"
+                )
+        return self
+
+    @cached_property
+    def job_index(self) -> dict[str, int]:
+        """Job id -> position."""
+        return {job.id: at for at, job in enumerate(self.jobs)}
+
+    @property
+    def column_processors(self) -> int:
+        """Processors in one column, P / C."""
+        return self.machine.processors // self.machine.num_columns
+
+    def job_columns(self, job: int) -> int:
+        """Columns that the job at position *job* covers."""
+        return self.jobs[job].processes // self.column_processors
+
+    def num_positions(self, job: int) -> int:
+        """Aligned blocks that the job at position *job* can take."""
+        return self.machine.num_columns // self.job_columns(job)
+
+    def block(self, job: int, position: int) -> range:
+        """Columns of block *position* of the job at position *job*."""
+        width = self.job_columns(job)
+        return range(position * width, (position + 1) * width)
+
+    def share(self, job: int) -> float:
+        """w (n/P), the weight of a job in the objective."""
+        return self.jobs[job].weight * self.jobs[job].processes / self.machine.processors
+
+    def phi(self, job: int) -> float:
+        """Floor of a compute job's progress: as given, or half its strict share, 0.5 / K."""
+        given = self.jobs[job].phi
+        return 0.5 / self.num_rows if given is None else given
+
+    @cached_property
+    def strict_packing(self) -> tuple[tuple[int, int], ...]:
+        """(row, position) of every job in the strict first-fit-decreasing packing.
+
+        Jobs by falling size, ties by position in the file; each takes the first row, and in it the
+        first aligned block, that is free.
+        """
+        rows: list[set[int]] = []
+        places: list[tuple[int, int]] = [(0, 0)] * len(self.jobs)
+        order = sorted(range(len(self.jobs)), key=lambda j: (-self.jobs[j].processes, j))
+        for job in order:
+            places[job] = self._first_fit(job, rows)
+        return tuple(places)
+
+    def _first_fit(self, job: int, rows: list[set[int]]) -> tuple[int, int]:
+        for row, taken in enumerate([*rows, set()]):
+            for position in range(self.num_positions(job)):
+                block = self.block(job, position)
+                if taken.isdisjoint(block):
+                    if row == len(rows):
+                        rows.append(set())
+                    rows[row].update(block)
+                    return row, position
+        raise AssertionError("a new row holds every job")
+
+    @cached_property
+    def num_rows(self) -> int:
+        """K: as given, or the row count of the strict packing."""
+        return self.machine.rows or 1 + max(row for row, _ in self.strict_packing)
+
+    def patterns(self) -> tuple[Pattern, ...]:
+        """All patterns of the frame (guide, F5), k = 0 first.
+
+        k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K, d = 1.
+        """
+        return tuple(self._patterns())
+
+    def _patterns(self) -> Iterator[Pattern]:
+        rows, quantum = self.num_rows, self.machine.quantum_seconds
+        yield Pattern(0, 1, rows, quantum)
+        for k in range(1, rows):
+            for d in WINDOW_COUNTS:
+                if d <= min(k, rows - k) and (rows - k) % d == 0:
+                    yield Pattern(k, d, rows, quantum)
+        yield Pattern(rows, 1, rows, quantum)
+
+    def pattern(self, k: int, d: int) -> Pattern | None:
+        """The pattern with these numbers, None when the rules do not allow it."""
+        return next((item for item in self.patterns() if (item.k, item.d) == (k, d)), None)
+
+
+class FlexibleGangPlan(Record):
+    """Who runs where and when in a frame.
+
+    ``k``, ``d`` name the pattern; ``home`` gives every job its block; ``rows`` the strict rows it
+    holds (numbered 0 .. K-k-1 in the order of time); ``loose`` the I/O jobs of the loose windows;
+    ``tau_seconds`` the loose and fragment CPU time promised to every process of a compute job per
+    frame; ``column_seconds`` the same per column of the block, for self-balancing jobs, whose
+    processes need not get the same.
+    """
+
+    k: Count
+    d: PositiveCount
+    home: dict[Name, Count]
+    rows: dict[Name, tuple[Count, ...]] = Field(default_factory=dict)
+    loose: tuple[Name, ...] = ()
+    tau_seconds: dict[Name, Seconds] = Field(default_factory=dict)
+    column_seconds: dict[Name, tuple[Seconds, ...]] = Field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")
+
+    def require_jobs_of(self, problem: FlexibleGangProblem) -> None:
+        """Raise ValueError when the plan names a job that the problem does not have."""
+        for where in ("home", "rows", "tau_seconds", "column_seconds"):
+            for name in getattr(self, where):
+                require_known(f"plan.{where}", name, problem.job_index, "job")
+        for name in self.loose:
+            require_known("plan.loose", name, problem.job_index, "job")
+
+    def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
+        """t[j,c]: CPU seconds a frame for a process of *job* in each of its *width* columns."""
+        if job in self.column_seconds:
+            return self.column_seconds[job]
+        return (self.tau_seconds.get(job, 0.0),) * width
+
+
+def useful_seconds(received: tuple[float, ...] | list[float], self_balancing: bool) -> float:
+    """Useful progress of a gang whose processes received these CPU seconds (guide, F5).
+
+    n times the least of them, for a self-balancing job their sum.
+
+    >>> useful_seconds([10, 10, 10, 0], False), useful_seconds([10, 10, 10, 0], True)
+    (0, 30)
+    """
+    return sum(received) if self_balancing else len(received) * min(received)

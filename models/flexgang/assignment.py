@@ -1,0 +1,321 @@
+"""Flexible gang assignment of one pattern (k, d) as a mixed integer program, through PuLP.
+
+Paper 001, Section 7, sketches strict and loose rounds; the model is ours (guide, F5).
+
+Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c, strict rows r = 1 .. R = K - k.
+Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma, floors phi; S and beta
+of every I/O job at (on, off) when loose and at (q, L - q) in a strict row.
+Variables:
+  s[j,b] 0/1     home of compute job j is block b
+  x[i,b] 0/1     I/O job i holds one strict row at b;  y[i,b] 0/1: it is loose at b
+  n[j,b] integer strict rows that compute job j holds at b (the sum over r of the x[j,r,b])
+  tau[j,b] >= 0  loose and fragment CPU of every process of j per frame, with home b
+  t[j,b,c] >= 0  the same in column c, for a self-balancing job (tau is then their mean)
+
+Departures from the rules as written, all of them exact:
+- Rows are counted, not numbered (``formulation="counts"``). Aligned blocks of powers of two are a
+  laminar family, so counts that fit every column can always be laid out in rows (see
+  :func:`ioopt.models.flexgang.frame.lay_out`); numbered rows only add symmetry. With
+  ``formulation="rows"`` the x[j,r,b] of the rules are there, tied to the counts.
+- Fairness tau_j <= t[j,c] + L (1 - s_{j,c}) and t[j,c] <= L s_{j,c} become tau[j,b] <= L s[j,b]
+  with t[j,c] = sum of tau[j,b] over the blocks that hold c: giving a column more than tau has no
+  use. There is no big M left to weaken the bound.
+- The machine's columns are alike, so the largest job that leaves a choice is put into block 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ioopt.models.flexgang.frame import PatternData, Placement, lay_out
+
+if TYPE_CHECKING:
+    import pulp
+
+    from ioopt.problems.flexible_gang import FlexibleGangPlan
+
+Formulation = Literal["counts", "rows"]
+
+
+class AssignmentModel:
+    """The program of one pattern; :attr:`program` is the PuLP problem (maximise).
+
+    Parameters
+    ----------
+    data : PatternData
+        Instance, pattern and responses.
+    formulation : "counts" or "rows"
+        Strict rows as counts per block (default) or numbered as in the rules.
+    share_loose_columns : bool
+        False admits at most one loose I/O job a column: a restriction that gives candidates whose
+        response the two-job surface predicts without error.
+    """
+
+    def __init__(
+        self,
+        data: PatternData,
+        formulation: Formulation = "counts",
+        share_loose_columns: bool = True,
+        symmetry: bool = True,
+    ) -> None:
+        import pulp
+
+        self.data, self.formulation = data, formulation
+        self.problem, self.pattern = data.problem, data.pattern
+        self.program = pulp.LpProblem(f"flexgang_k{self.pattern.k}_d{self.pattern.d}", -1)
+        self.s: dict[tuple[int, int], Any] = {}
+        self.x: dict[tuple[int, int], Any] = {}
+        self.y: dict[tuple[int, int], Any] = {}
+        self.n: dict[tuple[int, int], Any] = {}
+        self.tau: dict[tuple[int, int], Any] = {}
+        self.t: dict[tuple[int, int, int], Any] = {}
+        self.x_row: dict[tuple[int, int, int], Any] = {}
+        self._add_variables()
+        self._set_objective()
+        self.add_io_placed_once()
+        self.add_one_home()
+        self.add_rows_at_home()
+        self.add_columns_hold_rows()
+        self.add_tau_at_home()
+        self.add_column_capacity()
+        self.add_loose_io_load()
+        self.add_floors()
+        if formulation == "rows":
+            self.add_numbered_rows()
+        if not share_loose_columns:
+            self.add_one_loose_io_a_column()
+        if symmetry:
+            self.add_largest_job_first()
+
+    def _add_variables(self) -> None:
+        import pulp
+
+        rows, frame = self.pattern.strict_rows, self.pattern.frame_seconds
+        for j, job in enumerate(self.problem.jobs):
+            for b in range(self.problem.num_positions(j)):
+                at = f"{j}_{b}"
+                if job.is_io:
+                    if rows:
+                        self.x[j, b] = pulp.LpVariable(f"x_{at}", cat="Binary")
+                    if j in self.data.loose:
+                        self.y[j, b] = pulp.LpVariable(f"y_{at}", cat="Binary")
+                    continue
+                self.s[j, b] = pulp.LpVariable(f"s_{at}", cat="Binary")
+                if rows:
+                    self.n[j, b] = pulp.LpVariable(f"n_{at}", 0, rows, "Integer")
+                if not job.takes_loose_cpu:
+                    continue
+                self.tau[j, b] = pulp.LpVariable(f"tau_{at}", 0, frame)
+                if job.self_balancing:
+                    for c in self.problem.block(j, b):
+                        self.t[j, b, c] = pulp.LpVariable(f"t_{at}_{c}", 0, frame)
+
+    def _set_objective(self) -> None:
+        """max sum w (n/P) pr - lambda sum w (n/P)(S_i - 1)."""
+        import pulp
+
+        terms = [self.problem.share(j) * self.progress(j) for j in self.data.compute_jobs()]
+        terms += [-self.data.io_penalty(i, False) * var for (i, _), var in self.x.items()]
+        terms += [-self.data.io_penalty(i, True) * var for (i, _), var in self.y.items()]
+        self.program.setObjective(pulp.lpSum(terms))
+
+    def progress(self, job: int) -> Any:
+        """pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as an expression."""
+        import pulp
+
+        quantum, frame = self.problem.machine.quantum_seconds, self.pattern.frame_seconds
+        loose = 1.0 - (self.problem.jobs[job].gamma or 0.0)
+        rows = pulp.lpSum(var for (j, _), var in self.n.items() if j == job)
+        tau = pulp.lpSum(var for (j, _), var in self.tau.items() if j == job)
+        return (quantum / frame) * rows + (loose / frame) * tau
+
+    def add_io_placed_once(self) -> None:
+        """I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y)."""
+        import pulp
+
+        for i in self.data.io_jobs():
+            places = [v for family in (self.x, self.y) for (j, _), v in family.items() if j == i]
+            self.program += pulp.lpSum(places) == 1, f"placed_{i}"
+
+    def add_one_home(self) -> None:
+        """Compute job: sum_b s[j,b] = 1."""
+        import pulp
+
+        for j in self.data.compute_jobs():
+            homes = [var for (job, _), var in self.s.items() if job == j]
+            self.program += pulp.lpSum(homes) == 1, f"home_{j}"
+
+    def add_rows_at_home(self) -> None:
+        """x[j,r,b] <= s[j,b], summed over the rows: n[j,b] <= R s[j,b]."""
+        for (j, b), var in self.n.items():
+            limit = self.pattern.strict_rows
+            self.program += var <= limit * self.s[j, b], f"rows_at_home_{j}_{b}"
+
+    def add_columns_hold_rows(self) -> None:
+        """Each (row, column) holds at most one job: the rows held in a column are at most R."""
+        import pulp
+
+        if not self.pattern.strict_rows:
+            return
+        for c in range(self.problem.machine.num_columns):
+            held = [v for family in (self.n, self.x) for (j, b), v in self._at(family, c)]
+            self.program += pulp.lpSum(held) <= self.pattern.strict_rows, f"column_rows_{c}"
+
+    def add_tau_at_home(self) -> None:
+        """tau[j,b] <= L s[j,b]; a self-balancing job's tau is the mean of its columns' t."""
+        import pulp
+
+        for (j, b), var in self.tau.items():
+            limit = self.pattern.frame_seconds * self.s[j, b]
+            self.program += var <= limit, f"tau_at_home_{j}_{b}"
+            if self.problem.jobs[j].self_balancing:
+                block = self.problem.block(j, b)
+                mean = pulp.lpSum(self.t[j, b, c] for c in block) * (1.0 / len(block))
+                self.program += var == mean, f"tau_mean_{j}_{b}"
+
+    def add_column_capacity(self) -> None:
+        """sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
+        import pulp
+
+        quantum = self.problem.machine.quantum_seconds
+        total = self.pattern.frame_seconds
+        for c in range(self.problem.machine.num_columns):
+            used = [quantum * var for _, var in self._at(self.n, c)]
+            for (i, _), var in self._at(self.x, c):
+                used.append((quantum - self.data.fragment(i)) * var)
+            used += [self.data.loose_cpu(i) * var for (i, _), var in self._at(self.y, c)]
+            for (j, b), var in self._at(self.tau, c):
+                used.append(self.t[j, b, c] if self.problem.jobs[j].self_balancing else var)
+            self.program += pulp.lpSum(used) <= total, f"capacity_{c}"
+
+    def add_loose_io_load(self) -> None:
+        """sum_i beta_i(on, off) L y_ic <= 0.6 k q in every column."""
+        import pulp
+
+        limit = self.problem.loose_io_limit * self.pattern.k * self.problem.machine.quantum_seconds
+        for c in range(self.problem.machine.num_columns):
+            load = [self.data.loose_cpu(i) * var for (i, _), var in self._at(self.y, c)]
+            if load:
+                self.program += pulp.lpSum(load) <= limit, f"loose_io_{c}"
+
+    def add_floors(self) -> None:
+        """pr_j >= phi_j; without loose CPU the rows must reach the next whole number."""
+        import pulp
+
+        for j in self.data.compute_jobs():
+            if self.problem.jobs[j].takes_loose_cpu:
+                self.program += self.progress(j) >= self.problem.phi(j), f"floor_{j}"
+            else:
+                rows = pulp.lpSum(var for (job, _), var in self.n.items() if job == j)
+                self.program += rows >= self.data.min_rows(j), f"floor_{j}"
+
+    def add_numbered_rows(self) -> None:
+        """The rules' x[j,r,b], at most one job a (row, column), tied to the counts."""
+        import pulp
+
+        for (j, b), count in [*self.n.items(), *self.x.items()]:
+            for r in range(self.pattern.strict_rows):
+                self.x_row[j, r, b] = pulp.LpVariable(f"x_{j}_{r}_{b}", cat="Binary")
+            rows = pulp.lpSum(self.x_row[j, r, b] for r in range(self.pattern.strict_rows))
+            self.program += rows == count, f"count_{j}_{b}"
+        for r in range(self.pattern.strict_rows):
+            for c in range(self.problem.machine.num_columns):
+                cell = [
+                    var
+                    for (j, row, b), var in self.x_row.items()
+                    if row == r and c in self.problem.block(j, b)
+                ]
+                self.program += pulp.lpSum(cell) <= 1, f"cell_{r}_{c}"
+
+    def add_one_loose_io_a_column(self) -> None:
+        """At most one loose I/O job in every column (a restriction, see the class)."""
+        import pulp
+
+        for c in range(self.problem.machine.num_columns):
+            loose = [var for _, var in self._at(self.y, c)]
+            if loose:
+                self.program += pulp.lpSum(loose) <= 1, f"one_loose_{c}"
+
+    def add_largest_job_first(self) -> None:
+        """Columns are alike: the largest job with a choice of blocks takes block 0."""
+        choice = self.largest_with_choice()
+        for family in (self.s, self.x, self.y):
+            for (j, b), var in family.items():
+                if j == choice and b > 0:
+                    var.upBound = 0
+
+    def largest_with_choice(self) -> int | None:
+        """The largest job with more than one block, the first in the file among equals."""
+        free = [j for j in range(len(self.problem.jobs)) if self.problem.num_positions(j) > 1]
+        return min(free, key=lambda j: (-self.problem.jobs[j].processes, j), default=None)
+
+    def _at(self, family: dict[tuple[int, int], Any], column: int) -> list[Any]:
+        return [
+            ((j, b), var) for (j, b), var in family.items() if column in self.problem.block(j, b)
+        ]
+
+    def placement(self, value: Any) -> Placement:
+        """Homes, row counts and loose jobs of a solution; *value* maps a variable to its value."""
+        found = Placement()
+        for family in (self.s, self.x, self.y):
+            for (j, b), var in family.items():
+                if value(var) > 0.5:
+                    found.home[j] = b
+                    if family is self.x:
+                        found.rows[j] = 1
+                    if family is self.y:
+                        found.loose.add(j)
+        for (j, b), var in self.n.items():
+            count = round(value(var))
+            if count and found.home.get(j) == b:
+                found.rows[j] = count
+        return found
+
+    def start_values(self, plan: FlexibleGangPlan) -> dict[pulp.LpVariable, float]:
+        """Values of all variables that state *plan*, mirrored so that the first job is in block 0."""
+        placement, tau, by_column = _moved(self, plan)
+        values: dict[Any, float] = {}
+        for (j, b), var in self.s.items():
+            values[var] = float(placement.home.get(j) == b)
+        for (i, b), var in self.x.items():
+            values[var] = float(placement.home.get(i) == b and i not in placement.loose)
+        for (i, b), var in self.y.items():
+            values[var] = float(placement.home.get(i) == b and i in placement.loose)
+        for (j, b), var in self.n.items():
+            values[var] = float(placement.rows.get(j, 0)) if placement.home.get(j) == b else 0.0
+        for (j, b), var in self.tau.items():
+            values[var] = tau.get(j, 0.0) if placement.home.get(j) == b else 0.0
+        for (j, b, c), var in self.t.items():
+            values[var] = by_column[j, c] if placement.home.get(j) == b else 0.0
+        if self.formulation == "rows":
+            laid = lay_out(self.data, placement)
+            for (j, r, b), var in self.x_row.items():
+                held = laid.rows.get(self.problem.jobs[j].id, ())
+                values[var] = float(r in held and placement.home[j] == b)
+        return values
+
+
+def _moved(
+    model: AssignmentModel, plan: FlexibleGangPlan
+) -> tuple[Placement, dict[int, float], dict[tuple[int, int], float]]:
+    """*plan* by positions, columns permuted so that the largest job stands where the model has it.
+
+    The permutation is an exclusive or of column numbers, which maps aligned blocks to aligned
+    blocks.
+    """
+    problem = model.problem
+    index = problem.job_index
+    home = {index[name]: block for name, block in plan.home.items()}
+    first = model.largest_with_choice()
+    mask = home[first] * problem.job_columns(first) if first is not None else 0
+    tau = {index[name]: seconds for name, seconds in plan.tau_seconds.items()}
+    by_column: dict[tuple[int, int], float] = {}
+    for name in plan.home:
+        j = index[name]
+        width = problem.job_columns(j)
+        granted = plan.granted_seconds(name, width)
+        for at, column in enumerate(problem.block(j, home[j])):
+            by_column[j, column ^ mask] = granted[at]
+        home[j] = (home[j] * width ^ mask) // width
+    rows = {index[name]: len(held) for name, held in plan.rows.items()}
+    return Placement(home, rows, {index[name] for name in plan.loose}), tau, by_column

@@ -1,0 +1,138 @@
+"""What a pattern and a placement give: column capacities, I/O responses, rows laid out as a plan.
+
+Shared by the assignment model, the greedy and the strict baselines (guide, F5). The checker
+recomputes all of it on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.sim.io_surface import Response, Surface
+
+ROUND = 1e-9
+"""Times below this (in seconds) are rounding of a solver and count as 0."""
+
+
+@dataclass(frozen=True)
+class PatternData:
+    """An instance with one pattern and the responses of its I/O jobs in it."""
+
+    problem: FlexibleGangProblem
+    pattern: Pattern
+    loose: Mapping[int, Response]
+    strict: Mapping[int, Response]
+
+    @classmethod
+    def of(cls, problem: FlexibleGangProblem, pattern: Pattern) -> PatternData | None:
+        """Look the responses up; None when the instance's own table does not cover the pattern."""
+        surface = Surface(problem.machine.processors, problem.surface)
+        quantum, frame = problem.machine.quantum_seconds, pattern.frame_seconds
+        strict_point = (quantum, frame - quantum)
+        loose_point = (pattern.on_seconds, pattern.off_seconds)
+        io = [j for j, job in enumerate(problem.jobs) if job.is_io]
+        free = [j for j in io if not problem.jobs[j].coordinated]
+        if free and pattern.k and not surface.covers(*loose_point):
+            return None
+        if io and pattern.strict_rows and not surface.covers(*strict_point):
+            return None
+        loose = {j: surface.at(problem.jobs[j], *loose_point) for j in free if pattern.k}
+        strict = {j: surface.at(problem.jobs[j], *strict_point) for j in io if pattern.strict_rows}
+        return cls(problem, pattern, loose, strict)
+
+    def compute_jobs(self) -> list[int]:
+        """Positions of the compute jobs."""
+        return [j for j, job in enumerate(self.problem.jobs) if not job.is_io]
+
+    def io_jobs(self) -> list[int]:
+        """Positions of the I/O jobs."""
+        return [j for j, job in enumerate(self.problem.jobs) if job.is_io]
+
+    def loose_cpu(self, job: int) -> float:
+        """beta L: CPU seconds a frame that a loose I/O process uses."""
+        return self.loose[job].beta * self.pattern.frame_seconds
+
+    def fragment(self, job: int) -> float:
+        """q - beta(q, L - q) L: seconds a frame that a strict I/O row leaves to others."""
+        used = self.strict[job].beta * self.pattern.frame_seconds
+        return self.problem.machine.quantum_seconds - used
+
+    def io_penalty(self, job: int, loose: bool) -> float:
+        """lambda w (n/P) (S - 1)."""
+        response = self.loose[job] if loose else self.strict[job]
+        return self.problem.lambda_ * self.problem.share(job) * (response.slowdown - 1.0)
+
+    def min_rows(self, job: int) -> int:
+        """Strict rows that the floor of a job without loose CPU needs, 0 for the others."""
+        if self.problem.jobs[job].takes_loose_cpu:
+            return 0
+        return math.ceil(self.problem.phi(job) * self.problem.num_rows - 1e-9)
+
+
+@dataclass
+class Placement:
+    """Decisions of one plan: homes, strict rows held (a count) and loose I/O jobs, by position."""
+
+    home: dict[int, int] = field(default_factory=dict)
+    rows: dict[int, int] = field(default_factory=dict)
+    loose: set[int] = field(default_factory=set)
+
+
+def column_capacity(data: PatternData, placement: Placement) -> list[float]:
+    """Seconds a frame of every column that compute jobs may share beside their own rows.
+
+    Loose windows less the loose I/O, whole idle cells, and the fragments of strict I/O rows.
+    """
+    problem, pattern = data.problem, data.pattern
+    quantum = problem.machine.quantum_seconds
+    spare = [pattern.k * quantum + pattern.strict_rows * quantum] * problem.machine.num_columns
+    for job, position in placement.home.items():
+        held = placement.rows.get(job, 0) * quantum
+        if job in placement.loose:
+            held = data.loose_cpu(job)
+        elif problem.jobs[job].is_io:
+            held -= data.fragment(job)
+        for column in problem.block(job, position):
+            spare[column] -= held
+    return spare
+
+
+def lay_out(
+    data: PatternData,
+    placement: Placement,
+    tau: Mapping[int, float] | None = None,
+    by_column: Mapping[int, Iterable[float]] | None = None,
+) -> FlexibleGangPlan:
+    """The plan of a placement: every row count becomes rows, biggest jobs first, lowest rows.
+
+    Blocks are aligned powers of two: of two that meet, one holds the other. So first-fit by
+    falling size never needs more rows than the fullest column, and counts per column suffice.
+    """
+    problem = data.problem
+    taken: list[set[int]] = [set() for _ in range(data.pattern.strict_rows)]
+    rows: dict[str, tuple[int, ...]] = {}
+    order = sorted(placement.rows, key=lambda j: (-problem.jobs[j].processes, j))
+    for job in order:
+        block = set(problem.block(job, placement.home[job]))
+        free = [row for row, cells in enumerate(taken) if cells.isdisjoint(block)]
+        chosen = free[: placement.rows[job]]
+        assert len(chosen) == placement.rows[job], "a column holds more rows than the pattern has"
+        for row in chosen:
+            taken[row] |= block
+        if chosen:
+            rows[problem.jobs[job].id] = tuple(chosen)
+    ids = [job.id for job in problem.jobs]
+    kept = {ids[j]: t for j, t in sorted((tau or {}).items()) if t > ROUND}
+    columns = {ids[j]: tuple(max(0.0, t) for t in c) for j, c in sorted((by_column or {}).items())}
+    return FlexibleGangPlan(
+        k=data.pattern.k,
+        d=data.pattern.d,
+        home={ids[j]: placement.home[j] for j in sorted(placement.home)},
+        rows={name: rows[name] for name in ids if name in rows},
+        loose=tuple(ids[j] for j in sorted(placement.loose)),
+        tau_seconds=kept,
+        column_seconds={name: c for name, c in columns.items() if name in kept},
+    )

@@ -1,0 +1,61 @@
+"""Exact quantum selection by integer programming, through PuLP (HiGHS) or CP-SAT (guide, F4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioopt.models.flexgang.quantum import QuantumModel
+from ioopt.models.flexgang.quantum_costs import QuantumCosts
+from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.flexgang.linear_cpsat import solve_linear
+from ioopt.solvers.flexgang.quantum_dp import best_options, cycle_grid
+from ioopt.solvers.flexgang.quantum_greedy import greedy_options
+from ioopt.solvers.flexgang.quantum_realise import realised_outcome
+
+
+
+def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
+    """Build the program, start it from the greedy's plan, and realise what it finds."""
+    costs = QuantumCosts(problem)
+    begun = request.deadline.elapsed()
+    model = QuantumModel(costs, cycle_grid(costs))
+    start = greedy_options(costs)
+    if start is not None:
+        request.incumbents.report(costs.plan(start), costs.total(start))
+    build = request.deadline.elapsed() - begun
+    answer = run(model, start, request)
+    if not answer.found:
+        infeasible = answer.status is Status.INFEASIBLE
+        if start is None or infeasible:
+            return Outcome(None, stop=answer.stop, infeasible=infeasible, build_seconds=build)
+        options: Sequence[Option] = start
+    else:
+        options = model.options(lambda var: answer.values[var.name])
+    outcome = realised_outcome(
+        costs, options, lambda single: best_options(QuantumCosts(single)),
+        bound=answer.bound, stop=answer.stop,
+    )  # fmt: skip
+    return Outcome(
+        outcome.plan, outcome.bound, outcome.stop, build_seconds=build,
+        simulation=outcome.simulation, notes=outcome.notes, metrics=outcome.metrics,
+        versions={answer.backend: answer.version} if answer.backend else {},
+    )  # fmt: skip
+
+
+def run(
+    model: QuantumModel, start: Sequence[Option] | None, request: SolveRequest
+) -> BackendAnswer:
+    """Run the backend that the request names (default HiGHS) on *model*."""
+    values = model.start_values(start) if start is not None else None
+    limits = BackendLimits.of(request)
+    if request.options.backend == "CP-SAT":
+        return solve_linear(model.program, limits, values)
+    if request.options.backend in ("SCIP", "GLPK"):
+        values = None
+    return solve_pulp(model.program, request.options.backend, limits, values)
+
+
