@@ -164,6 +164,21 @@ class Pattern:
         """Gap between loose windows, (L - k q) / d."""
         return self.strict_rows * self.quantum_seconds / self.d
 
+    def windows(self) -> tuple[tuple[float, float], ...]:
+        """(start, length) in seconds of the loose windows of a frame, each followed by R/d rows."""
+        if not self.k:
+            return ()
+        period = self.on_seconds + self.off_seconds
+        return tuple((window * period, self.on_seconds) for window in range(self.d))
+
+    def row_start(self, row: int) -> float:
+        """Start in seconds of strict row *row* of a frame."""
+        if not self.k:
+            return row * self.quantum_seconds
+        window, place = divmod(row, self.strict_rows // self.d)
+        period = self.on_seconds + self.off_seconds
+        return window * period + self.on_seconds + place * self.quantum_seconds
+
 
 class FlexibleGangProblem(Problem):
     """Jobs to place on a gang-scheduled machine whose frame may hold loose windows.

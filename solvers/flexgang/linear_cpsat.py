@@ -25,6 +25,8 @@ RESOLUTION = 10_000
 """Whole number that the smallest continuous coefficient of a row becomes."""
 PURE_SCALE = 1_000_000_000
 """Whole number that the largest coefficient of a row of integers becomes."""
+ROUNDING = 1e-7
+"""Bound and objective this close differ by the rounding of coefficients only."""
 
 
 def solve_linear(
@@ -110,4 +112,7 @@ class _Translation:
             for name, var in self.variables.items()
         }
         objective = math.fsum(c * values[v.name] for v, c in self.program.objective.items())
-        return replace(answer, values=values, objective=objective + constant, bound=bound)
+        objective += constant
+        if bound is not None and abs(objective - bound) <= ROUNDING * max(1.0, abs(objective)):
+            bound = objective
+        return replace(answer, values=values, objective=objective, bound=bound)

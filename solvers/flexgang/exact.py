@@ -1,0 +1,217 @@
+"""Exact flexible gang assignment: one model a pattern, the best wins; then re-ranked by simulation.
+
+The deadline is shared between patterns by promise; the strict, filled and greedy plans are warm
+starts and stay candidates, so that the answer is never worse than a baseline (guide, F5 and F6).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
+from ioopt.models.flexgang.frame import PatternData
+from ioopt.models.flexgang.objective import model_objective
+from ioopt.problems.base import Record
+from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.flexgang.greedy import greedy_plans
+from ioopt.solvers.flexgang.pattern_search import PatternSearch, PatternState, plan_of_answer
+from ioopt.solvers.flexgang.rerank import Candidate, Ranked, rerank
+from ioopt.solvers.flexgang.strict import strict_plan
+
+FIRST_GAP = 0.01
+"""Relative gap of the first round over all patterns."""
+RESERVE_FRACTION = 0.1
+"""Part of the time limit kept for restricted candidates and simulation."""
+RESTRICTED_PATTERNS = 3
+"""Best patterns that also give a candidate with at most one loose I/O job a column."""
+
+
+class Settings(Record):
+    """``rerank``: choose by simulation (auto: unless the instance brings its own surface, whose
+    numbers the simulator does not follow). ``patterns``: ``all``, or ``strict`` for k = 0 alone.
+    ``formulation``: strict rows as counts, or numbered as in the rules.
+    """
+
+    rerank: Literal["auto", "true", "false"] = "auto"
+    patterns: Literal["all", "strict"] = "all"
+    formulation: Formulation = "counts"
+
+
+def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
+    """Solve all patterns within the deadline and return the plan that simulates best."""
+    settings: Settings = request.settings or Settings()
+    begun = request.deadline.elapsed()
+    data, notes = _patterns(problem, settings)
+    search = PatternSearch(data, request, settings.formulation)
+    baselines = _baselines(problem, search, settings)
+    _offer(problem, search, baselines, request)
+    build = request.deadline.elapsed() - begun
+    _search(search, request)
+    candidates = [*_named_baselines(problem, search, baselines), *_found(search)]
+    metrics: dict[str, Any] = {
+        "per_pattern": {state.data.pattern.key: state.row() for state in search.states},
+        "model_best": search.best if math.isfinite(search.best) else None,
+    }
+    stop = search.stop_reason(request.options.gap or 0.0)
+    if not candidates:
+        return Outcome(
+            None, stop=stop, infeasible=search.infeasible, build_seconds=build, metrics=metrics,
+            notes=tuple(notes), versions=search.versions,
+        )  # fmt: skip
+    plan = max(candidates, key=lambda item: item.model_objective).plan
+    if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
+        candidates += _restricted(search, request)
+        ranked = rerank(problem, candidates)
+        metrics["ranking"] = [item.row() for item in ranked]
+        notes += _told(ranked, search.best)
+        plan = ranked[0].candidate.plan
+    return Outcome(
+        plan, search.bound, stop, build_seconds=build, notes=tuple(notes), metrics=metrics,
+        versions=search.versions,
+    )  # fmt: skip
+
+
+def _patterns(
+    problem: FlexibleGangProblem, settings: Settings
+) -> tuple[list[PatternData], list[str]]:
+    data: list[PatternData] = []
+    skipped: list[str] = []
+    for pattern in problem.patterns():
+        if settings.patterns == "strict" and pattern.k:
+            continue
+        item = PatternData.of(problem, pattern)
+        if item is None:
+            skipped.append(pattern.key)
+        else:
+            data.append(item)
+    notes = [f"patterns without an entry in the surface: {' '.join(skipped)}"] if skipped else []
+    return data, notes
+
+
+def _baselines(
+    problem: FlexibleGangProblem, search: PatternSearch, settings: Settings
+) -> dict[str, FlexibleGangPlan]:
+    """Strict, strict + fill and the greedy's best, those that keep the floors."""
+    found: dict[str, FlexibleGangPlan] = {}
+    for name, fill in (("strict", False), ("strict-fill", True)):
+        plan = strict_plan(problem, fill)
+        if plan is not None and _keeps_floors(problem, plan):
+            found[name] = plan
+    best = -math.inf
+    for data, plan in greedy_plans(problem):
+        if data.pattern.key not in search.by_key:
+            continue
+        search.offer(plan)
+        value = model_objective(data, plan)
+        if value > best:
+            best, found["greedy"] = value, plan
+    return found
+
+
+def _keeps_floors(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> bool:
+    for at, job in enumerate(problem.jobs):
+        if not job.is_io:
+            rows = len(plan.rows.get(job.id, ())) / problem.num_rows
+            frame = problem.num_rows * problem.machine.quantum_seconds
+            loose = (1.0 - (job.gamma or 0.0)) * plan.tau_seconds.get(job.id, 0.0) / frame
+            if rows + loose < problem.phi(at) - 1e-9:
+                return False
+    return True
+
+
+def _offer(
+    problem: FlexibleGangProblem,
+    search: PatternSearch,
+    baselines: dict[str, FlexibleGangPlan],
+    request: SolveRequest,
+) -> None:
+    for plan in baselines.values():
+        search.offer(plan)
+    best = max(search.states, key=lambda state: state.value, default=None)
+    if best is not None and best.plan is not None:
+        request.incumbents.report(best.plan, -best.value)
+
+
+def _search(search: PatternSearch, request: SolveRequest) -> None:
+    limit = request.options.time_limit_seconds
+    reserve = RESERVE_FRACTION * limit if limit is not None else 0.0
+    target = request.options.gap or 0.0
+    search.relax()
+
+    def promising(state: PatternState) -> bool:
+        return state.status != "infeasible" and state.bound > search.best * (1 - 1e-9) - 1e-12
+
+    def first(state: PatternState) -> bool:
+        # k = 0 is a baseline of its own and always solved.
+        return promising(state) or state.data.pattern.k == 0 and state.status == "open"
+
+    search.run(max(target, FIRST_GAP), reserve, first)
+    for state in search.states:
+        if state.status == "open" and not promising(state):
+            state.status = "pruned"
+
+    def second(state: PatternState) -> bool:
+        return promising(state) and state.status != "optimal" and (state.gap or 1.0) > target
+
+    search.run(target, reserve, second)
+
+
+def _named_baselines(
+    problem: FlexibleGangProblem, search: PatternSearch, plans: dict[str, FlexibleGangPlan]
+) -> list[Candidate]:
+    named = [
+        Candidate(name, plan, model_objective(search.by_key[f"{plan.k},{plan.d}"].data, plan), True)
+        for name, plan in plans.items()
+    ]
+    strict = search.by_key.get("0,1")
+    if strict is not None and strict.plan is not None:
+        named.append(Candidate("k0-model", strict.plan, strict.value, True))
+    return named
+
+
+def _found(search: PatternSearch) -> list[Candidate]:
+    return [
+        Candidate(f"model {state.data.pattern.key}", state.plan, state.value)
+        for state in search.states
+        if state.plan is not None and state.data.pattern.k
+    ]
+
+
+def _restricted(search: PatternSearch, request: SolveRequest) -> list[Candidate]:
+    """Candidates of the best patterns with at most one loose I/O job a column."""
+    best = sorted(
+        (state for state in search.states if state.plan is not None and len(state.data.loose) > 1),
+        key=lambda state: -state.value,
+    )[:RESTRICTED_PATTERNS]
+    found = []
+    for at, state in enumerate(best):
+        seconds = 0.5 * request.deadline.remaining() / (len(best) - at)
+        if seconds < 0.2:
+            break
+        model = AssignmentModel(state.data, share_loose_columns=False)
+        limits = BackendLimits(
+            None if seconds == math.inf else seconds, FIRST_GAP,
+            request.options.threads, request.options.seed, request.options.log,
+        )  # fmt: skip
+        answer = solve_pulp(model.program, "HiGHS", limits)
+        if answer.found:
+            plan = plan_of_answer(model, answer)
+            label = f"one loose I/O a column {state.data.pattern.key}"
+            found.append(Candidate(label, plan, model_objective(state.data, plan)))
+    return found
+
+
+def _told(ranked: list[Ranked], best: float) -> list[str]:
+    winner = ranked[0].candidate
+    if winner.model_objective >= best - 1e-9:
+        return []
+    return [
+        f"chosen by simulation: {winner.label} ({ranked[0].mean:.4f} simulated, "
+        f"{winner.model_objective:.4f} in the model) over the model's best ({best:.4f})"
+    ]
+
+

@@ -1,0 +1,153 @@
+"""Greedy flexible gang assignment (guide, F6): every pattern, the best one wins.
+
+Uncoordinated I/O and jobs with gamma < .5 are loose, the rest is packed first-fit decreasing into
+the strict rows; rows are replicated into idle cells; a linear program sets tau with the floors as
+hard limits. A pattern in which that breaks a floor or does not fit is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity
+from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.tau import plan_with_best_tau
+from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.solvers.flexgang.strict import strict_plan
+
+LOOSE_GAMMA = 0.5
+"""Compute jobs below this gangedness go without rows of their own (until rows are replicated)."""
+
+
+def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
+    """The best plan over all patterns; strict + fill, with a note, when no pattern works out."""
+    per_pattern: dict[str, float] = {}
+    best: tuple[float, FlexibleGangPlan] | None = None
+    stop = StopReason.FINISHED
+    for data, plan in greedy_plans(problem):
+        value = model_objective(data, plan)
+        per_pattern[data.pattern.key] = value
+        if best is None or value > best[0]:
+            best = (value, plan)
+            request.incumbents.report(plan, -value)
+        if request.deadline.expired():
+            stop = StopReason.TIME
+            break
+    metrics = {"per_pattern": per_pattern}
+    if best is not None:
+        return Outcome(best[1], stop=stop, metrics=metrics)
+    filled = strict_plan(problem, fill=True)
+    note = "the greedy keeps the floors in no pattern; strict + fill instead"
+    if filled is None:
+        note = "the greedy keeps the floors in no pattern, and the strict packing does not fit"
+    return Outcome(filled, stop=stop, notes=(note,), metrics=metrics)
+
+
+def greedy_plans(problem: FlexibleGangProblem) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
+    """The greedy's plan of every pattern that has one, in the order of the patterns."""
+    for pattern in problem.patterns():
+        data = PatternData.of(problem, pattern)
+        plan = greedy_plan(data) if data is not None else None
+        if data is not None and plan is not None:
+            yield data, plan
+
+
+def greedy_plan(data: PatternData) -> FlexibleGangPlan | None:
+    """The greedy's plan of one pattern; None when it does not fit or a floor breaks."""
+    placement = Placement()
+    strict = _place_loose_io(data, placement)
+    strict += [j for j in data.compute_jobs() if (data.problem.jobs[j].gamma or 0) >= LOOSE_GAMMA]
+    cells: list[set[int]] = [set() for _ in range(data.pattern.strict_rows)]
+    if not _first_fit(data.problem, strict, cells, placement):
+        return None
+    for job in _by_size(data.problem, data.compute_jobs()):
+        if job not in placement.home:
+            placement.home[job] = _roomiest(data, placement, job)
+    _replicate(data, cells, placement)
+    return plan_with_best_tau(data, placement)
+
+
+def _by_size(problem: FlexibleGangProblem, jobs: list[int]) -> list[int]:
+    return sorted(jobs, key=lambda j: (-problem.jobs[j].processes, j))
+
+
+def _place_loose_io(data: PatternData, placement: Placement) -> list[int]:
+    """Put I/O jobs into the loose windows, least loaded block first; returns those left strict."""
+    problem = data.problem
+    limit = problem.loose_io_limit * data.pattern.k * problem.machine.quantum_seconds
+    load = [0.0] * problem.machine.num_columns
+    strict: list[int] = []
+    for job in _by_size(problem, data.io_jobs()):
+        if job not in data.loose:
+            strict.append(job)
+            continue
+        peaks = [
+            max(load[c] for c in problem.block(job, b)) for b in range(problem.num_positions(job))
+        ]
+        position = min(range(len(peaks)), key=peaks.__getitem__)
+        if peaks[position] + data.loose_cpu(job) > limit:
+            strict.append(job)
+            continue
+        for column in problem.block(job, position):
+            load[column] += data.loose_cpu(job)
+        placement.home[job] = position
+        placement.loose.add(job)
+    return strict
+
+
+def _first_fit(
+    problem: FlexibleGangProblem, jobs: list[int], cells: list[set[int]], placement: Placement
+) -> bool:
+    """Pack *jobs* by falling size into the first row and block that is free."""
+    for job in _by_size(problem, jobs):
+        place = next(
+            (
+                (row, position)
+                for row, taken in enumerate(cells)
+                for position in range(problem.num_positions(job))
+                if taken.isdisjoint(problem.block(job, position))
+            ),
+            None,
+        )
+        if place is None:
+            return False
+        row, position = place
+        cells[row].update(problem.block(job, position))
+        placement.home[job] = position
+        placement.rows[job] = 1
+    return True
+
+
+def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
+    """The block whose tightest column has the most free time a job that has its home there."""
+    problem = data.problem
+    capacity = column_capacity(data, placement)
+    homes = [0] * problem.machine.num_columns
+    for other in data.compute_jobs():
+        if other in placement.home:
+            for column in problem.block(other, placement.home[other]):
+                homes[column] += 1
+    room = [
+        min(capacity[c] / (1 + homes[c]) for c in problem.block(job, b))
+        for b in range(problem.num_positions(job))
+    ]
+    return max(range(len(room)), key=lambda b: (room[b], -b))
+
+
+def _replicate(data: PatternData, cells: list[set[int]], placement: Placement) -> None:
+    """Give idle cells of every row to compute jobs at home there: weightiest, fewest rows first."""
+    problem = data.problem
+    for taken in cells:
+        order = sorted(
+            data.compute_jobs(),
+            key=lambda j: (
+                -problem.jobs[j].weight, placement.rows.get(j, 0), -problem.jobs[j].processes, j,
+            ),
+        )  # fmt: skip
+        for job in order:
+            block = problem.block(job, placement.home[job])
+            if taken.isdisjoint(block):
+                taken.update(block)
+                placement.rows[job] = placement.rows.get(job, 0) + 1

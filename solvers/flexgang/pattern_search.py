@@ -1,0 +1,202 @@
+"""Solves the assignment models of all patterns under one deadline, shared out by promise.
+
+The promise of a pattern is how far its linear relaxation lies above the best plan so far. Patterns
+that promise nothing are settled by their relaxation alone; a first round brings the others within
+``gap``, a second one spends what time is left on those that still could win.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
+from ioopt.models.flexgang.frame import PatternData, lay_out
+from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.tau import plan_with_best_tau
+from ioopt.problems.flexible_gang import FlexibleGangPlan
+from ioopt.protocols import SolveRequest
+from ioopt.result import Status, StopReason, relative_gap
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.flexgang.linear_cpsat import solve_linear
+
+LEAST_SECONDS = 0.2
+"""A backend is not started for less."""
+
+
+@dataclass
+class PatternState:
+    """What is known of one pattern: best plan, bound, and how the last run ended."""
+
+    data: PatternData
+    model: AssignmentModel
+    bound: float = math.inf
+    plan: FlexibleGangPlan | None = None
+    value: float = -math.inf
+    status: str = "open"
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap of the pattern's own plan and bound."""
+        return relative_gap(self.value, self.bound) if self.plan is not None else None
+
+    def offer(self, plan: FlexibleGangPlan) -> None:
+        """Keep *plan* when it is the best of this pattern."""
+        value = model_objective(self.data, plan)
+        if value > self.value:
+            self.plan, self.value = plan, value
+
+    def row(self) -> dict[str, Any]:
+        """The line of ``per_pattern``."""
+        found = self.plan is not None
+        return {
+            "objective": self.value if found else None,
+            "bound": self.bound if math.isfinite(self.bound) else None,
+            "gap": self.gap,
+            "status": self.status,
+        }
+
+
+class PatternSearch:
+    """All patterns of one instance; :meth:`run` solves them until *stop_at* seconds are left."""
+
+    def __init__(
+        self, data: Sequence[PatternData], request: SolveRequest, formulation: Formulation
+    ) -> None:
+        self.request = request
+        self.backend = request.options.backend or "HiGHS"
+        self.states = [PatternState(item, AssignmentModel(item, formulation)) for item in data]
+        self.by_key = {state.data.pattern.key: state for state in self.states}
+        self.versions: dict[str, str] = {}
+
+    @property
+    def best(self) -> float:
+        """Objective of the best plan so far, minus infinity when there is none."""
+        return max((state.value for state in self.states), default=-math.inf)
+
+    @property
+    def bound(self) -> float | None:
+        """A bound on every pattern; None while one of them has none."""
+        bound = max((state.bound for state in self.states), default=math.inf)
+        return bound if math.isfinite(bound) else None
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether no pattern can be feasible (proven)."""
+        return all(state.status == "infeasible" for state in self.states)
+
+    def offer(self, plan: FlexibleGangPlan) -> None:
+        """Start the pattern of *plan* from it."""
+        self.by_key[f"{plan.k},{plan.d}"].offer(plan)
+
+    def relax(self) -> None:
+        """Bound every pattern by its linear relaxation."""
+        for state in self.states:
+            if self.request.deadline.expired():
+                return
+            with_values = _relaxed(state.model, self._limits(self._left()))
+            if with_values.status is Status.INFEASIBLE:
+                state.bound, state.status = -math.inf, "infeasible"
+            elif with_values.status is Status.OPTIMAL and with_values.objective is not None:
+                state.bound = with_values.objective
+
+    def run(self, gap: float, reserve: float, stalled: Callable[[PatternState], bool]) -> None:
+        """One round: bring every pattern that *stalled* calls open within *gap*.
+
+        ``reserve`` seconds are kept for what comes after. Time goes to patterns in proportion to
+        their promise, the most promising first; what one leaves over goes to the next.
+        """
+        waiting = sorted(
+            (state for state in self.states if stalled(state)), key=lambda s: (-s.bound, s.data.pattern)
+        )
+        while waiting:
+            left = self._left() - reserve
+            if left < LEAST_SECONDS:
+                return
+            promises = [self._promise(state) for state in waiting]
+            seconds = max(LEAST_SECONDS, left * promises[0] / sum(promises))
+            self._solve(waiting.pop(0), gap, min(left, seconds))
+
+    def _promise(self, state: PatternState) -> float:
+        best = max(self.best, -1e9)
+        least = 1e-3 * max(abs(best), 1e-3)
+        return max(least, min(state.bound, 1e9) - best)
+
+    def _left(self) -> float:
+        return self.request.deadline.remaining()
+
+    def _limits(self, seconds: float, gap: float | None = None) -> BackendLimits:
+        options = self.request.options
+        limit = None if seconds == math.inf else seconds
+        return BackendLimits(limit, gap, options.threads, options.seed, options.log)
+
+    def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
+        start = None
+        if state.plan is not None and self.backend in ("HiGHS", "CBC", "CP-SAT"):
+            values = state.model.start_values(state.plan)
+            start = {variable.name: value for variable, value in values.items()}
+        limits = self._limits(seconds, gap or None)
+        program = state.model.program
+        if self.backend == "CP-SAT":
+            answer = solve_linear(program, limits, start)
+        else:
+            answer = solve_pulp(program, self.backend, limits, start)
+        self.versions[answer.backend] = answer.version
+        self._learn(state, answer)
+
+    def _learn(self, state: PatternState, answer: BackendAnswer) -> None:
+        if answer.status is Status.INFEASIBLE:
+            state.bound, state.status = -math.inf, "infeasible"
+            return
+        state.status = "optimal" if answer.status is Status.OPTIMAL else str(answer.stop)
+        if answer.bound is not None:
+            state.bound = min(state.bound, answer.bound)
+        if answer.found:
+            state.offer(plan_of_answer(state.model, answer))
+            if state.plan is not None and state.value >= self.best:
+                self.request.incumbents.report(state.plan, -state.value)
+        state.bound = max(state.bound, state.value)
+
+    def stop_reason(self, gap: float) -> StopReason:
+        """Why the search as a whole ended."""
+        bound = self.bound
+        if bound is not None and self.best >= bound - 1e-9 * max(1.0, abs(bound)):
+            return StopReason.FINISHED
+        final = relative_gap(self.best, bound) if math.isfinite(self.best) else None
+        return StopReason.GAP if final is not None and final <= gap else StopReason.TIME
+
+
+def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGangPlan:
+    """The plan of a solution, its tau re-optimised exactly for the homes and rows found."""
+    placement = model.placement(lambda var: answer.values[var.name])
+    plan = plan_with_best_tau(model.data, placement)
+    if plan is not None:
+        return plan
+    # A floor met only within the solver's tolerance: keep the solver's own tau.
+    tau = {
+        j: answer.values[var.name]
+        for (j, b), var in model.tau.items()
+        if placement.home.get(j) == b
+    }
+    parts: dict[int, list[float]] = {}
+    for (j, b, _), var in sorted(model.t.items()):
+        if placement.home.get(j) == b:
+            parts.setdefault(j, []).append(answer.values[var.name])
+    return lay_out(model.data, placement, tau, parts)
+
+
+def _relaxed(model: AssignmentModel, limits: BackendLimits) -> BackendAnswer:
+    """The linear relaxation on HiGHS."""
+    import pulp
+
+    integers = [var for var in model.program.variables() if var.cat == pulp.LpInteger]
+    for var in integers:
+        var.cat = pulp.LpContinuous
+    try:
+        return solve_pulp(model.program, "HiGHS", limits)
+    finally:
+        for var in integers:
+            var.cat = pulp.LpInteger
