@@ -89,7 +89,9 @@ class _Checker:
                 why = "is a compute job" if not job.is_io else "must be in a strict row"
                 self._add("loose", job.id, why if pattern.k else "no loose window in this pattern")
             elif job.is_io and len(rows) + loose != 1:
-                text = f"has {len(rows)} strict rows{' and is loose' if loose else ''}, not one place"
+                text = (
+                    f"has {len(rows)} strict rows{' and is loose' if loose else ''}, not one place"
+                )
                 self._add("io-place", job.id, text)
 
     def _cells(self) -> None:
@@ -124,7 +126,9 @@ class _Checker:
                 mean = math.fsum(parts) / width
                 short = self.plan.tau_seconds.get(name, 0.0) - mean
                 if short > TOLERANCE * frame:
-                    self._add("fairness", name, f"tau is {short:g} s above its columns' mean", short)
+                    self._add(
+                        "fairness", name, f"tau is {short:g} s above its columns' mean", short
+                    )
 
     def _job(self, name: str) -> FlexibleJob:
         return self.problem.jobs[self.problem.job_index[name]]
@@ -187,7 +191,9 @@ class _Checker:
             progress[job.id] = (own + loose) / pattern.frame_seconds
             short = self.problem.phi(at) - progress[job.id]
             if short > TOLERANCE:
-                text = f"progress {progress[job.id]:.6g} is below its floor {self.problem.phi(at):g}"
+                text = (
+                    f"progress {progress[job.id]:.6g} is below its floor {self.problem.phi(at):g}"
+                )
                 self._add("floor", job.id, text, short)
         return progress
 

@@ -38,9 +38,7 @@ def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violat
         if choice is None:
             found.append(Violation(rule="options", item=job.id, message="has no option"))
         elif (choice.quantum_seconds, choice.visits) not in problem.options(at):
-            message = (
-                f"({choice.quantum_seconds:g} s, {choice.visits} visits) is not on its menu"
-            )
+            message = f"({choice.quantum_seconds:g} s, {choice.visits} visits) is not on its menu"
             found.append(Violation(rule="options", item=job.id, message=message))
     for name in plan.options:
         if name not in problem.job_index:

@@ -114,9 +114,7 @@ class FlexibleJob(IoBehaviour):
             if self.kind == "compute"
             else ("gamma", "phi", "self_balancing")
         )
-        for key in alien:
-            if key in self.model_fields_set and getattr(self, key) is not None:
-                raise ValueError(f"{key} has no meaning for a job of kind {self.kind!r}; remove it")
+        refuse_alien(self, alien)
         return self
 
     @property
@@ -128,6 +126,14 @@ class FlexibleJob(IoBehaviour):
     def takes_loose_cpu(self) -> bool:
         """True for a compute job that can use loose or fragmented CPU time."""
         return self.gamma is not None and self.gamma < NO_LOOSE_GAMMA
+
+
+def refuse_alien(job: IoBehaviour, keys: tuple[str, ...]) -> None:
+    """Raise ValueError for a key among *keys* that is set to anything but its default."""
+    for key in keys:
+        if getattr(job, key) != type(job).model_fields[key].default:
+            kind = getattr(job, "kind", None)
+            raise ValueError(f"{key} has no meaning for a job of kind {kind!r}; remove it")
 
 
 @dataclass(frozen=True, order=True)

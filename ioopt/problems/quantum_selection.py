@@ -23,7 +23,13 @@ from ioopt.problems.base import (
     require_known,
     require_unique,
 )
-from ioopt.problems.flexible_gang import IO_KEYS, Fraction01, IoBehaviour, SurfaceEntry
+from ioopt.problems.flexible_gang import (
+    IO_KEYS,
+    Fraction01,
+    IoBehaviour,
+    SurfaceEntry,
+    refuse_alien,
+)
 from ioopt.units import exact
 
 MAX_DEFAULT_CYCLES = 48
@@ -54,9 +60,7 @@ class QuantumJob(IoBehaviour):
     @model_validator(mode="after")
     def _fits_kind(self) -> QuantumJob:
         if self.kind == "compute":
-            for key in (*IO_KEYS, "weight"):
-                if key in self.model_fields_set:
-                    raise ValueError(f"{key} has no meaning for a compute job; remove it")
+            refuse_alien(self, (*IO_KEYS, "weight"))
         return self
 
     @property

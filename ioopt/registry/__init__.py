@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.registry import batch_io, flexgang, gang, replication
+from ioopt.registry import batch_io, flexgang, flexgang_assignment, gang, replication
 from ioopt.registry.types import KindSpec, SolverSpec, load_target
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     "solvers_for",
 ]
 
-_TABLES = (replication, batch_io, gang, flexgang)
+_TABLES = (replication, batch_io, gang, flexgang, flexgang_assignment)
 
 KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in table.KINDS}
 SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)

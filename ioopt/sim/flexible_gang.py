@@ -108,8 +108,8 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> dict[str,
         "simulated_stderr": math.sqrt(spread / (count - 1) / count) if count > 1 else None,
         "cpu_utilisation": _mean([run.cpu_utilisation for run in runs]),
         "useful_utilisation": _mean([run.useful_utilisation for run in runs]),
-        "io_slowdown": _mean(list(per_job["slowdown"].values())),
-        "io_response_seconds": _mean(list(per_job["response_seconds"].values())),
+        "io_slowdown": _mean_over_jobs(per_job["slowdown"]),
+        "io_response_seconds": _mean_over_jobs(per_job["response_seconds"]),
         "compute_progress": math.fsum(
             problem.share(problem.job_index[name]) * value
             for name, value in per_job["progress"].items()
@@ -120,8 +120,13 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> dict[str,
     }
 
 
-def _mean(values: Sequence[float]) -> float | None:  # None: no job of that kind
-    return math.fsum(values) / len(values) if values else None
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _mean_over_jobs(by_job: Mapping[str, float]) -> float | None:
+    """Mean over the jobs; None when there is no job of that kind."""
+    return _mean(list(by_job.values())) if by_job else None
 
 
 def measure(
@@ -169,9 +174,7 @@ class _Run:
         idle = (pattern.k + pattern.strict_rows - held) * quantum * self.frames
         strict = [(j, job) for j, job in present if job.is_io and job.id not in plan.loose]
         shares = self._shares(column, present)
-        own = sum(
-            len(plan.rows.get(job.id, ())) * quantum for _, job in present if not job.is_io
-        )
+        own = sum(len(plan.rows.get(job.id, ())) * quantum for _, job in present if not job.is_io)
         width = problem.column_processors
         for processor in range(column * width, (column + 1) * width):
             free = idle
@@ -238,7 +241,9 @@ class _Run:
             if job.is_io:
                 waits = np.concatenate(self.responses[j])
                 if not len(waits):
-                    raise InstanceError(f"job {job.id}: no I/O in the simulated time; simulate longer")
+                    raise InstanceError(
+                        f"job {job.id}: no I/O in the simulated time; simulate longer"
+                    )
                 response[job.id] = float(waits.mean()) / NANOSECONDS
                 wall = response[job.id] + job.io_seconds
                 slowdown[job.id] = wall / job.dedicated_seconds

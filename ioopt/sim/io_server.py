@@ -178,7 +178,9 @@ def draw_bursts(
     return np.maximum(1, np.rint(drawn)).astype(np.int64)
 
 
-def mean_slowdown(served: Served, process: int, io: IoBehaviour, warm: int) -> tuple[float, float, int]:
+def mean_slowdown(
+    served: Served, process: int, io: IoBehaviour, warm: int
+) -> tuple[float, float, int]:
     """(slowdown, mean response in seconds, iterations) of one process after *warm* nanoseconds.
 
     Slowdown: mean wall time of an iteration over the dedicated one; response: ready to next

@@ -146,8 +146,7 @@ def _search(search: PatternSearch, request: SolveRequest) -> None:
         return state.status != "infeasible" and state.bound > search.best * (1 - 1e-9) - 1e-12
 
     def first(state: PatternState) -> bool:
-        # k = 0 is a baseline of its own and always solved.
-        return promising(state) or state.data.pattern.k == 0 and state.status == "open"
+        return state.status != "infeasible"
 
     search.run(max(target, FIRST_GAP), reserve, first)
     for state in search.states:
@@ -213,5 +212,3 @@ def _told(ranked: list[Ranked], best: float) -> list[str]:
         f"chosen by simulation: {winner.label} ({ranked[0].mean:.4f} simulated, "
         f"{winner.model_objective:.4f} in the model) over the model's best ({best:.4f})"
     ]
-
-

@@ -110,7 +110,8 @@ class PatternSearch:
         their promise, the most promising first; what one leaves over goes to the next.
         """
         waiting = sorted(
-            (state for state in self.states if stalled(state)), key=lambda s: (-s.bound, s.data.pattern)
+            (state for state in self.states if stalled(state)),
+            key=lambda s: (-s.bound, s.data.pattern),
         )
         while waiting:
             left = self._left() - reserve

@@ -6,8 +6,6 @@ to L (guide, F4). The oracle of the integer program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
@@ -70,7 +68,7 @@ def best_for_cycle(costs: QuantumCosts, cycle: int) -> tuple[list[Option] | None
     cheapest = np.full(cycle + 1, np.inf)
     cheapest[0] = 0.0
     taken: list[np.ndarray] = []
-    menus: list[Sequence[Option]] = []
+    menus: list[tuple[Option, ...]] = []
     for job in range(len(problem.jobs)):
         menu = problem.options(job)
         now = np.full(cycle + 1, np.inf)

@@ -20,7 +20,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     costs = QuantumCosts(problem)
     options = greedy_options(costs)
     if options is None:
-        note = "the greedy found no options that keep every floor; quantum-dp decides whether any do"
+        note = (
+            "the greedy found no options that keep every floor; quantum-dp decides whether any do"
+        )
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
     return realised_outcome(costs, options, lambda single: greedy_options(QuantumCosts(single)))
 

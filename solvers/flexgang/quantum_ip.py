@@ -17,7 +17,6 @@ from ioopt.solvers.flexgang.quantum_greedy import greedy_options
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
 
-
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     """Build the program, start it from the greedy's plan, and realise what it finds."""
     costs = QuantumCosts(problem)
@@ -57,5 +56,3 @@ def run(
     if request.options.backend in ("SCIP", "GLPK"):
         values = None
     return solve_pulp(model.program, request.options.backend, limits, values)
-
-
