@@ -1,12 +1,12 @@
 """Seeded job mixes for flexible gang assignment. Paper 001 has no such workload: all of it is ours.
 
 The *heavy mix* is a machine of 32 processors with a quantum of 10 ms on which two jobs in five do
-I/O all the time (5 ms bursts, 20 ms I/O, as in paper 001, Section 3.2). Assumptions: one job in five is drawn to have
-8 processes, two to have 16 and two to have 32 (about seven rows for ten jobs, so that strict gang
-scheduling shows about the .76 utilisation and 2.8 slowdown that such mixes are known for); one I/O job in
-four is coordinated; the gangedness of a compute job is drawn evenly from 0, .2, .4, .7 and 1, but
-the first compute job is strict (gamma 1), since a machine without one needs no gang scheduling;
-weights are 1 and floors the default.
+I/O all the time (5 ms bursts, 20 ms I/O, as in paper 001, Section 3.2). Assumptions: one job in
+five is drawn to have 8 processes, two to have 16 and two to have 32 (about seven rows for ten jobs,
+so that strict gang scheduling shows about the .76 utilisation and 2.8 slowdown for which the mix is
+meant); one I/O job in four is coordinated; the gangedness of a compute job is drawn evenly from 0,
+.2, .4, .7 and 1, but the first compute job is strict (gamma 1), since a machine without one needs
+no gang scheduling; weights are 1 and floors the default.
 """
 
 from __future__ import annotations
