@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ioopt.io_surface import Surface
 from ioopt.problems.flexible_gang import (
     FlexibleGangPlan,
     FlexibleGangProblem,
@@ -16,7 +17,6 @@ from ioopt.problems.flexible_gang import (
 )
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
-from ioopt.sim.io_surface import Surface
 
 TOLERANCE = 1e-6
 """Relative to the frame for times, absolute for progress: what solvers' tolerances leave."""

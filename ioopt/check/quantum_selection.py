@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ioopt.io_surface import Surface
 from ioopt.problems.quantum_selection import QuantumPlan, QuantumSelectionProblem
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
-from ioopt.sim.io_surface import Surface
 from ioopt.units import exact
 
 TOLERANCE = 1e-9

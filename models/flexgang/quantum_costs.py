@@ -10,13 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ioopt.io_surface import Surface
 from ioopt.problems.quantum_selection import (
     Choice,
     Option,
     QuantumPlan,
     QuantumSelectionProblem,
 )
-from ioopt.sim.io_surface import Surface
 
 FLOOR_SLACK = 1e-9
 """Shares this little below the floor count as reaching it (rounding of f q / L)."""
