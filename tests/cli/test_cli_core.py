@@ -1,0 +1,209 @@
+"""The command line end to end: answers, streams, exit codes, and what it leaves on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+from conftest import ROOT
+
+from ioopt.cli.main import main
+from ioopt.cli.schema import json_schema, schema_targets
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(list(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def test_solve_check_simulate_plot_round_trip(run, tmp_path):
+    code, out, _ = run("solve", "cycle3", "--solver", "minmin", "-o", "r.json")
+    assert code == 0 and "additive_seconds" in out
+    assert run("check", "cycle3", "r.json")[:2] == (0, "r.json: no violation\n")
+    code, out, _ = run("simulate", "cycle3", "r.json", "--format", "json", "--timeline", "t.csv")
+    stored = json.loads((tmp_path / "r.json").read_text())
+    assert json.loads(out)["metrics"]["makespan_seconds"] == stored["metrics"]["makespan_seconds"]
+    assert (tmp_path / "t.csv").read_text().count("\n") > 6
+    assert run("simulate", "cycle3", "r.json", "--timeline", "t.json")[0] == 0
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert any(event["ph"] == "X" for event in events)
+    for ending in ("png", "svg", "html"):
+        assert run("plot", "r.json", "-o", f"p.{ending}")[0] == 0
+        assert (tmp_path / f"p.{ending}").stat().st_size > 1000
+
+
+def test_only_order_and_eviction_are_needed_to_simulate(run, tmp_path):
+    plan = {"order": {"n0": ["t0", "t1", "t2", "t3", "t4", "t5"]}, "eviction": "lru"}
+    (tmp_path / "plan.json").write_text(json.dumps({"plan": plan}))
+    code, out, _ = run("simulate", "cycle3", "plan.json", "--format", "json")
+    # one fetch of 64 MB at 12.5 MB/s, then six tasks of 1.5 s on one node
+    assert code == 0
+    assert json.loads(out)["metrics"]["makespan_seconds"] == pytest.approx(5.12 + 9)
+
+
+def test_results_follow_their_schema_and_the_contract(run):
+    _, out, _ = run("solve", "two-pairs", "--solver", "job-data-present", "--format", "json")
+    result = json.loads(out)
+    jsonschema.validate(result, json_schema(schema_targets()["result"]))
+    keys = "instance family solver status stop objective objective_name bound gap build_seconds"
+    keys += " solve_seconds simulate_seconds seed options versions notes violations metrics plan"
+    for key in [*keys.split(), "schedule"]:
+        assert key in result
+    assert {"additive_seconds", "makespan_seconds", "link_bound_seconds", "remote_bytes",
+            "replica_bytes", "remote_transfers", "replications", "evictions",
+            "compute_imbalance"} <= set(result["metrics"])  # fmt: skip
+
+
+def test_compare_in_every_form(run, tmp_path):
+    solvers = ("--solver", "minmin", "--solver", "job-data-present")
+    code, out, _ = run("compare", "cycle3", "two-pairs", *solvers, "--plot", "bars.png",
+                       "--baseline", "minmin")  # fmt: skip
+    assert code == 0 and out.count("minmin") >= 3 and (tmp_path / "bars.png").exists()
+    code, out, _ = run("compare", "cycle3", *solvers, "--format", "json")
+    document = json.loads(out)
+    assert (document["format"], document["version"]) == ("ioopt/comparison", 1)
+    assert min(row["ratio_to_best"] for row in document["rows"]) == 1
+    assert all("plan" not in row and "schedule" not in row for row in document["rows"])
+    (tmp_path / "c.json").write_text(out)
+    assert run("plot", "c.json", "-o", "c.svg")[0] == 0
+    code, out, _ = run("compare", "cycle3", *solvers, "--format", "csv")
+    assert len(out.splitlines()) == 3
+    code, out, _ = run("compare", "cycle3", *solvers, "--format", "markdown")
+    assert out.startswith("| instance")
+
+
+def test_generate_is_repeatable(run, tmp_path):
+    for name in ("a.json", "b.json"):
+        words = ("generate", "replication", "--preset", "image-85", "--set", "tasks=6")
+        assert run(*words, "--seed", "7", "-o", name)[0] == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert run("check", "a.json")[0] == 0
+    code, out, _ = run("generate", "replication", "--list")
+    assert code == 0 and "image-85" in out
+
+
+def test_instances_and_solvers_and_schemas(run, tmp_path):
+    code, out, _ = run("instances")
+    assert code == 0 and "cycle3" in out
+    assert json.loads(run("instances", "show", "cycle3")[1])["best_objective"] == 5.184
+    assert run("instances", "copy", "cycle3", "-o", "copy.json")[0] == 0
+    assert run("check", "copy.json")[0] == 0
+    code, _, err = run("instances", "copy", "cycle3", "-o", "copy.json")
+    assert code == 2 and "exists already" in err
+    names = [spec["name"] for spec in json.loads(run("solvers", "--format", "json")[1])]
+    assert {"ip", "minmin", "job-data-present"} <= set(names)
+    for name in run("schema")[1].split():
+        assert json.loads(run("schema", name)[1])["$schema"]
+
+
+@pytest.mark.parametrize("name", sorted(schema_targets()))
+def test_schemas_are_valid(name):
+    jsonschema.Draft202012Validator.check_schema(json_schema(schema_targets()[name]))
+
+
+def test_a_changed_plan_is_caught(run, tmp_path):
+    assert run("solve", "cycle3", "--solver", "minmin", "-o", "r.json")[0] == 0
+    result = json.loads((tmp_path / "r.json").read_text())
+    result["objective"] = 1.0
+    (tmp_path / "r.json").write_text(json.dumps(result))
+    code, out, _ = run("check", "cycle3", "r.json")
+    assert code == 5 and len(out.splitlines()) == 1 and out.startswith("objective")
+    node = next(name for name, queue in result["plan"]["order"].items() if queue)
+    dropped = result["plan"]["order"][node].pop()
+    (tmp_path / "r.json").write_text(json.dumps({"plan": result["plan"]}))
+    code, out, _ = run("check", "cycle3", "r.json")
+    assert code == 5 and str(dropped) in out
+
+
+BAD = [
+    (("solve", "absent.json"), 2, "no such file"),
+    (("solve", "cycle3", "--solver", "minmim"), 2, "did you mean 'minmin'"),
+    (("solve", "cycle3", "--solver", "minmin", "--backend", "CBC"), 2, "no backend 'CBC'"),
+    (("solve", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "no setting 'x'"),
+    (("solve", "cycle3", "--time-limit", "-1"), 2, "time limit must be more than 0"),
+    (("solve", "cycle3", "--threads", "0"), 2, "threads must be 1 or more"),
+    (("solve", "cycle3", "--solver", "minmin", "-o", "no/such/dir.json"), 2, "cannot be written"),
+    (("compare", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "has a setting 'x'"),
+    (("compare", "cycle3", "--solver", "minmin", "--baseline", "ip"), 2, "not among the solvers"),
+    (("simulate", "cycle3", "empty.json"), 2, "empty.json"),
+    (("check", "broken.json"), 2, "broken.json: line 1 column"),
+    (("solve", "toobig.json", "--solver", "minmin"), 2, "t0"),
+    (("solve", "toobig.json", "--solver", "ip"), 2, "90 bytes"),
+    (("generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
+    (("generate", "replication"), 2, "give -o FILE"),
+    (("plot", "broken.json", "-o", "x.bmp"), 2, "a picture's name ends in"),
+    (("decide", "cycle3"), 2, "use solve"),
+    (("schema", "replicaton"), 2, "did you mean 'replication'"),
+    (("solvers", "--family", "gnag"), 2, "gang"),
+    (("slove", "cycle3"), 2, "did you mean 'solve'"),
+    (("solve",), 2, "Missing argument"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "code", "message"), BAD, ids=lambda value: str(value)[:40])
+def test_bad_input_gets_one_line_and_a_code(run, tmp_path, words, code, message):
+    (tmp_path / "broken.json").write_text('{"format": "ioopt/replication", ')
+    (tmp_path / "empty.json").write_text("{}")
+    (tmp_path / "toobig.json").write_text(json.dumps(_task_no_disk_holds()))
+    before = sorted(tmp_path.iterdir())
+    got, out, err = run(*words)
+    assert got == code
+    assert message in err and "Traceback" not in err and out == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def _task_no_disk_holds():
+    return {
+        "format": "ioopt/replication", "version": 1, "name": "toobig",
+        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 1},
+        "nodes": [{"id": "n0", "disk_bytes": 50}],
+        "files": [{"id": "f0", "bytes": 90}],
+        "tasks": [{"id": "t0", "compute_seconds": 1, "inputs": ["f0"]}],
+    }  # fmt: skip
+
+
+def test_standard_input_and_output(run, monkeypatch, tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    text = json.dumps(_task_no_disk_holds() | {"files": [{"id": "f0", "bytes": 9}]})
+    done = subprocess.run(
+        [sys.executable, "-m", "ioopt", "solve", "-", "--solver", "minmin", "-o", "-"],
+        input=text, capture_output=True, text=True, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["instance"] == "toobig"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_solve_still_writes_its_best_plan(tmp_path, number):
+    """The process is signalled once it has reported its first plan (seen in its log of incumbents)."""
+    code = f"""
+import os, signal, sys
+from ioopt.cli.main import main
+from ioopt.protocols import Incumbents
+report = Incumbents.report
+def reported(self, plan, objective, bound=None):
+    report(self, plan, objective, bound)
+    os.kill(os.getpid(), {int(number)})
+Incumbents.report = reported
+sys.exit(main(["solve", "image-100x4", "--solver", "ip", "--time-limit", "30", "-o", "r.json"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert result["stop"] == "interrupted" and result["plan"] and result["objective"] > 0
