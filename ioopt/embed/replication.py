@@ -1,0 +1,297 @@
+"""The replication solvers inside a scheduler that gets its tasks over time.
+
+>>> from ioopt.embed import ReplicationPlanner
+>>> planner = ReplicationPlanner(
+...     network={"remote_bytes_per_second": 12.5e6, "replica_bytes_per_second": 1e9},
+...     nodes=[{"id": "n0"}, {"id": "n1"}],
+...     files=[{"id": "f", "bytes": 64_000_000}],
+... )
+>>> planner.submit([{"id": "t", "compute_seconds": 1.5, "inputs": ["f"]}]).value
+1
+>>> step = planner.next("n0") or planner.next("n1")
+>>> step.task, step.stage
+('t', (('f', None),))
+>>> planner.completed("t")
+>>> planner.next("n0") is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.embed.guard import Decision, Guard
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import validate
+from ioopt.problems.replication import (
+    CopyEntry,
+    File,
+    Network,
+    Node,
+    ReplicationPlan,
+    ReplicationProblem,
+    Task,
+)
+from ioopt.solving import solve
+
+Order = dict[str, list[str]]
+DEADLINE_SHARE = 0.8
+"""Part of a call's deadline that the solver is told; the rest is for checking and the fallback."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a node does next: the task, and (file, source node or None for remote) to stage first."""
+
+    task: str
+    stage: tuple[tuple[str, str | None], ...]
+
+
+class ReplicationPlanner:
+    """Plans which node runs which task, from what is on the nodes' disks now.
+
+    Parameters are those of an ``ioopt/replication`` instance. ``solver`` is any solver of the
+    family. The planner reads neither clock nor file, and is not thread-safe: one scheduler thread
+    calls it. What it believes to be on disks follows from :meth:`completed` and :meth:`evicted`.
+    Invalid input raises InstanceError; a solver that fails, hangs or errs never does.
+    """
+
+    def __init__(
+        self,
+        network: Mapping[str, Any] | Network,
+        nodes: Sequence[Mapping[str, Any] | Node],
+        files: Iterable[Mapping[str, Any] | File] = (),
+        *,
+        solver: str = "link-aware",
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._network = validate(Network, network, "network")
+        self._nodes = {node.id: node for node in (validate(Node, n, "nodes") for n in nodes)}
+        self._files: dict[str, File] = {}
+        self._add_files(files)
+        self._solver, self._settings, self._seed = solver, dict(settings or {}), seed
+        self._holds = {name: set(node.holds) for name, node in self._nodes.items()}
+        self._tasks: dict[str, Task] = {}
+        self._running: dict[str, str] = {}
+        self._started: dict[str, Task] = {}
+        self._queues: Order = {name: [] for name in self._nodes}
+        self._guard = Guard()
+
+    def _add_files(self, files: Iterable[Mapping[str, Any] | File]) -> None:
+        for given in files:
+            file = validate(File, given, "files")
+            known = self._files.setdefault(file.id, file)
+            if known != file:
+                raise InstanceError(
+                    f"files: {file.id!r} is known with {known.bytes} bytes, now {file.bytes}"
+                )
+
+    def submit(
+        self,
+        tasks: Iterable[Mapping[str, Any] | Task],
+        files: Iterable[Mapping[str, Any] | File] = (),
+        deadline: float | None = 10.0,
+    ) -> Decision[int]:
+        """Add tasks (and files new to the planner) and plan all that have not started.
+
+        Returns how many tasks wait, with objective, bound and gap of the plan. *deadline* is in
+        seconds and counts model building. Nothing changes when the input is invalid.
+        """
+        added = [validate(Task, task, "tasks") for task in tasks]
+        self._add_files(files)
+        seen = set(self._tasks) | set(self._running)
+        for task in added:
+            if task.id in seen:
+                raise InstanceError(f"tasks: {task.id!r} was submitted before")
+            seen.add(task.id)
+            unknown = [name for name in task.inputs if name not in self._files]
+            if unknown:
+                raise InstanceError(f"tasks: {task.id!r} reads {unknown[0]!r}, an unknown file")
+            self._require_room(task)
+        self._tasks |= {task.id: task for task in added}
+        return self.plan(deadline)
+
+    def _require_room(self, task: Task) -> None:
+        needed = sum(self._files[name].bytes for name in task.inputs)
+        disks = [node.disk_bytes for node in self._nodes.values()]
+        if all(disk is not None and needed > disk for disk in disks):
+            raise InstanceError(
+                f"tasks: {task.id!r} needs {needed} bytes, but the largest disk has "
+                f"{max(disk for disk in disks if disk is not None)}"
+            )
+
+    def plan(self, deadline: float | None = 10.0) -> Decision[int]:
+        """Plan afresh all tasks that have not started, from what the disks hold now."""
+        if not self._tasks:
+            self._queues = {name: [] for name in self._nodes}
+            return Decision(0)
+        problem = self._problem()
+        found: list[Any] = []
+
+        def wanted() -> Order:
+            limit = None if deadline is None else deadline * DEADLINE_SHARE
+            result = solve(problem, self._solver, settings=self._settings, seed=self._seed,
+                           time_limit=limit)  # fmt: skip
+            found.append(result)
+            return _order(result.plan)
+
+        order, notes = self._guard.run(wanted, lambda: self._greedy(problem), self._wrong, deadline)
+        self._queues = {name: list(order.get(name, [])) for name in self._nodes}
+        if notes or not found:
+            return Decision(len(self._tasks), notes=notes)
+        result = found[0]
+        return Decision(
+            len(self._tasks), result.objective, result.bound, result.gap, tuple(result.notes)
+        )
+
+    def _problem(self) -> ReplicationProblem:
+        used = {name for task in self._tasks.values() for name in task.inputs}
+        used |= {name for held in self._holds.values() for name in held}
+        nodes = tuple(
+            node.model_copy(update={"holds": tuple(sorted(self._holds[name]))})
+            for name, node in self._nodes.items()
+        )
+        files = tuple(
+            file.model_copy(update={"storage": None})
+            for name, file in self._files.items()
+            if name in used
+        )
+        return ReplicationProblem(
+            name="embedded", network=self._network, nodes=nodes, files=files,
+            tasks=tuple(self._tasks.values()),
+        )  # fmt: skip
+
+    def _wrong(self, order: Order) -> str | None:
+        """What is wrong with an order: every waiting task once, on a node whose disk holds it."""
+        placed = [(name, node) for node, queue in order.items() for name in queue]
+        if sorted(name for name, _ in placed) != sorted(self._tasks):
+            return "not every waiting task stands in it exactly once"
+        for name, node in placed:
+            if node not in self._nodes:
+                return f"there is no node {node!r}"
+            if not self._fits(self._tasks[name], node):
+                return f"task {name!r} does not fit on {node!r}"
+        return None
+
+    def _fits(self, task: Task, node: str) -> bool:
+        disk = self._nodes[node].disk_bytes
+        return disk is None or sum(self._files[name].bytes for name in task.inputs) <= disk
+
+    def _greedy(self, problem: ReplicationProblem) -> Order:
+        """Each task in order of submission to the node with the least to fetch, then the least load."""
+        order: Order = {name: [] for name in self._nodes}
+        planned = {name: set(held) for name, held in self._holds.items()}
+        load = dict.fromkeys(self._nodes, 0.0)
+        for task in problem.tasks:
+
+            def cost(node: str, task: Task = task) -> tuple[float, float]:
+                missing = [name for name in task.inputs if name not in planned[node]]
+                return float(sum(self._files[name].bytes for name in missing)), load[node]
+
+            node = min((name for name in self._nodes if self._fits(task, name)), key=cost)
+            missing_bytes = cost(node)[0]
+            load[node] += task.compute_seconds / self._nodes[node].speed
+            load[node] += missing_bytes / self._network.remote_bytes_per_second
+            planned[node].update(task.inputs)
+            order[node].append(task.id)
+        return order
+
+    def next(self, node: str) -> Step | None:
+        """Start the next task of *node* and say what to stage; None when nothing waits for it.
+
+        The source of a file is the first node, in the planner's order, believed to hold it.
+        """
+        if node not in self._nodes:
+            raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._nodes)}")
+        if not self._queues[node]:
+            return None
+        task = self._tasks.pop(self._queues[node].pop(0))
+        self._running[task.id] = node
+        self._started[task.id] = task
+        missing = [name for name in task.inputs if name not in self._holds[node]]
+        return Step(task.id, tuple((name, self._holder(name)) for name in missing))
+
+    def _holder(self, file: str) -> str | None:
+        return next((name for name, held in self._holds.items() if file in held), None)
+
+    def staged(self, node: str, file: str) -> None:
+        """Note that *file* is complete on *node* before its task has ended."""
+        self._known(node, file).add(file)
+
+    def evicted(self, node: str, file: str) -> None:
+        """Note that *file* is gone from *node*."""
+        self._known(node, file).discard(file)
+
+    def _known(self, node: str, file: str) -> set[str]:
+        if node not in self._nodes or file not in self._files:
+            raise UsageError(f"there is no node {node!r} with a file {file!r}")
+        return self._holds[node]
+
+    def completed(self, task: str, inputs: Iterable[str] | None = None) -> None:
+        """Note that a running task has ended; its inputs are now on its node's disk.
+
+        Files that no longer fit beside them are taken for evicted: those of no waiting task
+        first, then the rest, each in name order. *inputs* tells which files stayed (default: all).
+        """
+        if task not in self._running:
+            raise UsageError(f"task {task!r} is not running")
+        node = self._running.pop(task)
+        started = self._started.pop(task)
+        stayed = set(started.inputs if inputs is None else inputs)
+        self._holds[node] |= stayed
+        self._make_room(node, stayed)
+
+    def _make_room(self, node: str, keep: set[str]) -> None:
+        disk = self._nodes[node].disk_bytes
+        if disk is None:
+            return
+        wanted = {name for task in self._tasks.values() for name in task.inputs}
+        victims = sorted(self._holds[node] - keep, key=lambda name: (name in wanted, name))
+        excess = sum(self._files[name].bytes for name in self._holds[node]) - disk
+        for name in victims:
+            if excess <= 0:
+                break
+            self._holds[node].discard(name)
+            excess -= self._files[name].bytes
+
+    def state(self) -> dict[str, Any]:
+        """Everything the planner knows, as JSON values; :meth:`restore` continues from it."""
+        return {
+            "network": self._network.model_dump(mode="json"),
+            "nodes": [node.model_dump(mode="json") for node in self._nodes.values()],
+            "files": [file.model_dump(mode="json") for file in self._files.values()],
+            "tasks": [task.model_dump(mode="json") for task in self._tasks.values()],
+            "running": dict(self._running),
+            "started": [task.model_dump(mode="json") for task in self._started.values()],
+            "holds": {name: sorted(held) for name, held in self._holds.items()},
+            "queues": {name: list(queue) for name, queue in self._queues.items()},
+            "solver": self._solver, "settings": self._settings, "seed": self._seed,
+        }  # fmt: skip
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> ReplicationPlanner:
+        """A planner that decides as the one whose :meth:`state` this is would have."""
+        planner = cls(
+            state["network"], state["nodes"], state["files"], solver=state["solver"],
+            settings=state["settings"], seed=state["seed"],
+        )  # fmt: skip
+        planner._tasks = {task["id"]: Task.model_validate(task) for task in state["tasks"]}
+        planner._running = dict(state["running"])
+        planner._started = {task["id"]: Task.model_validate(task) for task in state["started"]}
+        planner._holds = {name: set(held) for name, held in state["holds"].items()}
+        planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
+        return planner
+
+
+def _order(plan: Mapping[str, Any] | None) -> Order:
+    """The tasks of a plan's queues; copy entries are left to the scheduler's own staging."""
+    if plan is None:
+        raise UsageError("the solver found no plan")
+    queues = ReplicationPlan.model_validate(plan).order
+    return {
+        node: [entry for entry in queue if not isinstance(entry, CopyEntry)]
+        for node, queue in queues.items()
+    }
