@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
-from ioopt.problems.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
+from ioopt.problems.quantum_model import (
+    DEFAULT_ITERATIONS,
+    MeasuredPoint,
+    QuantumModelPlan,
+    QuantumModelProblem,
+)
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
 
@@ -86,7 +91,12 @@ def _of_point(problem: QuantumModelProblem, point: MeasuredPoint) -> Iterator[Vi
 def _allowance(problem: QuantumModelProblem, point: MeasuredPoint) -> float:
     """What the finite horizon excuses, as a fraction; 0.1 % for the chain's discretisation."""
     iteration = point.slowdown * (problem.burst_seconds + problem.io_seconds)
-    iterations = problem.processors * problem.horizon / iteration
-    cycles = problem.horizon / (point.qi_seconds + point.qc_seconds)
+    share = problem.burst_seconds / (problem.burst_seconds + problem.io_seconds)
+    horizon = problem.horizon_seconds
+    if horizon is None:
+        least = max(1.0, share * (1 + point.qc_seconds / point.qi_seconds))
+        horizon = DEFAULT_ITERATIONS * least * problem.burst_seconds / share
+    iterations = problem.processors * horizon / iteration
+    cycles = horizon / (point.qi_seconds + point.qc_seconds)
     deviation = 1 / math.sqrt(problem.burst_shape) if problem.burst_shape else 0.0
     return 0.001 + 5 * deviation / math.sqrt(max(iterations, 1)) + 2 / max(cycles, 1)

@@ -13,6 +13,8 @@ from pydantic import Field
 from ioopt.problems.base import Positive, PositiveCount, PositiveSeconds, Problem, Record, Seconds
 
 Donation = Literal["return", "irrevocable"]
+DEFAULT_ITERATIONS = 2400
+"""Iterations of each process that the event engine simulates unless told otherwise."""
 
 
 class TwoJobMeasures(NamedTuple):
@@ -44,7 +46,8 @@ class QuantumModelProblem(Problem):
     ``burst_seconds`` (``burst_shape`` null: every burst lasts exactly the mean), followed by an I/O
     of ``io_seconds`` on the wall clock. ``donation`` says whether the CPU of a blocked process
     comes back when its I/O completes (``return``) or not before the slot ends (``irrevocable``).
-    ``horizon_seconds`` is the simulated time of the event engine (null: 2400 dedicated iterations).
+    ``horizon_seconds`` is the simulated time of the event engine at each point (null: 2400
+    iterations at the slowdown's lower bound).
     """
 
     format: Literal["ioopt/quantum-model"] = "ioopt/quantum-model"
@@ -56,16 +59,18 @@ class QuantumModelProblem(Problem):
     horizon_seconds: PositiveSeconds | None = None
     points: tuple[QuantumPoint, ...] = Field(min_length=1)
 
-    @property
-    def horizon(self) -> float:
-        """Simulated seconds of the event engine."""
-        dedicated = 2400 * (self.burst_seconds + self.io_seconds)
-        return self.horizon_seconds if self.horizon_seconds is not None else dedicated
-
     def slowdown_bound(self, point: QuantumPoint) -> float:
         """No I/O job can be faster than ``max(1, (c / (c + io)) (1 + qc / qi))``."""
         share = self.burst_seconds / (self.burst_seconds + self.io_seconds)
         return max(1.0, share * (1.0 + point.qc_seconds / point.qi_seconds))
+
+    def horizon(self, point: QuantumPoint) -> float:
+        """Simulated seconds of the event engine at *point*."""
+        if self.horizon_seconds is not None:
+            return self.horizon_seconds
+        return (
+            DEFAULT_ITERATIONS * self.slowdown_bound(point) * (self.burst_seconds + self.io_seconds)
+        )
 
 
 class MeasuredPoint(Record):

@@ -45,56 +45,52 @@ def simulate_point(
     """
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
-    cycles = max(1, round(problem.horizon * NANOSECONDS / cycle))
+    cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
     begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
-    bursts = draw_bursts(problem, end, seed)
-    ready, request = bursts.copy(), bursts.copy()
-    fast = engine == "compiled" or (
-        engine == "auto" and bursts.size >= COMPILE_FROM and available()
-    )
-    walk = compiled(quantum_kernel.__name__, "walk") if fast else quantum_kernel.walk
-    walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
-    return _measure(problem, bursts, ready, request, (qi, qc, io), (begin, end))
+    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
+    count = int(end / (iteration * NANOSECONDS)) + 16
+    while True:
+        bursts = draw_bursts(problem, count, seed)
+        ready, request = bursts.copy(), bursts.copy()
+        fast = engine == "compiled" or (
+            engine == "auto" and bursts.size >= COMPILE_FROM and available()
+        )
+        walk = compiled(quantum_kernel.__name__, "walk") if fast else quantum_kernel.walk
+        walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
+        if int(request[:, -1].min()) > end:
+            break
+        count += count // 4
+    return _measure(problem, point, bursts, ready, request, (begin, end))
 
 
-def draw_bursts(problem: QuantumModelProblem, end: int, seed: int) -> Integers:
-    """Bursts in nanoseconds, shape (processes, iterations), one random stream a process.
-
-    Enough for every process to pass *end* nanoseconds, whatever the schedule.
-    """
+def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
+    """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
     import numpy as np
 
-    io = nanoseconds(problem.io_seconds)
     mean = problem.burst_seconds * NANOSECONDS
-    count = int(end / (mean + io) * 1.02) + 64
     shape = problem.burst_shape
     if shape is None:
         return np.full((problem.processors, count), nanoseconds(problem.burst_seconds), np.int64)
-    while True:
-        streams = np.random.SeedSequence(seed).spawn(problem.processors)
-        drawn = np.array(
-            [np.random.default_rng(s).gamma(shape, mean / shape, count) for s in streams]
-        )
-        bursts: Integers = np.maximum(1, np.rint(drawn)).astype(np.int64)
-        if int((bursts + io).sum(axis=1).min()) > end:
-            return bursts
-        count = int(count * 1.3)
+    streams = np.random.SeedSequence(seed).spawn(problem.processors)
+    drawn = np.array([np.random.default_rng(s).gamma(shape, mean / shape, count) for s in streams])
+    return np.maximum(1, np.rint(drawn)).astype(np.int64)
 
 
 def _measure(
     problem: QuantumModelProblem,
+    point: QuantumPoint,
     bursts: Integers,
     ready: Integers,
     request: Integers,
-    times: tuple[int, int, int],
     window: tuple[int, int],
 ) -> TwoJobMeasures:
-    qi, qc, io = times
+    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
+    io = nanoseconds(problem.io_seconds)
     begin, end = window
     counted = (request > begin) & (request <= end) & (ready > 0)
     if not counted.any():
         raise UsageError(
-            f"horizon_seconds {problem.horizon} is too short: no iteration ends in the window "
+            f"horizon_seconds {problem.horizon(point)} is too short: no iteration ends in the window "
             "measured; make it some hundred iterations long"
         )
     response = float((request - ready)[counted].mean())

@@ -52,7 +52,8 @@ def _timeline(problem: QuantumModelProblem, point: QuantumPoint, seed: int) -> T
     """Bursts, I/O and given-away CPUs of the first cycles; slots are drawn on a row of their own."""
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, end = nanoseconds(problem.io_seconds), SHOWN_CYCLES * (qi + qc)
-    bursts = draw_bursts(problem, end, seed)
+    # An iteration takes no less than its I/O.
+    bursts = draw_bursts(problem, end // io + 2, seed)
     ready, request = bursts.copy(), bursts.copy()
     quantum_kernel.walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
     slots = [

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import shared_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,6 @@ from ioopt.generate.message_counts import TABLE_3, generate
 from ioopt.plot.gangedness import plot_message_counts
 from ioopt.problems.message_counts import GangednessPlan
 from ioopt.solvers.flexgang.gangedness_monitor import GangednessMonitor, judge_means
-from tests.conftest import shared_path
 
 
 def fed(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import shared_path
 
 import ioopt
 from ioopt.check.flexgang_perturbation import check
@@ -30,7 +31,6 @@ from ioopt.problems.perturbation import (
 )
 from ioopt.sim import perturbation_kernel as kernel
 from ioopt.sim.perturbation import hits, measure, run, run_times, slots_of
-from tests.conftest import shared_path
 
 
 def laboratory(*apps: Application, **changes: Any) -> PerturbationProblem:

@@ -6,12 +6,12 @@ import itertools
 import json
 
 import pytest
+from conftest import shared_path
 
 from ioopt.errors import UsageError
 from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 from ioopt.sim.quantum_chain import measure, surface
 from ioopt.sim.quantum_event import nanoseconds, simulate_point
-from tests.conftest import shared_path
 
 
 def model(qi: float, qc: float, **changes: object) -> tuple[QuantumModelProblem, QuantumPoint]:
