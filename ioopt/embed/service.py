@@ -1,0 +1,197 @@
+"""Decisions over a pipe or a socket: a line of JSON in, a line of JSON out.
+
+A message is ``{"ioopt": 1, "id": ANY, "op": OP, ...}``; the reply repeats the id:
+``{"ioopt": 1, "id": ANY, "ok": true, "result": {...}}`` or
+``{"ioopt": 1, "id": ANY, "ok": false, "error": {"code": CODE, "message": TEXT}}``.
+
+====== ============================================================ =============================
+op     further keys                                                 result
+====== ============================================================ =============================
+ping                                                                version
+decide instance, solver, set, seed, deadline                        plan, objective, bound, gap, ...
+open   object, arguments                                            session
+call   session, method, arguments                                   value
+save   session                                                      state
+close  session
+====== ============================================================ =============================
+
+``object`` names a class of :mod:`ioopt.embed`; with ``state`` instead of ``arguments`` a saved
+object goes on. Sessions belong to their connection. Whatever a message does, the service goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ioopt import __version__
+from ioopt.errors import IooptError
+
+PROTOCOL = 1
+MAX_LINE_BYTES = 8 << 20
+MAX_SESSIONS = 64
+DEFAULT_DEADLINE_SECONDS = 10.0
+
+METHODS: dict[str, frozenset[str]] = {
+    "IoArbiter": frozenset({"request", "progress", "finish", "decide"}),
+    "GangScheduler": frozenset({"arrive", "depart", "matrix"}),
+    "ReplicationPlanner": frozenset({"submit", "plan", "next", "staged", "evicted", "completed"}),
+    "GangednessMonitor": frozenset({"observe", "ratio", "classify", "evidence"}),
+}
+"""What a client may call; nothing else of an object can be reached."""
+
+
+class MessageError(Exception):
+    """A message that cannot be served; ``code`` is for programs, the text for people."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Service:
+    """One connection's state and the handling of its lines. Not thread-safe: one per connection."""
+
+    def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._sessions: dict[int, tuple[str, Any]] = {}
+        self._next_session = 1
+        self._operations: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+            "ping": self._ping, "decide": self._decide, "open": self._open, "call": self._call,
+            "save": self._save, "close": self._close,
+        }  # fmt: skip
+
+    def handle(self, line: bytes) -> bytes:
+        """The reply, newline included, to one line. Never raises."""
+        identity: Any = None
+        try:
+            if len(line) > self.max_bytes:
+                raise MessageError("oversized", f"a line is at most {self.max_bytes} bytes")
+            message = _parsed(line)
+            identity = message.get("id")
+            reply = {"ioopt": PROTOCOL, "id": identity, "ok": True, "result": self._serve(message)}
+            return json.dumps(reply, allow_nan=False, default=_plain).encode() + b"\n"
+        except MessageError as error:
+            return _refusal(identity, error.code, str(error))
+        except IooptError as error:
+            return _refusal(identity, "invalid", str(error))
+        except RecursionError:
+            return _refusal(identity, "malformed", "nested too deeply")
+        except Exception as error:
+            return _refusal(identity, "internal", f"{type(error).__name__}: {error}")
+
+    def _serve(self, message: Mapping[str, Any]) -> Any:
+        if message.get("ioopt") != PROTOCOL:
+            raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}')
+        operation = message.get("op")
+        serve = self._operations.get(operation) if isinstance(operation, str) else None
+        if serve is None:
+            known = ", ".join(self._operations)
+            raise MessageError("unknown", f"no op {operation!r}; known: {known}")
+        return serve(message)
+
+    def _ping(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        return {"version": __version__, "protocol": PROTOCOL}
+
+    def _decide(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        from ioopt.solving import plan_dict, solve
+
+        instance = _wanted(message, "instance", dict)
+        deadline = message.get("deadline", DEFAULT_DEADLINE_SECONDS)
+        result = solve(
+            instance, message.get("solver"), time_limit=deadline, seed=message.get("seed", 0),
+            settings=message.get("set") or {},
+        )  # fmt: skip
+        return {
+            "plan": plan_dict(result.plan), "status": str(result.status), "stop": str(result.stop),
+            "objective": result.objective, "bound": result.bound, "gap": result.gap,
+            "notes": list(result.notes),
+        }  # fmt: skip
+
+    def _open(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        from ioopt import embed
+
+        name = _wanted(message, "object", str)
+        if name not in METHODS:
+            raise MessageError("unknown", f"no object {name!r}; known: {', '.join(METHODS)}")
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise MessageError("invalid", f"a connection has at most {MAX_SESSIONS} sessions")
+        cls = getattr(embed, name)
+        if "state" in message:
+            made = cls.restore(_wanted(message, "state", dict))
+        else:
+            made = _applied(cls, message)
+        session, self._next_session = self._next_session, self._next_session + 1
+        self._sessions[session] = (name, made)
+        return {"session": session}
+
+    def _session(self, message: Mapping[str, Any]) -> tuple[str, Any]:
+        session = message.get("session")
+        if not isinstance(session, int) or session not in self._sessions:
+            raise MessageError("unknown", f"no session {session!r} on this connection")
+        return self._sessions[session]
+
+    def _call(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        name, made = self._session(message)
+        method = _wanted(message, "method", str)
+        if method not in METHODS[name]:
+            known = ", ".join(sorted(METHODS[name]))
+            raise MessageError("unknown", f"{name} has no method {method!r}; known: {known}")
+        return {"value": _applied(getattr(made, method), message)}
+
+    def _save(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        return {"state": self._session(message)[1].state()}
+
+    def _close(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        self._session(message)
+        del self._sessions[message["session"]]
+        return {}
+
+
+def _parsed(line: bytes) -> Mapping[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise MessageError("malformed", f"not a line of JSON: {error}") from None
+    if not isinstance(message, dict):
+        raise MessageError("malformed", f"a message is a JSON object, not {type(message).__name__}")
+    return message
+
+
+def _wanted(message: Mapping[str, Any], key: str, kind: type) -> Any:
+    value = message.get(key)
+    if not isinstance(value, kind):
+        raise MessageError("invalid", f"{key!r} must be {kind.__name__}, not {value!r:.60}")
+    return value
+
+
+def _applied(function: Callable[..., Any], message: Mapping[str, Any]) -> Any:
+    """Call with the message's keyword arguments; a wrong name or type is the client's mistake."""
+    arguments = message.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise MessageError("invalid", f"'arguments' must be an object, not {arguments!r:.60}")
+    try:
+        return function(**arguments)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise MessageError("invalid", f"{type(error).__name__}: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """JSON for what decisions hold: dataclasses, sets, models, enumerations."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return str(value)
+
+
+def _refusal(identity: Any, code: str, text: str) -> bytes:
+    error = {"code": code, "message": " ".join(text.split())}
+    return (
+        json.dumps({"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}).encode()
+        + b"\n"
+    )

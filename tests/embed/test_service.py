@@ -1,0 +1,221 @@
+"""The service: each message gets its reply, whatever it is, and the service goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+
+import pytest
+from conftest import ROOT
+
+from ioopt.embed.service import Service
+from ioopt.embed.transport import SocketServer, StreamServer
+from ioopt.errors import UsageError
+
+SNAPSHOT = {
+    "format": "ioopt/io-requests", "version": 1, "name": "r", "now_seconds": 3.0,
+    "machine": {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
+                "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0},
+    "requests": [
+        {"id": 1, "nodes": 4, "request_seconds": 1.0, "left_bytes": 8.0, "moved_bytes": 0.0},
+        {"id": 2, "nodes": 4, "request_seconds": 2.0, "left_bytes": 8.0, "moved_bytes": 0.0},
+    ],
+}  # fmt: skip
+
+
+def ask(service, **message):
+    return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode()))
+
+
+def test_a_decision():
+    reply = ask(Service(), op="decide", instance=SNAPSHOT, solver="cons-fcfs")
+    # both want 4 of 4 bytes a second; the first come is served
+    assert reply["id"] == 7 and reply["ok"]
+    assert reply["result"]["plan"]["grants"] == {"1": 4.0, "2": 0.0} or reply["result"]["plan"][
+        "grants"
+    ] == {"1": 4.0}
+
+
+def test_a_session_lives_is_saved_and_goes_on():
+    service = Service()
+    opened = ask(service, op="open", object="GangednessMonitor", arguments={"processors": 4})
+    session = opened["result"]["session"]
+    observed = {"ganged": True, "running": True, "messages": 20}
+    for _ in range(10):
+        assert ask(service, op="call", session=session, method="observe", arguments=observed)["ok"]
+    state = ask(service, op="save", session=session)["result"]["state"]
+    again = ask(service, op="open", object="GangednessMonitor", state=state)["result"]["session"]
+    assert again != session
+    values = [ask(service, op="call", session=s, method="classify") for s in (session, again)]
+    assert values[0]["result"] == values[1]["result"]
+    assert ask(service, op="close", session=session)["ok"]
+    assert ask(service, op="call", session=session, method="ratio")["error"]["code"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"", "malformed"),
+        (b"{", "malformed"),
+        (b"[1]", "malformed"),
+        (b"\xff\xfe", "malformed"),
+        (b"[" * 100_000, "malformed"),
+        (b'{"id": 1}', "version"),
+        (b'{"ioopt": 2, "op": "ping"}', "version"),
+        (b'{"ioopt": 1, "op": "shout"}', "unknown"),
+        (b'{"ioopt": 1, "op": ["ping"]}', "unknown"),
+        (b'{"ioopt": 1, "op": "decide"}', "invalid"),
+        (b'{"ioopt": 1, "op": "decide", "instance": {"format": "x"}}', "invalid"),
+        (b'{"ioopt": 1, "op": "open", "object": "os"}', "unknown"),
+        (b'{"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {"x": 1}}', "invalid"),
+        (b'{"ioopt": 1, "op": "call", "session": 99}', "unknown"),
+        (b'{"ioopt": 1, "op": "call", "session": true}', "unknown"),
+        (b" " * 3000, "oversized"),
+    ],
+)  # fmt: skip
+def test_bad_messages_get_a_reply(line, code):
+    service = Service(max_bytes=2000) if code == "oversized" else Service()
+    reply = json.loads(service.handle(line))
+    assert reply["ok"] is False and reply["error"]["code"] == code
+    assert "\n" not in reply["error"]["message"]
+    assert ask(service, op="ping")["ok"]
+
+
+def test_methods_that_are_not_offered_cannot_be_reached():
+    service = Service()
+    session = ask(service, op="open", object="GangednessMonitor",
+                  arguments={"processors": 4})["result"]["session"]  # fmt: skip
+    for method in ("__init__", "state", "restore", "_samples"):
+        reply = ask(service, op="call", session=session, method=method)
+        assert reply["error"]["code"] == "unknown"
+
+
+def mutated(rng, text):
+    data = bytearray(text)
+    for _ in range(rng.randint(1, 6)):
+        place = rng.randrange(len(data))
+        how = rng.randrange(4)
+        if how == 0:
+            data[place] = rng.randrange(256)
+        elif how == 1:
+            del data[place : place + rng.randint(1, 12)]
+        elif how == 2:
+            data[place:place] = rng.choice(
+                [b"null", b"-1", b"1e999", b'"x"', b"{}", b"[]", b"true"]
+            )
+        else:
+            other = rng.randrange(len(data))
+            data[place], data[other] = data[other], data[place]
+    return bytes(data).replace(b"\n", b" ")
+
+
+SEEDS = [
+    {"op": "decide", "instance": SNAPSHOT, "solver": "adaptive", "deadline": 1},
+    {"op": "open", "object": "GangednessMonitor", "arguments": {"processors": 4}},
+    {"op": "open", "object": "ReplicationPlanner", "arguments": {
+        "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
+        "nodes": [{"id": "n"}], "files": [{"id": "f", "bytes": 1}], "solver": "minmin"}},
+    {"op": "call", "session": 1, "method": "observe",
+     "arguments": {"ganged": True, "running": True, "messages": 3}},
+    {"op": "call", "session": 2, "method": "submit",
+     "arguments": {"tasks": [{"id": "t", "compute_seconds": 1, "inputs": ["f"]}], "deadline": None}},
+    {"op": "save", "session": 1},
+    {"op": "close", "session": 2},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_fuzzed_messages_are_each_answered(count):
+    rng = random.Random(count)
+    service, kinds = Service(), set()
+    for number in range(count):
+        text = json.dumps({"ioopt": 1, "id": number} | rng.choice(SEEDS)).encode()
+        reply = json.loads(service.handle(mutated(rng, text) if rng.random() < 0.8 else text))
+        kinds.add(reply["error"]["code"] if not reply["ok"] else "ok")
+        assert reply.get("error", {}).get("code") != "internal", reply
+    assert {"ok", "malformed"} <= kinds
+
+
+def test_an_oversized_line_does_not_desynchronise_the_stream():
+    ping = b'{"ioopt": 1, "id": 5, "op": "ping"}\n'
+    sink = io.BytesIO()
+    source = io.BytesIO(b"x" * 10_000 + b"\n\n" + ping)
+    assert StreamServer(source, sink, Service(max_bytes=1024)).run() == 2
+    first, second = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert first["error"]["code"] == "oversized" and second["id"] == 5 and second["ok"]
+
+
+def test_standard_streams_end_to_end():
+    lines = "".join(
+        json.dumps({"ioopt": 1, "id": k, "op": "decide", "instance": SNAPSHOT, "solver": "fill"}) + "\n"
+        for k in range(20)
+    )  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "ioopt", "serve", "--stdio"], input=lines, capture_output=True,
+        text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0
+    replies = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [reply["id"] for reply in replies] == list(range(20))
+    assert all(reply["ok"] for reply in replies)
+
+
+def connect(path):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.connect(path)
+    return client
+
+
+def test_a_socket_is_its_owners_and_connections_are_apart(tmp_path):
+    path = str(tmp_path / "s")
+    server = SocketServer(path)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    with pytest.raises(UsageError, match="another service is listening"):
+        SocketServer(path)
+    opening = {"ioopt": 1, "id": 1, "op": "open", "object": "GangednessMonitor",
+               "arguments": {"processors": 4}}  # fmt: skip
+    with connect(path) as first, connect(path) as second:
+        streams = [client.makefile("rwb") for client in (first, second)]
+        for stream, message in zip(streams, [opening, {"ioopt": 1, "op": "save", "session": 1}]):
+            stream.write(json.dumps(message).encode() + b"\n")
+            stream.flush()
+        assert json.loads(streams[0].readline())["ok"]
+        assert json.loads(streams[1].readline())["error"]["code"] == "unknown"
+        server.stop()
+        thread.join()
+    assert not os.path.exists(path)
+
+
+def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("mine")
+    with pytest.raises(UsageError, match="is not a socket"):
+        SocketServer(str(path))
+    assert path.read_text() == "mine"
+
+
+def test_sigterm_drains_a_socket_service(tmp_path):
+    path = str(tmp_path / "s")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", "--socket", path], cwd=ROOT,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert "listening" in process.stderr.readline()
+    with connect(path) as client, client.makefile("rwb") as stream:
+        stream.write(b'{"ioopt": 1, "id": 1, "op": "ping"}\n')
+        stream.flush()
+        assert json.loads(stream.readline())["ok"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+        assert stream.readline() == b""
+    assert not os.path.exists(path)
