@@ -1,0 +1,310 @@
+"""Aggregated formulation (ours, exact): the static model with O(C L) columns instead of O(C^2 L).
+
+Khanna et al., Section 4.1, say for each file which node copies it to which (Y_ijl). Here only how
+many copies a node receives (in) and sends (out) is decided; who copies to whom is found afterwards
+(:meth:`AggregatedModel.moves`). Sets: nodes i, files l, task classes k. Variables:
+
+    T_ki   tasks of class k on node i        R_li   file l fetched to node i (0-1)
+    N_li   file l copied to node i (0-1)     A_li, B_li   copies of l sent by i as a root, as a copy
+    M      batch time (13)                   K_li   held file kept (only with ``evictable``)
+
+X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable and
+copies may run in a circle, as equations (1)-(8) allow. (3), (6) follow from X being 0-1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from ioopt.models.replication.engines import Engine
+from ioopt.models.replication.static import Moves, StaticInstance, class_of_task, loads
+
+Cycles = Literal["acyclic", "printed"]
+
+
+class AggregatedModel:
+    """The aggregated model of one static instance, written through *engine*.
+
+    ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in units.
+    ``evictable`` lets held files go before the transfers begin (later rounds, guide rule 6).
+    """
+
+    def __init__(
+        self,
+        instance: StaticInstance,
+        engine: Engine,
+        *,
+        cycles: Cycles = "acyclic",
+        replication: bool = True,
+        evictable: bool = False,
+        lower: int = 0,
+        upper: int | None = None,
+    ) -> None:
+        self.instance, self.engine = instance, engine
+        self.cycles, self.replication = cycles, replication
+        self.evictable = evictable
+        nodes, files = range(instance.num_nodes), range(instance.num_files)
+        self._nodes, self._files = nodes, files
+        most = instance.num_nodes - 1
+        group = instance.classes
+        self.T = [
+            [self._tasks(k, i) for i in nodes] for k in range(len(group))
+        ]  # fmt: skip
+        held = instance.held
+        self.R = {(l, i): engine.binary(f"R_{l}_{i}") for l in files for i in nodes if l not in held[i]}
+        self.K = {
+            (l, i): engine.binary(f"K_{l}_{i}")
+            for l in files for i in nodes if evictable and l in held[i]
+        }  # fmt: skip
+        self.N: dict[tuple[int, int], Any] = {}
+        self.A: dict[tuple[int, int], Any] = {}
+        self.B: dict[tuple[int, int], Any] = {}
+        if replication and most > 0:
+            self.N = {key: engine.binary(f"N_{key[0]}_{key[1]}") for key in self.R}
+            self.A = {(l, i): engine.count(f"A_{l}_{i}", most) for l in files for i in nodes}
+            if cycles == "acyclic" and most > 1:
+                self.B = {key: engine.count(f"B_{key[0]}_{key[1]}", most - 1) for key in self.N}
+        self.span = engine.time("M", lower, _horizon(instance) if upper is None else upper)
+        for method in (
+            self.eq_2_copies_have_readers, self.eq_4_every_task_runs, self.eq_5_stored_once,
+            self.eq_7_inputs_are_there, self.eq_8_every_file_is_fetched, self.senders_hold,
+            self.sends_match_arrivals, self.descent, self.eq_13_batch_time, self.eq_21_disks,
+        ):  # fmt: skip
+            method()
+        engine.minimize(self.span)
+
+    def _tasks(self, k: int, i: int) -> Any:
+        count = self.instance.classes[k].count
+        name = f"T_{k}_{i}"
+        return self.engine.binary(name) if count == 1 else self.engine.count(name, count)
+
+    def stored(self, file: int, node: int) -> list[tuple[Any, int]]:
+        """X_li as terms (variable, 1); a held file that cannot go has none and is always there."""
+        keys = (table[file, node] for table in (self.R, self.N, self.K) if (file, node) in table)
+        return [(variable, 1) for variable in keys]
+
+    def always(self, file: int, node: int) -> bool:
+        """Whether the file is on the node whatever the model decides."""
+        return file in self.instance.held[node] and not self.evictable
+
+    def eq_2_copies_have_readers(self) -> None:
+        """(2): a file is copied only to a node with a task that reads it."""
+        for (file, node), arrives in self.N.items():
+            readers = [(self.T[k][node], 1) for k in self.instance.readers[file]]
+            total = self.engine.total([*readers, (arrives, -1)])
+            self.engine.add(total >= 0, f"eq2_{file}_{node}")
+
+    def eq_4_every_task_runs(self) -> None:
+        """(4): all tasks of a class are on nodes."""
+        for k, group in enumerate(self.instance.classes):
+            total = self.engine.total((variable, 1) for variable in self.T[k])
+            self.engine.add(total == group.count, f"eq4_{k}")
+
+    def eq_5_stored_once(self) -> None:
+        """(3), (5), (6): a file reaches a node once, by fetch or by copy."""
+        for key in self.N:
+            self.engine.add(self.engine.total(self.stored(*key)) <= 1, f"eq5_{key[0]}_{key[1]}")
+
+    def eq_7_inputs_are_there(self) -> None:
+        """(7): tasks run only where their files are."""
+        for k, group in enumerate(self.instance.classes):
+            for file in group.inputs:
+                for node in self._nodes:
+                    if self.always(file, node):
+                        continue
+                    there = [(v, -group.count) for v, _ in self.stored(file, node)]
+                    total = self.engine.total([(self.T[k][node], 1), *there])
+                    self.engine.add(total <= 0, f"eq7_{k}_{file}_{node}")
+
+    def eq_8_every_file_is_fetched(self) -> None:
+        """(8): at least one remote transfer of every file that no node holds."""
+        for file in self._files:
+            if not self.instance.holders(file):
+                fetches = self.engine.total((self.R[file, node], 1) for node in self._nodes)
+                self.engine.add(fetches >= 1, f"eq8_{file}")
+
+    def senders_hold(self) -> None:
+        """(1): roots send what they fetched or hold, other nodes what was copied to them."""
+        most = self.instance.num_nodes - 1
+        for (file, node), sends in self.A.items():
+            if self.always(file, node):
+                continue
+            has = [self.R, self.K] if self.cycles == "acyclic" else [self.R, self.K, self.N]
+            rights = [(t[file, node], most) for t in has if (file, node) in t]
+            self.engine.add(
+                self.engine.total([*rights, (sends, -1)]) >= 0, f"sendR_{file}_{node}"
+            )
+        for (file, node), sends in self.B.items():
+            total = self.engine.total([(self.N[file, node], most - 1), (sends, -1)])
+            self.engine.add(total >= 0, f"sendN_{file}_{node}")
+
+    def sends_match_arrivals(self) -> None:
+        """As many copies are sent as arrive, and none of a node's sends is to itself."""
+        for file in self._files:
+            if not self.A:
+                return
+            arrivals = [(self.N[file, i], 1) for i in self._nodes if (file, i) in self.N]
+            sends = [(t[file, i], -1) for t in (self.A, self.B) for i in self._nodes if (file, i) in t]
+            self.engine.add(self.engine.total([*arrivals, *sends]) == 0, f"flow_{file}")
+            for node in self._nodes:
+                others = [(self.N[file, i], 1) for i in self._nodes if i != node and (file, i) in self.N]
+                out = [(t[file, node], -1) for t in (self.A, self.B) if (file, node) in t]
+                self.engine.add(self.engine.total([*others, *out]) >= 0, f"self_{file}_{node}")
+
+    def descent(self) -> None:
+        """Acyclic: where a copy arrives, some root sends one, so that it can descend from it."""
+        if self.cycles == "printed":
+            return
+        for (file, node), arrives in self.N.items():
+            roots = [(self.A[file, i], 1) for i in self._nodes]
+            self.engine.add(
+                self.engine.total([*roots, (arrives, -1)]) >= 0, f"descent_{file}_{node}"
+            )
+
+    def load(self, node: int) -> list[tuple[Any, int]]:
+        """Exec_i (12) as terms in units: (9) both ends of a copy, (10) compute, (11) fetches."""
+        instance = self.instance
+        terms = [(self.T[k][node], instance.work[k][node]) for k in range(len(instance.classes))]
+        for file in self._files:
+            key = (file, node)
+            if key in self.R:
+                terms.append((self.R[key], instance.far[file]))
+            terms.extend((t[key], instance.near[file]) for t in (self.N, self.A, self.B) if key in t)
+        return [(variable, factor) for variable, factor in terms if factor]
+
+    def eq_13_batch_time(self) -> None:
+        """(13): M is no less than any Exec_i; and C M no less than their sum (a cut)."""
+        everything: dict[Any, tuple[Any, int]] = {}
+        for node in self._nodes:
+            terms = self.load(node)
+            everything.update((self.engine.key(v), (v, f)) for v, f in terms)
+            self.engine.add_load(terms, self.span, 1, f"eq13_{node}")
+        self.engine.add_load(everything.values(), self.span, len(self._nodes), "total_load")
+
+    def eq_21_disks(self) -> None:
+        """(21): the files on a node fit what its disk has left beside held files nobody reads."""
+        for node, room in enumerate(self.instance.room):
+            if room is None:
+                continue
+            sizes = self.instance.sizes
+            fixed = sum(sizes[file] for file in self._files if self.always(file, node))
+            terms = [
+                (variable, sizes[file])
+                for file in self._files
+                for variable, _ in self.stored(file, node)
+            ]
+            self.engine.add(self.engine.total(terms) <= room - fixed, f"eq21_{node}")
+
+    def hint(self, moves: Moves) -> dict[Any, int]:
+        """A value for EVERY variable, by the engine's key, that stands for *moves*.
+
+        Copies whose senders got theirs by copy count as B, those of roots as A.
+        """
+        instance, key = self.instance, self.engine.key
+        values = {key(variable): 0 for variable in self.variables()}
+        of_task = class_of_task(instance)
+        for task, node in enumerate(moves.assign):
+            values[key(self.T[of_task[task]][node])] += 1
+        for variable in self.K.values():
+            values[key(variable)] = 1
+        for move in moves.remote:
+            values[key(self.R[move])] = 1
+        arrived = {(file, target) for file, _, target in moves.copies}
+        for file, source, target in moves.copies:
+            values[key(self.N[file, target])] = 1
+            sent = self.B if (file, source) in arrived and self.B else self.A
+            values[key(sent[file, source])] += 1
+        values[key(self.span)] = max(loads(instance, moves), default=0)
+        return values
+
+    def variables(self) -> Iterable[Any]:
+        """Every variable of the model."""
+        yield self.span
+        for row in self.T:
+            yield from row
+        for table in (self.R, self.K, self.N, self.A, self.B):
+            yield from table.values()
+
+    def moves(self, values: Mapping[Any, float]) -> Moves:
+        """The tasks, fetches and copies that *values* (by key) stand for.
+
+        Receivers take their copy, in order of decreasing sends of their own, from any holder with
+        sends left, roots first; in a printed circle what is left over is passed round.
+        """
+        instance = self.instance
+
+        def value(variable: Any) -> int:
+            return round(values[self.engine.key(variable)])
+
+        assign = [0] * len(instance.problem.tasks)
+        for group, row in zip(instance.classes, self.T, strict=True):
+            waiting = iter(group.tasks)
+            for node, variable in enumerate(row):
+                for _ in range(value(variable)):
+                    assign[next(waiting)] = node
+        remote = [move for move, variable in self.R.items() if value(variable)]
+        receivers: dict[int, list[int]] = defaultdict(list)
+        for (file, node), variable in self.N.items():
+            if value(variable):
+                receivers[file].append(node)
+        copies: list[tuple[int, int, int]] = []
+        for file, nodes in sorted(receivers.items()):
+            sends = {
+                node: sum(value(t[file, node]) for t in (self.A, self.B) if (file, node) in t)
+                for node in self._nodes
+            }
+            roots = [node for node in self._nodes if (file, node) in remote or self._kept(file, node, value)]
+            copies.extend((file, i, j) for i, j in attach(roots, nodes, sends))
+        return Moves(tuple(assign), tuple(remote), tuple(copies))
+
+    def _kept(self, file: int, node: int, value: Any) -> bool:
+        if (file, node) in self.K:
+            return bool(value(self.K[file, node]))
+        return file in self.instance.held[node]
+
+
+def attach(
+    roots: Iterable[int], receivers: Iterable[int], sends: Mapping[int, int]
+) -> list[tuple[int, int]]:
+    """(source, destination) pairs: every receiver gets one copy and node i sends ``sends[i]``.
+
+    Grows a forest from the roots; receivers it cannot reach (a printed circle) send to each other.
+    """
+    left = dict(sends)
+    open_nodes = [node for node in roots if left.get(node, 0) > 0]
+    waiting = sorted(receivers, key=lambda node: (-sends.get(node, 0), node))
+    pairs: list[tuple[int, int]] = []
+    while waiting and open_nodes:
+        source, target = open_nodes[0], waiting.pop(0)
+        pairs.append((source, target))
+        left[source] -= 1
+        if left.get(target, 0) > 0:
+            open_nodes.append(target)
+        if left[source] == 0:
+            open_nodes.pop(0)
+    if waiting:
+        sources = [node for node in sorted(left) for _ in range(left[node])]
+        pairs.extend(_pass_round(sources, waiting))
+    return pairs
+
+
+def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]:
+    """Match sources with targets so that nobody sends to itself, by exchanging where needed."""
+    pairs = list(zip(sources, sorted(targets), strict=True))
+    for k, (source, target) in enumerate(pairs):
+        if source != target:
+            continue
+        for m, (other, place) in enumerate(pairs):
+            if other != target and place != source:
+                pairs[k], pairs[m] = (other, target), (source, place)
+                break
+    return pairs
+
+
+def _horizon(instance: StaticInstance) -> int:
+    """More units than any useful plan takes: all files fetched by one node, all tasks on it."""
+    total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
+    work = sum(g.count * max(instance.work[k]) for k, g in enumerate(instance.classes))
+    return total + work

@@ -1,0 +1,117 @@
+"""Lower bounds of the batch time (13) of the static model.
+
+``area``: all work, every file fetched once, spread evenly. ``partition``: P||Cmax over files, whose
+weight is the fetch plus what must at least happen where it was fetched. Both are ours; the guide
+(Formulations) gives the argument. In units of :class:`ioopt.models.replication.static.StaticInstance`
+unless a name says seconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from ioopt.models.replication.static import StaticInstance
+
+Cycles = Literal["acyclic", "printed"]
+
+
+def area(instance: StaticInstance) -> Fraction:
+    """(t_rem sum of sizes + sum of compute at the largest speed) / C, held files free."""
+    free = set().union(*instance.held) if instance.held else set()
+    total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
+    total += sum(
+        group.count * min(instance.work[k]) for k, group in enumerate(instance.classes)
+    )
+    return Fraction(total, instance.num_nodes)
+
+
+def largest_task(instance: StaticInstance) -> int:
+    """The most that one task must cost its node: its files arrive in the cheaper way, it computes."""
+    worst = 0
+    for k, group in enumerate(instance.classes):
+        for_node = []
+        for node in range(instance.num_nodes):
+            files = [file for file in group.inputs if file not in instance.held[node]]
+            staged = sum(min(instance.far[file], instance.near[file]) for file in files)
+            for_node.append(staged + instance.work[k][node])
+        worst = max(worst, min(for_node))
+    return worst
+
+
+def file_weights(instance: StaticInstance, cycles: Cycles, replication: bool) -> list[Fraction]:
+    """Per file, what fetching it costs the node that fetches it and uses or sends it.
+
+    s t_rem + min(s t_rep, share) where copies descend from a fetch, s t_rem for ``printed`` (the
+    fetching node may do nothing with it), s t_rem + share without replication. share(l) is the
+    least part of a reader's compute time, divided among its files by size. Held files weigh 0.
+    """
+    free = set().union(*instance.held) if instance.held else set()
+    weights = []
+    for file, cost in enumerate(instance.far):
+        if file in free:
+            weights.append(Fraction(0))
+            continue
+        share = min((_share(instance, k, file, free) for k in instance.readers[file]))
+        if not replication:
+            extra = share
+        elif cycles == "printed":
+            extra = Fraction(0)
+        else:
+            extra = min(Fraction(instance.near[file]), share)
+        weights.append(cost + extra)
+    return weights
+
+
+def _share(instance: StaticInstance, task_class: int, file: int, free: set[int]) -> Fraction:
+    inputs = instance.classes[task_class].inputs
+    total = sum(instance.sizes[other] for other in inputs if other not in free)
+    part = Fraction(instance.sizes[file], total) if total else Fraction(0)
+    return min(instance.work[task_class]) * part
+
+
+@dataclass
+class PartitionModel:
+    """P||Cmax over equal weights as counts: how many files of each weight go to each node.
+
+    ``model`` is a CP-SAT model whose optimum (and whose bound at any time) is a bound of (13).
+    """
+
+    model: Any
+    num_weights: int
+
+
+def partition_model(weights: list[Fraction], num_nodes: int, floor: int) -> PartitionModel | None:
+    """The partition problem of *weights* (rounded down to units), at least *floor*; None when empty.
+
+    Variables n_wi = files of weight w on node i, symmetric nodes ordered by load.
+    """
+    from ortools.sat.python import cp_model
+
+    counts = Counter(int(weight) for weight in weights if weight >= 1)
+    if not counts:
+        return None
+    model = cp_model.CpModel()
+    total = sum(weight * count for weight, count in counts.items())
+    span = model.new_int_var(max(floor, -(-total // num_nodes)), max(floor, total), "span")
+    kinds = sorted(counts, reverse=True)
+    before = None
+    place = [[] for _ in kinds]  # type: list[list[Any]]
+    for node in range(num_nodes):
+        terms = []
+        for w, weight in enumerate(kinds):
+            count = model.new_int_var(0, counts[weight], f"n_{w}_{node}")
+            place[w].append(count)
+            terms.append(weight * count)
+        load = model.new_int_var(0, max(floor, total), f"load_{node}")
+        model.add(load == cp_model.LinearExpr.sum(terms))
+        model.add(load <= span)
+        if before is not None:
+            model.add(load <= before)
+        before = load
+    for w, weight in enumerate(kinds):
+        model.add(cp_model.LinearExpr.sum(place[w]) == counts[weight])
+    model.minimize(span)
+    return PartitionModel(model, len(kinds))

@@ -1,0 +1,270 @@
+"""Khanna, Catalyurek, Kurc, Sadayappan, Saltz: Section 4.1, equations (1)-(13) as printed; (21).
+
+Sets: compute nodes i, j; tasks k; files l. Access_k are the files of task k, Require_l the tasks
+that read file l. Variables, all 0-1: T_ki task k on node i; X_li file l stored at i; R_li file l
+fetched to i from remote storage; Y_ijl node i copies file l to node j. Batch_Exec_Time >= Exec_i.
+
+Where this departs from the page:
+
+- (9) and (11) omit the file size; the costs are per byte, so every term is multiplied by it.
+- (10) divides the compute time by the node's speed (1 in the paper).
+- Files that no task reads are left out; a held file has X = 1, R = 0 and no copies in, and (8) is
+  waived for it.
+- From three nodes up, (1)-(8) let nodes copy a file to each other in a circle with no source.
+  ``cycles="printed"`` keeps that; ``"acyclic"`` adds levels U: U_jl >= U_il + 1 - C (1 - Y_ijl).
+- ``replication=False`` leaves out every Y (Figure 4a, "IP with no replication").
+- (21) is added where a node has a disk limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from ioopt.models.replication.static import Moves, StaticInstance, reduce
+from ioopt.problems.replication import ReplicationProblem
+
+if TYPE_CHECKING:
+    import os
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.]{0,23}")
+
+
+class PrintedModel:
+    """The printed model of one problem in PuLP (seconds), with readable names.
+
+    Names carry the ids of the instance where all ids of a kind are short and plain, positions
+    otherwise: ``T_t0_n1``, ``X_f3_n0``, ``R_f3_n0``, ``Y_n0_n1_f3``.
+    """
+
+    def __init__(
+        self,
+        problem: ReplicationProblem,
+        cycles: Literal["printed", "acyclic"] = "printed",
+        replication: bool = True,
+    ) -> None:
+        import pulp
+
+        self._pulp = pulp
+        self.instance: StaticInstance = reduce(problem, merge=False)
+        self.cycles, self.replication = cycles, replication
+        self._name_items(problem)
+        self.lp: Any = pulp.LpProblem("replication", pulp.LpMinimize)
+        self._variables()
+        self.lp.setObjective(self.M)
+        for method in self.constraints():
+            for row, name in method():
+                self.lp.addConstraint(row, name)
+
+    def _name_items(self, problem: ReplicationProblem) -> None:
+        files = [problem.files[k].id for k in self.instance.files]
+        self._f = _names("f", files)
+        self._n = _names("n", [node.id for node in problem.nodes])
+        self._t = _names("t", [task.id for task in problem.tasks])
+        self._nodes, self._files = range(len(self._n)), range(len(self._f))
+
+    def _variables(self) -> None:
+        pulp, f, n, t = self._pulp, self._f, self._n, self._t
+        held = self.instance.held
+
+        def binary(name: str) -> Any:
+            return pulp.LpVariable(name, cat="Binary")
+
+        self.T = {(k, i): binary(f"T_{t[k]}_{n[i]}") for k in range(len(t)) for i in self._nodes}
+        pairs = [(l, i) for l in self._files for i in self._nodes]
+        self.X = {(l, i): binary(f"X_{f[l]}_{n[i]}") for l, i in pairs}
+        self.R = {(l, i): binary(f"R_{f[l]}_{n[i]}") for l, i in pairs}
+        self.Y = {
+            (i, j, l): binary(f"Y_{n[i]}_{n[j]}_{f[l]}")
+            for i in self._nodes for j in self._nodes for l in self._files
+            if i != j and self.replication and l not in held[j]
+        }  # fmt: skip
+        self.U: dict[tuple[int, int], Any] = {}
+        if self.cycles == "acyclic":
+            most = max(len(n) - 1, 0)
+            self.U = {(l, i): pulp.LpVariable(f"U_{f[l]}_{n[i]}", 0, most) for l, i in pairs}
+        self.M = pulp.LpVariable("Batch_Exec_Time", 0)
+        for node, files in enumerate(held):
+            for file in files:
+                self.X[file, node].lowBound = 1
+                self.R[file, node].upBound = 0
+
+    def constraints(self) -> list[Any]:
+        """The methods that state the constraints, in the order of their numbers."""
+        numbered = [
+            self.eq_1, self.eq_2, self.eq_3, self.eq_4, self.eq_5, self.eq_6, self.eq_7, self.eq_8,
+            self.eq_13, self.eq_21,
+        ]  # fmt: skip
+        return [*numbered, self.levels] if self.cycles == "acyclic" else numbered
+
+    def _in(self, file: int, node: int) -> Any:
+        """Sum over j of Y_jil: copies of a file that arrive at a node."""
+        sources = (self.Y.get((j, node, file)) for j in self._nodes)
+        return self._pulp.lpSum(y for y in sources if y is not None)
+
+    def eq_1(self) -> Iterator[tuple[Any, str]]:
+        """(1): Y_ijl <= X_li, a node copies only what it stores."""
+        for (i, j, l), y in self.Y.items():
+            yield y <= self.X[l, i], f"eq1_{self._n[i]}_{self._n[j]}_{self._f[l]}"
+
+    def eq_2(self) -> Iterator[tuple[Any, str]]:
+        """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a task reads the file."""
+        for (i, j, l), y in self.Y.items():
+            readers = self._pulp.lpSum(self.T[k, j] for k in self.instance.readers[l])
+            yield y <= readers, f"eq2_{self._n[i]}_{self._n[j]}_{self._f[l]}"
+
+    def eq_3(self) -> Iterator[tuple[Any, str]]:
+        """(3): sum over j of Y_jil <= 1, at most one node copies a file to a node."""
+        for (l, i) in self.X if self.Y else ():
+            yield self._in(l, i) <= 1, f"eq3_{self._f[l]}_{self._n[i]}"
+
+    def eq_4(self) -> Iterator[tuple[Any, str]]:
+        """(4): sum over i of T_ki = 1, each task on one node."""
+        for k, name in enumerate(self._t):
+            yield self._pulp.lpSum(self.T[k, i] for i in self._nodes) == 1, f"eq4_{name}"
+
+    def eq_5(self) -> Iterator[tuple[Any, str]]:
+        """(5): X_li = R_li + sum over j of Y_jil; held files are there without either."""
+        for (l, i), x in self.X.items():
+            if l not in self.instance.held[i]:
+                yield x == self.R[l, i] + self._in(l, i), f"eq5_{self._f[l]}_{self._n[i]}"
+
+    def eq_6(self) -> Iterator[tuple[Any, str]]:
+        """(6): R_li + sum over j of Y_jil <= 1, not both a fetch and a copy."""
+        for (l, i), r in self.R.items():
+            yield r + self._in(l, i) <= 1, f"eq6_{self._f[l]}_{self._n[i]}"
+
+    def eq_7(self) -> Iterator[tuple[Any, str]]:
+        """(7): T_ki <= X_li for l in Access_k, a task runs where all its files are."""
+        for k, group in enumerate(self.instance.classes):
+            for l in group.inputs:
+                for i in self._nodes:
+                    name = f"eq7_{self._t[k]}_{self._f[l]}_{self._n[i]}"
+                    yield self.T[k, i] <= self.X[l, i], name
+
+    def eq_8(self) -> Iterator[tuple[Any, str]]:
+        """(8): sum over i of R_li >= 1, every file is fetched once or more (unless held)."""
+        for l, name in enumerate(self._f):
+            if not self.instance.holders(l):
+                yield self._pulp.lpSum(self.R[l, i] for i in self._nodes) >= 1, f"eq8_{name}"
+
+    def replication_seconds(self, node: int) -> Any:
+        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged."""
+        near = self.instance.near
+        terms = [
+            (y, self._seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)
+        ]
+        return self._pulp.LpAffineExpression(terms)
+
+    def computation_seconds(self, node: int) -> Any:
+        """(10): sum of Comp_k x T_ki, divided by the node's speed."""
+        work = self.instance.work
+        terms = [(self.T[k, node], self._seconds(work[k][node])) for k in range(len(self._t))]
+        return self._pulp.LpAffineExpression(terms)
+
+    def remote_seconds(self, node: int) -> Any:
+        """(11): sum of R_li x t_rem x size."""
+        far = self.instance.far
+        terms = [(self.R[l, node], self._seconds(far[l])) for l in self._files]
+        return self._pulp.LpAffineExpression(terms)
+
+    def _seconds(self, units: int) -> float:
+        return float(Fraction(units) * self.instance.unit)
+
+    def eq_13(self) -> Iterator[tuple[Any, str]]:
+        """(12), (13): Batch_Exec_Time >= Exec_i = Replication_i + Remote_i + Computation_i."""
+        for i, name in enumerate(self._n):
+            parts = (self.replication_seconds, self.computation_seconds, self.remote_seconds)
+            total = self._pulp.lpSum(part(i) for part in parts)
+            yield total <= self.M, f"eq13_{name}"
+
+    def eq_21(self) -> Iterator[tuple[Any, str]]:
+        """(21): sum of X_li x size <= DiskSpace_i, for nodes with a limit."""
+        for i, room in enumerate(self.instance.room):
+            if room is not None:
+                sizes = [(self.X[l, i], self.instance.sizes[l]) for l in self._files]
+                yield self._pulp.LpAffineExpression(sizes) <= room, f"eq21_{self._n[i]}"
+
+    def levels(self) -> Iterator[tuple[Any, str]]:
+        """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that copies form a forest."""
+        count = len(self._n)
+        for (i, j, l), y in self.Y.items():
+            name = f"level_{self._n[i]}_{self._n[j]}_{self._f[l]}"
+            yield self.U[l, j] >= self.U[l, i] + 1 - count + count * y, name
+
+    def moves(self, values: Mapping[str, float]) -> Moves:
+        """The tasks, fetches and copies of an answer's values (by variable name)."""
+
+        def on(variable: Any) -> bool:
+            return values[variable.name] > 0.5
+
+        node_of = {k: i for (k, i), variable in self.T.items() if on(variable)}
+        return Moves(
+            tuple(node_of[k] for k in range(len(self._t))),
+            tuple(move for move, variable in self.R.items() if on(variable)),
+            tuple((l, i, j) for (i, j, l), variable in self.Y.items() if on(variable)),
+        )
+
+    def start(self, moves: Moves, seconds: float) -> dict[str, float]:
+        """Values of all variables for *moves*, whose batch time is *seconds*."""
+        values = {variable.name: 0.0 for variable in self.lp.variables()}
+        values[self.M.name] = seconds
+        for task, node in enumerate(moves.assign):
+            values[self.T[task, node].name] = 1.0
+        there = {*moves.remote, *((l, j) for l, _, j in moves.copies)}
+        there |= {(l, i) for i, files in enumerate(self.instance.held) for l in files}
+        for key in there:
+            values[self.X[key].name] = 1.0
+        for key in moves.remote:
+            values[self.R[key].name] = 1.0
+        for l, i, j in moves.copies:
+            values[self.Y[i, j, l].name] = 1.0
+        depth = _depths(moves)
+        for key, variable in self.U.items():
+            values[variable.name] = float(depth.get(key, 0))
+        return values
+
+
+def _depths(moves: Moves) -> dict[tuple[int, int], int]:
+    """Number of copies between a root and each (file, node), for the levels U."""
+    depth: dict[tuple[int, int], int] = {}
+    source_of = {(file, target): source for file, source, target in moves.copies}
+    for key in source_of:
+        steps, here = 0, key
+        while here in source_of and steps <= len(source_of):
+            steps, here = steps + 1, (here[0], source_of[here])
+        depth[key] = steps
+    return depth
+
+
+def _names(prefix: str, ids: list[str]) -> list[str]:
+    """*ids* where all are plain, else prefix and position; never two alike."""
+    if all(_PLAIN.fullmatch(name) for name in ids):
+        return ids
+    return [f"{prefix}{k}" for k in range(len(ids))]
+
+
+def num_terms(problem: ReplicationProblem, replication: bool = True) -> int:
+    """About how many coefficients the printed model has, to judge what building it would take."""
+    nodes = len(problem.nodes)
+    pairs = nodes * (nodes - 1) if replication else 0
+    requests = sum(len(files) for files in problem.inputs)
+    files = sum(1 for readers in problem.readers if readers)
+    return pairs * (files * 12 + requests) + nodes * (requests * 2 + files * 6)
+
+
+def export_model(
+    problem: ReplicationProblem,
+    path: str | os.PathLike[str],
+    cycles: Literal["printed", "acyclic"] = "printed",
+    replication: bool = True,
+) -> None:
+    """Write the printed model as LP, or as MPS where *path* ends in ``.mps``.
+
+    Raises UsageError for another ending or a place that cannot be written.
+    """
+    from ioopt.formats.lp import write_model
+
+    write_model(PrintedModel(problem, cycles, replication).lp, path)

@@ -1,0 +1,293 @@
+"""The static replication problem as the models see it: files that are read, tasks merged, integers.
+
+Sets: nodes i, files l that some task reads, task classes k (tasks with equal files and equal
+compute time merge into counts, which is exact). Times are whole multiples of one ``unit``, chosen
+from the data so that nothing is rounded where that is possible; otherwise they are rounded down,
+so that a bound of the integer problem stays a bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.units import exact
+
+MOST_UNITS = 1 << 46
+"""No sum of times may exceed this many units (CP-SAT needs room for sums and products)."""
+
+
+@dataclass(frozen=True)
+class TaskClass:
+    """Tasks that are alike: positions of the tasks, their files (by model index), seconds at speed 1."""
+
+    tasks: tuple[int, ...]
+    inputs: tuple[int, ...]
+    seconds: Fraction
+
+    @property
+    def count(self) -> int:
+        """How many tasks there are."""
+        return len(self.tasks)
+
+
+@dataclass(frozen=True)
+class StaticInstance:
+    """A replication problem reduced to what the static model needs.
+
+    ``files[l]`` is the position of file l in the problem, ``sizes`` bytes, ``readers[l]`` the
+    classes that read it; ``held[i]`` files on node i from the start; ``room[i]`` bytes left on the
+    disk beside held files that nobody reads (None: unlimited). In units of ``unit`` seconds:
+    ``far[l]`` = t_rem x size, ``near[l]`` = t_rep x size, ``work[k][i]`` = compute of one task of
+    class k on node i. ``exact`` says that none of them was rounded.
+    """
+
+    problem: ReplicationProblem
+    files: tuple[int, ...]
+    sizes: tuple[int, ...]
+    readers: tuple[tuple[int, ...], ...]
+    held: tuple[frozenset[int], ...]
+    room: tuple[int | None, ...]
+    classes: tuple[TaskClass, ...]
+    unit: Fraction
+    exact: bool
+    far: tuple[int, ...]
+    near: tuple[int, ...]
+    work: tuple[tuple[int, ...], ...]
+
+    @property
+    def num_nodes(self) -> int:
+        """C."""
+        return len(self.room)
+
+    @property
+    def num_files(self) -> int:
+        """L, files that nobody reads not counted."""
+        return len(self.files)
+
+    @property
+    def max_speed(self) -> float:
+        """The largest speed of a node."""
+        return max(node.speed for node in self.problem.nodes)
+
+    def holders(self, file: int) -> list[int]:
+        """Nodes that hold file *file* (model index) from the start."""
+        return [node for node in range(self.num_nodes) if file in self.held[node]]
+
+    def seconds(self, units: float) -> float:
+        """Units as seconds, rounded once."""
+        return float(Fraction(units) * self.unit)
+
+    def lift(self, seconds: float) -> float:
+        """The least multiple of the unit that a lower bound of *seconds* proves, when exact.
+
+        A slack of 1e-9 relative (or a millionth of a unit) absorbs the backend's rounding.
+        """
+        if not self.exact:
+            return seconds
+        units = seconds / float(self.unit)
+        return self.seconds(math.ceil(units - max(1e-6, 1e-9 * abs(units))))
+
+
+@dataclass(frozen=True)
+class Moves:
+    """A solution of the static model by positions.
+
+    ``assign`` node of each task; ``remote`` (file, node) and ``copies`` (file, source, destination)
+    with files by model index.
+    """
+
+    assign: tuple[int, ...]
+    remote: tuple[tuple[int, int], ...]
+    copies: tuple[tuple[int, int, int], ...]
+
+
+def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
+    """The static instance of *problem*; with ``merge`` equal tasks become one class with a count."""
+    kept = tuple(file for file, readers in enumerate(problem.readers) if readers)
+    index = {file: l for l, file in enumerate(kept)}
+    classes = _classes(problem, index, merge)
+    readers: list[list[int]] = [[] for _ in kept]
+    for k, group in enumerate(classes):
+        for file in group.inputs:
+            readers[file].append(k)
+    room: list[int | None] = []
+    for node, files in zip(problem.nodes, problem.holds, strict=True):
+        dead = sum(problem.files[file].bytes for file in files if file not in index)
+        room.append(None if node.disk_bytes is None else node.disk_bytes - dead)
+    sizes = tuple(problem.files[file].bytes for file in kept)
+    far = [size / exact(problem.network.remote_bytes_per_second) for size in sizes]
+    near = [size / exact(problem.network.replica_bytes_per_second) for size in sizes]
+    speeds = [exact(node.speed) for node in problem.nodes]
+    work = [[group.seconds / speed for speed in speeds] for group in classes]
+    counts = [group.count for group in classes]
+    unit, is_exact = _unit(far, near, work, counts)
+    return StaticInstance(
+        problem, kept, sizes, tuple(tuple(r) for r in readers),
+        tuple(frozenset(index[f] for f in files if f in index) for files in problem.holds),
+        tuple(room), classes, unit, is_exact,
+        tuple(math.floor(t / unit) for t in far), tuple(math.floor(t / unit) for t in near),
+        tuple(tuple(math.floor(t / unit) for t in row) for row in work),
+    )  # fmt: skip
+
+
+def _classes(
+    problem: ReplicationProblem, index: dict[int, int], merge: bool
+) -> tuple[TaskClass, ...]:
+    groups: dict[object, list[int]] = {}
+    for task, files in enumerate(problem.inputs):
+        alike = (frozenset(files), problem.tasks[task].compute_seconds)
+        groups.setdefault(alike if merge else task, []).append(task)
+    return tuple(
+        TaskClass(
+            tuple(tasks),
+            tuple(sorted(index[file] for file in problem.inputs[tasks[0]])),
+            exact(problem.tasks[tasks[0]].compute_seconds),
+        )
+        for tasks in groups.values()
+    )
+
+
+def _unit(
+    far: Sequence[Fraction],
+    near: Sequence[Fraction],
+    work: Sequence[Sequence[Fraction]],
+    counts: Sequence[int],
+) -> tuple[Fraction, bool]:
+    """The largest unit of which every time is a multiple; a rounder one where sums get too large."""
+    nodes = len(work[0]) if work else 1
+    total = nodes * (sum(far) + 2 * sum(near))
+    total += sum(count * max(row) for count, row in zip(counts, work, strict=True))
+    times = {t for t in (*far, *near, *(t for row in work for t in row)) if t}
+    if not times:
+        return Fraction(1, 1000), True
+    bottom = math.lcm(*(t.denominator for t in times))
+    top = math.gcd(*(t.numerator * (bottom // t.denominator) for t in times))
+    unit = Fraction(top, bottom)
+    if total / unit <= MOST_UNITS:
+        return unit, True
+    digits = math.floor(math.log10(MOST_UNITS / total))
+    return Fraction(1, 10**digits) if digits >= 0 else Fraction(10**-digits), False
+
+
+def tidied(instance: StaticInstance, moves: Moves) -> Moves:
+    """*moves* without transfers that serve neither a task nor a copy, in a fixed order.
+
+    Removing them never raises a load, and among plans of equal cost the one that moves less is
+    wanted (guide, rule 4). The last fetch of a file stays, as (8) asks even where a printed circle
+    makes no use of it.
+    """
+    task_class = class_of_task(instance)
+    read = {
+        (file, node)
+        for task, node in enumerate(moves.assign)
+        for file in instance.classes[task_class[task]].inputs
+    }
+    remote, copies = set(moves.remote), set(moves.copies)
+    while True:
+        needed = read | {(file, source) for file, source, _ in copies}
+        idle_far = _surplus(instance, remote, needed)
+        idle_near = {move for move in copies if (move[0], move[2]) not in needed}
+        if not idle_far and not idle_near:
+            return Moves(moves.assign, tuple(sorted(remote)), tuple(sorted(copies)))
+        remote -= idle_far
+        copies -= idle_near
+
+
+def _surplus(
+    instance: StaticInstance, remote: set[tuple[int, int]], needed: set[tuple[int, int]]
+) -> set[tuple[int, int]]:
+    """Fetches that nothing needs, one of each file spared when no other fetch or holder is left."""
+    idle = remote - needed
+    served = {file for file, _ in remote & needed} | {f for files in instance.held for f in files}
+    spared = {min(move for move in idle if move[0] == f) for f in {f for f, _ in idle} - served}
+    return idle - spared
+
+
+def class_of_task(instance: StaticInstance) -> list[int]:
+    """Class index of each task position."""
+    task_class = [0] * len(instance.problem.tasks)
+    for k, group in enumerate(instance.classes):
+        for task in group.tasks:
+            task_class[task] = k
+    return task_class
+
+
+def loads(instance: StaticInstance, moves: Moves) -> list[int]:
+    """Exec_i of (12) per node in units."""
+    total = [0] * instance.num_nodes
+    for file, node in moves.remote:
+        total[node] += instance.far[file]
+    for file, source, target in moves.copies:
+        total[source] += instance.near[file]
+        total[target] += instance.near[file]
+    task_class = class_of_task(instance)
+    for task, node in enumerate(moves.assign):
+        total[node] += instance.work[task_class[task]][node]
+    return total
+
+
+def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
+    """A sequence for the tasks of one node: least new bytes first, then most, then file order.
+
+    Tasks that share files follow one another, so that a node computes while the next files come.
+    Long queues keep the order of the instance (the greedy is quadratic).
+    """
+    problem, left = instance.problem, sorted(tasks)
+    if len(left) > 600:
+        return left
+    here: set[int] = set()
+    order = []
+    while left:
+        new = [sum(problem.files[f].bytes for f in problem.inputs[t] if f not in here) for t in left]
+        best = left.pop(min(range(len(left)), key=lambda k: (new[k], left[k])))
+        here.update(problem.inputs[best])
+        order.append(best)
+    return order
+
+
+def to_plan(instance: StaticInstance, moves: Moves, printed: bool = False) -> ReplicationPlan:
+    """The plan of a static solution; ``printed`` holds it to the rules that allow circles."""
+    problem = instance.problem
+    nodes = [node.id for node in problem.nodes]
+    ids = [problem.files[file].id for file in instance.files]
+    queues: list[list[int]] = [[] for _ in nodes]
+    for task, node in enumerate(moves.assign):
+        queues[node].append(task)
+    return ReplicationPlan(
+        assign={problem.tasks[k].id: nodes[node] for k, node in enumerate(moves.assign)},
+        order={
+            nodes[i]: tuple(problem.tasks[k].id for k in queue_order(instance, queue))
+            for i, queue in enumerate(queues)
+        },
+        remote=tuple((ids[file], nodes[node]) for file, node in moves.remote),
+        copies=tuple((ids[file], nodes[i], nodes[j]) for file, i, j in moves.copies),
+        moves="printed" if printed else "static",
+    )
+
+
+def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
+    """The moves that *plan* states, None when it leaves tasks out or names unknown items.
+
+    Used for warm starts, so what does not fit is dropped and never an error.
+    """
+    problem = instance.problem
+    index = {problem.files[file].id: k for k, file in enumerate(instance.files)}
+    node_of: dict[str, str] = dict(plan.assign)
+    for node_id, queue in plan.order.items():
+        node_of.update({entry: node_id for entry in queue if isinstance(entry, str)})
+    assign = [problem.node_index.get(node_of.get(task.id, "")) for task in problem.tasks]
+    known = [node for node in assign if node is not None]
+    if len(known) != len(assign):
+        return None
+    nodes = problem.node_index
+    remote = {(index[f], nodes[i]) for f, i in plan.remote if f in index and i in nodes}
+    copies = {
+        (index[f], nodes[i], nodes[j])
+        for f, i, j in plan.copies
+        if f in index and i in nodes and j in nodes
+    }
+    return Moves(tuple(known), tuple(sorted(remote)), tuple(sorted(copies)))
