@@ -21,7 +21,9 @@ def write_model(lp: LpProblem, path: str | os.PathLike[str]) -> None:
     """
     ending = Path(path).suffix.lower()
     if ending not in (".lp", ".mps"):
-        raise UsageError(f"{path}: a model is written as .lp or .mps, not {ending or 'no ending'!r}")
+        raise UsageError(
+            f"{path}: a model is written as .lp or .mps, not {ending or 'no ending'!r}"
+        )
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:
         draft = Path(folder, f"model{ending}")
         if ending == ".lp":

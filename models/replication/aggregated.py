@@ -53,7 +53,9 @@ class AggregatedModel:
             [self._tasks(k, i) for i in nodes] for k in range(len(group))
         ]  # fmt: skip
         held = instance.held
-        self.R = {(l, i): engine.binary(f"R_{l}_{i}") for l in files for i in nodes if l not in held[i]}
+        self.R = {
+            (l, i): engine.binary(f"R_{l}_{i}") for l in files for i in nodes if l not in held[i]
+        }
         self.K = {
             (l, i): engine.binary(f"K_{l}_{i}")
             for l in files for i in nodes if evictable and l in held[i]
@@ -133,9 +135,7 @@ class AggregatedModel:
                 continue
             has = [self.R, self.K] if self.cycles == "acyclic" else [self.R, self.K, self.N]
             rights = [(t[file, node], most) for t in has if (file, node) in t]
-            self.engine.add(
-                self.engine.total([*rights, (sends, -1)]) >= 0, f"sendR_{file}_{node}"
-            )
+            self.engine.add(self.engine.total([*rights, (sends, -1)]) >= 0, f"sendR_{file}_{node}")
         for (file, node), sends in self.B.items():
             total = self.engine.total([(self.N[file, node], most - 1), (sends, -1)])
             self.engine.add(total >= 0, f"sendN_{file}_{node}")
@@ -146,10 +146,14 @@ class AggregatedModel:
             if not self.A:
                 return
             arrivals = [(self.N[file, i], 1) for i in self._nodes if (file, i) in self.N]
-            sends = [(t[file, i], -1) for t in (self.A, self.B) for i in self._nodes if (file, i) in t]
+            sends = [
+                (t[file, i], -1) for t in (self.A, self.B) for i in self._nodes if (file, i) in t
+            ]
             self.engine.add(self.engine.total([*arrivals, *sends]) == 0, f"flow_{file}")
             for node in self._nodes:
-                others = [(self.N[file, i], 1) for i in self._nodes if i != node and (file, i) in self.N]
+                others = [
+                    (self.N[file, i], 1) for i in self._nodes if i != node and (file, i) in self.N
+                ]
                 out = [(t[file, node], -1) for t in (self.A, self.B) if (file, node) in t]
                 self.engine.add(self.engine.total([*others, *out]) >= 0, f"self_{file}_{node}")
 
@@ -171,7 +175,9 @@ class AggregatedModel:
             key = (file, node)
             if key in self.R:
                 terms.append((self.R[key], instance.far[file]))
-            terms.extend((t[key], instance.near[file]) for t in (self.N, self.A, self.B) if key in t)
+            terms.extend(
+                (t[key], instance.near[file]) for t in (self.N, self.A, self.B) if key in t
+            )
         return [(variable, factor) for variable, factor in terms if factor]
 
     def eq_13_batch_time(self) -> None:
@@ -197,13 +203,13 @@ class AggregatedModel:
             ]
             self.engine.add(self.engine.total(terms) <= room - fixed, f"eq21_{node}")
 
-    def hint(self, moves: Moves) -> dict[Any, int]:
+    def hint(self, moves: Moves) -> dict[Any, float]:
         """A value for EVERY variable, by the engine's key, that stands for *moves*.
 
         Copies whose senders got theirs by copy count as B, those of roots as A.
         """
         instance, key = self.instance, self.engine.key
-        values = {key(variable): 0 for variable in self.variables()}
+        values = {key(variable): 0.0 for variable in self.variables()}
         of_task = class_of_task(instance)
         for task, node in enumerate(moves.assign):
             values[key(self.T[of_task[task]][node])] += 1
@@ -216,7 +222,7 @@ class AggregatedModel:
             values[key(self.N[file, target])] = 1
             sent = self.B if (file, source) in arrived and self.B else self.A
             values[key(sent[file, source])] += 1
-        values[key(self.span)] = max(loads(instance, moves), default=0)
+        values[key(self.span)] = self.engine.time_value(max(loads(instance, moves), default=0))
         return values
 
     def variables(self) -> Iterable[Any]:
@@ -255,7 +261,11 @@ class AggregatedModel:
                 node: sum(value(t[file, node]) for t in (self.A, self.B) if (file, node) in t)
                 for node in self._nodes
             }
-            roots = [node for node in self._nodes if (file, node) in remote or self._kept(file, node, value)]
+            roots = [
+                node
+                for node in self._nodes
+                if (file, node) in remote or self._kept(file, node, value)
+            ]
             copies.extend((file, i, j) for i, j in attach(roots, nodes, sends))
         return Moves(tuple(assign), tuple(remote), tuple(copies))
 

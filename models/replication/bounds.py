@@ -22,9 +22,7 @@ def area(instance: StaticInstance) -> Fraction:
     """(t_rem sum of sizes + sum of compute at the largest speed) / C, held files free."""
     free = set().union(*instance.held) if instance.held else set()
     total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
-    total += sum(
-        group.count * min(instance.work[k]) for k, group in enumerate(instance.classes)
-    )
+    total += sum(group.count * min(instance.work[k]) for k, group in enumerate(instance.classes))
     return Fraction(total, instance.num_nodes)
 
 

@@ -47,6 +47,14 @@ class Engine(Protocol):
         """The key of *variable* in an answer's values."""
         ...
 
+    def time_value(self, units: int) -> float:
+        """The value of a time variable that stands for *units*."""
+        ...
+
+    def units(self, value: float) -> float:
+        """The units that a time (such as an objective or bound) of this engine stands for."""
+        ...
+
 
 class CpSatEngine:
     """CP-SAT: every time a whole number of units."""
@@ -89,6 +97,14 @@ class CpSatEngine:
     def key(self, variable: Any) -> Any:
         """The index of the variable."""
         return variable.index
+
+    def time_value(self, units: int) -> float:
+        """Units themselves."""
+        return units
+
+    def units(self, value: float) -> float:
+        """Units themselves."""
+        return value
 
 
 class PulpEngine:
@@ -135,3 +151,11 @@ class PulpEngine:
     def key(self, variable: Any) -> Any:
         """The name of the variable."""
         return variable.name
+
+    def time_value(self, units: int) -> float:
+        """Units as seconds."""
+        return float(units * self._unit)
+
+    def units(self, value: float) -> float:
+        """Seconds as units."""
+        return value / float(self._unit)

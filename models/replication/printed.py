@@ -117,7 +117,7 @@ class PrintedModel:
 
     def eq_3(self) -> Iterator[tuple[Any, str]]:
         """(3): sum over j of Y_jil <= 1, at most one node copies a file to a node."""
-        for (l, i) in self.X if self.Y else ():
+        for l, i in self.X if self.Y else ():
             yield self._in(l, i) <= 1, f"eq3_{self._f[l]}_{self._n[i]}"
 
     def eq_4(self) -> Iterator[tuple[Any, str]]:
@@ -153,9 +153,7 @@ class PrintedModel:
     def replication_seconds(self, node: int) -> Any:
         """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged."""
         near = self.instance.near
-        terms = [
-            (y, self._seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)
-        ]
+        terms = [(y, self._seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)]
         return self._pulp.LpAffineExpression(terms)
 
     def computation_seconds(self, node: int) -> Any:

@@ -242,7 +242,9 @@ def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
     here: set[int] = set()
     order = []
     while left:
-        new = [sum(problem.files[f].bytes for f in problem.inputs[t] if f not in here) for t in left]
+        new = [
+            sum(problem.files[f].bytes for f in problem.inputs[t] if f not in here) for t in left
+        ]
         best = left.pop(min(range(len(left)), key=lambda k: (new[k], left[k])))
         here.update(problem.inputs[best])
         order.append(best)

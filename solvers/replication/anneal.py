@@ -1,0 +1,241 @@
+"""Simulated annealing of the additive objective (ours): the start of ``ip``, and a solver itself.
+
+Tasks begin in a chain of shared files cut into equal loads; moves are a task to another node, two
+tasks exchanged, a file fetched elsewhere. The run is a function of (instance, seed, steps).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.models.replication import bounds
+from ioopt.models.replication.static import (
+    Moves,
+    StaticInstance,
+    class_of_task,
+    loads,
+    reduce,
+    tidied,
+    to_plan,
+)
+from ioopt.options import Deadline
+from ioopt.problems.base import Record
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim import compiled
+from ioopt.solvers.replication import anneal_kernel as kernel
+from ioopt.solvers.replication.plans import require_room
+
+HOTTEST, COLDEST = 0.03, 0.0005
+COMPILE_STEPS = 60_000
+"""From this many steps on the compiled kernel repays what loading it costs."""
+_CHUNK = 4_000
+
+
+class Settings(Record):
+    """``steps`` of the annealing (None: by size); ``replication`` off fetches every file remotely."""
+
+    steps: Annotated[int, Field(ge=0)] | None = None
+    replication: bool = True
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Anneal the static model; the bound is the area bound. Infeasible disks give no plan."""
+    require_room(problem)
+    settings: Settings = request.settings or Settings()
+    instance = reduce(problem)
+    build = request.deadline.elapsed()
+    steps = default_steps(instance) if settings.steps is None else settings.steps
+    moves, done = anneal(
+        instance, settings.replication, request.options.seed, steps, request.deadline
+    )
+    if moves is None:
+        note = "no assignment found that fits the disks in one round; minmin and job-data-present evict"
+        return Outcome(None, stop=StopReason.ITERATIONS, build_seconds=build, notes=(note,))
+    bound = instance.seconds(math.ceil(bounds.area(instance)))
+    stop = StopReason.ITERATIONS if done else StopReason.TIME
+    return Outcome(to_plan(instance, moves), bound, stop, build_seconds=build)
+
+
+def default_steps(instance: StaticInstance) -> int:
+    """2,000 steps a task, between 20,000 and 4 million."""
+    return min(max(20_000, 2_000 * len(instance.problem.tasks)), 4_000_000)
+
+
+def anneal(
+    instance: StaticInstance,
+    replication: bool,
+    seed: int,
+    steps: int,
+    deadline: Deadline,
+    start: tuple[int, ...] | None = None,
+) -> tuple[Moves | None, bool]:
+    """The best moves found and whether all *steps* were taken before *deadline*.
+
+    None when no state was found that keeps the disks. *start* is a node for every task.
+    """
+    begun = chained(instance) if start is None else list(start)
+    heavy = steps * max(1, _requests(instance)) >= COMPILE_STEPS * max(
+        1, len(instance.problem.tasks)
+    )
+    use_compiled = heavy and compiled.available() and deadline.remaining() > 0.5
+    data = _data(instance, replication, use_compiled)
+    state = _state(instance, data, begun, seed, use_compiled)
+    kernel.keep_best(data, state)
+    run: Any = kernel.run
+    if use_compiled:
+        run = compiled.compiled("ioopt.solvers.replication.anneal_kernel", "run")
+    taken, chunk = 0, _CHUNK
+    while taken < steps and instance.num_nodes > 1 and instance.problem.tasks:
+        if deadline.expired():
+            break
+        some = min(chunk if not use_compiled else 20 * chunk, steps - taken)
+        run(data, state, some, steps)
+        taken += some
+    complete = taken >= steps or instance.num_nodes == 1
+    if state.numbers[kernel.BEST_OVER] > 0:
+        return None, complete
+    return _decoded(instance, data, state), complete
+
+
+def _requests(instance: StaticInstance) -> int:
+    return sum(group.count * len(group.inputs) for group in instance.classes)
+
+
+def chained(instance: StaticInstance) -> list[int]:
+    """A node for every task: tasks in a chain of shared files, cut into equal loads.
+
+    The chain takes next the task with the most bytes in common with the last ones; beyond 1,500
+    tasks their first files order them (the chain is quadratic).
+    """
+    problem = instance.problem
+    of_task = class_of_task(instance)
+    inputs = [set(instance.classes[k].inputs) for k in of_task]
+    order = sorted(range(len(of_task)), key=lambda task: (sorted(inputs[task]), task))
+    if len(order) <= 1_500 and order:
+        order = _chain(instance, inputs, order)
+    fetched: set[int] = set()
+    cost = []
+    for task in order:
+        new = inputs[task] - fetched
+        fetched |= new
+        cost.append(sum(instance.far[file] for file in new) + min(instance.work[of_task[task]]))
+    share, node, filled = sum(cost) / len(problem.nodes) or 1.0, 0, 0.0
+    assign = [0] * len(order)
+    for task, amount in zip(order, cost, strict=True):
+        node = min(int((filled + amount / 2) / share), len(problem.nodes) - 1)
+        assign[task] = node
+        filled += amount
+    return assign
+
+
+def _chain(instance: StaticInstance, inputs: list[set[int]], order: list[int]) -> list[int]:
+    left, recent = dict.fromkeys(order), set(inputs[order[0]])
+    chain: list[int] = []
+    while left:
+        best = max(
+            left, key=lambda task: sum(instance.sizes[file] for file in inputs[task] & recent)
+        )
+        del left[best]
+        chain.append(best)
+        recent = set().union(*(inputs[task] for task in chain[-3:]))
+    return chain
+
+
+def _data(instance: StaticInstance, replication: bool, arrays: bool) -> kernel.Data:
+    of_task = class_of_task(instance)
+    nodes, files = instance.num_nodes, instance.num_files
+    ptr, listed, work = [0], [], []
+    for k in of_task:
+        listed.extend(instance.classes[k].inputs)
+        ptr.append(len(listed))
+        work.extend(instance.work[k])
+    held = [int(l in instance.held[i]) for l in range(files) for i in range(nodes)]
+    fixed = [int(any(held[l * nodes : (l + 1) * nodes])) for l in range(files)]
+    pays = instance.problem.replica_seconds_per_byte * 2 < instance.problem.remote_seconds_per_byte
+    scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
+    u = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
+    ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
+    box = _boxes(arrays)
+    return kernel.Data(
+        nodes, len(of_task), files, box(ptr), box(listed), box(work),
+        box(instance.far), box(instance.near), box(instance.sizes), box(held), box(fixed),
+        box([-1 if room is None else room for room in instance.room]),
+        int(replication and pays), scale, float(max(instance.sizes, default=1) or 1),
+        box([-math.log(x) for x in u], real=True),
+        box([HOTTEST * ratio**k for k in range(kernel.TEMPERATURES)], real=True),
+    )  # fmt: skip
+
+
+def _boxes(arrays: bool) -> Any:
+    """Lists for the plain kernel, numpy arrays for the compiled one."""
+    if not arrays:
+        return lambda values, real=False: list(values)
+    import numpy as np
+
+    return lambda values, real=False: np.array(values, dtype=np.float64 if real else np.int64)
+
+
+def _state(
+    instance: StaticInstance, data: kernel.Data, assign: list[int], seed: int, arrays: bool
+) -> kernel.State:
+    """The state of *assign* with every root at its first reader's node (a holder where held)."""
+    nodes, files = data.num_nodes, data.num_files
+    root = [0] * files
+    for task in reversed(range(data.num_tasks)):
+        for x in range(data.ptr[task], data.ptr[task + 1]):
+            root[data.files[x]] = assign[task]
+    for file in range(files):
+        if data.fixed_root[file]:
+            root[file] = instance.holders(file)[0]
+    box = _boxes(arrays)
+    longest = max((data.ptr[k + 1] - data.ptr[k] for k in range(data.num_tasks)), default=0)
+    used = [sum(instance.sizes[file] for file in held) for held in instance.held]
+    load = [0] * nodes
+    if data.copying:
+        for file in range(files):
+            if not data.fixed_root[file]:
+                load[root[file]] += instance.far[file]
+                used[root[file]] += instance.sizes[file]
+    for task, node in enumerate(assign):
+        load[node] += int(data.work[task * nodes + node])
+    numbers = [seed % (kernel.MODULUS - 2) + 1, 0, 1 << 62, 1 << 62, 0]
+    state = kernel.State(
+        box(assign), box(root), box([0] * (files * nodes)), box([0] * files), box(load), box(used),
+        box(assign), box(root), box([0] * (8 * longest + 8)), box(numbers),
+    )  # fmt: skip
+    for task, node in enumerate(assign):
+        for x in range(data.ptr[task], data.ptr[task + 1]):
+            kernel.join(data, state, int(data.files[x]), node)
+    return state
+
+
+def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -> Moves:
+    """The best state as moves: the root fetches and sends to every other reader's node."""
+    assign = tuple(int(node) for node in state.best_node)
+    of_task = class_of_task(instance)
+    where = {
+        (file, node)
+        for t, node in enumerate(assign)
+        for file in instance.classes[of_task[t]].inputs
+    }
+    wanted = sorted(key for key in where if key[0] not in instance.held[key[1]])
+    if not data.copying:
+        return Moves(assign, tuple(wanted), ())
+    remote, copies = set(), []
+    for file, node in wanted:
+        root = int(state.best_root[file])
+        if not data.fixed_root[file]:
+            remote.add((file, root))
+        if node != root:
+            copies.append((file, root, node))
+    return tidied(instance, Moves(assign, tuple(sorted(remote)), tuple(copies)))
+
+
+def largest_load(instance: StaticInstance, moves: Moves) -> int:
+    """The batch time (13) of *moves* in units."""
+    return max(loads(instance, moves), default=0)

@@ -1,0 +1,246 @@
+"""Annealing of the additive objective (13) over flat arrays: pure Python and compiled alike.
+
+A state is a node for every task and a root for every file. The root fetches the file and sends it
+to every other node where a task reads it (all nodes fetch it where copying does not pay). Loads are
+whole units, so moves are undone exactly; random numbers are Park-Miller, so that both ways of
+running the kernel give one answer. The energy is the sum of (load / scale)^16, close to the largest
+load but never flat, plus a penalty for bytes beyond a disk.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+MODULUS = 2147483647
+MULTIPLIER = 16807
+LOG_TABLE = 4096
+TEMPERATURES = 512
+
+
+class Data(NamedTuple):
+    """The instance: ``ptr``/``files`` list each task's files, ``work`` is (task, node) at
+    ``k * num_nodes + i``, ``held`` is (file, node) at ``l * num_nodes + i``; ``copying`` is 0 where
+    every node fetches for itself; ``room`` bytes a node, -1 without limit; ``scale`` units."""
+
+    num_nodes: int
+    num_tasks: int
+    num_files: int
+    ptr: Any
+    files: Any
+    work: Any
+    far: Any
+    near: Any
+    sizes: Any
+    held: Any
+    fixed_root: Any
+    room: Any
+    copying: int
+    scale: float
+    disk_scale: float
+    logs: Any
+    temperatures: Any
+
+
+class State(NamedTuple):
+    """What a run changes. ``count`` (file, node) readers there; ``others`` nodes the root sends to;
+    ``numbers``: random state, step, best load, whether the best keeps the disks, trail length."""
+
+    node: Any
+    root: Any
+    count: Any
+    others: Any
+    load: Any
+    used: Any
+    best_node: Any
+    best_root: Any
+    trail: Any
+    numbers: Any
+
+
+RANDOM, STEP, BEST, BEST_OVER, TRAIL = 0, 1, 2, 3, 4
+
+
+def draw(state: Any, below: int) -> int:
+    """The next random number in 0 .. below - 1."""
+    state.numbers[RANDOM] = state.numbers[RANDOM] * MULTIPLIER % MODULUS
+    return state.numbers[RANDOM] % below  # type: ignore[no-any-return]
+
+
+def join(data: Any, state: Any, file: int, node: int) -> None:
+    """One more task on *node* reads *file*."""
+    x = file * data.num_nodes + node
+    state.count[x] += 1
+    if state.count[x] > 1 or data.held[x]:
+        return
+    if data.copying == 0:
+        state.load[node] += data.far[file]
+        state.used[node] += data.sizes[file]
+        return
+    root = state.root[file]
+    if root != node:
+        state.load[node] += data.near[file]
+        state.load[root] += data.near[file]
+        state.others[file] += 1
+        state.used[node] += data.sizes[file]
+
+
+def leave(data: Any, state: Any, file: int, node: int) -> None:
+    """One task less on *node* reads *file*."""
+    x = file * data.num_nodes + node
+    state.count[x] -= 1
+    if state.count[x] > 0 or data.held[x]:
+        return
+    if data.copying == 0:
+        state.load[node] -= data.far[file]
+        state.used[node] -= data.sizes[file]
+        return
+    root = state.root[file]
+    if root != node:
+        state.load[node] -= data.near[file]
+        state.load[root] -= data.near[file]
+        state.others[file] -= 1
+        state.used[node] -= data.sizes[file]
+
+
+def reroot(data: Any, state: Any, file: int, node: int) -> None:
+    """Fetch *file* at *node* instead of its present root (or send it from there, when held)."""
+    root = state.root[file]
+    far, near = data.far[file], data.near[file]
+    fixed = data.fixed_root[file]
+    fetch = 0 if fixed else far
+    state.load[root] -= fetch + near * state.others[file]
+    if not fixed:
+        if state.count[file * data.num_nodes + root] > 0:
+            state.load[root] += near
+            state.others[file] += 1
+        else:
+            state.used[root] -= data.sizes[file]
+        if state.count[file * data.num_nodes + node] > 0:
+            state.load[node] -= near
+            state.others[file] -= 1
+        else:
+            state.used[node] += data.sizes[file]
+    state.load[node] += fetch + near * state.others[file]
+    state.root[file] = node
+
+
+def move(data: Any, state: Any, task: int, node: int) -> None:
+    """Move *task* to *node*; roots that no task reads any more follow it and are noted."""
+    before = state.node[task]
+    shift(data, state, task, node)
+    if data.copying == 0:
+        return
+    for x in range(data.ptr[task], data.ptr[task + 1]):
+        file = data.files[x]
+        idle = state.count[file * data.num_nodes + before] == 0
+        if idle and state.root[file] == before and not data.fixed_root[file]:
+            note(state, file, before)
+            reroot(data, state, file, node)
+
+
+def note(state: Any, file: int, root: int) -> None:
+    """Remember the root of *file* before this step changes it."""
+    state.trail[state.numbers[TRAIL]] = file
+    state.trail[state.numbers[TRAIL] + 1] = root
+    state.numbers[TRAIL] += 2
+
+
+def undo_roots(data: Any, state: Any) -> None:
+    """Put the roots of this step back, last first."""
+    while state.numbers[TRAIL] > 0:
+        state.numbers[TRAIL] -= 2
+        at = state.numbers[TRAIL]
+        reroot(data, state, state.trail[at], state.trail[at + 1])
+
+
+def shift(data: Any, state: Any, task: int, node: int) -> None:
+    """Move *task* to *node* and leave every root where it is."""
+    before = state.node[task]
+    for x in range(data.ptr[task], data.ptr[task + 1]):
+        leave(data, state, data.files[x], before)
+        join(data, state, data.files[x], node)
+    state.load[before] -= data.work[task * data.num_nodes + before]
+    state.load[node] += data.work[task * data.num_nodes + node]
+    state.node[task] = node
+
+
+def energy(data: Any, state: Any) -> float:
+    """Sum of (load / scale)^16, plus ten for each disk_scale of bytes that do not fit."""
+    total = 0.0
+    for node in range(data.num_nodes):
+        part = state.load[node] / data.scale
+        part = part * part
+        part = part * part
+        part = part * part
+        total += part * part
+        if data.room[node] >= 0 and state.used[node] > data.room[node]:
+            total += 0.5 + 10.0 * ((state.used[node] - data.room[node]) / data.disk_scale)
+    return total
+
+
+def keep_best(data: Any, state: Any) -> None:
+    """Store the state when its largest load is the least so far among those that fit the disks."""
+    most, over = 0, 0
+    for node in range(data.num_nodes):
+        most = max(most, state.load[node])
+        if data.room[node] >= 0 and state.used[node] > data.room[node]:
+            over += state.used[node] - data.room[node]
+    if over > state.numbers[BEST_OVER]:
+        return
+    if over == state.numbers[BEST_OVER] and most >= state.numbers[BEST]:
+        return
+    state.numbers[BEST], state.numbers[BEST_OVER] = most, over
+    for k in range(data.num_tasks):
+        state.best_node[k] = state.node[k]
+    for file in range(data.num_files):
+        state.best_root[file] = state.root[file]
+
+
+def other_node(data: Any, state: Any, node: int) -> int:
+    """A node drawn among all but *node*."""
+    chosen = draw(state, data.num_nodes - 1)
+    return chosen + 1 if chosen >= node else chosen
+
+
+def run(data: Any, state: Any, steps: int, total: int) -> None:
+    """Take *steps* steps of an annealing of *total* steps, from where the state stands."""
+    now = energy(data, state)
+    for _ in range(steps):
+        step = state.numbers[STEP]
+        state.numbers[STEP] = step + 1
+        heat = data.temperatures[min(step * TEMPERATURES // total, TEMPERATURES - 1)]
+        limit = now + heat * data.logs[draw(state, LOG_TABLE)]
+        kind = draw(state, 8)
+        state.numbers[TRAIL] = 0
+        first, second, at, back = -1, -1, 0, 0
+        if kind < 2 and data.copying == 1 and data.num_files > 0:
+            file = draw(state, data.num_files)
+            target = other_node(data, state, state.root[file])
+            if data.fixed_root[file] and not data.held[file * data.num_nodes + target]:
+                continue
+            note(state, file, state.root[file])
+            reroot(data, state, file, target)
+        else:
+            first = draw(state, data.num_tasks)
+            at = state.node[first]
+            target = other_node(data, state, at)
+            if kind < 4:
+                second = draw(state, data.num_tasks)
+                back = state.node[second]
+                if back == at:
+                    continue
+                target = back
+            move(data, state, first, target)
+            if second >= 0:
+                move(data, state, second, at)
+        after = energy(data, state)
+        if after <= limit:
+            if after < now:
+                keep_best(data, state)
+            now = after
+            continue
+        undo_roots(data, state)
+        if second >= 0:
+            shift(data, state, second, back)
+        if first >= 0:
+            shift(data, state, first, at)

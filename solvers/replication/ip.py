@@ -1,0 +1,170 @@
+"""``ip`` and ``ip-no-replication``: the static problem of Section 4.1, as near to proven as time allows.
+
+Objective: additive batch time (13), with (21) where disks are limited. The aggregated formulation,
+the bounds and the annealing start are ours. A deadline counts everything, model building included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from ioopt.models.replication.static import from_plan, reduce, to_plan
+from ioopt.options import Deadline
+from ioopt.problems.base import Record
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.solvers.replication.ip_search import (
+    SMALL_COLUMNS,
+    TERMS_PER_SECOND,
+    Search,
+    num_columns,
+    num_terms,
+)
+from ioopt.solvers.replication.plans import require_room
+
+ROUND_SOLVERS = "minmin, job-data-present, two-stage and link-aware"
+
+
+class Settings(Record):
+    """``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies;
+    ``anneal`` off: no annealing start."""
+
+    cycles: Literal["acyclic", "printed"] = "acyclic"
+    replication: bool = True
+    anneal: bool = True
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Solve the static model; infeasible where one round cannot hold the batch.
+
+    Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    require_room(problem)
+    settings: Settings = request.settings or Settings()
+    instance = reduce(problem)
+    search = Search(
+        instance, request, _before(request.deadline, len(problem.tasks)),
+        settings.cycles, settings.replication,
+    )  # fmt: skip
+    build = request.deadline.elapsed()
+    if request.start is not None:
+        _warm_start(search, request)
+    try:
+        _run(search, settings, request.options.backend)
+    except KeyboardInterrupt:
+        if search.moves is not None:
+            plan = to_plan(instance, search.moves, settings.cycles == "printed")
+            bound = instance.seconds(search.bound)
+            request.incumbents.report(plan, instance.seconds(search.load), bound)
+        raise
+    return _outcome(search, problem, request, build)
+
+
+def _before(deadline: Deadline, tasks: int) -> Deadline:
+    """A deadline that leaves time to write the plan, check it and replay it."""
+    left = deadline.remaining()
+    return deadline.within(max(0.6 * left, left - 0.05 - 1e-4 * tasks))
+
+
+def _warm_start(search: Search, request: SolveRequest) -> None:
+    moves = from_plan(search.instance, request.start)
+    complete = moves is not None and _stands(search, moves)
+    search.offer(moves if complete else None)
+    if not complete:
+        search.notes.append("the warm start states no complete static plan and was not used")
+
+
+def _stands(search: Search, moves: object) -> bool:
+    """Whether a warm start is a valid static plan, by the checker's own judgement."""
+    from ioopt.check.replication import check
+    from ioopt.models.replication.static import Moves
+
+    assert isinstance(moves, Moves)
+    if not search.replication and moves.copies:
+        return False
+    plan = to_plan(search.instance, moves, search.cycles == "printed")
+    return not check(search.instance.problem, plan, None).violations
+
+
+def _run(search: Search, settings: Settings, backend: str | None) -> None:
+    """Bounds, annealing, then the model on the backend asked for (None: whichever pays)."""
+    instance = search.instance
+    search.first_bounds()
+    small = num_columns(instance) <= SMALL_COLUMNS
+    if settings.anneal:
+        search.anneal(share=0.15 if small else 0.25, rounds=1 if small else 4)
+    if search.over():
+        return
+    if num_terms(instance) > TERMS_PER_SECOND * 0.5 * min(search.deadline.remaining(), 120.0):
+        search.notes.append("too large for the integer program in this time: bounds and annealing")
+        if settings.anneal:
+            search.anneal(share=1.0, rounds=1_000)
+        return
+    if backend in ("HiGHS", "CBC"):
+        search.run_highs(None, backend)
+    elif backend == "CP-SAT":
+        search.run_cpsat(None, proof=small)
+    elif small:
+        search.prove_by_turns()
+    else:
+        search.run_cpsat(None, proof=False)
+
+
+def _outcome(
+    search: Search, problem: ReplicationProblem, request: SolveRequest, build: float
+) -> Outcome:
+    instance, notes = search.instance, list(search.notes)
+    if search.infeasible:
+        notes.append(
+            f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
+        )
+        return Outcome(None, infeasible=True, build_seconds=build, notes=tuple(notes))
+    bound = instance.seconds(search.bound)
+    if search.moves is None:
+        return _fallback(problem, request, notes, build)
+    if not instance.exact:
+        notes.append(f"times rounded down to {float(instance.unit):g} s in the integer program")
+    stop = StopReason.TIME
+    if search.proven():
+        stop = StopReason.FINISHED
+    elif search.good_enough():
+        stop = StopReason.GAP
+    plan = to_plan(instance, search.moves, search.cycles == "printed")
+    if search.cycles == "printed":
+        notes.extend(circle_notes(problem, plan))
+    return Outcome(
+        plan, bound, stop, build_seconds=build, notes=tuple(notes), versions=search.versions
+    )
+
+
+def circle_notes(problem: ReplicationProblem, plan: object) -> list[str]:
+    """A note for each plan of the printed model whose copies run in a circle without a source."""
+    from ioopt.check.replication import check
+    from ioopt.problems.replication import ReplicationPlan
+
+    assert isinstance(plan, ReplicationPlan)
+    strict = plan.model_copy(update={"moves": "static"})
+    circles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
+    if not circles:
+        return []
+    return [
+        f"{len(circles)} file(s), such as {circles[0].item}, are copied in a circle with no source: the "
+        "printed model allows it, its batch time cannot be reached; the replay stages files on demand"
+    ]
+
+
+def _fallback(
+    problem: ReplicationProblem, request: SolveRequest, notes: list[str], build: float
+) -> Outcome:
+    """A plan of minmin where the time did not suffice to find one that keeps (21) in one round."""
+    from ioopt.solvers.replication import minmin
+
+    plain = replace(request, settings=None, start=None)
+    outcome = minmin.solve(problem, plain)
+    notes.append("no plan that keeps (21) in one round was found in time; answered by minmin")
+    return replace(
+        outcome, bound=None, stop=StopReason.FALLBACK, build_seconds=build,
+        notes=(*outcome.notes, *notes),
+    )  # fmt: skip

@@ -1,0 +1,219 @@
+"""The exact search behind ``ip``: what is known so far, and the steps that improve on it.
+
+Bounds first, then annealing, then the aggregated model: CP-SAT and HiGHS by turns of growing length
+on instances small enough to prove, CP-SAT from the best plan on the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ioopt.models.replication import bounds
+from ioopt.models.replication.aggregated import AggregatedModel, Cycles
+from ioopt.models.replication.engines import CpSatEngine, PulpEngine
+from ioopt.models.replication.static import Moves, StaticInstance, loads, tidied
+from ioopt.options import Deadline
+from ioopt.protocols import SolveRequest
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.replication.anneal import anneal, default_steps
+
+SMALL_COLUMNS = 1_500
+"""Up to this many columns a proof is likely, so the engines take turns at one."""
+TERMS_PER_SECOND = 150_000
+"""How fast a model of this kind is built in Python, on a slow day."""
+
+
+@dataclass
+class Search:
+    """Best moves, best load and bound in units, while the steps run.
+
+    ``cycles`` and ``replication`` choose the model; ``deadline`` leaves room for what follows the
+    search. ``infeasible`` is set once a proof says that one round cannot hold the batch.
+    """
+
+    instance: StaticInstance
+    request: SolveRequest
+    deadline: Deadline
+    cycles: Cycles
+    replication: bool
+    moves: Moves | None = None
+    load: int = 1 << 62
+    bound: int = 0
+    infeasible: bool = False
+    notes: list[str] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def proven(self) -> bool:
+        """Whether nothing is left to search."""
+        return self.infeasible or (self.moves is not None and self.bound >= self.load)
+
+    def good_enough(self) -> bool:
+        """Whether the gap that was asked for is reached."""
+        gap = self.request.options.gap
+        return gap is not None and self.moves is not None and self.gap() <= gap
+
+    def gap(self) -> float:
+        """(load - bound) / load."""
+        return (self.load - self.bound) / max(self.load, 1)
+
+    def over(self) -> bool:
+        """Whether the search must end now."""
+        return self.proven() or self.good_enough() or self.deadline.expired()
+
+    def offer(self, moves: Moves | None) -> None:
+        """Keep *moves* when they fit the disks and beat the best."""
+        if moves is None:
+            return
+        moves = tidied(self.instance, moves)
+        load = max(loads(self.instance, moves), default=0)
+        if load < self.load and fits(self.instance, moves):
+            self.moves, self.load = moves, load
+
+    def raise_bound(self, units: float | None) -> None:
+        """Note a proven bound; loads are whole units, so it is rounded up."""
+        if units is not None and math.isfinite(units):
+            whole = math.ceil(units - max(1e-6, 1e-9 * abs(units)))
+            self.bound = max(self.bound, whole)
+
+    # ------------------------------------------------------------------------------ steps
+
+    def first_bounds(self) -> None:
+        """Area, largest task, disks in total, and the partition bound."""
+        instance = self.instance
+        self.infeasible = not enough_disk(instance)
+        if self.infeasible:
+            return
+        self.raise_bound(math.ceil(bounds.area(instance)))
+        self.raise_bound(bounds.largest_task(instance))
+        weights = bounds.file_weights(instance, self.cycles, self.replication)
+        partition = bounds.partition_model(weights, instance.num_nodes, self.bound)
+        if partition is None or partition.num_weights * instance.num_nodes > 4_000:
+            return
+        seconds = min(2.0, 0.1 * self.deadline.remaining())
+        answer = solve_cpsat(partition.model, BackendLimits(seconds=seconds, work=1.0))
+        self.raise_bound(answer.bound)
+
+    def anneal(self, share: float, rounds: int) -> None:
+        """Annealing from several seeds within *share* of what is left of the time."""
+        until = self.deadline.within(share * self.deadline.remaining())
+        if math.isinf(until.remaining()):
+            until = Deadline(60.0)
+        seed = self.request.options.seed
+        for number in range(rounds):
+            if self.over() or (number and until.expired()):
+                return
+            start = None if self.moves is None or number % 2 == 0 else self.moves.assign
+            steps = default_steps(self.instance) * (1 if number < 2 else 4)
+            found, _ = anneal(self.instance, self.replication, seed + number, steps, until, start)
+            self.offer(found)
+
+    def prove_by_turns(self) -> None:
+        """CP-SAT and HiGHS by turns, each turn twice as long, until one proves or time is up."""
+        seconds = 1.0
+        while not self.over():
+            self.run_cpsat(seconds, proof=True)
+            if not self.over():
+                self.run_highs(seconds)
+            seconds *= 2
+
+    def run_cpsat(self, seconds: float | None, proof: bool) -> None:
+        """One run of CP-SAT, for a proof (symmetry on) or for a better plan (full hint)."""
+        upper = self.load - 1 if self.moves is not None else None
+        engine = CpSatEngine()
+        model = self._model(engine, None if not proof else upper)
+        if not proof and self.moves is not None:
+            for index, value in model.hint(self.moves).items():
+                engine.model.add_hint(engine.model.get_int_var_from_proto_index(index), int(value))
+        limits = self._limits(seconds)
+        parameters = {"symmetry_level": 2} if proof else {"symmetry_level": 0}
+        answer = solve_cpsat(
+            engine.model, limits, parameters=parameters, on_solution=self._watch(model)
+        )
+        self._take(model, answer, "ortools", upper if proof else None)
+
+    def run_highs(self, seconds: float | None, backend: str = "HiGHS") -> None:
+        """One run of a PuLP backend on the same model."""
+        engine = PulpEngine("replication", self.instance.unit)
+        model = self._model(engine, None)
+        start = None if self.moves is None else model.hint(self.moves)
+        answer = solve_pulp(engine.model, backend, self._limits(seconds), start)
+        self._take(model, answer, backend, None)
+
+    def _model(self, engine: Any, upper: int | None) -> AggregatedModel:
+        return AggregatedModel(
+            self.instance, engine, cycles=self.cycles, replication=self.replication,
+            lower=self.bound, upper=None if upper is None else max(upper, self.bound),
+        )  # fmt: skip
+
+    def _limits(self, seconds: float | None) -> BackendLimits:
+        left = self.deadline.remaining()
+        limit = left if seconds is None else min(seconds, left)
+        options = self.request.options
+        return BackendLimits(
+            None if math.isinf(limit) else limit,
+            options.gap, options.threads, options.seed, options.log,
+        )  # fmt: skip
+
+    def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
+        def seen(callback: Any) -> None:
+            values: Mapping[int, float] = dict(enumerate(callback.response_proto.solution))
+            self.offer(model.moves(values))
+
+        return seen
+
+    def _take(
+        self, model: AggregatedModel, answer: BackendAnswer, package: str, below: int | None
+    ) -> None:
+        """Use an answer; *below* is the upper limit on M that the run was given, if any."""
+        self.versions[package] = answer.version
+        if answer.status is Status.INFEASIBLE:
+            if below is not None:
+                self.raise_bound(below + 1)
+            elif self.moves is None:
+                self.infeasible = True
+            return
+        if answer.found:
+            self.offer(model.moves(answer.values))
+        if answer.bound is not None:
+            self.raise_bound(model.engine.units(answer.bound))
+
+
+def fits(instance: StaticInstance, moves: Moves) -> bool:
+    """Whether *moves* keep every disk (21)."""
+    if all(room is None for room in instance.room):
+        return True
+    there = {*moves.remote, *((file, target) for file, _, target in moves.copies)}
+    used = [sum(instance.sizes[file] for file in held) for held in instance.held]
+    for file, node in there:
+        used[node] += instance.sizes[file]
+    return all(
+        room is None or amount <= room for room, amount in zip(instance.room, used, strict=True)
+    )
+
+
+def enough_disk(instance: StaticInstance) -> bool:
+    """Whether all disks together hold every file once; False proves that one round cannot do."""
+    if any(room is None for room in instance.room):
+        return True
+    held = sum(instance.sizes[f] for files in instance.held for f in files)
+    anywhere = set().union(*instance.held) if instance.held else set()
+    wanted = sum(size for file, size in enumerate(instance.sizes) if file not in anywhere)
+    return held + wanted <= sum(room for room in instance.room if room is not None)
+
+
+def num_columns(instance: StaticInstance) -> int:
+    """About how many columns the aggregated model has."""
+    return instance.num_nodes * (5 * instance.num_files + len(instance.classes))
+
+
+def num_terms(instance: StaticInstance) -> int:
+    """About how many coefficients the aggregated model has."""
+    requests = sum(len(group.inputs) for group in instance.classes)
+    nodes = instance.num_nodes
+    return nodes * (instance.num_files * (12 + 3 * nodes) + 4 * requests)
