@@ -52,7 +52,7 @@ def file_weights(instance: StaticInstance, cycles: Cycles, replication: bool) ->
         if file in free:
             weights.append(Fraction(0))
             continue
-        share = min((_share(instance, k, file, free) for k in instance.readers[file]))
+        share = min(_share(instance, k, file, free) for k in instance.readers[file])
         if not replication:
             extra = share
         elif cycles == "printed":

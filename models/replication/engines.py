@@ -60,9 +60,9 @@ class CpSatEngine:
     """CP-SAT: every time a whole number of units."""
 
     def __init__(self) -> None:
-        from ioopt.solvers.backends.cpsat_backend import load_cp_model
+        from ortools.sat.python import cp_model
 
-        self._cp_model = load_cp_model()
+        self._cp_model: Any = cp_model
         self.model = self._cp_model.CpModel()
 
     def binary(self, name: str) -> Any:

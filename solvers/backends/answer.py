@@ -71,10 +71,15 @@ class BackendAnswer:
         return self.status in (Status.OPTIMAL, Status.FEASIBLE)
 
 
-def run_interruptibly(work: Callable[[], ResultT], stop: Callable[[], None]) -> ResultT:
+def run_interruptibly(
+    work: Callable[[], ResultT],
+    stop: Callable[[], None],
+    cancel: threading.Event | None = None,
+) -> ResultT:
     """Run blocking native *work* in a thread so that Ctrl-C is seen; *stop* asks the work to end.
 
-    Raises KeyboardInterrupt once the work has ended, and whatever the work raised.
+    *cancel*, once set, does so too (another engine has the proof). Raises KeyboardInterrupt once
+    the work has ended, and whatever the work raised.
     """
     answer: list[ResultT] = []
     failure: list[BaseException] = []
@@ -89,7 +94,9 @@ def run_interruptibly(work: Callable[[], ResultT], stop: Callable[[], None]) -> 
     try:
         thread.start()
         while thread.is_alive():
-            thread.join(0.2)
+            thread.join(0.2 if cancel is None else 0.05)
+            if cancel is not None and cancel.is_set():
+                stop()
     except KeyboardInterrupt:
         stop()
         thread.join(5.0)

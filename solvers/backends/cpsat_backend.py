@@ -6,6 +6,7 @@ instead of seconds.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -45,11 +46,13 @@ def solve_cpsat(
     *,
     parameters: Mapping[str, Any] | None = None,
     on_solution: Callable[[CpSolverSolutionCallback], None] | None = None,
+    cancel: threading.Event | None = None,
 ) -> BackendAnswer:
     """Run CP-SAT on *model* and say what it earned.
 
     ``parameters`` are further SatParameters by name (such as ``symmetry_level``). ``on_solution``
     is called with the solution callback at every improvement. Values are by variable index.
+    ``cancel``, once set, ends the run early.
     Raises BackendFailureError for an invalid model and KeyboardInterrupt after stopping the run.
     """
     cp_model = load_cp_model()
@@ -65,7 +68,7 @@ def solve_cpsat(
     watcher = _watcher(cp_model, on_solution)
     begun = time.monotonic()
     try:
-        code = run_interruptibly(lambda: solver.solve(model, watcher), solver.stop_search)
+        code = run_interruptibly(lambda: solver.solve(model, watcher), solver.stop_search, cancel)
     finally:
         if limits.log is not None:
             with open(limits.log, "a", encoding="utf-8") as stream:

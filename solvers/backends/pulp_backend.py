@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import threading
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -66,18 +67,20 @@ def solve_pulp(
     backend: str | None,
     limits: BackendLimits,
     start: Mapping[str, float] | None = None,
+    cancel: threading.Event | None = None,
 ) -> BackendAnswer:
     """Solve a PuLP model and say what the run earned.
 
     ``backend`` is one of :data:`BACKENDS` (None: HiGHS). ``start`` gives values by variable name to
     begin from (HiGHS and CBC; the others do not take one, which is an error). Only a proof makes
-    the status optimal: without ``limits.gap`` HiGHS is told to close the gap entirely.
+    the status optimal: without ``limits.gap`` HiGHS is told to close the gap entirely. ``cancel``,
+    once set, ends a run of HiGHS early.
     Raises BackendMissingError, and BackendFailureError for statuses that no table knows.
     """
     name = backend or "HiGHS"
     begun = time.monotonic()
     if name == "HiGHS":
-        raw = _solve_highs(lp, limits, start)
+        raw = _solve_highs(lp, limits, start, cancel)
     elif name == "CBC":
         raw = commands.solve_cbc(lp, limits, start)
     elif name in ("SCIP", "GLPK"):
@@ -148,7 +151,10 @@ def violation(lp: LpProblem, values: Mapping[str, float]) -> float:
 
 
 def _solve_highs(
-    lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] | None
+    lp: LpProblem,
+    limits: BackendLimits,
+    start: Mapping[str, float] | None,
+    cancel: threading.Event | None,
 ) -> commands.RawAnswer:
     try:
         import highspy
@@ -168,11 +174,11 @@ def _solve_highs(
         begin.col_value = [start.get(variable.name, 0.0) for variable in lp.variables()]
         highs.setSolution(begin)
     highs.HandleUserInterrupt = True
-    run_interruptibly(highs.solve, highs.cancelSolve)
+    run_interruptibly(highs.solve, highs.cancelSolve, cancel)
     if highs.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
         # Presolve saw only that there is no optimum; the simplex tells which of the two it is.
         highs.setOptionValue("presolve", "off")
-        run_interruptibly(highs.solve, highs.cancelSolve)
+        run_interruptibly(highs.solve, highs.cancelSolve, cancel)
     status, stop = highs_status(highs.getModelStatus().name)
     if stop is StopReason.FINISHED and limits.gap is not None:
         stop = StopReason.GAP

@@ -149,13 +149,15 @@ def _chain(instance: StaticInstance, inputs: list[set[int]], order: list[int]) -
 def _data(instance: StaticInstance, replication: bool, arrays: bool) -> kernel.Data:
     of_task = class_of_task(instance)
     nodes, files = instance.num_nodes, instance.num_files
-    ptr, listed, work = [0], [], []
+    ptr: list[int] = [0]
+    listed: list[int] = []
+    work: list[int] = []
     for k in of_task:
         listed.extend(instance.classes[k].inputs)
         ptr.append(len(listed))
         work.extend(instance.work[k])
-    held = [int(l in instance.held[i]) for l in range(files) for i in range(nodes)]
-    fixed = [int(any(held[l * nodes : (l + 1) * nodes])) for l in range(files)]
+    held = [int(f in instance.held[i]) for f in range(files) for i in range(nodes)]
+    fixed = [int(any(held[f * nodes : (f + 1) * nodes])) for f in range(files)]
     pays = instance.problem.replica_seconds_per_byte * 2 < instance.problem.remote_seconds_per_byte
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
     u = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]

@@ -60,10 +60,10 @@ class State(NamedTuple):
 RANDOM, STEP, BEST, BEST_OVER, TRAIL = 0, 1, 2, 3, 4
 
 
-def draw(state: Any, below: int) -> int:
+def draw(state: Any, below: int) -> Any:
     """The next random number in 0 .. below - 1."""
     state.numbers[RANDOM] = state.numbers[RANDOM] * MULTIPLIER % MODULUS
-    return state.numbers[RANDOM] % below  # type: ignore[no-any-return]
+    return state.numbers[RANDOM] % below
 
 
 def join(data: Any, state: Any, file: int, node: int) -> None:
@@ -196,7 +196,7 @@ def keep_best(data: Any, state: Any) -> None:
         state.best_root[file] = state.root[file]
 
 
-def other_node(data: Any, state: Any, node: int) -> int:
+def other_node(data: Any, state: Any, node: int) -> Any:
     """A node drawn among all but *node*."""
     chosen = draw(state, data.num_nodes - 1)
     return chosen + 1 if chosen >= node else chosen

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from ioopt.models.replication.static import from_plan, reduce, to_plan
+from ioopt.check.replication import check
+from ioopt.models.replication.static import Moves, from_plan, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.ip_search import (
@@ -50,7 +51,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     )  # fmt: skip
     build = request.deadline.elapsed()
     if request.start is not None:
-        _warm_start(search, request)
+        _warm_start(search, request.start)
     try:
         _run(search, settings, request.options.backend)
     except KeyboardInterrupt:
@@ -68,20 +69,16 @@ def _before(deadline: Deadline, tasks: int) -> Deadline:
     return deadline.within(max(0.6 * left, left - 0.05 - 1e-4 * tasks))
 
 
-def _warm_start(search: Search, request: SolveRequest) -> None:
-    moves = from_plan(search.instance, request.start)
+def _warm_start(search: Search, start: ReplicationPlan) -> None:
+    moves = from_plan(search.instance, start)
     complete = moves is not None and _stands(search, moves)
     search.offer(moves if complete else None)
     if not complete:
         search.notes.append("the warm start states no complete static plan and was not used")
 
 
-def _stands(search: Search, moves: object) -> bool:
+def _stands(search: Search, moves: Moves) -> bool:
     """Whether a warm start is a valid static plan, by the checker's own judgement."""
-    from ioopt.check.replication import check
-    from ioopt.models.replication.static import Moves
-
-    assert isinstance(moves, Moves)
     if not search.replication and moves.copies:
         return False
     plan = to_plan(search.instance, moves, search.cycles == "printed")
@@ -107,7 +104,7 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     elif backend == "CP-SAT":
         search.run_cpsat(None, proof=small)
     elif small:
-        search.prove_by_turns()
+        search.prove()
     else:
         search.run_cpsat(None, proof=False)
 
@@ -139,12 +136,8 @@ def _outcome(
     )
 
 
-def circle_notes(problem: ReplicationProblem, plan: object) -> list[str]:
+def circle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
     """A note for each plan of the printed model whose copies run in a circle without a source."""
-    from ioopt.check.replication import check
-    from ioopt.problems.replication import ReplicationPlan
-
-    assert isinstance(plan, ReplicationPlan)
     strict = plan.model_copy(update={"moves": "static"})
     circles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
     if not circles:

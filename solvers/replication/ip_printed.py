@@ -1,0 +1,106 @@
+"""``ip-printed``: equations (1)-(13) and (21) as the paper prints them, through PuLP.
+
+The baseline that ``ip`` is measured against: no bound, start or cut of ours goes into it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from ioopt.check.replication import check
+from ioopt.models.replication.printed import PrintedModel, num_terms
+from ioopt.models.replication.static import StaticInstance, reduce, tidied, to_plan
+from ioopt.problems.base import Record
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import Status, StopReason
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.replication import minmin
+from ioopt.solvers.replication.ip import ROUND_SOLVERS, circle_notes
+from ioopt.solvers.replication.ip_search import enough_disk
+from ioopt.solvers.replication.plans import require_room
+
+TERMS_PER_SECOND = 100_000
+"""How fast PuLP builds and hands over a model, on a slow day."""
+
+
+class Settings(Record):
+    """``cycles`` as printed (copies may run in a circle) or acyclic; ``replication`` off: no copies."""
+
+    cycles: Literal["printed", "acyclic"] = "printed"
+    replication: bool = True
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Solve the printed model on the backend asked for (HiGHS by default).
+
+    Where the model is too large to build in the time, or ends without a plan, minmin answers with a
+    note. Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    require_room(problem)
+    settings: Settings = request.settings or Settings()
+    left = request.deadline.remaining()
+    terms = num_terms(problem, settings.replication)
+    if terms > 0.4 * min(left, 300.0) * TERMS_PER_SECOND:
+        return _fallback(problem, request, f"the printed model has about {terms} terms, too many")
+    model = PrintedModel(problem, settings.cycles, settings.replication)
+    build = request.deadline.elapsed()
+    left = request.deadline.remaining()
+    # What comes after the backend is the reading of the plan, its check and its replay.
+    limits = BackendLimits.of(request, max(0.01, left - 0.1 - terms / TERMS_PER_SECOND))
+    answer = solve_pulp(model.lp, request.options.backend, limits)
+    versions = {answer.backend: answer.version}
+    if answer.status is Status.INFEASIBLE:
+        note = f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
+        return Outcome(None, infeasible=True, build_seconds=build, notes=(note,), versions=versions)
+    if not answer.found:
+        return _fallback(problem, request, f"{answer.backend} found no plan in time", answer)
+    moves = tidied(model.instance, model.moves(answer.values))
+    plan = to_plan(model.instance, moves, settings.cycles == "printed")
+    return Outcome(
+        plan, proven_bound(model.instance, answer, plan), answer.stop, build_seconds=build,
+        notes=tuple(circle_notes(problem, plan)), versions=versions,
+    )  # fmt: skip
+
+
+def proven_bound(
+    instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
+) -> float | None:
+    """The backend's bound in seconds, lifted to the next possible batch time.
+
+    Batch times are multiples of the instance's unit, which removes the backend's tolerance. What
+    the backend calls optimal is bounded by the plan's own, exactly computed, batch time.
+    """
+    if answer.bound is None:
+        return None
+    if answer.status is not Status.OPTIMAL:
+        return instance.lift(answer.bound)
+    exact = check(instance.problem, plan, None).objectives["additive_seconds"]
+    close = abs(exact - answer.bound) <= 1e-6 * max(1.0, abs(exact))
+    return exact if close else instance.lift(answer.bound)
+
+
+def _fallback(
+    problem: ReplicationProblem,
+    request: SolveRequest,
+    reason: str,
+    answer: BackendAnswer | None = None,
+) -> Outcome:
+    if not enough_disk_for(problem):
+        note = f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
+        return Outcome(None, infeasible=True, notes=(note,))
+    outcome = minmin.solve(problem, replace(request, settings=None, start=None))
+    # A plan of minmin may fetch a file again after eviction, so the model's bound is not for it.
+    limited = any(node.disk_bytes is not None for node in problem.nodes)
+    bound = None if answer is None or limited else answer.bound
+    return replace(
+        outcome, bound=bound, stop=StopReason.FALLBACK,
+        notes=(*outcome.notes, f"{reason}; answered by minmin"),
+    )  # fmt: skip
+
+
+def enough_disk_for(problem: ReplicationProblem) -> bool:
+    """Whether all disks together hold every file that is read, once."""
+    return enough_disk(reduce(problem))
