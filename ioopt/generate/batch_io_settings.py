@@ -1,0 +1,97 @@
+"""Settings of the batch-io workloads, and the presets."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from ioopt.problems.base import Record
+from ioopt.problems.batch_io import Allocation
+
+
+class Settings(Record):
+    """Base of the settings classes."""
+
+
+class MiraSettings(Settings):
+    """A month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250 GB/s of storage.
+
+    ``load`` is the jobs' uncongested node-seconds over the machine's in ``days`` days;
+    ``runtime_sigma`` the deviation of the logarithm of run times, which are cut to
+    [``shortest_seconds``, ``longest_seconds``]; a job's phases last between the two periods;
+    ``io_scale`` multiplies the jobs' shares of I/O (the expansion factor of rule 23 is
+    ``--set ef`` of the policies instead).
+    """
+
+    jobs: int = Field(3000, ge=1, le=1_000_000)
+    days: float = Field(30.0, gt=0)
+    load: float = Field(0.80, gt=0)
+    runtime_sigma: float = Field(1.0, ge=0, le=4)
+    shortest_seconds: float = Field(300.0, gt=0)
+    longest_seconds: float = Field(86_400.0, gt=0)
+    period_from_seconds: float = Field(600.0, gt=0)
+    period_to_seconds: float = Field(1500.0, gt=0)
+    io_scale: float = Field(1.0, ge=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> MiraSettings:
+        for low, high in (("shortest", "longest"), ("period_from", "period_to")):
+            first, second = getattr(self, f"{low}_seconds"), getattr(self, f"{high}_seconds")
+            if first > second:
+                raise ValueError(f"{low}_seconds {first} is above {high}_seconds {second}")
+        return self
+
+
+class MiraWeekSettings(MiraSettings):
+    """A week of the same."""
+
+    jobs: int = Field(700, ge=1, le=1_000_000)
+    days: float = Field(7.0, gt=0)
+
+
+class IoSetsSettings(Settings):
+    """Applications of three classes whose iterations last about 10, 100 and 1,000 seconds.
+
+    ``high``, ``medium`` and ``low`` count the applications of each class (high frequency first),
+    ``mean_seconds`` is the mean iteration of the first class and ``ratio`` that of one class to the
+    one before; ``spread`` is the deviation over the mean; ``stress`` the sum of all shares of I/O.
+    """
+
+    high: int = Field(10, ge=0, le=10_000)
+    medium: int = Field(10, ge=0, le=10_000)
+    low: int = Field(10, ge=0, le=10_000)
+    mean_seconds: float = Field(10.0, gt=0)
+    ratio: float = Field(10.0, gt=0)
+    spread: float = Field(0.1, ge=0, le=1)
+    stress: float = Field(0.8, gt=0)
+    horizon_seconds: float = Field(20_000.0, gt=0)
+
+    def iteration_seconds(self) -> tuple[float, float, float]:
+        """Mean iteration of the three classes."""
+        first = self.mean_seconds
+        return first, first * self.ratio, first * self.ratio**2
+
+
+class SmallSettings(Settings):
+    """A few jobs with small whole numbers on ``nodes`` nodes of 1 byte per second."""
+
+    jobs: int = Field(8, ge=1, le=100_000)
+    nodes: int = Field(8, ge=1)
+    most_phases: int = Field(4, ge=1)
+    allocation: Allocation = "flat"
+
+
+class TinySettings(SmallSettings):
+    """Three jobs on four nodes."""
+
+    jobs: int = Field(3, ge=1, le=100_000)
+    nodes: int = Field(4, ge=1)
+    most_phases: int = Field(2, ge=1)
+
+
+PRESETS: dict[str, type[Settings]] = {
+    "mira-month": MiraSettings,
+    "mira-week": MiraWeekSettings,
+    "io-sets": IoSetsSettings,
+    "small": SmallSettings,
+    "tiny": TinySettings,
+}

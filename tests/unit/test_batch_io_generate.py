@@ -1,0 +1,83 @@
+"""Seeded batch-io workloads: repeatable, with the machine and mix they promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from ioopt.errors import UsageError
+from ioopt.generate.batch_io import IO_CLASSES, MIRA, PRESETS, SIZE_SHARES, SIZES, generate
+from ioopt.problems.batch_io import BatchIoProblem
+
+
+def uncongested(problem: BatchIoProblem, job) -> tuple[float, float]:
+    peak = problem.machine.peak(problem.machine.allocated_nodes(job.nodes))
+    compute = sum(p.compute_seconds * p.repeat for p in job.phases)
+    return compute, sum(p.io_bytes / peak * p.repeat for p in job.phases)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_same_seed_same_instance(preset: str) -> None:
+    first, again, other = (generate(preset, {}, seed) for seed in (5, 5, 6))
+    assert first == again and first.jobs != other.jobs
+    assert first.name == f"{preset}-5" and first.meta is not None and first.meta["seed"] == 5
+
+
+def test_tables_add_up() -> None:
+    assert sum(SIZE_SHARES) == pytest.approx(1.0) and len(SIZES) == len(SIZE_SHARES)
+    assert sum(share for share, _, _ in IO_CLASSES) == pytest.approx(1.0)
+
+
+def test_a_month_on_mira() -> None:
+    problem = generate("mira-month", {}, 1)
+    assert problem.machine == MIRA and len(problem.jobs) == 3000
+    assert (MIRA.units, MIRA.peak(8192)) == (96, 250e9)
+    assert set(job.nodes for job in problem.jobs) <= set(SIZES)
+    submits = [job.submit_seconds for job in problem.jobs]
+    assert submits == sorted(submits) and submits[0] >= 0 and submits[-1] <= 30 * 86400
+    work = 0.0
+    for job in problem.jobs:
+        compute, io = uncongested(problem, job)
+        assert 299 <= compute + io <= 86_401
+        assert job.walltime_seconds % 300 == 0 and job.walltime_seconds >= compute + io - 0.01
+        work += (compute + io) * job.nodes
+    # The cuts at 300 s and one day take a little off the load of 0.8.
+    assert work / (30 * 86400 * 49152) == pytest.approx(0.8, abs=0.05)
+
+
+def test_share_of_io_follows_its_classes() -> None:
+    problem = generate("mira-month", {}, 2)
+    shares = [
+        io / (compute + io) for compute, io in (uncongested(problem, j) for j in problem.jobs)
+    ]
+    mean = sum(share * (low + high) / 2 for share, low, high in IO_CLASSES)
+    assert sum(shares) / len(shares) == pytest.approx(mean, abs=0.01)
+    assert max(shares) <= 0.351
+
+
+def test_io_sets_stress_and_classes() -> None:
+    problem = generate("io-sets", {"high": "4", "medium": "3", "low": "2", "stress": "0.5"}, 3)
+    assert len(problem.jobs) == 9
+    shares, lengths = [], []
+    for job in problem.jobs:
+        compute, io = uncongested(problem, job)
+        shares.append(io / (compute + io))
+        lengths.append((compute + io) / job.num_phases)
+    assert sum(shares) == pytest.approx(0.5)
+    assert all(5 < length < 15 for length in lengths[:4])
+    assert all(500 < length < 1500 for length in lengths[7:])
+    assert problem.machine.peak(1) == problem.machine.storage_bytes_per_second
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "what"),
+    [
+        ("mira", {}, "no preset 'mira'; its presets: mira-month"),
+        ("mira-month", {"job": "3"}, "no setting 'job'"),
+        ("mira-month", {"jobs": "0"}, "jobs"),
+        ("mira-month", {"shortest_seconds": "1e9"}, "is above longest_seconds"),
+        ("io-sets", {"high": 0, "medium": 0, "low": 0}, "no application"),
+    ],
+)
+def test_refused(preset: str, settings: dict[str, str], what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        generate(preset, settings, 0)
