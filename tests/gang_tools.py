@@ -93,7 +93,7 @@ def compiled_phase(state: State, name: str, twin: Twin) -> State:
     order = np.zeros((2, levels), np.int64)
     total = count
     if name == "migrate":
-        moved, budget = kernels.migrate(board, jobs, count, budget)
+        moved, budget = kernels.migrate(board, jobs, count, nodes, budget)
     elif name == "compact":
         kernels.compact(board, jobs, count, nodes, order[0], order[1])
     elif name == "schedule":
@@ -102,7 +102,7 @@ def compiled_phase(state: State, name: str, twin: Twin) -> State:
             board, jobs, count, nodes, twin.place, limit, count, len(everyone)
         )
     elif name == "fill":
-        kernels.fill(board, jobs, count, twin.local_first)
+        kernels.fill(board, jobs, count, nodes, twin.local_first)
     keys = [int(key) for key in board.run[:total]]
     taken = unpack_masks(jobs.columns, nodes)
     columns = [sum(1 << int(node) for node in np.flatnonzero(taken[key])) for key in keys]

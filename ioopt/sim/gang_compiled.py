@@ -47,6 +47,12 @@ class _Rules(NamedTuple):
     limit: int
 
 
+class _Scratch(NamedTuple):
+    need: Any
+    order: Any
+    gone: Any
+
+
 class _Times(NamedTuple):
     arrival: Any
     local: Any
@@ -74,13 +80,17 @@ def run(table: JobTable, timing: Timing, twin: Twin, recompute: str = "event") -
     )  # fmt: skip
     rules = _Rules(twin.place, twin.migrate, twin.local_first, limit)
     times = _Times(table.arrival, table.local, table.remote, start, finish)
-    moved, updates, occupied = _simulate(board, jobs, times, machine, rules)
+    scratch = _Scratch(
+        np.zeros(len(table.size)), np.zeros((2, timing.levels), np.int64),
+        np.zeros(len(board.run), np.uint32),
+    )  # fmt: skip
+    moved, updates, occupied = _simulate(board, jobs, times, machine, rules, scratch)
     return Trajectory(
         start.tolist(), finish.tolist(), jobs.local.tolist(), moved, occupied, updates
     )
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _remove(board: Board, jobs: Jobs, count: int, gone: Any, num_gone: int) -> int:
     """Departures: take the keys ``gone[:num_gone]`` out of the matrix and the start order."""
     for g in range(num_gone):
@@ -97,7 +107,7 @@ def _remove(board: Board, jobs: Jobs, count: int, gone: Any, num_gone: int) -> i
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _skippable(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, gap: float) -> int:
     """Whole cycles that pass before anything can happen; *gap* is the time to the next arrival."""
     levels = board.occupied.shape[0]
@@ -116,7 +126,7 @@ def _skippable(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, 
     return cycles
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _rows_of(span: int) -> int:
     rows = 0
     while span:
@@ -125,7 +135,7 @@ def _rows_of(span: int) -> int:
     return rows
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _slice_after_gap(arrival: float, index: int, machine: _Machine) -> int:
     """The slice in which the next arrival falls, one on a boundary belonging to the later one."""
     jump = math.floor(arrival / machine.quantum)
@@ -134,7 +144,7 @@ def _slice_after_gap(arrival: float, index: int, machine: _Machine) -> int:
     return max(jump, index)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _advance(
     board: Board,
     jobs: Jobs,
@@ -185,7 +195,7 @@ def _advance(
     return until, num_gone
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _skip(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, cycles: int) -> None:
     """Let *cycles* whole cycles pass."""
     for i in range(count):
@@ -193,7 +203,7 @@ def _skip(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, cycle
         need[j] -= (cycles * _rows_of(jobs.span[j])) * quantum
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _update(
     board: Board,
     jobs: Jobs,
@@ -211,7 +221,7 @@ def _update(
     """One matrix update; returns (running jobs, next key to wait, budget left, slots occupied)."""
     clean(board, jobs, count)
     if rules.migrate:
-        num_moved, budget = migrate(board, jobs, count, budget)
+        num_moved, budget = migrate(board, jobs, count, machine.nodes, budget)
         for m in range(num_moved):
             j = board.moved[m]
             need[j] = machine.migration + need[j] * times.local[j] / times.remote[j]
@@ -224,18 +234,17 @@ def _update(
         j = board.run[i]
         times.start[j] = max(now, times.arrival[j])
         need[j] = times.local[j] if jobs.local[j] else times.remote[j]
-    return count, queued, budget, fill(board, jobs, count, rules.local_first)
+    return count, queued, budget, fill(board, jobs, count, machine.nodes, rules.local_first)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _simulate(
-    board: Board, jobs: Jobs, times: _Times, machine: _Machine, rules: _Rules
+    board: Board, jobs: Jobs, times: _Times, machine: _Machine, rules: _Rules, scratch: _Scratch
 ) -> tuple[int, int, float]:
     """The event loop; returns (tasks moved, updates, integral of occupied node slots)."""
     total, levels = times.arrival.shape[0], board.occupied.shape[0]
     quantum, tolerance = machine.quantum, machine.tolerance
-    need, order = np.zeros(total), np.zeros((2, levels), np.int64)
-    gone = np.zeros(board.run.shape[0], np.int64)
+    need, order, gone = scratch.need, scratch.order, scratch.gone
     now, index, arrived, queued, count, done, num_gone = 0.0, 0, 0, 0, 0, 0, 0
     budget_slice, budget, tasks, updates = -1, machine.budget, 0, 0
     population, occupied = 0, 0.0

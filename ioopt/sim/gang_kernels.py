@@ -2,6 +2,8 @@
 
 ``low[j] .. high[j]`` bounds the words that the columns of job j touch. Who edits this file removes
 the ``__pycache__`` beside it: numba's cache of :mod:`ioopt.sim.gang_compiled` does not see it.
+``_nrt=False`` leaves out reference counts, which would take most of the time; so nothing here may
+allocate an array.
 """
 
 from __future__ import annotations
@@ -44,6 +46,9 @@ class Board(NamedTuple):
     following: Any
     group: Any
     moved: Any
+    begin: Any
+    filled_count: Any
+    taken: Any
 
 
 def make_board(num_jobs: int, nodes: int, levels: int) -> Board:
@@ -51,9 +56,12 @@ def make_board(num_jobs: int, nodes: int, levels: int) -> Board:
     words = (nodes + 63) // 64
     room = min(num_jobs, nodes * levels) + 1
     masks = [np.zeros((rows, words), np.uint64) for rows in (levels, levels, levels + 1)]
-    lists = [np.zeros(room, np.int64) for _ in range(5)]
+    lists = [np.zeros(room, np.uint32) for _ in range(5)]
     counts = np.zeros(levels, np.int64)
-    return Board(lists[0], masks[0], counts, masks[1], masks[2], *lists[1:])
+    begin, filled = np.zeros(levels + 2, np.int64), np.zeros(levels, np.int64)
+    return Board(
+        lists[0], masks[0], counts, masks[1], masks[2], *lists[1:], begin, filled, np.zeros(words, np.uint64)
+    )  # fmt: skip
 
 
 def make_jobs(size: Any, files: Any) -> Jobs:
@@ -63,7 +71,8 @@ def make_jobs(size: Any, files: Any) -> Jobs:
     first = used.argmax(axis=1).astype(np.int64) if num else np.zeros(0, np.int64)
     words = files.shape[1]
     last = (words - used[:, ::-1].argmax(axis=1)).astype(np.int64) if num else first
-    low, high, home, span = (np.zeros(num, np.int64) for _ in range(4))
+    low, high, span = (np.zeros(num, np.int64) for _ in range(3))
+    home = np.zeros(num, np.uint32)
     return Jobs(
         size.astype(np.int64), files, first, last, np.zeros_like(files), low, high, home, span,
         np.zeros(num, np.bool_),
@@ -78,7 +87,7 @@ def _popcount(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _clear(board: Board, jobs: Jobs, j: int) -> None:
     """Take job *j* out of its home row."""
     for w in range(jobs.low[j], jobs.high[j]):
@@ -86,7 +95,7 @@ def _clear(board: Board, jobs: Jobs, j: int) -> None:
     board.occupied[jobs.home[j]] -= jobs.size[j]
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _put(board: Board, jobs: Jobs, j: int, row: int) -> None:
     """Put job *j*, columns as they are, into *row* and call that its home."""
     for w in range(jobs.low[j], jobs.high[j]):
@@ -95,7 +104,7 @@ def _put(board: Board, jobs: Jobs, j: int, row: int) -> None:
     jobs.home[j] = row
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _use_files(jobs: Jobs, j: int) -> None:
     for w in range(jobs.low[j], jobs.high[j]):
         jobs.columns[j, w] = 0
@@ -106,7 +115,28 @@ def _use_files(jobs: Jobs, j: int) -> None:
     jobs.local[j] = True
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
+def _find_taken(rows: Any, taken: Any, low: int, high: int) -> None:
+    """Nodes (words *low* .. *high* - 1) that are taken in every row: no job can be added there."""
+    for w in range(low, high):
+        word = rows[0, w]
+        for row in range(1, taken.shape[0]):
+            word &= rows[row, w]
+        taken[w] = word
+
+
+@njit(cache=True, _nrt=False)
+def _is_stuck(board: Board, jobs: Jobs, j: int) -> bool:
+    """Is a column of *j* taken in every row (``taken``), so that no further row can hold it?"""
+    stuck = False
+    for w in range(jobs.low[j], jobs.high[j]):
+        if board.taken[w] & jobs.columns[j, w]:
+            stuck = True
+            break
+    return stuck
+
+
+@njit(cache=True, _nrt=False)
 def clean(board: Board, jobs: Jobs, count: int) -> None:
     """CleanMatrix (rule 11): ``homes`` never holds replicas, so only the spans need resetting."""
     for i in range(count):
@@ -114,10 +144,12 @@ def clean(board: Board, jobs: Jobs, count: int) -> None:
         jobs.span[j] = 1 << jobs.home[j]
 
 
-@njit(cache=True)
-def _files_free(board: Board, jobs: Jobs, j: int, row: int) -> bool:
+@njit(cache=True, _nrt=False)
+def _files_free(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> bool:
     """Are the file nodes of *j* free in *row*, its own columns at home counting as free?"""
     own = row == jobs.home[j]
+    if not own and jobs.size[j] > nodes - board.occupied[row]:
+        return False
     for w in range(jobs.first[j], jobs.last[j]):
         taken = board.homes[row, w] & jobs.files[j, w]
         if own:
@@ -127,24 +159,30 @@ def _files_free(board: Board, jobs: Jobs, j: int, row: int) -> bool:
     return True
 
 
-@njit(cache=True)
-def migrate(board: Board, jobs: Jobs, count: int, budget: int) -> tuple[int, int]:
+@njit(cache=True, _nrt=False)
+def migrate(board: Board, jobs: Jobs, count: int, nodes: int, budget: int) -> tuple[int, int]:
     """MigrateMatrix (rule 12); returns (jobs moved, budget left), their keys in ``moved``."""
     levels = board.occupied.shape[0]
+    words = board.taken.shape[0]
     changed, num_moved = True, 0
+    _find_taken(board.homes, board.taken, 0, words)
     while changed:
         changed = False
         for i in range(count):
             j = board.run[i]
             if jobs.local[j]:
                 continue
-            cost = 0
+            cost, possible = 0, True
             for w in range(jobs.first[j], jobs.last[j]):
-                cost += _popcount(jobs.files[j, w] & ~jobs.columns[j, w])
-            if cost > budget:
+                wanted = jobs.files[j, w] & ~jobs.columns[j, w]
+                if wanted & board.taken[w]:
+                    possible = False
+                    break
+                cost += _popcount(wanted)
+            if not possible or cost > budget:
                 continue
             for row in range(levels):
-                if _files_free(board, jobs, j, row):
+                if _files_free(board, jobs, j, row, nodes):
                     _clear(board, jobs, j)
                     _use_files(jobs, j)
                     _put(board, jobs, j, row)
@@ -152,11 +190,12 @@ def migrate(board: Board, jobs: Jobs, count: int, budget: int) -> tuple[int, int
                     board.moved[num_moved] = j
                     num_moved += 1
                     changed = True
+                    _find_taken(board.homes, board.taken, 0, words)
                     break
     return num_moved, budget
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _sort_rows(occupied: Any, ascending: Any, descending: Any) -> None:
     """Row indices by population both ways, ties to the lowest index (insertion sort)."""
     for row in range(occupied.shape[0]):
@@ -172,30 +211,49 @@ def _sort_rows(occupied: Any, ascending: Any, descending: Any) -> None:
         descending[at] = row
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
+def _group_by_home(board: Board, jobs: Jobs, count: int) -> None:
+    """Keys of the jobs of row r that any row could take, in start order.
+
+    They stand in ``members[begin[r] : begin[r + 1]]``.
+    """
+    levels, begin, num = board.occupied.shape[0], board.begin, 0
+    _find_taken(board.homes, board.taken, 0, board.taken.shape[0])
+    for row in range(levels + 2):
+        begin[row] = 0
+    for i in range(count):
+        j = board.run[i]
+        if not _is_stuck(board, jobs, j):
+            board.group[num] = j
+            num += 1
+            begin[jobs.home[j] + 2] += 1
+    for row in range(levels):
+        begin[row + 2] += begin[row + 1]
+    for g in range(num):
+        j = board.group[g]
+        at = jobs.home[j] + 1
+        board.members[begin[at]] = j
+        begin[at] += 1
+
+
+@njit(cache=True, _nrt=False)
 def _move_one(
     board: Board, jobs: Jobs, count: int, nodes: int, ascending: Any, descending: Any
 ) -> bool:
     """The first feasible move of CompactMatrix, made; False when there is none."""
-    occupied, members = board.occupied, board.members
+    occupied, begin = board.occupied, board.begin
+    _group_by_home(board, jobs, count)
     for source in ascending:
         if occupied[source] == 0:
             continue
-        num, smallest = 0, nodes
-        for i in range(count):
-            j = board.run[i]
-            if jobs.home[j] == source:
-                members[num] = j
-                num += 1
-                smallest = min(smallest, jobs.size[j])
         for target in descending:
             if occupied[target] < occupied[source]:
                 break
             free = nodes - occupied[target]
-            if target == source or free < smallest:
+            if target == source or free == 0:
                 continue
-            for m in range(num):
-                j = members[m]
+            for m in range(begin[source], begin[source + 1]):
+                j = board.members[m]
                 if jobs.size[j] > free:
                     continue
                 fits = True
@@ -210,7 +268,7 @@ def _move_one(
     return False
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def compact(
     board: Board, jobs: Jobs, count: int, nodes: int, ascending: Any, descending: Any
 ) -> None:
@@ -223,7 +281,7 @@ def compact(
         jobs.span[j] = 1 << jobs.home[j]
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The IOGS row: fewest free nodes with all file nodes free; -1 when there is none."""
     best = -1
@@ -242,7 +300,7 @@ def _file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _best_fit_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The GS row: fewest free nodes that suffice; -1 when there is none."""
     best = -1
@@ -254,7 +312,7 @@ def _best_fit_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _free_word(row: Any, w: int, words: int, nodes: int) -> Any:
     """Free nodes in word *w* of a row, bits beyond the machine excluded."""
     free = ~row[w]
@@ -263,7 +321,7 @@ def _free_word(row: Any, w: int, words: int, nodes: int) -> Any:
     return free
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> None:
     """Columns for *j* in *row*: free in most rows first, ties to the lowest (rule 14)."""
     levels, words = board.homes.shape
@@ -304,7 +362,7 @@ def _choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> N
     jobs.local[j] = same
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def schedule(
     board: Board, jobs: Jobs, count: int, nodes: int, place: int, limit: int, queued: int, last: int
 ) -> tuple[int, int]:
@@ -339,8 +397,8 @@ def schedule(
     return count, queued
 
 
-@njit(cache=True)
-def _fill_group(board: Board, jobs: Jobs, num: int) -> None:
+@njit(cache=True, _nrt=False)
+def _fill_group(board: Board, jobs: Jobs, num: int, nodes: int) -> None:
     """Serve the positions ``group[:num]`` to exhaustion, one replica a job a pass."""
     levels = board.occupied.shape[0]
     while num > 0:
@@ -348,7 +406,11 @@ def _fill_group(board: Board, jobs: Jobs, num: int) -> None:
         for g in range(num):
             i = board.group[g]
             j = board.run[i]
+            if _is_stuck(board, jobs, j):
+                continue
             for row in range(board.following[i], levels):
+                if jobs.size[j] > nodes - board.filled_count[row]:
+                    continue
                 fits = True
                 for w in range(jobs.low[j], jobs.high[j]):
                     if board.filled[row, w] & jobs.columns[j, w]:
@@ -357,6 +419,8 @@ def _fill_group(board: Board, jobs: Jobs, num: int) -> None:
                 if fits:
                     for w in range(jobs.low[j], jobs.high[j]):
                         board.filled[row, w] |= jobs.columns[j, w]
+                    _find_taken(board.filled, board.taken, jobs.low[j], jobs.high[j])
+                    board.filled_count[row] += jobs.size[j]
                     jobs.span[j] |= 1 << row
                     board.following[i] = row + 1
                     board.group[again] = i
@@ -365,24 +429,25 @@ def _fill_group(board: Board, jobs: Jobs, num: int) -> None:
         num = again
 
 
-@njit(cache=True)
-def fill(board: Board, jobs: Jobs, count: int, local_first: bool) -> int:
+@njit(cache=True, _nrt=False)
+def fill(board: Board, jobs: Jobs, count: int, nodes: int, local_first: bool) -> int:
     """FillMatrix (rule 15) from the home rows; returns occupied node slots, replicas included."""
-    board.filled[:] = board.homes
-    for i in range(count):
-        board.following[i] = 0
-    for remote in range(2):
+    levels, words = board.homes.shape
+    for row in range(levels):
+        board.filled_count[row] = board.occupied[row]
+        for w in range(words):
+            board.filled[row, w] = board.homes[row, w]
+    _find_taken(board.filled, board.taken, 0, words)
+    for remote in range(2 if local_first else 1):
         num = 0
         for i in range(count):
-            if (local_first and jobs.local[board.run[i]] == (remote == 1)) or (
-                not local_first and remote == 1
-            ):
-                continue
-            board.group[num] = i
-            num += 1
-        _fill_group(board, jobs, num)
+            if remote == 0:
+                board.following[i] = 0
+            if not local_first or jobs.local[board.run[i]] != (remote == 1):
+                board.group[num] = i
+                num += 1
+        _fill_group(board, jobs, num, nodes)
     total = 0
-    for i in range(count):
-        j = board.run[i]
-        total += jobs.size[j] * _popcount(np.uint64(jobs.span[j]))
+    for row in range(levels):
+        total += board.filled_count[row]
     return total
