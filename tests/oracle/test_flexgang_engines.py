@@ -1,0 +1,203 @@
+"""Tick-by-tick references for the quantum walk and the applications of the laboratory.
+
+They share no code with the kernels: time goes by in single ticks, and each running process does
+one tick of work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ioopt.sim import perturbation_kernel as kernel
+from ioopt.sim import quantum_kernel
+from ioopt.sim.quantum_event import _all_away, _slot_time
+
+
+def reference_process(
+    bursts: list[int], qi: int, qc: int, io: int, returns: bool, ticks: int
+) -> Any:
+    """Requests of one I/O process, and the ticks of I/O slot in which its CPU is given away."""
+    requests, away = [], []
+    k, left, io_left, parked = 0, bursts[0], 0, False
+    for tick in range(ticks):
+        phase = tick % (qi + qc)
+        if phase == 0:
+            parked = not returns and io_left > 0
+        if io_left > 0 or (parked and phase < qi):
+            if phase < qi:
+                away.append(tick)
+            io_left = max(0, io_left - 1)
+            continue
+        if phase >= qi:
+            continue
+        left -= 1
+        if left == 0:
+            requests.append(tick + 1)
+            k += 1
+            if k == len(bursts):
+                break
+            left, io_left, parked = bursts[k], io, not returns
+    return requests, away
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    qi=st.integers(1, 9),
+    qc=st.integers(0, 9),
+    io=st.integers(1, 20),
+    bursts=st.lists(st.lists(st.integers(1, 12), min_size=6, max_size=6), min_size=1, max_size=3),
+    returns=st.booleans(),
+)
+def test_walk_equals_ticks(
+    qi: int, qc: int, io: int, bursts: list[list[int]], returns: bool
+) -> None:
+    drawn = np.array(bursts, np.int64)
+    ready, request = drawn.copy(), drawn.copy()
+    quantum_kernel.walk(drawn, qi, qc, io, returns, ready, request)
+    references = [reference_process(row, qi, qc, io, returns, 4000) for row in bursts]
+    assert request.tolist() == [requests for requests, _ in references]
+    end = int(request.min(axis=0)[-1]) // (qi + qc) * (qi + qc)
+    until = request + io
+    if not returns:
+        until = -(-until // (qi + qc)) * (qi + qc)
+    together = set(range(end)).intersection(*(away for _, away in references))
+    clipped = request.clip(0, end), until.clip(0, end)
+    assert _all_away(*clipped, qi, qc) == len(together)
+    given_away = int((_slot_time(clipped[1], qi, qc) - _slot_time(clipped[0], qi, qc)).sum())
+    assert given_away == sum(tick < end for _, away in references for tick in away)
+
+
+class Ticks:
+    """A table of slots looked at tick by tick; after its end all run."""
+
+    def __init__(self, runs: np.ndarray, quantum: int) -> None:
+        self.runs, self.quantum = runs, quantum
+
+    def running(self, p: int, tick: int) -> bool:
+        """Whether *p* runs in *tick*."""
+        slot = tick // self.quantum
+        return slot >= len(self.runs) or bool(self.runs[slot, p])
+
+    def answer(self, p: int, tick: int) -> int:
+        """The first tick from *tick* on in which *p* runs."""
+        while not self.running(p, tick):
+            tick += 1
+        return tick
+
+
+def slow_barrier(table: Ticks, processors: int, work: int, interval: int) -> int:
+    done, goal, tick = [0] * processors, min(interval, work), 0
+    while True:
+        for p in range(processors):
+            if table.running(p, tick) and done[p] < goal:
+                done[p] += 1
+        tick += 1
+        if min(done) == goal:
+            if goal == work:
+                return tick
+            goal = min(goal + interval, work)
+
+
+def slow_workpile(table: Ticks, processors: int, total: int, unit: int) -> int:
+    left, tick = [0] * processors, 0
+    while True:
+        for p in range(processors):
+            if table.running(p, tick) and left[p] == 0 and total > 0:
+                left[p] = min(unit, total)
+                total -= left[p]
+        for p in range(processors):
+            left[p] -= table.running(p, tick) and left[p] > 0
+        tick += 1
+        if total == 0 and not any(left):
+            return tick
+
+
+def slow_msg(table: Ticks, processors: int, work: int, phase_work: int, pattern: int) -> int:
+    """One round of requests at each phase's start, written out for all patterns."""
+    tick = phase = 0
+    while work > 0:
+        piece, work = min(phase_work, work), work - min(phase_work, work)
+        done, replied, arrived = [0] * processors, [-1] * processors, [-1] * processors
+        while min(arrived) < 0:
+            for p in range(processors):
+                if not table.running(p, tick):
+                    continue
+                if replied[p] < 0:
+                    asked = {
+                        kernel.ALL_TO_ALL: [q for q in range(processors) if q != p],
+                        kernel.RING: [(p + 1) % processors],
+                        kernel.PAIRS: [p + 1 if p % 2 == 0 and p + 1 < processors else p - 1],
+                        kernel.SHIFT: [(p + 1 + phase % (processors - 1)) % processors],
+                    }[pattern]
+                    replied[p] = max(table.answer(q, tick) for q in asked)
+                if done[p] < piece:
+                    done[p] += 1
+                    if done[p] == piece and replied[p] <= tick + 1:
+                        arrived[p] = tick + 1
+                elif arrived[p] < 0 and replied[p] <= tick:
+                    arrived[p] = tick
+            tick += 1
+        tick = max(arrived)
+        phase += 1
+    return tick
+
+
+def slow_blocking(table: Ticks, processors: int, work: int, gaps: Any, targets: Any) -> int:
+    last = 0
+    for p in range(processors):
+        done, k, tick, next_request = 0, 0, 0, gaps[p][0]
+        while done < work:
+            if table.running(p, tick):
+                done += 1
+            tick += 1
+            if done == next_request < work and table.running(p, tick - 1):
+                answered = table.answer(targets[p][k], tick)
+                tick = table.answer(p, answered) if answered > tick else tick
+                k += 1
+                next_request += gaps[p][k]
+        last = max(last, tick)
+    return last
+
+
+tables = st.integers(2, 4).flatmap(
+    lambda processors: st.lists(
+        st.lists(st.booleans(), min_size=processors, max_size=processors), min_size=1, max_size=6
+    )
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=tables, quantum=st.integers(2, 7), work=st.integers(1, 30), piece=st.integers(1, 9))
+def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int) -> None:
+    runs = np.array(rows, np.bool_)
+    table, processors = Ticks(runs, quantum), runs.shape[1]
+    heard = np.zeros(runs.shape, np.int64)
+    assert kernel.barrier(runs, quantum, work, piece, heard) == slow_barrier(
+        table, processors, work, piece
+    )
+    assert kernel.workpile(runs, quantum, work * processors, piece) == slow_workpile(
+        table, processors, work * processors, piece
+    )
+    assert kernel.emp(runs, quantum, work) == slow_barrier(table, processors, work, work)
+    for pattern in range(4):
+        assert kernel.msg(runs, quantum, work, piece, 1, pattern, heard) == slow_msg(
+            table, processors, work, piece, pattern
+        )
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=tables, quantum=st.integers(2, 7), work=st.integers(1, 25), data=st.data())
+def test_blocking_equals_ticks(rows: Any, quantum: int, work: int, data: Any) -> None:
+    runs = np.array(rows, np.bool_)
+    processors = runs.shape[1]
+    draw = st.lists(st.integers(1, 9), min_size=work, max_size=work)
+    gaps = [[*data.draw(draw), work + 1] for _ in range(processors)]
+    others = [st.sampled_from([q for q in range(processors) if q != p]) for p in range(processors)]
+    targets = [[data.draw(other) for _ in range(work + 1)] for other in others]
+    heard = np.zeros(runs.shape, np.int64)
+    fast = kernel.blocking(runs, quantum, work, np.array(gaps), np.array(targets), heard)
+    assert fast == slow_blocking(Ticks(runs, quantum), processors, work, gaps, targets)
