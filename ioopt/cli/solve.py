@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -21,6 +22,9 @@ from ioopt.errors import ExitCode
 from ioopt.options import parse_assignments
 from ioopt.result import Result, Status, StopReason
 from ioopt.tables import percent, render, show
+
+SHOWN_LEAVES = 16
+"""A metric with a value for each of more items than that is left to the JSON form."""
 
 EPILOG = """\b
 Examples:
@@ -93,17 +97,26 @@ def describe(result: Result) -> str:
         ("bound", result.bound),
         ("gap", percent(result.gap)),
     ]
-    rows += [
-        (name, value)
-        for name, value in result.metrics.items()
-        if name != result.objective_name and not isinstance(value, (dict, list, tuple))
-    ]
+    for name, value in result.metrics.items():
+        if name == result.objective_name:
+            continue
+        leaves = list(_leaves(name, value))
+        rows += leaves if len(leaves) <= SHOWN_LEAVES else []
     rows += [
         (name, getattr(result, name))
         for name in ("build_seconds", "solve_seconds", "simulate_seconds")
         if getattr(result, name) is not None
     ]
     return render(("what", "value"), [(name, show(value)) for name, value in rows])
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A metric by item, such as ``class LU``; lists are left to the JSON form."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(f"{name} {key}", item)
+    elif not isinstance(value, (list, tuple)):
+        yield name, value
 
 
 def exit_code(result: Result) -> int:

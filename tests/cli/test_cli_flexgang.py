@@ -71,6 +71,9 @@ def test_a_changed_result_is_caught(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["solve", "gangedness-table-3", "-o", "out.json"]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["class", "Enum", "LOW"] in shown
+    assert ["class", "Water", "HIGH"] in shown
     result = json.loads((tmp_path / "out.json").read_text())
     result["plan"]["applications"][0]["verdict"]["gangedness"] = "HIGH"
     (tmp_path / "out.json").write_text(json.dumps(result))
