@@ -47,7 +47,8 @@ class Surface:
         if entry is not None:
             return Response(entry.slowdown, entry.beta, entry.fragmentation)
         if self.table is not None and _same(off_seconds, 0.0):
-            return Response(1.0, io.burst_seconds / io.dedicated_seconds, None)
+            blocked = io.io_seconds / io.dedicated_seconds
+            return Response(1.0, 1.0 - blocked, blocked - blocked**self.processors)
         if self.table is not None:
             raise InstanceError(
                 f"surface: no entry for on_seconds {on_seconds:g}, off_seconds {off_seconds:g}; "

@@ -6,20 +6,15 @@ the floors of progress. Homes and rows are fixed.
 
 from __future__ import annotations
 
-from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity
+from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.problems.flexible_gang import FlexibleGangPlan
 
 
 def plan_with_best_tau(
-    data: PatternData, placement: Placement, floors: bool = True
+    data: PatternData, placement: Placement, slack: float = 0.0
 ) -> FlexibleGangPlan | None:
-    """The plan of *placement* with the best tau; None when a floor cannot be kept.
-
-    With ``floors`` False the floors are left out (for measuring how far a placement falls short).
-    """
-    from ioopt.models.flexgang.frame import lay_out
-
-    found = best_tau(data, placement, floors)
+    """The plan of *placement* with the best tau; None when a floor cannot be kept within *slack*."""
+    found = best_tau(data, placement, slack)
     if found is None:
         return None
     tau, by_column = found
@@ -27,9 +22,12 @@ def plan_with_best_tau(
 
 
 def best_tau(
-    data: PatternData, placement: Placement, floors: bool = True
+    data: PatternData, placement: Placement, slack: float = 0.0
 ) -> tuple[dict[int, float], dict[int, list[float]]] | None:
-    """(tau by job, seconds by column of self-balancing jobs), or None when infeasible."""
+    """(tau by job, seconds by column of self-balancing jobs), or None when infeasible.
+
+    Floors of progress may be missed by *slack*.
+    """
     from scipy.optimize import linprog
 
     problem, frame = data.problem, data.pattern.frame_seconds
@@ -44,7 +42,7 @@ def best_tau(
     for job in data.compute_jobs():
         item = problem.jobs[job]
         held = placement.rows.get(job, 0) * problem.machine.quantum_seconds
-        short = problem.phi(job) * frame - held if floors else 0.0
+        short = (problem.phi(job) - slack) * frame - held
         if not item.takes_loose_cpu:
             if short > 1e-9:
                 return None

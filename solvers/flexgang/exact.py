@@ -199,6 +199,8 @@ def _restricted(search: PatternSearch, request: SolveRequest) -> list[Candidate]
         answer = solve_pulp(model.program, "HiGHS", limits)
         if answer.found:
             plan = plan_of_answer(model, answer)
+            if plan is None:
+                continue
             label = f"one loose I/O a column {state.data.pattern.key}"
             found.append(Candidate(label, plan, model_objective(state.data, plan)))
     return found

@@ -1,9 +1,10 @@
 """A PuLP model on CP-SAT: continuous variables on a fine grid, coefficients scaled to integers.
 
 CP-SAT knows integers only. A continuous variable becomes a whole number of steps between its
-bounds; a row is multiplied so that its smallest continuous coefficient is exact. The answer's
-bound is widened by what the grid can cost, so that it holds for the model as written; callers
-re-optimise the continuous part of the answer.
+bounds; a row is multiplied so that its smallest continuous coefficient is exact. Rows are eased by
+what rounding every continuous variable down to its step can break, and the bound is widened by
+what that can cost, so that the bound holds for the model as written. For the same reason the
+values may miss a row by a step: callers re-optimise the continuous part of the answer.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pulp
 
 STEPS = 10_000
-"""Steps between the bounds of a continuous variable."""
+"""Default number of steps between the bounds of a continuous variable."""
 RESOLUTION = 10_000
 """Whole number that the smallest continuous coefficient of a row becomes."""
 PURE_SCALE = 1_000_000_000
@@ -30,17 +31,21 @@ ROUNDING = 1e-7
 
 
 def solve_linear(
-    program: pulp.LpProblem, limits: BackendLimits, start: Mapping[str, float] | None = None
+    program: pulp.LpProblem,
+    limits: BackendLimits,
+    start: Mapping[str, float] | None = None,
+    steps: int = STEPS,
 ) -> BackendAnswer:
     """Solve *program* on CP-SAT; values by variable name, objective and bound in its own units.
 
-    Every variable needs two finite bounds. ``start`` are values by name (a hint).
+    Every variable needs two finite bounds. ``start`` are values by name (a hint), ``steps`` the
+    steps between the bounds of a continuous variable.
     """
-    return _Translation(program).solve(limits, start or {})
+    return _Translation(program, steps).solve(limits, start or {})
 
 
 class _Translation:
-    def __init__(self, program: pulp.LpProblem) -> None:
+    def __init__(self, program: pulp.LpProblem, steps: int) -> None:
         import pulp
 
         self.program = program
@@ -51,12 +56,12 @@ class _Translation:
             low, high = variable.lowBound or 0.0, variable.upBound
             if variable.cat == pulp.LpContinuous:
                 assert high is not None and low == 0, "continuous variables run from 0 to a bound"
-                self.step[variable.name] = high / STEPS if high > 0 else 1.0
-                low, high = 0, STEPS if high > 0 else 0
+                self.step[variable.name] = high / steps if high > 0 else 1.0
+                low, high = 0, steps if high > 0 else 0
             name = variable.name
             self.variables[name] = self.model.new_int_var(round(low), round(high), name)
-        for name, row in program.constraints.items():
-            self._add_row(name, row)
+        for row in program.constraints.values():
+            self._add_row(row)
         self.scale = self._set_objective()
 
     def _scaled(self, row: Any) -> tuple[dict[str, float], float]:
@@ -69,17 +74,18 @@ class _Translation:
         whole = all(float(c).is_integer() for c in terms.values())
         return terms, 1.0 if whole else PURE_SCALE / largest
 
-    def _add_row(self, name: str, row: Any) -> None:
+    def _add_row(self, row: Any) -> None:
         terms, scale = self._scaled(row)
         total = sum(round(c * scale) * self.variables[v] for v, c in terms.items())
         right = -row.constant * scale
         slack = 1e-6 * max(1.0, abs(right)) if self.step else 1e-9
-        if row.sense == 0:
-            self.model.add(total == round(right))
-        elif row.sense < 0:
-            self.model.add(total <= math.floor(right + slack))
-        else:
-            self.model.add(total >= math.ceil(right - slack))
+        # Rounding down lowers the left side by up to `fall` and raises it by up to `rise`.
+        steps = [c * scale for v, c in terms.items() if v in self.step]
+        fall, rise = sum(c for c in steps if c > 0), -sum(c for c in steps if c < 0)
+        if row.sense <= 0:
+            self.model.add(total <= math.floor(right + slack + rise))
+        if row.sense >= 0:
+            self.model.add(total >= math.ceil(right - slack - fall))
 
     def _set_objective(self) -> float:
         terms, scale = self._scaled(self.program.objective)

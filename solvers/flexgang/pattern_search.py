@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
-from ioopt.models.flexgang.frame import PatternData, lay_out
+from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.tau import plan_with_best_tau
 from ioopt.problems.flexible_gang import FlexibleGangPlan
@@ -23,6 +23,10 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.flexgang.linear_cpsat import solve_linear
 
+STEPS_PER_QUANTUM = 2520
+"""Steps of a quantum on CP-SAT: halves, thirds and so on of it are whole, as floors often are."""
+FLOOR_SLACK = 5e-7
+"""Progress by which a floor may be missed for a backend's tolerance (the checker's is 1e-6)."""
 LEAST_SECONDS = 0.2
 """A backend is not started for less."""
 
@@ -142,7 +146,8 @@ class PatternSearch:
         limits = self._limits(seconds, gap or None)
         program = state.model.program
         if self.backend == "CP-SAT":
-            answer = solve_linear(program, limits, start)
+            steps = STEPS_PER_QUANTUM * state.data.pattern.rows
+            answer = solve_linear(program, limits, start, steps)
         else:
             answer = solve_pulp(program, self.backend, limits, start)
         self.versions[answer.backend] = answer.version
@@ -156,7 +161,9 @@ class PatternSearch:
         if answer.bound is not None:
             state.bound = min(state.bound, answer.bound)
         if answer.found:
-            state.offer(plan_of_answer(state.model, answer))
+            plan = plan_of_answer(state.model, answer)
+            if plan is not None:
+                state.offer(plan)
             if state.plan is not None and state.value >= self.best:
                 self.request.incumbents.report(state.plan, -state.value)
         state.bound = max(state.bound, state.value)
@@ -170,23 +177,17 @@ class PatternSearch:
         return StopReason.GAP if final is not None and final <= gap else StopReason.TIME
 
 
-def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGangPlan:
-    """The plan of a solution, its tau re-optimised exactly for the homes and rows found."""
+def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGangPlan | None:
+    """The plan of a solution, its tau re-optimised exactly for the homes and rows found.
+
+    None when a floor that the backend met within its tolerance cannot be met at all.
+    """
     placement = model.placement(lambda var: answer.values[var.name])
-    plan = plan_with_best_tau(model.data, placement)
-    if plan is not None:
-        return plan
-    # A floor met only within the solver's tolerance: keep the solver's own tau.
-    tau = {
-        j: answer.values[var.name]
-        for (j, b), var in model.tau.items()
-        if placement.home.get(j) == b
-    }
-    parts: dict[int, list[float]] = {}
-    for (j, b, _), var in sorted(model.t.items()):
-        if placement.home.get(j) == b:
-            parts.setdefault(j, []).append(answer.values[var.name])
-    return lay_out(model.data, placement, tau, parts)
+    for slack in (0.0, FLOOR_SLACK):
+        plan = plan_with_best_tau(model.data, placement, slack)
+        if plan is not None:
+            return plan
+    return None
 
 
 def _relaxed(model: AssignmentModel, limits: BackendLimits) -> BackendAnswer:

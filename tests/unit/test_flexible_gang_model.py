@@ -1,0 +1,227 @@
+"""The assignment model against exhaustive search, its two forms, and constraint by constraint."""
+
+from __future__ import annotations
+
+import math
+
+import pulp
+import pytest
+from oracle.flexible_gang_oracle import best_of_pattern
+
+import ioopt
+from ioopt.check.flexible_gang import check
+from ioopt.models.flexgang.assignment import AssignmentModel
+from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
+from ioopt.models.flexgang.objective import model_objective
+from ioopt.options import Deadline, SolveOptions
+from ioopt.problems.flexible_gang import FlexibleGangProblem
+from ioopt.protocols import SolveRequest
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.flexgang.linear_cpsat import solve_linear
+from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_answer
+
+
+def instance(rows: int, lam: float = 0.1, **extra: object) -> FlexibleGangProblem:
+    """Four processors in two columns: a strict pair, a loose pair, a whole-machine job, two I/O."""
+    return FlexibleGangProblem.model_validate(
+        {
+            "name": "oracle",
+            "machine": {"processors": 4, "columns": 2, "quantum_seconds": 0.01, "rows": rows},
+            "lambda": lam,
+            "jobs": [
+                {"id": "a", "kind": "compute", "processes": 2, "gamma": 1.0},
+                {"id": "b", "kind": "compute", "processes": 2, "gamma": 0.3, "weight": 2.0},
+                {"id": "wide", "kind": "compute", "processes": 4, "gamma": 0.5, **extra},
+                {"id": "io", "kind": "io", "processes": 2},
+                {"id": "sync", "kind": "io", "processes": 2, "coordinated": True},
+            ],
+        }
+    )
+
+
+CASES = [
+    instance(3),
+    instance(3, lam=0.5),
+    instance(3, self_balancing=True),
+    instance(3, phi=0.35, weight=3.0),
+    pytest.param(instance(4, lam=1.0, gamma=0.95), marks=pytest.mark.slow),
+]
+
+
+def data_of(problem: FlexibleGangProblem, k: int, d: int) -> PatternData:
+    pattern = problem.pattern(k, d)
+    assert pattern is not None
+    data = PatternData.of(problem, pattern)
+    assert data is not None
+    return data
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_every_pattern_equals_exhaustive_search(problem: FlexibleGangProblem) -> None:
+    solved = 0
+    for pattern in problem.patterns():
+        wanted = best_of_pattern(problem, pattern.k, pattern.d)
+        model = AssignmentModel(data_of(problem, pattern.k, pattern.d))
+        answer = solve_pulp(model.program, "HiGHS", BackendLimits(seconds=60))
+        if wanted is None:
+            assert answer.status == "infeasible"
+            continue
+        solved += 1
+        assert answer.objective == pytest.approx(wanted, abs=1e-7)
+        plan = plan_of_answer(model, answer)
+        assert model_objective(model.data, plan) == pytest.approx(wanted, abs=1e-7)
+        assert check(problem, plan).violations == ()
+    assert solved >= 2
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_counts_and_numbered_rows_and_cpsat_agree(problem: FlexibleGangProblem) -> None:
+    for k, d in ((0, 1), (1, 1), (2, 1)):
+        data = data_of(problem, k, d)
+        limits = BackendLimits(seconds=60)
+        counts = solve_pulp(AssignmentModel(data).program, "HiGHS", limits)
+        rows = solve_pulp(AssignmentModel(data, "rows").program, "HiGHS", limits)
+        plain = solve_pulp(AssignmentModel(data, symmetry=False).program, "HiGHS", limits)
+        scaled = solve_linear(AssignmentModel(data).program, limits, steps=2520 * problem.num_rows)
+        assert counts.status == rows.status == plain.status == scaled.status
+        if counts.found:
+            assert rows.objective == pytest.approx(counts.objective, abs=1e-7)
+            assert plain.objective == pytest.approx(counts.objective, abs=1e-7)
+            assert scaled.objective == pytest.approx(counts.objective, abs=1e-3)
+            assert scaled.bound >= counts.objective - 1e-7
+
+
+def test_every_baseline_is_a_point_of_the_model() -> None:
+    problem = ioopt.load(CASES[0])
+    found = 0
+    for name in ("strict", "strict-fill", "greedy"):
+        result = ioopt.solve(problem, name)
+        assert result.violations == ()
+        model = AssignmentModel(data_of(problem, result.plan["k"], result.plan["d"]))
+        plan = ioopt.solving.plan_of(ioopt.solving.registry.KINDS["flexible-gang"], result.plan)
+        assert violated(model, model.start_values(plan)) == []
+        assert value_of(model, model.start_values(plan)) == pytest.approx(result.objective)
+        found += 1
+    assert found == 3
+
+
+def violated(model: AssignmentModel, values: dict[pulp.LpVariable, float]) -> list[str]:
+    """Names of constraints and bounds that *values* break."""
+    broken = [
+        name
+        for name, row in model.program.constraints.items()
+        if not _holds(row, math.fsum(c * values[v] for v, c in row.items()) + row.constant)
+    ]
+    for variable, value in values.items():
+        high = variable.upBound
+        if value < -1e-9 or (high is not None and value > high + 1e-9):
+            broken.append(f"bound {variable.name}")
+    return broken
+
+
+def _holds(row: pulp.LpConstraint, left: float) -> bool:
+    return abs(left) < 1e-9 if row.sense == 0 else left * row.sense > -1e-9
+
+
+def value_of(model: AssignmentModel, values: dict[pulp.LpVariable, float]) -> float:
+    return math.fsum(c * values[v] for v, c in model.program.objective.items())
+
+
+# One plan of CASES[0] with k = 1 that keeps every rule; each test changes one thing in it.
+GOOD = {
+    "k": 1,
+    "d": 1,
+    "home": {"a": 0, "b": 1, "wide": 0, "io": 1, "sync": 1},
+    "rows": {"a": [0], "sync": [0], "wide": [1]},
+    "loose": ["io"],
+    "tau_seconds": {"b": 0.0075, "wide": 0.001},
+}
+BREAKS = [
+    ("home_0", {"home": {0: None}}),
+    ("placed_3", {"loose": []}),
+    ("column_rows_0", {"rows": {0: 2}}),
+    ("rows_at_home_0_0", {"rows": {0: 3}}),
+    ("capacity_1", {"tau": {1: 0.02}}),
+    ("floor_0", {"rows": {0: 0}}),
+    ("floor_1", {"tau": {1: 0.0}}),
+]
+
+
+@pytest.mark.parametrize(("constraint", "change"), BREAKS)
+def test_a_change_breaks_its_constraint(constraint: str, change: dict[str, dict]) -> None:
+    problem = CASES[0]
+    model = AssignmentModel(data_of(problem, 1, 1))
+    kind = ioopt.solving.registry.KINDS["flexible-gang"]
+    values = model.start_values(ioopt.solving.plan_of(kind, GOOD))
+    assert violated(model, values) == []
+    for job, count in change.get("rows", {}).items():
+        values[model.n[job, 0]] = float(count)
+    for job, seconds in change.get("tau", {}).items():
+        values[model.tau[job, 1]] = seconds
+    if "home" in change:
+        values[model.s[0, 0]] = 0.0
+    if "loose" in change:
+        values[model.y[3, 1]] = 0.0
+    assert constraint in violated(model, values)
+
+
+def test_tau_only_at_home() -> None:
+    problem = CASES[0]
+    model = AssignmentModel(data_of(problem, 1, 1))
+    kind = ioopt.solving.registry.KINDS["flexible-gang"]
+    values = model.start_values(ioopt.solving.plan_of(kind, GOOD))
+    values[model.tau[1, 0]] = 0.001
+    assert violated(model, values) == ["tau_at_home_1_0"]
+
+
+def test_loose_io_load_is_limited() -> None:
+    # k = 1: one window of 10 ms in a frame of 30 ms. beta(10, 20) is about 1/6, so one loose I/O
+    # job uses 5 ms of the .6 * 10 ms that loose I/O may use in a column, and two use 10 ms.
+    document = instance(3).model_dump(by_alias=True)
+    document["jobs"] = [
+        document["jobs"][0],
+        *({"id": f"io{n}", "kind": "io", "processes": 4} for n in range(2)),
+    ]
+    problem = FlexibleGangProblem.model_validate(document)
+    data = data_of(problem, 1, 1)
+    assert 0.003 < data.loose_cpu(1) < 0.006 < 2 * data.loose_cpu(1)
+    model = AssignmentModel(data)
+    for i in (1, 2):
+        model.program += model.y[i, 0] == 1
+    answer = solve_pulp(model.program, "HiGHS", BackendLimits(seconds=20))
+    assert answer.status == "infeasible"
+
+
+def test_counts_are_laid_out_in_rows() -> None:
+    problem = CASES[0]
+    data = data_of(problem, 0, 1)
+    placement = Placement({0: 0, 1: 1, 2: 0, 3: 1, 4: 0}, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1})
+    plan = lay_out(data, placement)
+    # The whole-machine job is placed first, so it has row 0; the halves share rows 1 and 2.
+    assert plan.rows["wide"] == (0,)
+    assert {name: plan.rows[name] for name in ("a", "b", "io", "sync")} == {
+        "a": (1,), "b": (1,), "io": (2,), "sync": (2,),
+    }  # fmt: skip
+    free = column_capacity(data, placement)
+    # No idle cell: only the fragments of the two I/O rows, 10 ms less about 5 ms of bursts each.
+    assert free == pytest.approx([data.fragment(4), data.fragment(3)])
+    assert 0.003 < free[0] < 0.008
+
+
+def test_search_prunes_and_bounds_every_pattern() -> None:
+    problem = CASES[0]
+    data = [data_of(problem, p.k, p.d) for p in problem.patterns()]
+    request = SolveRequest(SolveOptions(time_limit_seconds=30), Deadline(30))
+    search = PatternSearch(data, request, "counts")
+    search.relax()
+    relaxed = {state.data.pattern.key: state.bound for state in search.states}
+    search.run(0.0, 0.0, lambda state: state.status != "infeasible")
+    for state in search.states:
+        best = best_of_pattern(problem, state.data.pattern.k, state.data.pattern.d)
+        if best is None:
+            assert state.status == "infeasible"
+        else:
+            assert relaxed[state.data.pattern.key] >= best - 1e-9
+            assert state.value == pytest.approx(best) and state.bound >= best - 1e-9
+    assert search.bound == pytest.approx(search.best)
