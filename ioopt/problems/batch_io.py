@@ -38,6 +38,7 @@ Policy = Literal[
 ]
 Share = Literal["per-node", "per-application"]
 Loop = Literal["closed", "open"]
+Knapsack = Literal["bitset", "core", "or-tools", "cp-sat", "pulp"]
 
 
 class Machine(Record):
@@ -192,7 +193,8 @@ class BatchIoPlan(Record):
 
     ``ef`` multiplies every I/O volume (rule 23); ``loop`` ``open`` fixes the job starts to those
     of an uncongested run; ``top`` hands left-over bandwidth of a conservative policy to the
-    skipped requests (rule 11); ``alpha`` is that of FILL (rule 17).
+    skipped requests (rule 11); ``alpha`` is that of FILL (rule 17); ``knapsack`` solves the
+    knapsack of Cons-MaxUtil (rule 12; engines other than the default break ties in their own way).
     """
 
     policy: Policy
@@ -201,6 +203,7 @@ class BatchIoPlan(Record):
     ef: Amount = 1.0
     share: Share = "per-node"
     loop: Loop = "closed"
+    knapsack: Knapsack = "bitset"
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain JSON values."""

@@ -69,13 +69,16 @@ def _policy(
     )  # fmt: skip
 
 
-def _conservative(name: str, summary: str, source: str) -> tuple[SolverSpec, SolverSpec]:
+def _conservative(
+    name: str, summary: str, source: str, settings: str = "Settings"
+) -> tuple[SolverSpec, SolverSpec]:
     return (
-        _policy(name, summary, source),
+        _policy(name, summary, source, settings),
         _policy(
             name,
             f"{name} that gives left-over bandwidth to the skipped requests",
             "ours, on " + source,
+            settings,
             top=True,
         ),
     )
@@ -91,7 +94,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "002, Section IV.D", "SharingSettings",
     ),
     *_conservative("cons-fcfs", "first fit by request time", "002, Section III.B"),
-    *_conservative("cons-max-util", "the subset that keeps the most nodes busy", "002, Section III.B"),
+    *_conservative(
+        "cons-max-util", "the subset that keeps the most nodes busy", "002, Section III.B",
+        "MaxUtilSettings",
+    ),
     *_conservative("cons-min-inst-sld", "least slowdown of the present request first", "002, Section III.B"),
     *_conservative("cons-min-aggr-sld", "least slowdown of the job so far first", "002, Section III.B"),
     _policy(

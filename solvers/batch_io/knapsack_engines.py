@@ -110,6 +110,12 @@ def engine(name: str) -> Engine:
     return ENGINES[name]
 
 
+def subset_by(name: str) -> Callable[[Sequence[int], int], list[int]]:
+    """Cons-MaxUtil's subset-sum through the engine called *name* (ties fall as the engine likes)."""
+    solve = engine(name)
+    return lambda weights, capacity: list(solve(weights, weights, capacity, None).chosen)
+
+
 def _limits(deadline: Deadline) -> BackendLimits:
     left = deadline.remaining()
     return BackendLimits(seconds=None if left == math.inf else left)

@@ -7,10 +7,13 @@ program whose table is one Python int a row. A saturating request (r_i = BW_max)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ioopt.sim.batch_io_view import Rates, View
 from ioopt.solvers.batch_io.conservative import grant_left_over
+
+Subset = Callable[[Sequence[int], int], list[int]]
+"""(weights, capacity) -> positions of a subset of the largest total within the capacity."""
 
 
 def best_subset(weights: Sequence[int], capacity: int) -> list[int]:
@@ -39,7 +42,9 @@ def best_subset(weights: Sequence[int], capacity: int) -> list[int]:
     return chosen
 
 
-def select(units: Sequence[int], capacity: int, saturating: int) -> list[int]:
+def select(
+    units: Sequence[int], capacity: int, saturating: int, subset_of: Subset = best_subset
+) -> list[int]:
     """Positions that Cons-MaxUtil grants; *units* in FCFS order, allocations of *saturating* and
     more units can only be alone.
 
@@ -48,8 +53,8 @@ def select(units: Sequence[int], capacity: int, saturating: int) -> list[int]:
     """
     others = [k for k, size in enumerate(units) if size < saturating]
     if len(others) == len(units):
-        return best_subset(units, capacity)
-    subset = [others[k] for k in best_subset([units[k] for k in others], capacity)]
+        return subset_of(units, capacity)
+    subset = [others[k] for k in subset_of([units[k] for k in others], capacity)]
     alone = max(
         (k for k, size in enumerate(units) if size >= saturating), key=lambda k: (units[k], -k)
     )
@@ -59,10 +64,14 @@ def select(units: Sequence[int], capacity: int, saturating: int) -> list[int]:
     return subset
 
 
-def _decide(view: View, top: bool) -> Rates:
+def decide(view: View, top: bool, subset_of: Subset = best_subset) -> Rates:
+    """Cons-MaxUtil by the given solver of its knapsack; *top* as in :func:`cons_max_util_top`."""
     requests, limits = view.requests, view.limits
     chosen = select(
-        [request.units for request in requests], limits.capacity_units, limits.saturating_units
+        [request.units for request in requests],
+        limits.capacity_units,
+        limits.saturating_units,
+        subset_of,
     )
     rates: Rates = [limits.storage * 0] * len(requests)
     left = limits.storage
@@ -78,9 +87,9 @@ def _decide(view: View, top: bool) -> Rates:
 
 def cons_max_util(view: View) -> Rates:
     """Cons-MaxUtil (rule 12)."""
-    return _decide(view, top=False)
+    return decide(view, top=False)
 
 
 def cons_max_util_top(view: View) -> Rates:
     """Cons-MaxUtil that hands what is left to the skipped requests in FCFS order."""
-    return _decide(view, top=True)
+    return decide(view, top=True)

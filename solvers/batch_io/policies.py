@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 from ioopt.errors import UsageError
-from ioopt.problems.batch_io import Share
+from ioopt.problems.batch_io import Knapsack, Share
 from ioopt.sim.batch_io_view import IoPolicy
 from ioopt.solvers.batch_io import adaptive as adaptive_module
 from ioopt.solvers.batch_io import base_line as sharing
@@ -36,13 +37,21 @@ def policy(
     top: bool = False,
     alpha: float | Fraction = 0.5,
     share: Share = "per-node",
+    knapsack: Knapsack = "bitset",
 ) -> IoPolicy:
     """The policy called *name* (``+top`` may be part of it), with FILL's *alpha* and rule 7's *share*.
+
+    *knapsack* is what solves Cons-MaxUtil's knapsack.
 
     Raises UsageError for an unknown name, and for ``top`` of a policy that has no such variant.
     """
     plain = name.removesuffix(TOP_SUFFIX)
     top = top or plain != name
+    if plain == "cons-max-util" and knapsack != "bitset":
+        from ioopt.solvers.batch_io.knapsack_engines import subset_by
+
+        by_engine = partial(max_util.decide, top=top, subset_of=subset_by(knapsack))
+        return IoPolicy(plain + (TOP_SUFFIX if top else ""), by_engine, conservative=True)
     if plain in CONSERVATIVE:
         decide = CONSERVATIVE[plain][top]
         return IoPolicy(plain + (TOP_SUFFIX if top else ""), decide, conservative=True)

@@ -15,6 +15,7 @@ from ioopt.problems.batch_io import (
     BatchIoProblem,
     IoGrantsPlan,
     IoRequestsProblem,
+    Knapsack,
     Loop,
     Policy,
     Share,
@@ -62,6 +63,12 @@ class SharingSettings(Settings):
     share: Share = "per-node"
 
 
+class MaxUtilSettings(Settings):
+    """Settings of Cons-MaxUtil: ``knapsack`` solves its knapsack (the default is by far the fastest)."""
+
+    knapsack: Knapsack = "bitset"
+
+
 class FillSettings(Settings):
     """Settings of FILL: ``alpha`` weighs a request's nodes (rule 17)."""
 
@@ -80,6 +87,7 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         loop=settings.loop,
         share=getattr(settings, "share", "per-node"),
         alpha=getattr(settings, "alpha", 0.5),
+        knapsack=getattr(settings, "knapsack", "bitset"),
     )
     try:
         simulation, notes = _simulate(
@@ -135,9 +143,11 @@ def run_trace(
     """Simulate *trace* as *plan* says on the chosen engine.
 
     Raises UsageError when the compiled engine is asked for what it does not do (rationals, sharing
-    per application), OutOfTime when the deadline passes.
+    per application, other knapsack engines), OutOfTime when the deadline passes.
     """
-    policy = policy_named(plan.policy, top=plan.top, alpha=plan.alpha, share=plan.share)
+    policy = policy_named(
+        plan.policy, top=plan.top, alpha=plan.alpha, share=plan.share, knapsack=plan.knapsack
+    )
     compiled = _use_compiled(trace, plan, engine)
     starts: tuple[Sequence[Any], Sequence[int]] | None = None
     if plan.loop == "open":
@@ -153,6 +163,8 @@ def _use_compiled(trace: Trace, plan: BatchIoPlan, engine: Engine) -> bool:
         unable = "arithmetic=exact"
     elif plan.share == "per-application" and plan.policy in ("base-line", "adaptive"):
         unable = "share=per-application"
+    elif plan.knapsack != "bitset" and plan.policy == "cons-max-util":
+        unable = f"knapsack={plan.knapsack}"
     if engine == "compiled" and unable:
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
     large = len(trace.compute) >= COMPILED_FROM_PHASES
@@ -191,6 +203,7 @@ def _decide_once(problem: IoRequestsProblem, settings: Settings) -> Outcome:
         top=settings.top,
         alpha=getattr(settings, "alpha", 0.5),
         share=getattr(settings, "share", "per-node"),
+        knapsack=getattr(settings, "knapsack", "bitset"),
     )
     view = view_of(problem, settings.arithmetic == "exact", policy)
     rates = policy.decide(view)

@@ -1,0 +1,51 @@
+"""Cons-MaxUtil through every knapsack engine: the same nodes granted as by the bitset program."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import ioopt
+from ioopt.errors import UsageError
+from ioopt.solvers.batch_io.knapsack_engines import ENGINES, subset_by
+from ioopt.solvers.batch_io.max_util import best_subset, select
+
+REQUESTS = {
+    "format": "ioopt/io-requests", "version": 1, "now_seconds": 10.0,
+    "machine": {"nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
+                "storage_bytes_per_second": 10.0},
+    "requests": [{"id": k, "nodes": n, "request_seconds": float(k), "left_bytes": 5.0}
+                 for k, n in enumerate([4, 7, 5, 3], 1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_equal_value_on_random_decisions(name: str) -> None:
+    rng = random.Random(6)
+    for _ in range(200 if name in ("core", "or-tools") else 15):
+        units = [1 << rng.randint(0, 4) for _ in range(rng.randint(1, 12))]
+        subset = subset_by(name)(units, 15)
+        assert sum(units[k] for k in subset) == sum(units[k] for k in best_subset(units, 15)) <= 15
+        chosen = select(units, 15, 16, subset_by(name))
+        assert sum(units[k] for k in chosen) == sum(units[k] for k in select(units, 15, 16))
+
+
+@pytest.mark.parametrize("name", ["bitset", *ENGINES])
+def test_one_decision(name: str) -> None:
+    # 10 nodes may transfer: {7, 3} keeps 10 busy, as does no other pair.
+    result = ioopt.solve(REQUESTS, solver="cons-max-util", settings={"knapsack": name})
+    assert result.violations == () and result.plan["grants"] == {1: 0, 2: 7, 3: 0, 4: 3}
+
+
+def test_the_compiled_engine_has_its_own() -> None:
+    problem = ioopt.load({
+        "format": "ioopt/batch-io", "version": 1, "machine": REQUESTS["machine"],
+        "jobs": [{"id": 1, "submit_seconds": 0.0, "nodes": 1, "walltime_seconds": 9.0,
+                  "phases": [{"compute_seconds": 1.0, "io_bytes": 2.0}]}],
+    })  # fmt: skip
+    settings = {"knapsack": "core", "engine": "compiled"}
+    with pytest.raises(UsageError, match="knapsack=core"):
+        ioopt.solve(problem, solver="cons-max-util", settings=settings)
+    with pytest.raises(UsageError, match="no setting 'knapsack'"):
+        ioopt.solve(problem, solver="fill", settings={"knapsack": "core"})
