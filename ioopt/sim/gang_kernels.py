@@ -120,7 +120,7 @@ def _find_taken(rows: Any, taken: Any, low: int, high: int) -> None:
     """Nodes (words *low* .. *high* - 1) that are taken in every row: no job can be added there."""
     for w in range(low, high):
         word = rows[0, w]
-        for row in range(1, taken.shape[0]):
+        for row in range(1, rows.shape[0]):
             word &= rows[row, w]
         taken[w] = word
 
