@@ -17,7 +17,7 @@ from lee_claims import Claim, show, verdict
 from lee_perturbations import measured
 
 from ioopt.generate.message_counts import TABLE_3
-from ioopt.problems.message_counts import Gangedness, MessageCounts
+from ioopt.problems.message_counts import QUANTA, Gangedness, MessageCounts
 from ioopt.problems.perturbation import (
     PATTERNS,
     Application,
@@ -139,13 +139,9 @@ def trials(seeds: int, runs: int) -> list[Trial]:
 
 def _heard(counts: MessageCounts) -> GangednessMonitor:
     monitor = GangednessMonitor(processors=4)
-    for ganged, running, values in (
-        (True, True, counts.gang),
-        (False, True, counts.running),
-        (False, False, counts.nonrunning),
-    ):
-        for messages in values:
-            monitor.observe(ganged, running, messages)
+    for name in QUANTA:
+        for messages in counts.counts(name):
+            monitor.observe(name == "gang", name != "nonrunning", messages)
     return monitor
 
 

@@ -16,6 +16,7 @@ from ioopt.problems.message_counts import (
     GangednessPlan,
     MessageCounts,
     MessageCountsProblem,
+    Quanta,
     Verdict,
 )
 from ioopt.protocols import CheckReport
@@ -66,19 +67,16 @@ def _of_application(
     if verdict.basis != basis:
         yield broken("basis", f"{verdict.basis} samples were used, {basis} ones are to be used")
         return
-    used = counts.nonrunning if basis == "non-running" else counts.running
-    mean = fmean(used) if used else None
-    gang = fmean(counts.gang) if counts.gang else None
-    if counts.means_only:
-        gang = counts.gang_mean
-        mean = counts.nonrunning_mean if basis == "non-running" else counts.running_mean
+    kind: Quanta = "nonrunning" if basis == "non-running" else "running"
+    used, of_gang = counts.counts(kind), counts.counts("gang")
+    mean, gang = counts.mean(kind), counts.mean("gang")
     ratio = factor * mean / gang if mean is not None and gang else None
     if not _same(ratio, verdict.ratio):
         yield broken("ratio", f"the plan says {verdict.ratio}, the counts give {ratio}")
         return
     low = high = ratio
     if not counts.means_only:
-        low, high = _interval(counts.gang, used, ratio)
+        low, high = _interval(of_gang, used, ratio)
         if not (_same(low, verdict.low) and _same(high, verdict.high)):
             message = (
                 f"the plan says {verdict.low} to {verdict.high}, the counts give {low} to {high}"
@@ -98,9 +96,9 @@ def _same(first: float | None, second: float | None) -> bool:
 def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, float]:
     """Non-running samples when there are 8, else running ones where they exist and P > 2."""
     if counts.means_only:
-        running = counts.nonrunning_mean is None and counts.running_mean is not None
+        running = counts.mean("nonrunning") is None and counts.mean("running") is not None
     else:
-        running = len(counts.nonrunning) < 8 and len(counts.running) > 0
+        running = len(counts.counts("nonrunning")) < 8 and len(counts.counts("running")) > 0
     if not running or problem.processors == 2:
         return "non-running", 1.0
     return "running", (problem.processors - 1) / (problem.processors - 2)
@@ -128,7 +126,7 @@ def _class(
     interval: tuple[float | None, float | None],
     threshold: float,
 ) -> str:
-    too_few = not counts.means_only and (len(counts.gang) < 8 or samples < 8)
+    too_few = not counts.means_only and (len(counts.counts("gang")) < 8 or samples < 8)
     if gang is None or mean is None or too_few or gang < 1:
         return "UNKNOWN"
     low, high = interval

@@ -60,7 +60,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Mess
     if isinstance(chosen, LaboratorySettings):
         return _laboratory(chosen, seed)
     means = tuple(
-        MessageCounts(id=id, gang_mean=gang, running_mean=running, nonrunning_mean=absent)
+        MessageCounts(id=id, gang=gang, running=running, nonrunning=absent)
         for id, (gang, running, absent) in TABLE_3.items()
     )
     return MessageCountsProblem(

@@ -7,9 +7,10 @@ run are kept apart from those of the processors that do not.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from ioopt.problems.base import Amount, Count, Name, Positive, Problem, Record, require_unique
 
@@ -17,35 +18,63 @@ Gangedness = Literal["LOW", "HIGH", "UNKNOWN"]
 Basis = Literal["non-running", "running"]
 
 
+def _form(value: Any) -> str:
+    return "counts" if isinstance(value, (list, tuple)) else "mean"
+
+
+Counted = Annotated[
+    Annotated[tuple[Amount, ...], Tag("counts")] | Annotated[Amount, Tag("mean")],
+    Discriminator(_form),
+]
+"""A list of counts, or one number: their mean."""
+Quanta = Literal["gang", "running", "nonrunning"]
+QUANTA: tuple[Quanta, ...] = ("gang", "running", "nonrunning")
+
+
 class MessageCounts(Record):
     """Counts of one application by kind of quantum, or only their means.
 
     ``gang`` are counts of gang quanta, ``running`` and ``nonrunning`` of the processors that ran
-    and did not run in disturbed quanta.
+    and did not run in disturbed quanta. Each is a list, or all are single numbers, their means;
+    what was not recorded is left out.
     """
 
     id: Name
-    gang: tuple[Amount, ...] = ()
-    running: tuple[Amount, ...] = ()
-    nonrunning: tuple[Amount, ...] = ()
-    gang_mean: Amount | None = None
-    running_mean: Amount | None = None
-    nonrunning_mean: Amount | None = None
+    gang: Counted = ()
+    running: Counted = ()
+    nonrunning: Counted = ()
 
     @model_validator(mode="after")
     def _one_form(self) -> MessageCounts:
-        means = (self.gang_mean, self.running_mean, self.nonrunning_mean)
-        counted = bool(self.gang or self.running or self.nonrunning)
-        if counted and any(mean is not None for mean in means):
-            raise ValueError(f"{self.id}: give counts or means, not both")
-        if not counted and self.gang_mean is None:
-            raise ValueError(f"{self.id}: neither counts nor gang_mean given")
+        given = {name: getattr(self, name) for name in QUANTA if getattr(self, name) != ()}
+        if not given:
+            raise ValueError(f"{self.id}: no counts given")
+        means = [name for name, value in given.items() if isinstance(value, float)]
+        lists = [name for name in given if name not in means]
+        if means and lists:
+            raise ValueError(
+                f"{self.id}: {means[0]} is a mean and {lists[0]} a list; give one form"
+            )
+        if means and "gang" not in given:
+            raise ValueError(f"{self.id}: the mean of gang quanta is missing")
         return self
 
     @property
     def means_only(self) -> bool:
         """Whether only means are known."""
-        return self.gang_mean is not None
+        return isinstance(self.gang, float)
+
+    def counts(self, quanta: Quanta) -> tuple[float, ...]:
+        """The counts of one kind of quanta; empty when there are none or only their mean."""
+        value = getattr(self, quanta)
+        return value if isinstance(value, tuple) else ()
+
+    def mean(self, quanta: Quanta) -> float | None:
+        """The mean of one kind of quanta, given or computed; None when it was not recorded."""
+        value = getattr(self, quanta)
+        if isinstance(value, tuple):
+            return math.fsum(value) / len(value) if value else None
+        return float(value)
 
 
 class MessageCountsProblem(Problem):

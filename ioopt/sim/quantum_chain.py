@@ -47,7 +47,8 @@ def surface(
     """Measures of an I/O job that gets ``on`` seconds of every ``on + off`` seconds.
 
     Parameters are those of :class:`QuantumModelProblem`; ``cells`` overrides the number of cells.
-    ``off_seconds`` 0 is a dedicated machine with slowdown 1. Raises UsageError for a deterministic
+    ``off_seconds`` 0 is a dedicated machine with slowdown 1 (unless donation is irrevocable, when
+    a process still waits for the next slot). Raises UsageError for a deterministic
     burst, whose processes move in lock-step and have no stationary law to speak of.
     """
     if on_seconds <= 0 or off_seconds < 0:
@@ -55,7 +56,7 @@ def surface(
             f"quanta must be on > 0 and off >= 0 seconds, not {on_seconds} and {off_seconds}"
         )
     dedicated = burst_seconds + io_seconds
-    if off_seconds == 0:
+    if off_seconds == 0 and donation == "return":
         blocked = io_seconds / dedicated
         useful = blocked**processors
         return TwoJobMeasures(

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ioopt.problems.base import Record
 from ioopt.problems.message_counts import (
+    QUANTA,
     ApplicationVerdict,
     GangednessPlan,
     MessageCounts,
@@ -49,19 +50,12 @@ def solve(problem: MessageCountsProblem, request: SolveRequest) -> Outcome:
 def judge(problem: MessageCountsProblem, counts: MessageCounts, settings: Settings) -> Verdict:
     """Feed one application's counts to a monitor, or judge its means."""
     thresholds = settings.threshold, settings.running_threshold
-    if counts.gang_mean is not None:
-        return judge_means(
-            counts.gang_mean,
-            counts.nonrunning_mean,
-            counts.running_mean,
-            problem.processors,
-            *thresholds,
-        )
+    gang = counts.mean("gang")
+    if counts.means_only and gang is not None:
+        means = counts.mean("nonrunning"), counts.mean("running")
+        return judge_means(gang, *means, problem.processors, *thresholds)
     monitor = GangednessMonitor(problem.processors, *thresholds)
-    for messages in counts.gang:
-        monitor.observe(True, True, messages)
-    for messages in counts.running:
-        monitor.observe(False, True, messages)
-    for messages in counts.nonrunning:
-        monitor.observe(False, False, messages)
+    for name in QUANTA:
+        for messages in counts.counts(name):
+            monitor.observe(name == "gang", name != "nonrunning", messages)
     return monitor.evidence()

@@ -206,9 +206,11 @@ def test_each_rule_is_checked_alone(change: dict[str, Any], rule: str | None) ->
 def test_bad_instances_name_the_item() -> None:
     one: dict[str, Any] = {"format": "ioopt/message-counts", "version": 1}
     for applications, message in (
-        ([{"id": "a"}], "neither counts nor gang_mean"),
-        ([{"id": "a", "gang": [1.0], "gang_mean": 1.0}], "counts or means, not both"),
-        ([{"id": "a", "gang": [-1.0]}], r"applications\[0\] \(a\).gang\[0\]"),
+        ([{"id": "a"}], "a: no counts given"),
+        ([{"id": "a", "gang": [1.0], "running": 1.0}], "running is a mean and gang a list"),
+        ([{"id": "a", "running": 1.0}], "the mean of gang quanta is missing"),
+        ([{"id": "a", "gang": [-1.0]}], r"applications\[0\] \(a\).gang.counts\[0\]"),
+        ([{"id": "a", "gang": "many"}], r"applications\[0\] \(a\).gang.mean"),
         ([{"id": "a", "gang": [1.0]}] * 2, "already the id"),
     ):
         with pytest.raises(InstanceError, match=message):

@@ -121,6 +121,10 @@ def test_no_compute_slot_is_a_dedicated_machine() -> None:
     assert found.beta == pytest.approx(0.2)
     assert found.useful == pytest.approx(0.8**32)
     assert event(10, 0).slowdown == pytest.approx(1.0, rel=0.005)
+    # Given away until the slot ends, even a slot of the I/O job's own is lost to it.
+    kept = surface(0.01, 0.0, donation="irrevocable")
+    assert kept.slowdown == pytest.approx(event(10, 0, donation="irrevocable").slowdown, rel=0.008)
+    assert kept.slowdown > 1.1
 
 
 def test_more_cells_change_little() -> None:
