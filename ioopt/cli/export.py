@@ -8,7 +8,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli.lazy import IooptGroup
-from ioopt.cli.options import file_argument, output_option, read_problem
+from ioopt.cli.options import file_argument, output_option, read_problem, read_result
 from ioopt.errors import ExitCode, UsageError
 from ioopt.registry import load_target
 
@@ -68,3 +68,25 @@ _model("lp", "The printed integer program of FILE in LP format.")
 _model("mps", "The printed integer program of FILE in MPS format.")
 _instance("wfformat", "A replication instance as a WfFormat workflow.")
 _instance("batsim", "A batch-io instance as a Batsim workload.")
+
+
+@export_group.command(
+    name="batsim-jobs", help="The jobs of a batch-io RESULT as Batsim's _jobs.csv."
+)
+@file_argument()
+@click.argument("result", metavar="RESULT")
+@output_option(required=True)
+def batsim_jobs(file: str, result: str, output: str) -> int:
+    """Write the CSV that Batsim would write for the schedule in RESULT."""
+    from ioopt.formats.batsim import jobs_csv
+    from ioopt.formats.native import write_text
+
+    problem = read_problem(file)
+    kind = registry.kind_of_problem(problem).kind
+    if kind != "batch-io":
+        raise UsageError(f"{file} is {kind}; batsim-jobs export takes batch-io")
+    schedule = read_result(result).get("schedule")
+    if not schedule:
+        raise UsageError(f"{result} holds no schedule")
+    write_text(output, jobs_csv(problem, schedule))
+    return ExitCode.ANSWER

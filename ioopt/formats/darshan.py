@@ -30,6 +30,7 @@ _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
 _HEAD_LINES = 5000
+_LARGEST = float(1 << 64)  # counters have 64 bits
 _SLACK_SECONDS = 1.0  # 2.x rounds the start of a job down to a whole second
 
 
@@ -160,8 +161,8 @@ def _record_line(line: str, records: dict[tuple[str, int, str], dict[str, float]
     else:
         raise ValueError("fewer columns than a counter line has")
     value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{counter} {text!r} is not a finite number")
+    if not math.isfinite(value) or abs(value) > _LARGEST:
+        raise ValueError(f"{counter} {text!r} is not a finite number in range")
     records.setdefault((module, int(rank), record), {})[counter] = value
 
 
@@ -234,7 +235,7 @@ class _Header:
             value = float(text.split()[0])
         except (ValueError, IndexError):
             raise InstanceError(f"{self._raw.name}: {key} {text!r} is not a number") from None
-        if not math.isfinite(value) or abs(value) > 1e18:
+        if not math.isfinite(value) or abs(value) > _LARGEST:
             raise InstanceError(f"{self._raw.name}: {key} {text!r} is out of range")
         return value
 

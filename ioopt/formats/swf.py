@@ -21,6 +21,8 @@ from ioopt.formats.report import some
 PARTIAL_STATUSES = frozenset({2, 3, 4})
 """Status values of lines that describe one piece of a job that was stopped and continued."""
 CANCELLED_STATUS = 5
+LARGEST = 1e12
+"""No field of a real log comes near; larger numbers are damage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,8 @@ def _number(word: str, field: str, where: str) -> float | int | None:
         raise InstanceError(f"{where}: {field} {word!r} is not a number") from None
     if not math.isfinite(value):
         raise InstanceError(f"{where}: {field} {word!r} is not a finite number")
+    if abs(value) > LARGEST:
+        raise InstanceError(f"{where}: {field} {word!r} is out of range")
     if value < 0:
         return None
     if field not in _WHOLE:

@@ -1,0 +1,48 @@
+"""``ioopt import batsim``: a Batsim workload as a batch-io instance."""
+
+from __future__ import annotations
+
+import click
+
+from ioopt.cli.import_common import finish, machine_options, queue_options, rule_of
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import output_option
+
+EPILOG = """\b
+Examples:
+  ioopt import batsim workload.json -o instance.json
+  ioopt import batsim KTH-io-aware.json --node-rate 1250MB/s --storage-rate 5000MB/s -o kth.json
+"""
+
+
+@click.command(name="batsim", cls=IooptCommand, epilog=EPILOG)
+@click.argument("source", metavar="SOURCE")
+@click.option("--flops", type=float, default=1e9, show_default=True, metavar="F",
+              help="Operations per second of a node.")  # fmt: skip
+@click.option("--network-rate", default="1250MB/s", show_default=True, metavar="RATE",
+              help="Rate of a node on the network between nodes.")  # fmt: skip
+@machine_options
+@queue_options
+@output_option(required=True, text="Where to write the instance.")
+def import_batsim(
+    source: str,
+    flops: float,
+    network_rate: str,
+    output: str,
+    kill: bool,
+    queue: str,
+    backfill: str,
+    **machine: str | int | None,
+) -> int:
+    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
+    from ioopt.formats.batsim import read_batsim
+    from ioopt.formats.batsim_profiles import Platform
+    from ioopt.units import parse_rate
+
+    made = read_batsim(
+        source,
+        machine=rule_of(machine),
+        platform=Platform(flops, parse_rate(network_rate)),
+        options={"kill": kill, "queue": queue, "backfill": backfill},
+    )
+    return finish(made.problem, made.warnings, output)

@@ -1,0 +1,232 @@
+"""Batsim's job profiles as phases of compute and I/O.
+
+Compute and communication between nodes are one activity here, as in Zhou et al., Section III.A.1:
+the nodes of a job have its network to themselves. A parallel task's parts advance at one rate, so
+it takes as long as its longest part: a node's operations, or what a node sends or receives.
+
+=========================================  =====================================================
+type (older names)                         phases
+=========================================  =====================================================
+DelayProfile (delay)                       compute of that many seconds
+ParallelTaskProfile (parallel, ptask,      compute; traffic of a node with itself is free
+msg_par)
+ParallelTaskHomogeneousProfile             compute; ``com`` goes to every other node
+(parallel_homogeneous, msg_par_hg)
+the same with DefinedAmountsSpread-        compute; ``cpu`` and ``com`` are totals of the job
+Uniformly (.._total, msg_par_hg_tot)
+the same with the extra key ``bb``         stage-in of ``bb`` bytes a node, compute, stage-out of
+                                           as many: the burst buffer's first and last phase
+ParallelTaskOnStorageHomogeneousProfile    I/O: bytes to read and write of every node (or totals,
+(ptask_on_storage_homogeneous,             when spread uniformly)
+parallel_homogeneous_pfs, msg_par_hg_pfs)
+ParallelTaskDataStagingBetweenStorages-    I/O of ``nb_bytes``
+Profile (data_staging)
+SequentialCompositionProfile (composed)    its parts in turn, ``repeat`` times
+=========================================  =====================================================
+
+A type ends in ``_0`` or ``pfs0`` in some releases; that is ignored. Trace replays (SMPI, usage
+traces) need Batsim itself and raise :class:`UnsupportedProfileError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.values import number, whole
+
+MAX_PHASES = 100_000
+_SPREAD = "DefinedAmountsSpreadUniformly"
+
+_KINDS = {
+    "delay": ("delay", "delayprofile"),
+    "task": ("parallel", "ptask", "msg_par", "paralleltaskprofile"),
+    "homogeneous": ("parallel_homogeneous", "ptask_homogeneous", "msg_par_hg",
+                    "paralleltaskhomogeneousprofile"),
+    "homogeneous_total": ("parallel_homogeneous_total", "msg_par_hg_tot"),
+    "storage": ("parallel_homogeneous_pfs", "msg_par_hg_pfs", "msg_par_hg_pfs0",
+                "parallel_homogeneous_pfs0", "parallel_homogeneous_pfs_multiple_tiers",
+                "ptask_on_storage_homogeneous", "paralleltaskonstoragehomogeneousprofile"),
+    "staging": ("data_staging", "ptask_data_staging_between_storages",
+                "paralleltaskdatastagingbetweenstoragesprofile"),
+    "sequence": ("composed", "sequence", "sequential_composition", "sequentialcompositionprofile"),
+}  # fmt: skip
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
+_REPLAYED = ("smpi", "usage_trace", "tracereplayprofile", "trace_replay")
+
+
+class UnsupportedProfileError(InstanceError):
+    """A profile that only Batsim can run, such as the replay of an MPI trace."""
+
+
+class PhaseRow(NamedTuple):
+    """One phase, with the keys of the instance format."""
+
+    compute_seconds: float
+    io_bytes: float
+    repeat: int = 1
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What Batsim takes from its platform file: operations per second of a node, its network rate.
+
+    The defaults are those of ``dragonfly96.xml`` (1 Gflop/s, 1250 MB/s), which the burst-buffer
+    workloads are made for.
+    """
+
+    flops: float = 1e9
+    network_bytes_per_second: float = 1.25e9
+
+    def __post_init__(self) -> None:
+        for name in ("flops", "network_bytes_per_second"):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be above 0, not {getattr(self, name)}")
+
+    def describe(self) -> str:
+        """One line for the instance's ``meta``."""
+        return f"{self.flops:g} flop/s a node, {self.network_bytes_per_second:g} bytes/s network"
+
+
+class Profiles:
+    """The profiles of a workload, turned into phases for a given number of nodes."""
+
+    def __init__(self, profiles: Mapping[str, Any], platform: Platform, name: str) -> None:
+        self._profiles, self._platform, self._name = profiles, platform, name
+        self._found: dict[tuple[str, int], tuple[PhaseRow, ...]] = {}
+
+    def phases(self, key: Any, nodes: int, where: str) -> tuple[PhaseRow, ...]:
+        """Phases of the profile *key* on *nodes* nodes (at least one phase); *where* names the job."""
+        if not isinstance(key, str):
+            raise InstanceError(f"{where}: profile: wanted the name of a profile, not {key!r}")
+        known = (key, nodes)
+        if known not in self._found:
+            found = merge(self._build(key, nodes, where, ()))
+            self._found[known] = tuple(found) or (PhaseRow(0.0, 0.0),)
+        return self._found[known]
+
+    def _build(self, key: Any, nodes: int, where: str, above: tuple[str, ...]) -> list[PhaseRow]:
+        if not isinstance(key, str) or key not in self._profiles:
+            raise InstanceError(f"{where}: there is no profile {key!r}")
+        if key in above:
+            raise InstanceError(f"{self._name}: profile {key!r} is part of itself")
+        if len(above) > 50:
+            raise InstanceError(f"{self._name}: profile {above[0]!r} is nested more than 50 deep")
+        profile, place = self._profiles[key], f"{self._name}: profile {key!r}"
+        if not isinstance(profile, Mapping):
+            raise InstanceError(f"{place}: a profile is an object, not {type(profile).__name__}")
+        kind = _kind(profile, place)
+        if kind == "sequence":
+            return self._sequence(profile, nodes, place, (*above, key))
+        return _simple(kind, profile, nodes, place, self._platform)
+
+    def _sequence(
+        self, profile: Mapping[str, Any], nodes: int, place: str, above: tuple[str, ...]
+    ) -> list[PhaseRow]:
+        names = profile.get("seq")
+        if not isinstance(names, list):
+            raise InstanceError(f"{place}: seq: wanted a list of profile names, not {names!r}")
+        repeat = whole(profile.get("repeat", 1), f"{place}: repeat", least=0)
+        once: list[PhaseRow] = []
+        for name in names:
+            once += self._build(name, nodes, place, above)
+            _limit(len(once), place)
+        once = merge(once)
+        if len(once) == 1 and repeat:
+            _limit(once[0].repeat, place)
+            return [once[0]._replace(repeat=once[0].repeat * repeat)]
+        _limit(len(once) * repeat, place)
+        return once * repeat
+
+
+def _limit(count: int, place: str) -> None:
+    if count > MAX_PHASES:
+        raise InstanceError(f"{place}: more than {MAX_PHASES} phases")
+
+
+def _kind(profile: Mapping[str, Any], place: str) -> str:
+    name = profile.get("type")
+    if not isinstance(name, str):
+        raise InstanceError(f"{place}: type: wanted the name of a profile type, not {name!r}")
+    plain = name.lower()
+    if plain in _REPLAYED:
+        raise UnsupportedProfileError(f"profile type {name} is a trace that only Batsim replays")
+    kind = _KIND_OF.get(plain)
+    if kind is None:
+        raise InstanceError(f"{place}: type {name!r} is not a profile type ioopt knows")
+    strategy = profile.get("generation_strategy")
+    if kind == "homogeneous" and strategy in (_SPREAD, "defined_amount_spread_uniformly"):
+        return "homogeneous_total"
+    return kind
+
+
+def _simple(
+    kind: str, profile: Mapping[str, Any], nodes: int, place: str, platform: Platform
+) -> list[PhaseRow]:
+    def amount(key: str) -> float:
+        return number(profile.get(key, 0), f"{place}: {key}")
+
+    if kind == "delay":
+        if "delay" not in profile:
+            raise InstanceError(f"{place}: delay: missing")
+        return [PhaseRow(amount("delay"), 0.0)]
+    if kind == "staging":
+        return [PhaseRow(0.0, amount("nb_bytes"))]
+    if kind == "storage":
+        total = amount("bytes_to_read") + amount("bytes_to_write")
+        spread = profile.get("generation_strategy") == _SPREAD
+        return [PhaseRow(0.0, total if spread else total * nodes)]
+    if kind == "task":
+        return [PhaseRow(_task_seconds(profile, nodes, place, platform), 0.0)]
+    cpu, com = amount("cpu"), amount("com") * (nodes - 1)
+    if kind == "homogeneous_total":
+        cpu, com = cpu / nodes, amount("com") / nodes if nodes > 1 else 0.0
+    seconds = max(cpu / platform.flops, com / platform.network_bytes_per_second)
+    staged = amount("bb") * nodes
+    return [PhaseRow(0.0, staged), PhaseRow(seconds, staged)]
+
+
+def _task_seconds(profile: Mapping[str, Any], nodes: int, place: str, platform: Platform) -> float:
+    cpu = _vector(profile, "cpu", nodes, place)
+    com = _vector(profile, "com", nodes * nodes, place)
+    longest = max(cpu, default=0.0) / platform.flops
+    if com:
+        for k in range(nodes):
+            sent = sum(com[k * nodes : (k + 1) * nodes]) - com[k * nodes + k]
+            received = sum(com[k::nodes]) - com[k * nodes + k]
+            longest = max(longest, max(sent, received) / platform.network_bytes_per_second)
+    return longest
+
+
+def _vector(profile: Mapping[str, Any], key: str, length: int, place: str) -> list[float]:
+    values = profile.get(key)
+    if values is None:
+        return []
+    if not isinstance(values, list) or len(values) != length:
+        given = f"{len(values)} numbers" if isinstance(values, list) else repr(values)
+        raise InstanceError(
+            f"{place}: {key}: wanted {length} numbers for a job of this size, not {given}"
+        )
+    return [number(value, f"{place}: {key}[{k}]") for k, value in enumerate(values)]
+
+
+def merge(phases: list[PhaseRow]) -> list[PhaseRow]:
+    """The same activity in fewer phases: compute joins the phase after it, nothing is dropped.
+
+    >>> merge([PhaseRow(1, 0), PhaseRow(2, 5), PhaseRow(0, 0)])
+    [PhaseRow(compute_seconds=3, io_bytes=5, repeat=1)]
+    """
+    out: list[PhaseRow] = []
+    for phase in phases:
+        if phase.io_bytes == 0:
+            phase = PhaseRow(phase.compute_seconds * phase.repeat, 0.0)
+            if phase.compute_seconds == 0:
+                continue
+        last = out[-1] if out else None
+        if last is not None and last.io_bytes == 0 and phase.repeat == 1:
+            out[-1] = PhaseRow(last.compute_seconds + phase.compute_seconds, phase.io_bytes)
+        else:
+            out.append(phase)
+    return out

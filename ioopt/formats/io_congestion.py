@@ -1,0 +1,165 @@
+"""Sets of periodic applications of the I/O congestion literature, and their two measures.
+
+A set has one application a line: seconds of computation and GB of I/O in each period, processors.
+Source: Aupy, Gainaru, Le Fevre, "Periodic I/O scheduling for super-computers" (PMBS 2017), whose
+repository also publishes system efficiency and dilation. Their machine is 640 cores with B = 3 GB/s
+and b = 0.01 GB/s, every value divided by 64; here nothing is divided, so a set runs on 40,960
+processors with 192 GB/s.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.errors import InstanceError
+from ioopt.formats.native import read_bytes
+from ioopt.formats.report import Imported, file_name, imported
+from ioopt.problems.batch_io import BatchIoProblem
+
+PROCESSORS = 40_960
+PROCESSOR_BYTES_PER_SECOND = 1e7
+STORAGE_BYTES_PER_SECOND = 192e9
+DEFAULT_PERIODS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A periodic application: each period computes *work_seconds*, then moves *io_bytes*."""
+
+    work_seconds: float
+    io_bytes: float
+    processors: int
+
+    @property
+    def ideal_seconds(self) -> float:
+        """Length of a period without congestion."""
+        peak = min(self.processors * PROCESSOR_BYTES_PER_SECOND, STORAGE_BYTES_PER_SECOND)
+        return self.work_seconds + self.io_bytes / peak
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyState:
+    """Measures over a horizon: system efficiency and the largest dilation of an application.
+
+    System efficiency is the share of all processors' time spent computing, dilation an
+    application's ideal pace of work over the pace it had (Section 2.2 of the source).
+    """
+
+    efficiency: float
+    dilation: float
+
+
+def read_set(source: str | os.PathLike[str]) -> tuple[Application, ...]:
+    """Read one set; InstanceError names file and line of anything that is not three numbers."""
+    name = os.fspath(source)
+    rows = []
+    for number, line in enumerate(_lines(source), 1):
+        words = line.split()
+        if not words:
+            continue
+        where = f"{name}: line {number}"
+        try:
+            work, volume, processors = (float(word) for word in words)
+        except ValueError:
+            raise InstanceError(
+                f"{where}: wanted seconds, GB and processors, not {line!r}"
+            ) from None
+        if not (0 <= work < math.inf and 0 <= volume < math.inf and work + volume > 0):
+            raise InstanceError(f"{where}: {line!r}: seconds and GB must be 0 or more, not both 0")
+        if not (1 <= processors <= PROCESSORS and processors == int(processors)):
+            raise InstanceError(f"{where}: processors {words[2]!r}: wanted 1 to {PROCESSORS}")
+        rows.append(Application(work, volume * 1e9, int(processors)))
+    if not rows:
+        raise InstanceError(f"{name}: no application; is this a set of the I/O congestion data?")
+    return tuple(rows)
+
+
+def read_published(source: str | os.PathLike[str]) -> dict[int, SteadyState]:
+    """The published system efficiency and dilation of each set (``results_paper.txt``)."""
+    found = {}
+    for number, line in enumerate(_lines(source), 1):
+        words = line.partition("#")[0].split()
+        if words:
+            try:
+                found[int(words[0])] = SteadyState(float(words[1]), float(words[2]))
+            except (ValueError, IndexError):
+                raise InstanceError(
+                    f"{os.fspath(source)}: line {number}: wanted set, efficiency and dilation"
+                ) from None
+    return found
+
+
+def _lines(source: str | os.PathLike[str]) -> list[str]:
+    return read_bytes(source).decode("utf-8", errors="replace").splitlines()
+
+
+def horizon_of(applications: Sequence[Application], periods: int = DEFAULT_PERIODS) -> float:
+    """Seconds in which the longest application would do *periods* periods without congestion."""
+    return periods * max(app.ideal_seconds for app in applications)
+
+
+def batch_io_from_set(
+    applications: Sequence[Application], name: str, *, periods: int = DEFAULT_PERIODS
+) -> Imported:
+    """A batch-io problem in which all applications start at 0 and none ends before the horizon.
+
+    Each is one job with as many periods as it could do until :func:`horizon_of`. The applications
+    must fit the machine together (those published do), or InstanceError says so.
+    """
+    total = sum(app.processors for app in applications)
+    if total > PROCESSORS:
+        raise InstanceError(f"{name}: {total} processors, the machine has {PROCESSORS}")
+    horizon = horizon_of(applications, periods)
+    jobs = []
+    for k, app in enumerate(applications, 1):
+        repeat = math.ceil(horizon / app.ideal_seconds)
+        jobs.append(
+            {
+                "id": k, "submit_seconds": 0.0, "nodes": app.processors,
+                "walltime_seconds": 10 * repeat * app.ideal_seconds,
+                "phases": [{"compute_seconds": app.work_seconds, "io_bytes": app.io_bytes,
+                            "repeat": repeat}],
+            }
+        )  # fmt: skip
+    found = re.search(r"set\d+$", file_name(name))
+    data = {
+        "name": f"io-congestion-{found.group(0)}" if found else file_name(name),
+        "meta": {"source": file_name(name), "horizon_seconds": horizon},
+        "machine": {
+            "nodes": PROCESSORS, "unit_nodes": 1, "allocation": "flat",
+            "node_bytes_per_second": PROCESSOR_BYTES_PER_SECOND,
+            "storage_bytes_per_second": STORAGE_BYTES_PER_SECOND,
+        },
+        "options": {"queue": "fcfs"},
+        "jobs": jobs,
+    }  # fmt: skip
+    return imported(BatchIoProblem, data, (), name)
+
+
+def steady_state(
+    problem: BatchIoProblem, schedule: Mapping[str, Any], horizon_seconds: float
+) -> SteadyState:
+    """Efficiency and dilation of a batch-io *schedule* of :func:`batch_io_from_set` on [0, horizon].
+
+    Computation is what lies between the end of one I/O (or the start) and the next request.
+    """
+    jobs = {job.id: job for job in problem.jobs}
+    used, dilation = 0.0, 1.0
+    for row in schedule["jobs"]:
+        job = jobs[row["id"]]
+        work, before = 0.0, row["start_seconds"]
+        for io in row["io"]:
+            work += max(0.0, min(io["request_seconds"], horizon_seconds) - before)
+            before = math.inf if io["finish_seconds"] is None else io["finish_seconds"]
+        used += work * job.nodes
+        phase = job.phases[0]
+        if phase.compute_seconds > 0:
+            app = Application(phase.compute_seconds, phase.io_bytes, job.nodes)
+            ideal = phase.compute_seconds / app.ideal_seconds
+            dilation = max(dilation, ideal * horizon_seconds / work if work else math.inf)
+    return SteadyState(used / (problem.machine.nodes * horizon_seconds), dilation)

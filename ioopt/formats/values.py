@@ -1,0 +1,31 @@
+"""Checks of single values in foreign JSON files, with messages that name the place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ioopt.errors import InstanceError
+
+LARGEST = 1e18
+"""Bytes, operations and seconds of real workloads stay far below."""
+
+
+def number(value: Any, where: str, least: float = 0.0) -> float:
+    """A finite number of *least* or more, or InstanceError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InstanceError(f"{where}: wanted a number, not {value!r}")
+    try:
+        real = float(value)
+    except OverflowError:
+        real = math.inf
+    if not real <= LARGEST or real < least:
+        raise InstanceError(f"{where}: wanted a finite number of {least:g} or more, not {value!r}")
+    return real
+
+
+def whole(value: Any, where: str, least: int) -> int:
+    """A whole number of *least* or more, or InstanceError."""
+    if type(value) is not int or not least <= value <= LARGEST:
+        raise InstanceError(f"{where}: wanted a whole number of {least} or more, not {value!r}")
+    return value
