@@ -69,4 +69,25 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "task to the node with the least to transfer; DataLeastLoaded copies; LRU eviction",
         "003, Section 3", _AT + "job_data_present:Settings",
     ),
+    SolverSpec(
+        "two-stage", _KIND, _AT + "two_stage:solve",
+        "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
+        "003, Sections 4.2 and 4.3, (14)-(22)", _AT + "two_stage:Settings",
+    ),
+    SolverSpec(
+        "hierarchical", _KIND, _AT + "hierarchical:solve",
+        "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
+        "003, Section 4.4", _AT + "hierarchical:Settings",
+    ),
+    SolverSpec(
+        "lpt", _KIND, _AT + "lpt:solve",
+        "longest file group first, for tasks that read one file (PPA); milliseconds",
+        "ours; Graham 1969", abilities=frozenset({BOUND}),
+    ),
+    SolverSpec(
+        "lp-rounding", _KIND, _AT + "lp_rounding:solve",
+        "linear relaxation, rounded; the paper's future work, here for comparison",
+        "003, Section 7; rounding ours", _AT + "lp_rounding:Settings",
+        abilities=frozenset({BOUND}), backends=("HiGHS", "CBC", "GLPK"),
+    ),
 )  # fmt: skip

@@ -1,0 +1,177 @@
+"""Sub-batch selection (paper 003, Section 4.2, equations (14)-(20)) for CP-SAT.
+
+Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l their files.
+Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file l is stored there.
+Tasks with equal files and equal compute time are merged, so T counts them; that is exact.
+
+Departures: files that a place already has may stay or go, so they are ordinary X here (guide: free
+and evictable; equation (8) plays no part in the first stage); computing is divided by the place's
+speed; among the selections that (20) does not tell apart, ``ties="bytes"`` takes one that brings
+the fewest bytes (ours).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from ioopt.problems.replication import ReplicationProblem
+
+_COMPUTE_UNITS = 10**8
+_TIE_UNITS = 10**4
+
+
+@dataclass(frozen=True)
+class Place:
+    """A compute node or a virtual one: total disk (None: unlimited), total speed, files there.
+
+    ``largest_disk`` is the largest disk of one node inside (None: unlimited): a task must fit it.
+    """
+
+    disk_bytes: int | None
+    speed: float
+    present: frozenset[int]
+    largest_disk: int | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tasks with the same files and compute time, in file order."""
+
+    files: tuple[int, ...]
+    tasks: tuple[int, ...]
+
+
+def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group]:
+    """Merge tasks that cannot be told apart; groups in the order of their first task."""
+    groups: dict[tuple[tuple[int, ...], float], list[int]] = {}
+    for task in tasks:
+        key = tuple(sorted(problem.inputs[task])), problem.tasks[task].compute_seconds
+        groups.setdefault(key, []).append(task)
+    return [Group(files, tuple(members)) for (files, _), members in groups.items()]
+
+
+class SubBatchModel:
+    """The first stage as a CP-SAT model; one method a constraint, named by its number."""
+
+    def __init__(
+        self,
+        problem: ReplicationProblem,
+        tasks: Sequence[int],
+        places: Sequence[Place],
+        thresh: float | None,
+        ties: Literal["any", "bytes"] = "any",
+    ) -> None:
+        """Build all of (14)-(20); *thresh* None leaves out (17)."""
+        from ioopt.solvers.backends.cpsat_backend import load_cp_model
+
+        self.problem, self.places = problem, tuple(places)
+        self.groups = group_tasks(problem, tasks)
+        self.model = load_cp_model().CpModel()
+        self.count = [
+            [self._count_variable(g, i) for i in range(len(places))]
+            for g in range(len(self.groups))
+        ]
+        self.stored: dict[tuple[int, int], Any] = {}
+        self._inputs_14()
+        self._disk_15()
+        self._one_place_16()
+        if thresh is not None:
+            self._balance_17(thresh)
+        self._objective_20(ties)
+
+    def _count_variable(self, g: int, i: int) -> Any:
+        group, place = self.groups[g], self.places[i]
+        size = sum(self.problem.files[file].bytes for file in group.files)
+        fits = place.largest_disk is None or size <= place.largest_disk
+        return self.model.new_int_var(0, len(group.tasks) if fits else 0, f"T_{g}_{i}")
+
+    def _inputs_14(self) -> None:
+        """(14): T_ki <= X_li for every file l that task k reads."""
+        for g, group in enumerate(self.groups):
+            for i in range(len(self.places)):
+                for file in group.files:
+                    key = file, i
+                    if key not in self.stored:
+                        self.stored[key] = self.model.new_bool_var(f"X_{file}_{i}")
+                    self.model.add(self.count[g][i] <= len(group.tasks) * self.stored[key])
+
+    def _disk_15(self) -> None:
+        """(15): the files stored at a place fit its disk."""
+        for i, place in enumerate(self.places):
+            if place.disk_bytes is not None:
+                used = sum(
+                    self.problem.files[file].bytes * variable
+                    for (file, at), variable in self.stored.items()
+                    if at == i
+                )
+                self.model.add(used <= place.disk_bytes)
+
+    def _one_place_16(self) -> None:
+        """(16): a task is allocated at most once."""
+        for group, row in zip(self.groups, self.count, strict=True):
+            self.model.add(sum(row) <= len(group.tasks))
+
+    def _balance_17(self, thresh: float) -> None:
+        """(17)-(19): no place computes longer than (1 + Thresh) x the average over all places.
+
+        In whole units of about a 10^8-th of all computing.
+        """
+        seconds = [self.problem.tasks[group.tasks[0]].compute_seconds for group in self.groups]
+        slowest = min(place.speed for place in self.places)
+        total = sum(
+            value * len(group.tasks) for value, group in zip(seconds, self.groups, strict=True)
+        )
+        if total <= 0:
+            return
+        unit = total / slowest / _COMPUTE_UNITS
+        load = [
+            sum(
+                max(round(value / place.speed / unit), 1 if value > 0 else 0) * self.count[g][i]
+                for g, value in enumerate(seconds)
+            )
+            for i, place in enumerate(self.places)
+        ]
+        share = (1 + Fraction(thresh).limit_denominator(1000)) / len(self.places)
+        for one in load:
+            self.model.add(share.denominator * one <= share.numerator * sum(load))
+
+    def _objective_20(self, ties: Literal["any", "bytes"]) -> None:
+        """(20): as many tasks as possible; then, by choice, the fewest bytes to bring."""
+        tasks = sum(variable for row in self.count for variable in row)
+        new = {
+            key: self.problem.files[key[0]].bytes
+            for key in self.stored
+            if key[0] not in self.places[key[1]].present
+        }
+        if ties == "any" or not new or not sum(new.values()):
+            self.model.maximize(tasks)
+            return
+        unit = sum(new.values()) / _TIE_UNITS
+        weight = {key: round(size / unit) for key, size in new.items()}
+        brought = sum(weight[key] * self.stored[key] for key in new)
+        self.model.maximize((sum(weight.values()) + 1) * tasks - brought)
+
+    def hint(self, chosen: Sequence[Sequence[int]]) -> None:
+        """Hint every variable from *chosen*, the tasks of each place."""
+        for i, tasks in enumerate(chosen):
+            members = set(tasks)
+            needed = {file for task in tasks for file in self.problem.inputs[task]}
+            for g, group in enumerate(self.groups):
+                self.model.add_hint(self.count[g][i], sum(task in members for task in group.tasks))
+            for (file, at), variable in self.stored.items():
+                if at == i:
+                    self.model.add_hint(variable, int(file in needed))
+
+    def decode(self, values: Mapping[int, float]) -> list[list[int]]:
+        """The tasks of each place from variable *values* by index; first tasks of a group first."""
+        chosen: list[list[int]] = [[] for _ in self.places]
+        for group, row in zip(self.groups, self.count, strict=True):
+            at = 0
+            for i, variable in enumerate(row):
+                number = round(values[variable.index])
+                chosen[i] += group.tasks[at : at + number]
+                at += number
+        return [sorted(tasks) for tasks in chosen]

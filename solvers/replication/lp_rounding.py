@@ -1,0 +1,274 @@
+"""The linear relaxation, rounded (the paper's future work, Section 7; the rounding is ours).
+
+The relaxed aggregated program cannot tell equal nodes apart and spreads every task over all of
+them. So one task is planted on each node first, tasks that share as little as possible; then, solve
+after solve, the tasks that lean most clearly to a node are fixed there, the clearest first, a node
+being passed over while it is ahead of its share. What the deadline leaves goes to the node that
+gains the fewest bytes. Transfers follow from the assignment. On the paper's workloads this ends
+1 to 5 % above the bound in seconds, worse than annealing in 0.3 s; it is here for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.models.replication.aggregated import AggregatedModel
+from ioopt.models.replication.bounds import area
+from ioopt.models.replication.engines import PulpEngine
+from ioopt.models.replication.static import (
+    Moves,
+    StaticInstance,
+    class_of_task,
+    loads,
+    reduce,
+    tidied,
+    to_plan,
+)
+from ioopt.problems.base import Record
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import Status, StopReason
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.replication.plans import require_room
+
+TIME_SHARE = 0.8
+"""Share of the time limit for the relaxations."""
+
+
+class Settings(Record):
+    """``solves``: relaxations to solve; each fixes about the same number of tasks."""
+
+    solves: Annotated[int, Field(ge=1, le=1000)] = 10
+
+
+class _Dive:
+    """Counts of every task class fixed on every node so far, and what the nodes hold and carry."""
+
+    def __init__(self, instance: StaticInstance) -> None:
+        self.instance = instance
+        nodes = range(instance.num_nodes)
+        self.fixed = [[0] * len(nodes) for _ in instance.classes]
+        self.files = [set(files) for files in instance.held]
+        self.bytes = [self._held_bytes(i) for i in nodes]
+        self.load = [0] * len(nodes)
+
+    def _held_bytes(self, node: int) -> int:
+        return sum(self.instance.sizes[file] for file in self.instance.held[node])
+
+    def open(self, k: int) -> int:
+        """Tasks of class *k* that are not fixed."""
+        return self.instance.classes[k].count - sum(self.fixed[k])
+
+    def waiting(self) -> bool:
+        """Whether any task is not fixed."""
+        return any(self.open(k) for k in range(len(self.fixed)))
+
+    def gain(self, k: int, node: int) -> int:
+        """Bytes that class *k* would bring to *node*."""
+        missing = set(self.instance.classes[k].inputs) - self.files[node]
+        return sum(self.instance.sizes[file] for file in missing)
+
+    def fits(self, k: int, node: int) -> bool:
+        """Whether the files of class *k* fit on *node* beside what is fixed there."""
+        room = self.instance.room[node]
+        return room is None or self.bytes[node] + self.gain(k, node) <= room
+
+    def fix(self, k: int, node: int, number: int) -> None:
+        """Fix *number* tasks of class *k* on *node*; a new file weighs as if it were fetched once."""
+        for file in set(self.instance.classes[k].inputs) - self.files[node]:
+            new = not any(file in files for files in self.files)
+            self.load[node] += self.instance.far[file] if new else self.instance.near[file]
+            self.files[node].add(file)
+            self.bytes[node] += self.instance.sizes[file]
+        self.fixed[k][node] += number
+        self.load[node] += number * self.instance.work[k][node]
+
+    def plant(self) -> None:
+        """One task a node: at first the one with most bytes, then those that share the least."""
+        for node in range(self.instance.num_nodes):
+            seen = set().union(*self.files)
+            rated = [
+                (
+                    sum(self.instance.sizes[f] for f in set(group.inputs) - seen),
+                    -sum(self.instance.sizes[f] for f in set(group.inputs) & seen),
+                    -k,
+                )
+                for k, group in enumerate(self.instance.classes)
+                if self.open(k) and self.fits(k, node)
+            ]
+            if rated:
+                self.fix(-max(rated)[2], node, 1)
+
+    def follow(self, shares: Mapping[tuple[int, int], float], number: int) -> None:
+        """Fix about *number* tasks where *shares* (counts by class and node) lean, clearest first."""
+        ceiling = area(self.instance)
+        rated = sorted(
+            ((value / self.instance.classes[k].count, -self.gain(k, i), -k, -i), k, i, value)
+            for (k, i), value in shares.items()
+            if value > 1e-6
+        )
+        while rated and number > 0:
+            _, k, i, value = rated.pop()
+            wanted = min(self.open(k), max(1, round(value)) - self.fixed[k][i])
+            if wanted > 0 and self.load[i] <= ceiling and self.fits(k, i):
+                self.fix(k, i, wanted)
+                number -= wanted
+
+    def finish(self) -> None:
+        """Put what is left where it brings the fewest bytes, on nodes below the average first."""
+        nodes = range(self.instance.num_nodes)
+        for k in sorted(range(len(self.fixed)), key=lambda k: (-sum(self.instance.work[k]), k)):
+            while self.open(k):
+                ceiling = area(self.instance)
+
+                def rank(i: int, k: int = k, ceiling: Any = ceiling) -> tuple[Any, ...]:
+                    full = self.load[i] > ceiling
+                    return not self.fits(k, i), full, self.gain(k, i), self.load[i], i
+
+                self.fix(k, min(nodes, key=rank), 1)
+
+    def assign(self) -> list[int]:
+        """Node of every task."""
+        where = [0] * len(self.instance.problem.tasks)
+        for group, row in zip(self.instance.classes, self.fixed, strict=True):
+            tasks = iter(group.tasks)
+            for node, number in enumerate(row):
+                for _ in range(number):
+                    where[next(tasks)] = node
+        return where
+
+
+class _Relaxation:
+    """The relaxed aggregated model, solved again and again with more and more tasks fixed."""
+
+    def __init__(self, instance: StaticInstance) -> None:
+        self.instance = instance
+        self.engine = PulpEngine("relaxation", instance.unit, relaxed=True)
+        self.model = AggregatedModel(instance, self.engine, lower=int(area(instance)))
+        self.bound = float(area(instance) * instance.unit)
+        self.solves = 0
+
+    def shares(
+        self, dive: _Dive, request: SolveRequest, seconds: float
+    ) -> dict[tuple[int, int], float] | None:
+        """Tasks of every open class on every node; None when there is no optimum in *seconds*."""
+        for k, row in enumerate(self.model.T):
+            for node, variable in enumerate(row):
+                variable.lowBound = dive.fixed[k][node]
+        limits = BackendLimits.of(request, seconds)
+        answer = solve_pulp(self.engine.model, request.options.backend, limits)
+        if answer.status is not Status.OPTIMAL:
+            return None
+        if self.solves == 0 and answer.objective is not None:
+            self.bound = max(self.bound, answer.objective * (1 - 1e-9))
+        self.solves += 1
+        return {
+            (k, node): answer.values[variable.name]
+            for k, row in enumerate(self.model.T)
+            for node, variable in enumerate(row)
+            if dive.open(k)
+        }
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Solve relaxations, fix, finish; the first relaxation's optimum is the bound.
+
+    A disk limit is part of the relaxation and of the rounding; where the tasks still do not fit in
+    one round the plan is an order only, and the replay evicts on demand.
+    """
+    settings = request.settings or Settings()
+    require_room(problem)
+    instance = _one_round(reduce(problem))
+    until = request.deadline.within(TIME_SHARE * request.deadline.remaining())
+    dive, relaxation = _Dive(instance), _Relaxation(instance)
+    batch = -(-len(problem.tasks) // settings.solves)
+    while relaxation.solves < settings.solves and dive.waiting() and not until.expired():
+        shares = relaxation.shares(dive, request, until.remaining())
+        if shares is None:
+            break
+        if len({round(value, 6) for value in shares.values()}) > 1:
+            dive.follow(shares, batch)
+        else:
+            # The relaxation leans nowhere: every class is spread evenly.
+            dive.plant()
+    dive.finish()
+    moves = tidied(instance, balanced_moves(instance, dive.assign()))
+    stop = StopReason.TIME if until.expired() else StopReason.FINISHED
+    metrics = {"relaxations": relaxation.solves}
+    return Outcome(_plan(instance, moves), relaxation.bound, stop, metrics=metrics)
+
+
+def _one_round(instance: StaticInstance) -> StaticInstance:
+    """*instance*, without (21) where the disks together cannot hold its files in one round."""
+    room = [size for size in instance.room if size is not None]
+    if len(room) == instance.num_nodes and sum(room) < sum(instance.sizes):
+        return replace(instance, room=(None,) * instance.num_nodes)
+    return instance
+
+
+def balanced_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
+    """Transfers for a fixed assignment: each file, longest first, is fetched where that ends first.
+
+    Any node with room may fetch, a node that does not read the file pays for one more copy. The
+    fetching node sends to all readers, unless fetching again is cheaper than both ends of a copy.
+    """
+    of_task = class_of_task(instance)
+    readers: list[set[int]] = [set() for _ in instance.files]
+    for task, node in enumerate(assign):
+        for file in instance.classes[of_task[task]].inputs:
+            readers[file].add(node)
+    load = loads(instance, Moves(tuple(assign), (), ()))
+    read = [
+        sum(size for size, nodes in zip(instance.sizes, readers, strict=True) if i in nodes)
+        for i in range(instance.num_nodes)
+    ]
+    free = [
+        None if room is None else room - used
+        for room, used in zip(instance.room, read, strict=True)
+    ]
+    remote: list[tuple[int, int]] = []
+    copies: list[tuple[int, int, int]] = []
+    for file in sorted(range(len(readers)), key=lambda file: (-instance.far[file], file)):
+        size, near, far = instance.sizes[file], instance.near[file], instance.far[file]
+        holders = instance.holders(file)
+        lacking = [i for i in sorted(readers[file]) if i not in holders]
+        if 2 * near >= far:
+            remote += [(file, node) for node in lacking]
+            for node in lacking:
+                load[node] += far
+            continue
+        if holders:
+            source = min(holders, key=lambda i: (load[i], i))
+        elif lacking:
+            able = [
+                i for i, room in enumerate(free) if i in lacking or room is None or room >= size
+            ]
+            source = min(able, key=lambda i: (load[i] + far + near * (i not in lacking), i))
+            remote.append((file, source))
+            load[source] += far
+            room = free[source]
+            if source not in lacking and room is not None:
+                free[source] = room - size
+        for node in lacking:
+            if node != source:
+                copies.append((file, source, node))
+                load[source] += near
+                load[node] += near
+    return Moves(tuple(assign), tuple(remote), tuple(copies))
+
+
+def _plan(instance: StaticInstance, moves: Moves) -> ReplicationPlan:
+    """The static plan, or only its order where one round cannot hold it."""
+    plan = to_plan(instance, moves)
+    on_disk = [set(files) for files in instance.held]
+    for file, node in (*moves.remote, *((file, node) for file, _, node in moves.copies)):
+        on_disk[node].add(file)
+    for room, files in zip(reduce(instance.problem).room, on_disk, strict=True):
+        if room is not None and sum(instance.sizes[file] for file in files) > room:
+            return plan.model_copy(update={"remote": (), "copies": (), "moves": "replay"})
+    return plan

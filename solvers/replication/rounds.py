@@ -1,0 +1,267 @@
+"""Solvers that work in rounds: select a sub-batch, allocate it, evict, repeat (paper 003, 4.2-4.4).
+
+One driver serves the flat scheme, which is a hierarchy of one level, and the hierarchical one. A
+round walks down the tree: the first stage chooses tasks for the children of every virtual node;
+where the children are compute nodes the second stage allocates what was chosen. Files that a round
+leaves on the disks are free in the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ioopt.models.replication.subbatch import Place
+from ioopt.options import Deadline
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    ReplicationPlan,
+    ReplicationProblem,
+    Round,
+)
+from ioopt.protocols import SolveRequest
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.replication.allocation import Allocation, allocate
+from ioopt.solvers.replication.eviction import Disks, Removal
+from ioopt.solvers.replication.selection import Selection, greedy_selection, select
+
+Copy = tuple[int, int, int]
+RESERVE = 0.9
+"""Share of the remaining time that the rounds may plan with; the rest writes the plan down."""
+SELECTION_SHARE = 0.35
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What the two solvers set: balance, eviction, barriers, ties of (20), effort, replication.
+
+    ``effort`` is the deterministic work of one CP-SAT call in its own seconds.
+    """
+
+    thresh: float
+    eviction: EvictionPolicy
+    barriers: bool
+    ties: Literal["any", "bytes"]
+    effort: float
+
+
+@dataclass
+class Rounds:
+    """The rounds made so far and what they leave behind."""
+
+    problem: ReplicationProblem
+    request: SolveRequest
+    scheme: Scheme
+    levels: tuple[int, ...]
+    disks: Disks = field(init=False)
+    rounds: list[Round] = field(default_factory=list)
+    queues: list[list[int]] = field(init=False)
+    unbalanced: int = 0
+    unproven: int = 0
+    rushed: int = 0
+    last_count: int = 0
+
+    def __post_init__(self) -> None:
+        self.disks = Disks(self.problem, self.scheme.eviction)
+        self.queues = [[] for _ in self.problem.nodes]
+
+    def run(self) -> ReplicationPlan:
+        """Make rounds until every task is planned; after the deadline by the greedy alone."""
+        pending = list(range(len(self.problem.tasks)))
+        if not any(node.disk_bytes is not None for node in self.problem.nodes):
+            self.last_count = len(pending)
+        while pending:
+            done = self._round(pending)
+            pending = [task for task in pending if task not in done]
+        return self._plan()
+
+    def _round(self, pending: list[int]) -> set[int]:
+        gone = self.disks.evict_for_one_task(pending)
+        before = [frozenset(files) for files in self.disks.present]
+        whole = tuple(range(len(self.problem.nodes)))
+        if not self.last_count:
+            greedy = greedy_selection(self.problem, pending, [self._place((i,)) for i in whole])
+            self.last_count = max(1, sum(map(len, greedy)))
+        budget = self._budget(len(pending))
+        parts = self._descend(pending, whole, self.levels, budget)
+        for part in parts:
+            gone += self._evict(part, pending)
+        kept = [frozenset(files) for files in self.disks.present]
+        remote, copies = self._join(parts, kept)
+        done = {task for part in parts for task in part.assign}
+        self._record(parts, remote, copies, gone, before)
+        self.last_count = len(done)
+        return done
+
+    def _budget(self, pending: int) -> float | None:
+        """Seconds for this round, as if all later rounds were as large as the last one."""
+        left = self.request.deadline.remaining()
+        if left == float("inf"):
+            return None
+        return RESERVE * left / max(1, -(-pending // self.last_count))
+
+    def _descend(
+        self,
+        tasks: list[int],
+        nodes: tuple[int, ...],
+        levels: tuple[int, ...],
+        budget: float | None,
+    ) -> list[Allocation]:
+        """Select for the children of a virtual node and go on inside each; allocate at the leaves."""
+        if not tasks:
+            return []
+        width = levels[0]
+        size = len(nodes) // width
+        children = [nodes[at * size : (at + 1) * size] for at in range(width)]
+        if len(levels) == 1:
+            chosen = self._select(tasks, children, budget)
+            start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
+            limits = self._limits(None if budget is None else (1 - SELECTION_SHARE) * budget)
+            present = [frozenset(files) for files in self.disks.present]
+            return [allocate(self.problem, start, nodes, present, limits)]
+        chosen = self._select(tasks, children, budget)
+        share = None if budget is None else (1 - SELECTION_SHARE) * budget / width
+        return [
+            part
+            for child, mine in zip(children, chosen.tasks, strict=True)
+            for part in self._descend(list(mine), child, levels[1:], share)
+        ]
+
+    def _select(
+        self, tasks: list[int], children: Sequence[tuple[int, ...]], budget: float | None
+    ) -> Selection:
+        places = [self._place(child) for child in children]
+        if self._all_fit(tasks, places):
+            # Section 4.1: with room for everything at once there is nothing to select.
+            greedy = greedy_selection(self.problem, tasks, places)
+            return Selection(tuple(map(tuple, greedy)), True, True)
+        limits = self._limits(None if budget is None else SELECTION_SHARE * budget)
+        scheme = self.scheme
+        chosen = select(self.problem, tasks, places, scheme.thresh, limits, scheme.ties)
+        self.unbalanced += not chosen.balanced
+        self.unproven += not chosen.proven
+        return chosen
+
+    def _all_fit(self, tasks: list[int], places: Sequence[Place]) -> bool:
+        """Whether compute nodes (not virtual ones) without a limit can hold all files."""
+        single = len(places) == len(self.problem.nodes)
+        return single and all(place.disk_bytes is None for place in places)
+
+    def _limits(self, seconds: float | None) -> BackendLimits:
+        left: Deadline = self.request.deadline
+        if seconds is not None:
+            seconds = min(seconds, left.remaining())
+            self.rushed += seconds < self.scheme.effort
+        options = self.request.options
+        return BackendLimits(
+            seconds=seconds, threads=1, seed=options.seed, log=options.log, work=self.scheme.effort
+        )
+
+    def _place(self, nodes: tuple[int, ...]) -> Place:
+        disks = [self.problem.nodes[node].disk_bytes for node in nodes]
+        sizes = [disk for disk in disks if disk is not None]
+        limited = len(sizes) == len(disks)
+        present = frozenset(file for node in nodes for file in self.disks.present[node])
+        speed = sum(self.problem.nodes[node].speed for node in nodes)
+        return Place(
+            sum(sizes) if limited else None, speed, present, max(sizes) if limited else None
+        )
+
+    def _evict(self, part: Allocation, pending: Sequence[int]) -> list[Removal]:
+        gone: list[Removal] = []
+        for node in part.nodes:
+            disk = self.problem.nodes[node].disk_bytes
+            if disk is not None:
+                arriving = sum(
+                    self.problem.files[f].bytes for f, at in part.arrivals() if at == node
+                )
+                keep = part.used_on(self.problem, node)
+                gone += self.disks.evict_until(node, disk - arriving, keep, pending)
+        return gone
+
+    def _join(
+        self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
+    ) -> tuple[list[Removal], list[Copy]]:
+        """All moves of a round; a fetch becomes a copy where another virtual node has the file.
+
+        Only for a node that reads the file (equation 2), and from a node that kept it or fetches it
+        itself in this round, so that every copy still descends from a fetch.
+        """
+        network = self.problem.network
+        cheaper = network.replica_bytes_per_second > network.remote_bytes_per_second
+        remote: list[Removal] = []
+        copies = [move for part in parts for move in part.copies]
+        holder: dict[int, int] = {}
+        for node in reversed(range(len(kept))):
+            holder.update((file, node) for file in kept[node])
+        for part in parts:
+            for file, node in part.remote:
+                source = holder.get(file)
+                reads = file in part.read_on(self.problem, node)
+                if len(parts) > 1 and cheaper and reads and source is not None and source != node:
+                    copies.append((file, source, node))
+                    continue
+                remote.append((file, node))
+                holder.setdefault(file, node)
+        return sorted(remote), sorted(copies)
+
+    def _record(
+        self,
+        parts: Sequence[Allocation],
+        remote: list[Removal],
+        copies: list[Copy],
+        gone: list[Removal],
+        before: Sequence[frozenset[int]],
+    ) -> None:
+        problem = self.problem
+        nodes = [node.id for node in problem.nodes]
+        files = [file.id for file in problem.files]
+        names = [task.id for task in problem.tasks]
+        assign: dict[int, int] = {}
+        for part in parts:
+            assign.update(part.assign)
+            for node, queue in part.order.items():
+                self.queues[node] += queue
+        brought = [*remote, *((file, node) for file, _, node in copies)]
+        read = [(file, node) for task, node in assign.items() for file in problem.inputs[task]]
+        self.disks.close_round(len(self.rounds) + 1, brought, read)
+        # A file evicted first and fetched again in the same round has simply left and come back.
+        self.rounds.append(
+            Round(
+                tasks=tuple(names[task] for task in sorted(assign)),
+                assign={names[task]: nodes[node] for task, node in sorted(assign.items())},
+                remote=tuple((files[file], nodes[node]) for file, node in remote),
+                copies=tuple((files[f], nodes[i], nodes[j]) for f, i, j in copies),
+                evicted=tuple((files[file], nodes[node]) for file, node in gone),
+            )
+        )
+
+    def _plan(self) -> ReplicationPlan:
+        problem = self.problem
+        nodes = [node.id for node in problem.nodes]
+        names = [task.id for task in problem.tasks]
+        return ReplicationPlan(
+            assign={names[task]: nodes[i] for i, queue in enumerate(self.queues) for task in queue},
+            order={
+                nodes[i]: tuple(names[task] for task in queue)
+                for i, queue in enumerate(self.queues)
+            },
+            remote=tuple(move for part in self.rounds for move in part.remote),
+            copies=tuple(move for part in self.rounds for move in part.copies),
+            eviction=self.scheme.eviction,
+            rounds=tuple(self.rounds),
+            barriers=self.scheme.barriers,
+            moves="static",
+        )
+
+    def notes(self) -> list[str]:
+        """What a reader should know of how the rounds were found."""
+        said = [f"{len(self.rounds)} round(s)"]
+        if self.unbalanced:
+            said.append(f"{self.unbalanced} selection(s) without the balance (17)")
+        if self.unproven:
+            said.append(f"{self.unproven} selection(s) not proven largest")
+        if self.rushed:
+            said.append(f"{self.rushed} model(s) had less time than effort={self.scheme.effort:g}")
+        return said

@@ -1,0 +1,121 @@
+"""First stage of the paper's two: which pending tasks the disks can serve without eviction.
+
+CP-SAT on :mod:`ioopt.models.replication.subbatch`, started from a greedy selection that also
+answers when time is short. The dead end of equation (17) is closed: a round in which nothing
+passes the balance (a lone last task never does) is selected without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ioopt.errors import UnsolvableInstanceError
+from ioopt.models.replication.subbatch import Place, SubBatchModel
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+
+LEAST_SECONDS = 0.05
+"""With less than this the greedy selection is taken as it is."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Tasks of each place; whether (17) was kept, and whether (20) was proven."""
+
+    tasks: tuple[tuple[int, ...], ...]
+    balanced: bool
+    proven: bool
+
+    @property
+    def count(self) -> int:
+        """Number of tasks selected."""
+        return sum(map(len, self.tasks))
+
+
+def select(
+    problem: ReplicationProblem,
+    pending: Sequence[int],
+    places: Sequence[Place],
+    thresh: float,
+    limits: BackendLimits,
+    ties: Literal["any", "bytes"] = "any",
+) -> Selection:
+    """A largest balanced sub-batch within *limits*; never empty while something is pending.
+
+    Raises UnsolvableInstanceError when no place can take any pending task.
+    """
+    greedy = greedy_selection(problem, pending, places)
+    seconds = limits.seconds
+    if seconds is None or seconds >= LEAST_SECONDS:
+        for balance in (thresh, None):
+            model = SubBatchModel(problem, pending, places, balance, ties)
+            model.hint(greedy)
+            answer = solve_cpsat(model.model, limits, parameters={"symmetry_level": 0})
+            if answer.found:
+                chosen = model.decode(answer.values)
+                if any(chosen):
+                    proven = answer.status is Status.OPTIMAL
+                    return Selection(tuple(map(tuple, chosen)), balance is not None, proven)
+            if answer.status is Status.UNKNOWN:
+                break
+    if not any(greedy):
+        task = problem.tasks[pending[0]]
+        raise UnsolvableInstanceError(
+            f"task {task.id!r} and {len(pending) - 1} others fit no disk; raise disk_bytes"
+        )
+    return Selection(tuple(map(tuple, greedy)), False, False)
+
+
+def greedy_selection(
+    problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
+) -> list[list[int]]:
+    """Tasks one by one: the place with the least computing takes what brings it the fewest bytes.
+
+    A place leaves when nothing fits any more. Ties: lowest place, then first pending task.
+    """
+    import numpy as np
+
+    sizes = [file.bytes for file in problem.files]
+    rows = list(pending)
+    row_of = {task: row for row, task in enumerate(rows)}
+    total = np.array([problem.task_bytes(task) for task in rows], dtype=np.int64)
+    missing = np.tile(total, (len(places), 1))
+    used, load = [0] * len(places), [0.0] * len(places)
+    stored: list[set[int]] = [set() for _ in places]
+    open_rows = np.ones(len(rows), dtype=bool)
+    chosen: list[list[int]] = [[] for _ in places]
+    working = set(range(len(places)))
+    free = [
+        np.array([0 if p.present.issuperset(problem.inputs[task]) else 1 for task in rows])
+        for p in places
+    ]
+    while working and open_rows.any():
+        i = min(working, key=lambda at: (load[at], at))
+        place = places[i]
+        fits = open_rows.copy()
+        if place.largest_disk is not None:
+            fits &= total <= place.largest_disk
+        if place.disk_bytes is not None:
+            fits &= missing[i] <= place.disk_bytes - used[i]
+        if not fits.any():
+            working.discard(i)
+            continue
+        candidates = np.flatnonzero(fits)
+        # Bytes decide; what is on the place already breaks ties.
+        row = int(candidates[np.lexsort((free[i][candidates], missing[i][candidates]))[0]])
+        task = rows[row]
+        chosen[i].append(task)
+        open_rows[row] = False
+        load[i] += problem.tasks[task].compute_seconds / place.speed
+        for file in problem.inputs[task]:
+            if file not in stored[i]:
+                stored[i].add(file)
+                used[i] += sizes[file]
+                for reader in problem.readers[file]:
+                    if reader in row_of:
+                        missing[i][row_of[reader]] -= sizes[file]
+    return [sorted(tasks) for tasks in chosen]

@@ -1,0 +1,75 @@
+"""The paper's two-stage scheme for limited disks (Khanna et al., Sections 4.2 and 4.3).
+
+Round after round: evict by popularity (22) until each node has room for one task, select the
+largest balanced sub-batch the disks can hold (14)-(20), allocate it by the integer program with
+(21), run it. ``barriers=yes`` and ``eviction=popularity`` are the scheme as printed. Its repairs
+are settings: ``barriers=no`` lets a node go on to its next round at once, and
+``eviction=farthest-next-use`` evicts on demand, nothing beforehand. The dead end of (17), a lone
+last task that is never balanced, is closed in any case.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ioopt.problems.base import Record
+from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.rounds import Rounds, Scheme
+
+Thresh = Annotated[float, Field(ge=0, le=1000)]
+Effort = Annotated[float, Field(gt=0, le=10_000)]
+
+
+class Settings(Record):
+    """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers`` between rounds.
+
+    ``ties``: what (20) leaves open goes to ``any`` selection or to the one that brings the fewest
+    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not
+    cut short by its deadline can be repeated.
+    """
+
+    eviction: EvictionPolicy = "popularity"
+    barriers: bool = True
+    thresh: Thresh = 0.2
+    ties: Literal["any", "bytes"] = "any"
+    effort: Effort = 1.0
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Solve in rounds over all nodes at once."""
+    settings = request.settings or Settings()
+    scheme = Scheme(
+        settings.thresh, settings.eviction, settings.barriers, settings.ties, settings.effort
+    )
+    return solve_in_rounds(problem, request, scheme, (len(problem.nodes),))
+
+
+def solve_in_rounds(
+    problem: ReplicationProblem, request: SolveRequest, scheme: Scheme, levels: tuple[int, ...]
+) -> Outcome:
+    """Plan with the tree of virtual nodes *levels* and report the time a task took to schedule.
+
+    Metrics: ``rounds``; ``scheduling_milliseconds_per_task`` (wall clock of the whole planning).
+    Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    begun = time.perf_counter()
+    require_room(problem)
+    rounds = Rounds(problem, request, scheme, levels)
+    plan = rounds.run()
+    milliseconds = 1000 * (time.perf_counter() - begun) / max(1, len(problem.tasks))
+    stop = StopReason.TIME if rounds.rushed else StopReason.FINISHED
+    return Outcome(
+        plan,
+        stop=stop,
+        notes=("; ".join(rounds.notes()),),
+        metrics={
+            "rounds": len(rounds.rounds),
+            "scheduling_milliseconds_per_task": milliseconds,
+        },
+    )

@@ -1,0 +1,63 @@
+"""LP relaxation and rounding: bound, plan, transfers for a fixed assignment, disks."""
+
+from __future__ import annotations
+
+import pytest
+
+import ioopt
+from ioopt.catalog import bundled
+from ioopt.generate.replication import generate
+from ioopt.models.replication.static import loads, reduce
+from ioopt.result import Status
+from ioopt.solvers.replication.lp_rounding import balanced_moves
+
+
+def _solve(problem, **settings):
+    result = ioopt.solve(problem, "lp-rounding", time_limit=30, settings=settings)
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (result.notes, result.violations)
+    assert ioopt.check(problem, result) == []
+    return result
+
+
+@pytest.mark.parametrize("name", ["cycle3", "idle-root", "two-pairs", "held"])
+def test_hand_solved_instances_are_bracketed(name):
+    best = bundled(name)["best_objective"]
+    result = _solve(name)
+    assert result.bound <= best + 1e-9 and best <= result.objective + 1e-9
+    exact = ioopt.solve(name, "ip", time_limit=20)
+    assert exact.status is Status.OPTIMAL and exact.objective == pytest.approx(best)
+
+
+@pytest.mark.parametrize(
+    ("preset", "tasks", "most"), [("image-85", 60, 0.1), ("sat-85", 60, 0.05), ("ppa", 300, 0.05)]
+)
+def test_gap_on_small_workloads(preset, tasks, most):
+    problem = generate(preset, {"tasks": tasks, "nodes": 3, "disk": "unlimited"}, 1)
+    result = _solve(problem, solves="6")
+    assert result.metrics["relaxations"] >= 2
+    assert result.gap <= most
+
+
+def test_any_node_may_fetch_and_copies_pay_at_both_ends():
+    # f0 (64 MB: 5.12 s, a copy 0.064 s) read on n0 and n1, which compute 4 s each; n2 is idle.
+    # n2 fetches and sends twice: 5.12 + 0.128; n0, n1: 4 + 0.064. A reader would end at 9.184.
+    problem = ioopt.load("cycle3")
+    tasks = [task.model_copy(update={"compute_seconds": 4.0}) for task in problem.tasks[:2]]
+    problem = type(problem).model_validate(problem.model_dump() | {"tasks": tasks})
+    instance = reduce(problem)
+    moves = balanced_moves(instance, [0, 1])
+    assert moves.remote == ((0, 2),) and sorted(moves.copies) == [(0, 2, 0), (0, 2, 1)]
+    seconds = [float(load * instance.unit) for load in loads(instance, moves)]
+    assert seconds == pytest.approx([4.064, 4.064, 5.248])
+
+
+def test_a_batch_that_no_round_holds_becomes_an_order():
+    problem = generate("image-85", {"tasks": 40, "disk": "300MB"}, 0)
+    result = _solve(problem, solves="3")
+    assert result.plan["moves"] == "replay" and result.plan["remote"] == []
+
+
+def test_without_time_there_is_still_a_plan():
+    problem = generate("image-85", {"disk": "unlimited"}, 0)
+    result = ioopt.solve(problem, "lp-rounding", time_limit=0.05)
+    assert result.status is Status.FEASIBLE and ioopt.check(problem, result) == []

@@ -1,0 +1,302 @@
+"""Rounds under limited disk: eviction (22), selection (14)-(20), two-stage, hierarchical."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+import ioopt
+from ioopt.errors import UnsolvableInstanceError, UsageError
+from ioopt.generate.replication import generate
+from ioopt.models.replication.subbatch import Place, SubBatchModel
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.replication.eviction import Disks, popularity
+from ioopt.solvers.replication.hierarchical import levels_for
+from ioopt.solvers.replication.selection import greedy_selection, select
+
+MB = 1_000_000
+LIMITS = BackendLimits(seconds=20.0, work=5.0)
+
+
+def make(files, tasks, disks, holds=(), compute=1.0, link="shared") -> ReplicationProblem:
+    """*files* sizes in MB; *tasks* inputs by position (or (seconds, inputs)); *disks* in MB."""
+    return ReplicationProblem.model_validate(
+        {
+            "name": "small",
+            "network": {"remote_bytes_per_second": 12.5e6, "replica_bytes_per_second": 1e9,
+                        "remote_link": link},
+            "nodes": [
+                {"id": f"n{i}", "disk_bytes": None if disk is None else disk * MB,
+                 "holds": [f"f{f}" for f in (holds[i] if i < len(holds) else ())]}
+                for i, disk in enumerate(disks)
+            ],
+            "files": [{"id": f"f{f}", "bytes": size * MB} for f, size in enumerate(files)],
+            "tasks": [
+                {"id": f"t{k}", "compute_seconds": seconds, "inputs": [f"f{f}" for f in inputs]}
+                for k, (seconds, inputs) in enumerate(
+                    task if task and isinstance(task[0], float) else (compute, task) for task in tasks
+                )
+            ],
+        }
+    )  # fmt: skip
+
+
+def places(problem: ReplicationProblem, present=None) -> list[Place]:
+    return [
+        Place(
+            node.disk_bytes, node.speed, frozenset(present[i] if present else ()), node.disk_bytes
+        )
+        for i, node in enumerate(problem.nodes)
+    ]
+
+
+def test_popularity_by_hand():
+    # (22): 3 pending readers of 64 bytes, 2 copies: 3 * 64 / 2 = 96.
+    assert popularity(3, 64, 2) == 96
+    assert popularity(0, 64, 1) == 0
+
+
+def test_eviction_makes_room_for_the_largest_pending_task_least_popular_first():
+    # n0 holds f0 (40 MB, 2 readers, popularity 80), f1 (30, 1 reader, 30), f2 (30, none, 0).
+    # The largest pending task needs 50 MB: f2 goes (70 left), then f1 (40 left), f0 stays.
+    problem = make([40, 30, 30, 50], [[0], [0], [1], [3]], [100], holds=[[0, 1, 2]])
+    disks = Disks(problem, "popularity")
+    assert disks.evict_for_one_task([0, 1, 2, 3]) == [(2, 0), (1, 0)]
+    assert disks.present == [{0}]
+
+
+def test_two_copies_halve_the_popularity():
+    # f0: 2 readers x 40 / 2 copies = 40; f1: 1 x 50 / 1 = 50. f0 goes first although more read it.
+    problem = make([40, 50, 60], [[0], [0, 1], [2]], [90, 90], holds=[[0, 1], [0]])
+    disks = Disks(problem, "popularity")
+    assert disks.evict_until(0, 60 * MB, (), [0, 1, 2]) == [(0, 0)]
+
+
+def test_lru_evicts_the_oldest_use_and_held_files_before_all():
+    problem = make([30, 30, 30], [[0], [1], [2]], [90], holds=[[0, 1, 2]])
+    disks = Disks(problem, "lru")
+    disks.close_round(1, [], [(1, 0)])
+    disks.close_round(2, [], [(0, 0)])
+    assert disks.evict_until(0, 0, (), [0, 1, 2]) == [(2, 0), (1, 0), (0, 0)]
+
+
+def test_farthest_next_use_evicts_nothing_beforehand_then_dead_then_duplicates():
+    problem = make([30, 30, 30, 60], [[0], [1], [3]], [90, 90], holds=[[0, 1, 2], [1]])
+    disks = Disks(problem, "farthest-next-use")
+    assert disks.evict_for_one_task([0, 1, 2]) == []
+    assert disks.evict_until(0, 0, (), [0, 1, 2]) == [(2, 0), (1, 0), (0, 0)]
+
+
+def test_kept_files_stay_even_when_there_is_no_other_way():
+    problem = make([30, 30], [[0], [1]], [60], holds=[[0, 1]])
+    assert Disks(problem, "popularity").evict_until(0, 0, {0}, [0, 1]) == [(1, 0)]
+
+
+def _feasible(problem, counts, thresh=None, drop=()):
+    """Whether the allocation *counts* [group][place] can be completed to a solution of the model."""
+    model = SubBatchModel(problem, range(len(problem.tasks)), places(problem), thresh)
+    for row, wanted in zip(model.count, counts, strict=True):
+        for variable, value in zip(row, wanted, strict=True):
+            model.model.add(variable == value)
+    for key in drop:
+        model.model.add(model.stored[key] == 0)
+    return solve_cpsat(model.model, LIMITS).status is not Status.INFEASIBLE
+
+
+TWO = make([50, 40, 30], [[0, 1], [0, 2]], [100, 100])
+
+
+def test_14_a_task_needs_its_files_stored():
+    assert _feasible(TWO, [[1, 0], [0, 1]])
+    assert not _feasible(TWO, [[1, 0], [0, 1]], drop=[(1, 0)])
+
+
+def test_15_files_fit_the_disk():
+    # Together 50 + 40 + 30 = 120 MB on one disk of 100; apart 90 and 80.
+    assert _feasible(TWO, [[1, 0], [0, 1]])
+    assert not _feasible(TWO, [[1, 0], [1, 0]])
+
+
+def test_16_a_task_has_one_place():
+    assert _feasible(TWO, [[1, 0], [0, 0]])
+    assert not _feasible(make([50, 40, 30], [[0, 1], [0, 2]], [None, None]), [[1, 1], [0, 0]])
+
+
+def test_17_computing_is_balanced():
+    # Average of 1.0 and 1.3 s is 1.15; 1.3 <= 1.15 * 1.2, but 1.3 > 1.15 * 1.1.
+    problem = make([10, 10], [(1.0, [0]), (1.3, [1])], [100, 100])
+    assert _feasible(problem, [[1, 0], [0, 1]], thresh=0.2)
+    assert not _feasible(problem, [[1, 0], [0, 1]], thresh=0.1)
+    # A lone task is twice the average of two places: never balanced.
+    assert not _feasible(problem, [[1, 0], [0, 0]], thresh=0.2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_20_is_the_largest_selection_by_exhaustive_search(seed):
+    rng = random.Random(seed)
+    files = [rng.choice([10, 20, 30]) for _ in range(5)]
+    tasks = [rng.sample(range(5), rng.randint(1, 3)) for _ in range(5)]
+    problem = make(files, tasks, [rng.choice([50, 60, 70]), 60])
+    best = 0
+    for where in itertools.product((None, 0, 1), repeat=5):
+        used = [
+            {f for k, at in enumerate(where) if at == i for f in problem.inputs[k]} for i in (0, 1)
+        ]
+        fits = all(
+            sum(problem.files[f].bytes for f in used[i]) <= problem.nodes[i].disk_bytes
+            for i in (0, 1)
+        )
+        if fits:
+            best = max(best, sum(at is not None for at in where))
+    model = SubBatchModel(problem, range(5), places(problem), None)
+    answer = solve_cpsat(model.model, LIMITS)
+    assert answer.status is Status.OPTIMAL and answer.objective == best
+    chosen = model.decode(answer.values)
+    assert sum(map(len, chosen)) == best > 0
+
+
+def test_ties_can_prefer_what_brings_fewer_bytes():
+    # One task fits the disk. Both count as one, but f1 is there already.
+    problem = make([50, 50], [[0], [1]], [50])
+    at = places(problem, present=[{1}])
+    assert select(problem, [0, 1], at, 9.0, LIMITS, "bytes").tasks == ((1,),)
+
+
+def test_selection_drops_the_balance_only_when_nothing_passes_it():
+    alone = make([10], [[0]], [100, 100])
+    chosen = select(alone, [0], places(alone), 0.2, LIMITS)
+    assert chosen.count == 1 and not chosen.balanced
+    pair = make([10, 10], [[0], [1]], [100, 100])
+    chosen = select(pair, [0, 1], places(pair), 0.2, LIMITS)
+    assert chosen.count == 2 and chosen.balanced and chosen.proven
+
+
+def test_selection_without_time_is_greedy():
+    chosen = select(TWO, [0, 1], places(TWO), 0.2, BackendLimits(seconds=0.0))
+    assert chosen.count == 2 and not chosen.proven
+
+
+def test_selection_of_nothing_raises():
+    problem = make([60], [[0]], [50])
+    with pytest.raises(UnsolvableInstanceError, match="'t0'"):
+        select(problem, [0], places(problem), 0.2, LIMITS)
+
+
+def test_greedy_takes_what_shares_files():
+    # 80 MB: t0 and t2 share f0 (50 + 20 + 10); t1 alone would need 60.
+    problem = make([50, 60, 20, 10], [[0, 2], [1], [0, 3]], [80])
+    assert greedy_selection(problem, [0, 1, 2], places(problem)) == [[1]]
+    problem = make([50, 90, 20, 10], [[0, 2], [1], [0, 3]], [80])
+    assert greedy_selection(problem, [0, 1, 2], places(problem)) == [[0, 2]]
+
+
+def _solve(problem, solver, **settings):
+    result = ioopt.solve(problem, solver, time_limit=20, settings={"effort": "0.3", **settings})
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (result.notes, result.violations)
+    assert ioopt.check(problem, result) == []
+    return result
+
+
+def test_two_rounds_by_hand():
+    # Each task fills a disk: 2 x 128 MB share the link, 20.48 s, 0.128 s of computing; twice.
+    result = _solve("rounds4", "two-stage")
+    assert result.metrics["rounds"] == 2
+    assert result.metrics["makespan_seconds"] == pytest.approx(41.216)
+    # Additive: 128 MB x 80 ms + 0.128 s a round.
+    assert result.objective == pytest.approx(2 * (10.24 + 0.128))
+
+
+@pytest.mark.parametrize("eviction", ["popularity", "lru", "farthest-next-use"])
+@pytest.mark.parametrize("barriers", ["yes", "no"])
+def test_lone_last_task_does_not_loop(eviction, barriers):
+    problem = make([60] * 3, [[0], [1], [2]], [60, 60])
+    result = _solve(problem, "two-stage", eviction=eviction, barriers=barriers)
+    assert [len(part["tasks"]) for part in result.plan["rounds"]] == [2, 1]
+    assert "without the balance" in result.notes[0]
+    assert result.plan["eviction"] == eviction
+    assert result.plan.get("barriers", False) is (barriers == "yes")
+
+
+def test_copies_are_carried_into_the_next_round():
+    # f0 (40) is read by all; each disk takes it and one more file, so two rounds of two tasks.
+    problem = make([40, 50, 50, 50, 50], [[0, k] for k in range(1, 5)], [100, 100])
+    result = _solve(problem, "two-stage", eviction="farthest-next-use")
+    assert result.metrics["rounds"] == 2
+    second = result.plan["rounds"][1]
+    moved = {file for file, *_ in (*second["remote"], *second["copies"])}
+    assert "f0" not in moved
+
+
+def test_room_for_everything_is_one_round():
+    problem = make([10, 20], [[0], [0, 1], [1]], [None, None])
+    assert _solve(problem, "two-stage").metrics["rounds"] == 1
+
+
+def test_task_that_no_disk_holds_is_named():
+    problem = make([60, 60], [[0, 1]], [100, 100])
+    with pytest.raises(UnsolvableInstanceError, match=r"t0.*120000000.*100000000"):
+        ioopt.solve(problem, "two-stage")
+
+
+@pytest.mark.parametrize("solver", ["two-stage", "hierarchical"])
+def test_a_plan_even_without_time(solver):
+    problem = generate("image-85", {}, 2)
+    result = ioopt.solve(problem, solver, time_limit=0.01)
+    assert result.status is Status.FEASIBLE and ioopt.check(problem, result) == []
+
+
+@pytest.mark.parametrize("solver", ["two-stage", "hierarchical"])
+def test_same_seed_same_plan(solver):
+    problem = generate("image-85", {"tasks": 24}, 5)
+    first, second = (_solve(problem, solver, effort="0.05") for _ in range(2))
+    assert first.plan == second.plan and len(first.plan["rounds"]) > 1
+
+
+def test_hierarchy_of_two_levels():
+    problem = generate("ppa", {"tasks": 60, "nodes": 4, "disk": "100MB", "overlap": 0.5}, 0)
+    result = _solve(problem, "hierarchical", hierarchy="2:2")
+    assert result.metrics["rounds"] > 1
+    assert result.metrics["scheduling_milliseconds_per_task"] > 0
+
+
+def test_virtual_nodes_pass_copies_on():
+    # One file, read by 8 tasks on 2 x 2 nodes: fetched once, copied to the other virtual node.
+    problem = make([64], [(2.0, [0])] * 8, [100] * 4)
+    result = _solve(problem, "hierarchical", hierarchy="2:2")
+    assert len(result.plan["remote"]) == 1
+    assert len({node for node in result.plan["assign"].values()}) == 4
+
+
+def test_hierarchy_must_make_the_nodes():
+    assert levels_for(8, "2:2:2") == (2, 2, 2)
+    assert [levels_for(n, None) for n in (8, 16, 32, 6, 5)] == [
+        (4, 2),
+        (4, 4),
+        (8, 4),
+        (3, 2),
+        (5,),
+    ]
+    problem = make([10], [[0]], [None] * 4)
+    with pytest.raises(UsageError, match="hierarchy 4:2 has 8 nodes, the instance 4"):
+        ioopt.solve(problem, "hierarchical", settings={"hierarchy": "4:2"})
+    with pytest.raises(UsageError, match="such as 4:2"):
+        ioopt.solve(problem, "hierarchical", settings={"hierarchy": "2x2"})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_tight_disks_pass_the_checker(seed):
+    rng = random.Random(100 + seed)
+    files = [rng.choice([4, 20, 64]) for _ in range(10)]
+    tasks = [rng.sample(range(10), rng.randint(1, 4)) for _ in range(14)]
+    largest = max(sum(files[f] for f in task) for task in tasks)
+    problem = make(files, tasks, [largest, largest + 20, largest + 64, largest],
+                   holds=[[0], [], [1]] if files[0] <= largest else ())  # fmt: skip
+    for solver, more in (("two-stage", {}), ("hierarchical", {"hierarchy": "2:2"})):
+        result = _solve(problem, solver, effort="0.05", **more)
+        done = [task for part in result.plan["rounds"] for task in part["tasks"]]
+        assert sorted(done) == sorted(task.id for task in problem.tasks)
