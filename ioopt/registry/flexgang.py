@@ -1,4 +1,4 @@
-"""Registry of the flexgang family (paper 001, Lee et al.): features F1 to F6."""
+"""Registry of the flexgang family (paper 001, Lee et al.): features F1 to F3."""
 
 from __future__ import annotations
 

@@ -1,0 +1,150 @@
+"""Properties of the quantum surface, the laboratory and the files of features F1 to F3."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ioopt
+from ioopt.problems.perturbation import (
+    ENVIRONMENTS,
+    Application,
+    Barrier,
+    Blocking,
+    Emp,
+    Msg,
+    PerturbationProblem,
+    Workpile,
+)
+from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint
+from ioopt.sim.perturbation import batch_starts, hits, run, slots_of
+from ioopt.sim.quantum_chain import surface
+from ioopt.sim.quantum_event import simulate_point
+
+quanta = st.floats(0.001, 0.1).map(lambda x: round(x, 5))
+shapes = st.integers(1, 12)
+donations = st.sampled_from(["return", "irrevocable"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(on=quanta, off=quanta, burst=quanta, io=quanta, shape=shapes, donation=donations)
+def test_surface_is_sound_everywhere(
+    on: float, off: float, burst: float, io: float, shape: int, donation: Any
+) -> None:
+    found = surface(on, off, burst, io, shape=shape, donation=donation, processors=8)
+    cycle = on + off
+    bound = max(1.0, burst / (burst + io) * cycle / on)
+    assert found.slowdown >= bound * (1 - 0.002)
+    assert found.slowdown <= (burst + io + math.ceil(burst / on + 1) * cycle) / (burst + io)
+    assert -1e-9 <= found.fragmentation <= on / cycle + 1e-9
+    assert off / cycle - 1e-9 <= found.useful <= 1
+    assert found.beta + found.useful + found.fragmentation == pytest.approx(1.0, abs=0.005)
+    assert found.response_seconds == pytest.approx(found.slowdown * (burst + io) - io)
+
+
+@settings(max_examples=25, deadline=None)
+@given(on=quanta, off=quanta, burst=quanta, io=quanta, shape=shapes, donation=donations)
+def test_engines_agree_everywhere(
+    on: float, off: float, burst: float, io: float, shape: int, donation: Any
+) -> None:
+    point = QuantumPoint(qi_seconds=on, qc_seconds=off)
+    problem = QuantumModelProblem(
+        processors=16, burst_seconds=burst, burst_shape=shape, io_seconds=io, donation=donation,
+        points=(point,),
+    )  # fmt: skip
+    chain = surface(on, off, burst, io, shape=shape, donation=donation, processors=16)
+    event = simulate_point(problem, point, seed=11)
+    # About 38,000 iterations are sampled; exponential bursts scatter most.
+    assert chain.slowdown == pytest.approx(event.slowdown, rel=0.012 + 0.012 / math.sqrt(shape))
+    assert chain.fragmentation == pytest.approx(event.fragmentation, abs=0.012)
+
+
+@settings(max_examples=12, deadline=None)
+@given(on=quanta, off=quanta, factor=st.sampled_from([0.5, 4.0, 100.0]))
+def test_only_ratios_of_times_matter_and_more_processors_fragment_more(
+    on: float, off: float, factor: float
+) -> None:
+    small = surface(on, off)
+    large = surface(on * factor, off * factor, 0.005 * factor, 0.020 * factor)
+    assert large.slowdown == pytest.approx(small.slowdown, rel=1e-6)
+    assert large.fragmentation == pytest.approx(small.fragmentation, abs=1e-6)
+    assert surface(on, off, processors=2).fragmentation <= small.fragmentation + 1e-12
+
+
+applications = st.one_of(
+    st.just(Emp()),
+    st.sampled_from([0.1, 0.35, 1.0]).map(lambda x: Barrier(interval_quanta=x)),
+    st.sampled_from([0.2, 1.0]).map(lambda x: Msg(phase_quanta=x, requests_per_phase=2)),
+    st.sampled_from([0.5, 4.0]).map(lambda x: Blocking(requests_per_quantum=x)),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    app=applications,
+    seed=st.integers(0, 10_000),
+    count=st.integers(1, 6),
+    processors=st.integers(2, 5),
+)
+def test_sub_never_helps_add_never_hurts(
+    app: Application, seed: int, count: int, processors: int
+) -> None:
+    """For all applications without a dynamic choice of who works what; work is conserved."""
+    problem = PerturbationProblem(
+        applications=(app,), work_quanta=30, perturbations=count, processors=processors,
+        quantum_instructions=1000,
+    )  # fmt: skip
+    empty = slots_of(problem, "Sub_FX", [])
+    gang = run(problem, app, empty, np.random.default_rng(seed))
+    for environment in ENVIRONMENTS:
+        perturbed = hits(problem, environment, np.random.default_rng(seed), count)
+        table = slots_of(problem, environment, perturbed)
+        time = run(problem, app, table, np.random.default_rng(seed))
+        if environment.startswith("Sub"):
+            assert gang <= time <= gang + count + 1e-9
+        else:
+            assert gang - count / processors * max(1, processors) <= time <= gang + 1e-9
+            assert time * processors + count >= 30 * processors - 1e-9
+
+
+@settings(max_examples=60, deadline=None)
+@given(unit=st.sampled_from([0.3, 1.0, 7.0]), seed=st.integers(0, 10_000), count=st.integers(1, 6))
+def test_a_workpile_is_within_one_unit_of_perfect(unit: float, seed: int, count: int) -> None:
+    app = Workpile(unit_quanta=unit)
+    problem = PerturbationProblem(
+        applications=(app,), work_quanta=30, perturbations=count, quantum_instructions=1000
+    )
+    table = slots_of(problem, "Sub_RR", hits(problem, "Sub_RR", np.random.default_rng(seed), count))
+    time = run(problem, app, table, np.random.default_rng(0))
+    assert 30 + count / 4 - 1e-9 <= time <= 30 + count / 4 + unit + 1 + 1e-9
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 10_000), batch=st.integers(1, 5), spacing=st.integers(1, 4), data=st.data()
+)
+def test_batches_never_overlap(seed: int, batch: int, spacing: int, data: Any) -> None:
+    base = {"applications": (Emp(),), "batch": batch, "spacing_quanta": spacing, "work_quanta": 60}
+    room = 42 // ((batch - 1) * spacing + 1)
+    count = data.draw(st.integers(1, room * batch))
+    problem = PerturbationProblem(**base, perturbations=count)
+    starts = batch_starts(problem, np.random.default_rng(seed), problem.num_batches)
+    assert len(starts) == problem.num_batches
+    assert starts[0] >= 0
+    assert starts[-1] + problem.reserved_quanta <= 42
+    assert all(b - a >= problem.reserved_quanta for a, b in pairwise(starts))
+    quanta = [quantum for quantum, _ in hits(problem, "Add_RR", np.random.default_rng(seed), count)]
+    assert len(set(quanta)) == count
+
+
+@settings(max_examples=50, deadline=None)
+@given(app=applications, count=st.integers(1, 20))
+def test_written_and_read_is_equal(app: Application, count: int) -> None:
+    problem = PerturbationProblem(applications=(app,), perturbations=count)
+    assert ioopt.load(problem.model_dump(mode="json")) == problem
