@@ -1,0 +1,1 @@
+"""Adapters: ioopt's decisions carried out by real schedulers."""

@@ -1,0 +1,199 @@
+"""A replication plan carried out on a Dask cluster: files pinned and replicated, tasks pinned.
+
+Node k of the problem is worker k of the cluster (workers sorted by name, then address). A file is
+made by a task that returns its content, on the node the plan fetches it to; ``client.replicate``
+makes the copies; tasks run where the plan puts them, in the order of each node's queue. What was
+observed is compared with the plan, and with Dask's own placement of the same graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ioopt.errors import UsageError
+from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem
+
+Loader = Callable[[str, int], Any]
+"""``load(file id, bytes) -> content``; runs on a worker."""
+Worker = Callable[..., Any]
+"""``work(task id, *contents) -> result``; runs on a worker."""
+
+
+def load_zeros(file: str, size: int) -> bytes:
+    """A stand-in for reading a file from remote storage: *size* bytes."""
+    return bytes(size)
+
+
+def count_bytes(task: str, *contents: bytes) -> int:
+    """A stand-in for a task: how many bytes it was given."""
+    return sum(len(content) for content in contents)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What happened: where tasks ran and files ended up, bytes between workers, results, deviations."""
+
+    ran_on: Mapping[str, str]
+    held_by: Mapping[str, tuple[str, ...]]
+    moved_bytes: int
+    results: Mapping[str, Any]
+    deviations: tuple[str, ...] = field(default=())
+
+
+def execute(
+    client: Any,
+    problem: ReplicationProblem,
+    plan: ReplicationPlan | None,
+    *,
+    load: Loader = load_zeros,
+    work: Worker = count_bytes,
+    scale: float = 1.0,
+) -> Execution:
+    """Run the problem's tasks on the cluster of *client*, by *plan*, or by Dask's own choice (None).
+
+    *scale* multiplies file sizes, so that a plan for gigabytes can be tried in kilobytes. Raises
+    UsageError when the cluster has fewer workers than the problem nodes.
+    """
+    workers = _workers(client, problem)
+    before = _received(client)
+    sizes = {file.id: round(file.bytes * scale) for file in problem.files}
+    with client.as_current():
+        if plan is None:
+            contents = {name: client.submit(load, name, size, key=f"file-{name}-free", pure=False)
+                        for name, size in _read(problem, sizes).items()}  # fmt: skip
+            futures = {
+                task.id: client.submit(work, task.id, *(contents[name] for name in task.inputs),
+                                       key=f"task-{task.id}-free", pure=False)
+                for task in problem.tasks
+            }  # fmt: skip
+        else:
+            contents = _place_files(client, problem, plan, workers, load, sizes)
+            futures = _submit_tasks(client, problem, plan, workers, work, contents)
+        results = client.gather(futures)
+        ran_on = _holders(client, futures, workers)
+        held_by = _holders(client, contents, workers)
+    first = {name: nodes[0] if nodes else "" for name, nodes in ran_on.items()}
+    deviations = () if plan is None else _compare(plan, first, held_by)
+    return Execution(first, held_by, _received(client) - before, results, deviations)
+
+
+def _workers(client: Any, problem: ReplicationProblem) -> dict[str, str]:
+    """Node id -> worker address."""
+    known = client.scheduler_info(n_workers=-1)["workers"]
+    addresses = sorted(known, key=lambda address: (str(known[address]["name"]), address))
+    if len(addresses) < len(problem.nodes):
+        raise UsageError(
+            f"the plan has {len(problem.nodes)} nodes, the cluster {len(addresses)} workers"
+        )
+    return {node.id: address for node, address in zip(problem.nodes, addresses)}
+
+
+def _read(problem: ReplicationProblem, sizes: Mapping[str, int]) -> dict[str, int]:
+    used = dict.fromkeys(name for task in problem.tasks for name in task.inputs)
+    return {name: sizes[name] for name in used}
+
+
+def _needed(problem: ReplicationProblem, plan: ReplicationPlan) -> dict[str, list[str]]:
+    """File -> nodes that must hold it, in the order in which their queues come to it.
+
+    The nodes the plan fetches it to come first, so that copies descend from them.
+    """
+    inputs = {task.id: task.inputs for task in problem.tasks}
+    nodes: dict[str, dict[str, None]] = {}
+    for file, node in plan.remote:
+        nodes.setdefault(file, {})[node] = None
+    for node, queue in plan.order.items():
+        for entry in queue:
+            names = (entry.copy_file,) if isinstance(entry, CopyEntry) else inputs[entry]
+            for name in names:
+                nodes.setdefault(name, {})[node] = None
+    return {name: list(found) for name, found in nodes.items()}
+
+
+def _place_files(
+    client: Any,
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    workers: Mapping[str, str],
+    load: Loader,
+    sizes: Mapping[str, int],
+) -> dict[str, Any]:
+    from distributed import wait
+
+    needed = _needed(problem, plan)
+    contents = {
+        name: client.submit(load, name, sizes[name], workers=[workers[nodes[0]]],
+                            allow_other_workers=False, key=f"file-{name}-planned", pure=False)
+        for name, nodes in needed.items()
+    }  # fmt: skip
+    wait(list(contents.values()))
+    for name, nodes in needed.items():
+        if len(nodes) > 1:
+            addresses = [workers[node] for node in nodes]
+            client.replicate([contents[name]], n=len(addresses), workers=addresses)
+    return contents
+
+
+def _submit_tasks(
+    client: Any,
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    workers: Mapping[str, str],
+    work: Worker,
+    contents: Mapping[str, Any],
+) -> dict[str, Any]:
+    inputs = {task.id: task.inputs for task in problem.tasks}
+    return {
+        entry: client.submit(
+            work, entry, *(contents[name] for name in inputs[entry]), workers=[workers[node]],
+            allow_other_workers=False, priority=-place, key=f"task-{entry}-planned", pure=False,
+        )
+        for node, queue in plan.order.items()
+        for place, entry in enumerate(queue)
+        if not isinstance(entry, CopyEntry)
+    }  # fmt: skip
+
+
+def _holders(
+    client: Any, futures: Mapping[str, Any], workers: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    nodes = {address: node for node, address in workers.items()}
+    held = client.who_has(list(futures.values()))
+    return {
+        name: tuple(sorted(nodes.get(address, address) for address in held[future.key]))
+        for name, future in futures.items()
+    }
+
+
+def _received(client: Any) -> int:
+    """Bytes that all workers have fetched from one another so far."""
+    logs = client.run(_incoming_bytes)
+    return sum(logs.values())
+
+
+def _incoming_bytes(dask_worker: Any) -> int:
+    return sum(int(entry["total"]) for entry in dask_worker.transfer_incoming_log)
+
+
+def _compare(
+    plan: ReplicationPlan, ran_on: Mapping[str, str], held_by: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    wanted = {
+        entry: node
+        for node, queue in plan.order.items()
+        for entry in queue
+        if not isinstance(entry, CopyEntry)
+    }
+    wrong = [
+        f"task {task} ran on {ran_on[task]}, planned on {node}"
+        for task, node in wanted.items()
+        if ran_on[task] != node
+    ]
+    wrong += [
+        f"file {file} is not on {node}, where the plan fetches it"
+        for file, node in plan.remote
+        if file in held_by and node not in held_by[file]
+    ]
+    return tuple(wrong)
