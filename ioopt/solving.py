@@ -15,7 +15,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ioopt import registry
-from ioopt.errors import BackendMissingError, InstanceError, IooptError, UsageError
+from ioopt.errors import (
+    BackendMissingError,
+    InstanceError,
+    IooptError,
+    SimulationError,
+    UsageError,
+)
 from ioopt.formats.native import read_json, validate
 from ioopt.options import Deadline, SolveOptions, parse_settings
 from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
@@ -250,27 +256,33 @@ def _checked(
     kind: KindSpec, problem: Any, outcome: Outcome, notes: list[str], values: dict[str, Any]
 ) -> Result:
     begun = time.monotonic()
-    simulation = outcome.simulation
+    simulation, failure = outcome.simulation, None
     if simulation is None and kind.simulate is not None:
-        simulation = simulate(problem, outcome.plan)
+        try:
+            simulation = simulate(problem, outcome.plan)
+        except SimulationError as error:
+            failure = f"the plan cannot be carried out: {error}"
         values["simulate_seconds"] = time.monotonic() - begun
     schedule = simulation.schedule if simulation else None
     report = _check(kind, problem, outcome.plan, schedule)
     metrics = {**outcome.metrics, **(simulation.metrics if simulation else {}), **report.metrics}
     name = values["objective_name"]
+    if values["bound"] is None and kind.bound is not None and name == kind.objective_name:
+        values["bound"] = load_target(kind.bound)(problem)
+    bound: float | None = values["bound"]
     objective = report.objectives.get(name, metrics.get(name))
-    status = Status.FEASIBLE
+    status = Status.FEASIBLE if failure is None else Status.ERROR
+    notes = notes if failure is None else [*notes, failure]
     if report.violations:
         status = Status.ERROR
         notes = [*notes, f"the checker found {len(report.violations)} violation(s)"]
-    gap = relative_gap(objective, outcome.bound)
-    if status is Status.FEASIBLE and gap is not None:
-        assert objective is not None and outcome.bound is not None
-        past = objective - outcome.bound if kind.sense == "max" else outcome.bound - objective
+    gap = relative_gap(objective, bound)
+    if status is Status.FEASIBLE and objective is not None and bound is not None:
+        past = objective - bound if kind.sense == "max" else bound - objective
         if past > 1e-6 * max(1.0, abs(objective)):
             status = Status.ERROR
-            notes = [*notes, f"bound {outcome.bound!r} contradicts the plan's {objective!r}"]
-        elif gap <= OPTIMAL_RELATIVE_GAP or past > 0:
+            notes = [*notes, f"bound {bound!r} contradicts the plan's {objective!r}"]
+        elif (gap is not None and gap <= OPTIMAL_RELATIVE_GAP) or past > 0:
             status, gap = Status.OPTIMAL, 0.0
     plan = outcome.plan
     return Result(

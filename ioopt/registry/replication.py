@@ -14,6 +14,7 @@ KINDS = (
         problem="ioopt.problems.replication:ReplicationProblem",
         plan="ioopt.problems.replication:ReplicationPlan",
         check="ioopt.check.replication:check",
+        bound="ioopt.models.replication.bounds:quick",
         simulate="ioopt.sim.replication:simulate",
         generate="ioopt.generate.replication:generate",
         presets="ioopt.generate.replication:PRESETS",

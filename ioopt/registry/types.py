@@ -35,7 +35,8 @@ class KindSpec:
     ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named;
     ``compare_columns`` are metrics its table shows; ``ratio_metric`` is the metric (or
     ``objective``) that ``ratio_to_best`` divides. ``fallback`` is the solver that answers when
-    another one fails. ``decision`` marks snapshots that ``ioopt decide`` takes.
+    another one fails. ``bound`` is a quick function from the problem to a proven bound of the
+    objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that ``ioopt decide`` takes.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class KindSpec:
     default_solver: str
     objective_name: str
     plan: str | None = None
+    bound: str | None = None
     simulate: str | None = None
     generate: str | None = None
     presets: str | None = None

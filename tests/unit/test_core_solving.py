@@ -8,7 +8,7 @@ import pytest
 
 import ioopt
 from ioopt import registry, solving
-from ioopt.errors import UsageError
+from ioopt.errors import SimulationError, UsageError
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.protocols import CheckReport, Outcome, Simulation
 from ioopt.registry.types import KindSpec, SolverSpec
@@ -145,6 +145,16 @@ def test_a_plan_the_checker_refuses_is_never_feasible():
     result = ioopt.solve(PROBLEM, "broken-plan")
     assert result.status is Status.ERROR
     assert [violation.rule for violation in result.violations] == ["(4)"]
+
+
+def test_a_plan_that_cannot_be_replayed_is_an_error_not_a_crash(monkeypatch):
+    def stuck(problem, plan):
+        raise SimulationError("node n0 waits for ever")
+
+    monkeypatch.setitem(globals(), "fake_simulate", stuck)
+    result = ioopt.solve(PROBLEM)
+    assert result.status is Status.ERROR
+    assert "node n0 waits for ever" in result.notes[-1]
 
 
 def test_check_holds_a_result_to_its_word():

@@ -33,7 +33,11 @@ def count_bytes(task: str, *contents: bytes) -> int:
 
 @dataclass(frozen=True)
 class Execution:
-    """What happened: where tasks ran and files ended up, bytes between workers, results, deviations."""
+    """What happened: where tasks ran and files ended up, results, and deviations from the plan.
+
+    ``moved_bytes`` counts every copy of a file beyond its first: workers keep what they fetch as
+    long as its future lives, so the copies at the end are the transfers between workers.
+    """
 
     ran_on: Mapping[str, str]
     held_by: Mapping[str, tuple[str, ...]]
@@ -57,7 +61,6 @@ def execute(
     UsageError when the cluster has fewer workers than the problem nodes.
     """
     workers = _workers(client, problem)
-    before = _received(client)
     sizes = {file.id: round(file.bytes * scale) for file in problem.files}
     with client.as_current():
         if plan is None:
@@ -76,7 +79,8 @@ def execute(
         held_by = _holders(client, contents, workers)
     first = {name: nodes[0] if nodes else "" for name, nodes in ran_on.items()}
     deviations = () if plan is None else _compare(plan, first, held_by)
-    return Execution(first, held_by, _received(client) - before, results, deviations)
+    moved = sum(sizes[name] * (len(nodes) - 1) for name, nodes in held_by.items())
+    return Execution(first, held_by, moved, results, deviations)
 
 
 def _workers(client: Any, problem: ReplicationProblem) -> dict[str, str]:
@@ -165,16 +169,6 @@ def _holders(
         name: tuple(sorted(nodes.get(address, address) for address in held[future.key]))
         for name, future in futures.items()
     }
-
-
-def _received(client: Any) -> int:
-    """Bytes that all workers have fetched from one another so far."""
-    logs = client.run(_incoming_bytes)
-    return sum(logs.values())
-
-
-def _incoming_bytes(dask_worker: Any) -> int:
-    return sum(int(entry["total"]) for entry in dask_worker.transfer_incoming_log)
 
 
 def _compare(
