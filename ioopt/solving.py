@@ -23,7 +23,7 @@ from ioopt.errors import (
     UsageError,
 )
 from ioopt.formats.native import read_json, validate
-from ioopt.options import Deadline, SolveOptions, parse_settings
+from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
 from ioopt.registry import KindSpec, SolverSpec, load_target
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Result, Status, StopReason, Violation, relative_gap
@@ -66,17 +66,6 @@ def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
     if plan is None or kind.plan is None or not isinstance(plan, Mapping):
         return plan
     return validate(load_target(kind.plan), plan, name)
-
-
-def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
-    """The settings object of a solver from ``--set`` values; UsageError for unknown ones."""
-    if spec.settings is None:
-        if given:
-            raise UsageError(
-                f"{spec.name} has no setting {next(iter(given))!r}; its settings: none"
-            )
-        return None
-    return parse_settings(load_target(spec.settings), {**spec.fixed, **given}, spec.name)
 
 
 def check(source: Any, result: Any = None) -> list[Violation]:
@@ -174,7 +163,7 @@ def solve(
     kind = registry.kind_of_problem(problem)
     spec = registry.solver(solver, kind)
     _check_backend(spec, backend)
-    chosen = settings_for(spec, settings or {})
+    chosen = registry.settings_for(spec, settings or {})
     start = plan_of(kind, warm_start.plan if isinstance(warm_start, Result) else warm_start)
     incumbents = Incumbents(deadline, listener=progress)
     request = SolveRequest(options, deadline, chosen, start, incumbents)
@@ -214,7 +203,7 @@ def _run(
                 return Outcome(None, stop=StopReason.FALLBACK), [note]
             raise
         fallback = registry.solver(kind.fallback, kind)
-        plain = replace(request, settings=settings_for(fallback, {}), start=None)
+        plain = replace(request, settings=registry.settings_for(fallback, {}), start=None)
         outcome = load_target(fallback.target)(problem, plain)
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
 

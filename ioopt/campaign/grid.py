@@ -182,7 +182,7 @@ def _serves(name: str, kind: KindSpec) -> bool:
 
 
 def _points(config: Config, source: Source, kind: KindSpec, entry: SolverEntry) -> Iterator[Point]:
-    from ioopt.solving import settings_for
+    from ioopt.registry import settings_for
 
     spec = registry.solver(entry.name, kind)
     for settings in _expand(entry.settings):

@@ -39,7 +39,7 @@ COMMANDS = {
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
-  ioopt generate replication --preset image-85 --seed 1 -o image.json
+  ioopt generate replication --preset image-85 --set disk=unlimited --seed 1 -o image.json
   ioopt solve image.json --solver ip --time-limit 30 -o result.json
   ioopt check image.json result.json
   ioopt plot result.json -o gantt.png

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
+from ioopt.options import parse_settings
 from ioopt.registry import batch_io, flexgang, flexgang_assignment, gang, replication
 from ioopt.registry.types import KindSpec, SolverSpec, load_target
 
@@ -18,6 +20,7 @@ __all__ = [
     "kind_of_format",
     "kind_of_problem",
     "load_target",
+    "settings_for",
     "solver",
     "solvers_for",
 ]
@@ -87,3 +90,14 @@ def solver(name: str | None, kind: KindSpec) -> SolverSpec:
             f"solvers for {kind.kind}: {', '.join(names)}"
         )
     raise UsageError(f"no solver {wanted!r} for {kind.kind}; {suggest(wanted, names)}")
+
+
+def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
+    """The settings object of a solver from ``--set`` values; UsageError for unknown ones."""
+    if spec.settings is None:
+        if given:
+            raise UsageError(
+                f"{spec.name} has no setting {next(iter(given))!r}; its settings: none"
+            )
+        return None
+    return parse_settings(load_target(spec.settings), {**spec.fixed, **given}, spec.name)

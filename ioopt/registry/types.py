@@ -36,7 +36,8 @@ class KindSpec:
     ``compare_columns`` are metrics its table shows; ``ratio_metric`` is the metric (or
     ``objective``) that ``ratio_to_best`` divides. ``fallback`` is the solver that answers when
     another one fails. ``bound`` is a quick function from the problem to a proven bound of the
-    objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that ``ioopt decide`` takes.
+    objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that
+    ``ioopt decide`` takes.
     """
 
     kind: str

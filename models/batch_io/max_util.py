@@ -52,9 +52,8 @@ class MaxUtilCpSat:
     """The knapsack as a CP-SAT model, ``model``."""
 
     def __init__(self, weights: Sequence[int], values: Sequence[int], capacity: int) -> None:
-        from ioopt.solvers.backends.cpsat_backend import load_cp_model
+        from ortools.sat.python import cp_model
 
-        cp_model = load_cp_model()
         self.model: Any = cp_model.CpModel()
         self.x = [self.model.new_bool_var(f"x_{i}") for i in range(len(weights))]
         self._weighted_sum = cp_model.LinearExpr.weighted_sum

@@ -1,8 +1,8 @@
 """Lower bounds of the batch time (13) of the static model.
 
 ``area``: all work, every file fetched once, spread evenly. ``partition``: P||Cmax over files, whose
-weight is the fetch plus what must at least happen where it was fetched. Both are ours. In units of :class:`ioopt.models.replication.static.StaticInstance`
-unless a name says seconds.
+weight is the fetch plus what must at least happen where it was fetched. Both are ours. In units of
+:class:`ioopt.models.replication.static.StaticInstance` unless a name says seconds.
 """
 
 from __future__ import annotations

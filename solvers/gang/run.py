@@ -74,7 +74,7 @@ def fixed(policy: Policy) -> tuple[PolicyOf, SolverFunction]:
 def simulate(problem: GangProblem, plan: GangPlan) -> Simulation:
     """Replay a plan: run its policy on the workload (the family's simulator)."""
     from ioopt import registry
-    from ioopt.solving import settings_for
+    from ioopt.registry import settings_for
 
     spec = registry.solver(plan.policy, registry.kind_of_problem(problem))
     module = spec.target.partition(":")[0]

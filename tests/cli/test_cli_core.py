@@ -82,7 +82,7 @@ def test_compare_in_every_form(run, tmp_path):
     code, out, _ = run("compare", "cycle3", *solvers, "--format", "csv")
     assert len(out.splitlines()) == 3
     code, out, _ = run("compare", "cycle3", *solvers, "--format", "markdown")
-    assert out.startswith("| instance")
+    assert out.replace(" ", "").startswith("|instance|solver|status")
 
 
 def test_generate_is_repeatable(run, tmp_path):
@@ -198,7 +198,7 @@ def reported(self, plan, objective, bound=None):
     report(self, plan, objective, bound)
     os.kill(os.getpid(), {int(number)})
 Incumbents.report = reported
-sys.exit(main(["solve", "image-100x4", "--solver", "ip", "--time-limit", "30", "-o", "r.json"]))
+sys.exit(main(["solve", "image-16x3", "--solver", "ip", "--time-limit", "30", "-o", "r.json"]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path,
