@@ -52,14 +52,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     build = request.deadline.elapsed()
     if request.start is not None:
         _warm_start(search, request.start)
-    try:
-        _run(search, settings, request.options.backend)
-    except KeyboardInterrupt:
-        if search.moves is not None:
-            plan = to_plan(instance, search.moves, settings.cycles == "printed")
-            bound = instance.seconds(search.bound)
-            request.incumbents.report(plan, instance.seconds(search.load), bound)
-        raise
+    _run(search, settings, request.options.backend)
     return _outcome(search, problem, request, build)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, Cycles
 from ioopt.models.replication.engines import CpSatEngine, PulpEngine
-from ioopt.models.replication.static import Moves, StaticInstance, loads, tidied
+from ioopt.models.replication.static import Moves, StaticInstance, loads, tidied, to_plan
 from ioopt.options import Deadline
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status
@@ -77,8 +77,16 @@ class Search:
         moves = tidied(self.instance, moves)
         load = max(loads(self.instance, moves), default=0)
         with self.lock:
-            if load < self.load and fits(self.instance, moves):
-                self.moves, self.load = moves, load
+            if load >= self.load or not fits(self.instance, moves):
+                return
+            self.moves, self.load = moves, load
+        self._report(moves, load)
+
+    def _report(self, moves: Moves, load: int) -> None:
+        """Tell the front door, which answers with the best plan if the search is interrupted."""
+        plan = to_plan(self.instance, moves, self.cycles == "printed")
+        seconds = self.instance.seconds
+        self.request.incumbents.report(plan, seconds(load), seconds(self.bound))
 
     def raise_bound(self, units: float | None) -> None:
         """Note a proven bound; loads are whole units, so it is rounded up."""
