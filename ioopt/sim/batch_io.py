@@ -1,49 +1,34 @@
 """Event-driven simulator of jobs with I/O phases, generic over floats and Fractions (rules 1 to 9).
 
-The engine owns time and feasibility, the policy decides who transfers. Progress is lazy: a request
-keeps its bytes left at the last change of its own rate and the instant at which it will finish, so
-an event costs a heap operation, and a decision touches the outstanding requests only while they
-do not all fit.
+The engine owns time and feasibility, the policy decides who transfers. The next instant comes from
+heaps, and progress is lazy (see :mod:`ioopt.sim.batch_io_storage`), so the cost of an instant depends
+on what is outstanding and waiting then, not on the length of the trace.
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
-from operator import attrgetter
+from heapq import heappop, heappush
 
 from ioopt.errors import SimulationError
 from ioopt.options import Deadline
 from ioopt.sim.batch_io_queue import BatchQueue
+from ioopt.sim.batch_io_storage import (
+    ActiveRequest,
+    PolicyStorage,
+    SharedStorage,
+    Storage,
+    Usage,
+)
 from ioopt.sim.batch_io_trace import Run, Trace
-from ioopt.sim.batch_io_view import IoPolicy, Limits, Number, Request, View, time_tolerance
+from ioopt.sim.batch_io_view import IoPolicy, Limits, Number, time_tolerance
 
-_KEY = attrgetter("key")
 _INSTANTS_PER_LOOK = 4096
 """Instants between two looks at the deadline."""
 
 
 class OutOfTime(SimulationError):
     """The deadline passed before every job had ended."""
-
-
-class _Active(Request):
-    """A request inside the engine: ``base`` bytes were left at ``anchor``; ``rate`` since then.
-
-    ``version`` stamps the newest entry in the finish heap; older ones are dropped when met. It is
-    0 before the first grant and -1 after the finish.
-    """
-
-    __slots__ = ("anchor", "base", "job", "place", "rate", "version", "volume")
-
-    job: int
-    place: int
-    version: int
-    anchor: Number
-    base: Number
-    rate: Number
-    volume: Number
 
 
 def simulate_trace(
@@ -86,20 +71,19 @@ class _Engine:
         self.arrived = 0
         self.computing: list[tuple[Number, int, int]] = []
         self.kills: list[tuple[Number, int, int]] = []
-        self.finishing: list[tuple[Number, int, int, _Active]] = []
-        self.outstanding: list[_Active] = []
-        self.load = 0
-        self.stamp = 0
-        self.crowded = False
+        self.usage = Usage(self.result, trace.window)
+        self.storage: Storage = (
+            SharedStorage(self.limits, self.result, self.usage)
+            if policy.shares_by_nodes
+            else PolicyStorage(policy, self.limits, self.result, self.usage)
+        )
         self.phase = list(trace.offset)
-        self.active: list[_Active | None] = [None] * len(trace)
+        self.active: list[ActiveRequest | None] = [None] * len(trace)
         self.so_far: list[list[Number]] = [[]] * len(trace)
         self.began: list[Number] = [self.zero] * len(trace)
         self.ended = bytearray(len(trace))
-        self.fresh: list[_Active] = []
         self.changed = False
         self.queue_changed = False
-        self.window = trace.window
 
     def run(self, deadline: Deadline | None) -> Run:
         """Step from instant to instant until every job has ended."""
@@ -123,21 +107,21 @@ class _Engine:
             if self.changed:
                 self.changed = False
                 result.decisions += 1
-                self._decide()
-        if self.outstanding:
+                self.storage.decide(self.now)
+        if self.storage.waiting():
             raise SimulationError(
-                f"{self.policy.name}: {len(self.outstanding)} request(s) never get bandwidth"
+                f"{self.policy.name}: {self.storage.waiting()} request(s) never get bandwidth"
             )
         return result
 
     def _next(self) -> Number | None:
-        finishing, kills = self.finishing, self.kills
-        while finishing and finishing[0][2] != finishing[0][3].version:
-            heappop(finishing)
-        for heap in (self.computing, kills):
+        for heap in (self.computing, self.kills):
             while heap and self.ended[heap[0][2]]:
                 heappop(heap)
-        tops = [heap[0][0] for heap in (finishing, self.computing, kills) if heap]
+        tops = [heap[0][0] for heap in (self.computing, self.kills) if heap]
+        finish = self.storage.next_finish()
+        if finish is not None:
+            tops.append(finish)
         if self.arrived < len(self.arrivals):
             tops.append(self.arrivals[self.arrived])
         return min(tops) if tops else None
@@ -152,15 +136,8 @@ class _Engine:
 
     def _apply(self, until: Number) -> None:
         """Everything of one instant before the batch pass, in the order of rule 1."""
-        finishing, computing, kills = self.finishing, self.computing, self.kills
-        done: list[_Active] = []
-        while finishing and finishing[0][0] <= until:
-            _, _, version, request = heappop(finishing)
-            if version == request.version:
-                done.append(request)
-        if len(done) > 1:
-            done.sort(key=lambda request: request.id)
-        for request in done:
+        computing, kills = self.computing, self.kills
+        for request in self.storage.due(self.now, until):
             self._finish(request)
         while computing and computing[0][0] <= until:
             _, _, job = heappop(computing)
@@ -195,23 +172,29 @@ class _Engine:
         return bool(self.ended[job])
 
     def _begin_phase(self, job: int) -> None:
-        """Compute of the phase at ``phase[job]``, or what follows when there is none (rule 3)."""
+        """Go to the next compute or request of *job*, or end it (rule 3)."""
         trace, place = self.trace, self.phase[job]
-        if place == trace.offset[job + 1]:
-            self._end(job)
-            return
-        seconds = trace.compute[place]
-        if seconds > 0:
-            self.so_far[job][0] += seconds
-            self.began[job] = self.now
-            heappush(self.computing, (self.now + seconds, trace.rank[job], job))
-        else:
-            self._issue_or_go_on(job)
+        last = trace.offset[job + 1]
+        while place < last:
+            seconds = trace.compute[place]
+            if seconds > 0:
+                self.so_far[job][0] += seconds
+                self.began[job] = self.now
+                self.phase[job] = place
+                heappush(self.computing, (self.now + seconds, trace.rank[job], job))
+                return
+            if trace.volume[place] > 0:
+                self.phase[job] = place
+                self._issue(job, place)
+                return
+            place += 1
+        self.phase[job] = place
+        self._end(job)
 
     def _issue_or_go_on(self, job: int) -> None:
+        """The compute of a phase ended."""
         place = self.phase[job]
-        if self.trace.compute[place] > 0:
-            self._useful(job, self.began[job], self.now, 1)
+        self.usage.add(self.began[job], self.now, self.trace.allocated[job])
         if self.trace.volume[place] > 0:
             self._issue(job, place)
         else:
@@ -220,34 +203,25 @@ class _Engine:
 
     def _issue(self, job: int, place: int) -> None:
         trace = self.trace
-        volume = trace.volume[place]
-        request = _Active(trace.rank[job], trace.allocated[job], self.limits, self.now, volume)
-        request.job, request.place, request.version = job, place, 0
-        request.volume = request.base = volume
-        request.anchor, request.rate = self.now, self.zero
+        request = ActiveRequest(
+            trace.rank[job], trace.allocated[job], self.limits, self.now, trace.volume[place], place
+        )
+        request.job = job
         request.start = self.result.start[job]
         request.compute_so_far, request.ideal_so_far = self.so_far[job]
         request.iteration = trace.iteration[job]
         self.result.request[place] = self.now
         self.active[job] = request
-        self.load += request.units
         self.changed = True
-        self.fresh.append(request)
-        if self.outstanding and self.outstanding[-1].key > request.key:
-            insort(self.outstanding, request, key=_KEY)
-        else:
-            self.outstanding.append(request)
+        self.storage.issue(request)
 
-    def _leave(self, request: _Active) -> None:
+    def _leave(self, request: ActiveRequest) -> None:
         """Take *request* out of the outstanding ones."""
-        self._settle(request, self.now)
-        request.version = -1
+        self.storage.leave(request, self.now)
         self.active[request.job] = None
-        self.load -= request.units
-        self.outstanding.remove(request)
         self.changed = True
 
-    def _finish(self, request: _Active) -> None:
+    def _finish(self, request: ActiveRequest) -> None:
         job, place = request.job, request.place
         self._leave(request)
         self.result.finish[place] = self.now
@@ -260,7 +234,7 @@ class _Engine:
         if request is not None:
             self._leave(request)
         else:
-            self._useful(job, self.began[job], self.now, 1)
+            self.usage.add(self.began[job], self.now, self.trace.allocated[job])
         self.result.killed[job] = 1
         self._end(job)
 
@@ -270,74 +244,3 @@ class _Engine:
         self.queue_changed = True
         if self.starts is None:
             self.queue.release(job)
-
-    def _decide(self) -> None:
-        """One decision (rule 9). While all peaks fit, policies that then grant them are not asked."""
-        outstanding, limits = self.outstanding, self.limits
-        fresh, self.fresh = self.fresh, []
-        policy = self.policy
-        fits = self.load <= limits.capacity_units or len(outstanding) <= 1
-        if policy.ignores_limit or (fits and policy.full_when_fits):
-            for request in outstanding if self.crowded else fresh:
-                if request.version >= 0 and request.rate != request.peak:
-                    self._set_rate(request, request.peak)
-            self.crowded = False
-            return
-        self.crowded = True
-        now = self.now
-        for request in outstanding:
-            if request.rate:
-                left = request.base - request.rate * (now - request.anchor)
-                request.left = left if left > 0 else self.zero
-                request.moved = request.volume - request.left
-        rates = policy.decide(View(limits, now, outstanding))
-        moved = [(r, rate) for r, rate in zip(outstanding, rates) if r.rate != rate]
-        if 2 * len(moved) > len(outstanding):
-            self._set_all(moved)
-        else:
-            for request, rate in moved:
-                self._set_rate(request, rate)
-
-    def _set_rate(self, request: _Active, rate: Number) -> None:
-        self._change(request, rate)
-        if rate:
-            finish = self.now + request.base / rate
-            heappush(self.finishing, (finish, request.id, request.version, request))
-
-    def _set_all(self, moved: list[tuple[_Active, Number]]) -> None:
-        """Change most of the rates: the finish heap is built anew rather than pushed into."""
-        for request, rate in moved:
-            self._change(request, rate)
-        self.finishing[:] = [
-            (request.anchor + request.base / request.rate, request.id, request.version, request)
-            for request in self.outstanding
-            if request.rate
-        ]
-        heapify(self.finishing)
-
-    def _change(self, request: _Active, rate: Number) -> None:
-        self._settle(request, self.now)
-        request.rate = rate
-        self.stamp += 1
-        if rate and not request.version:
-            self.result.grant[request.place] = self.now
-        request.version = self.stamp
-
-    def _settle(self, request: _Active, now: Number) -> None:
-        """Book what *request* moved since its rate last changed."""
-        rate, since = request.rate, request.anchor
-        if rate and now > since:
-            left = request.base - rate * (now - since)
-            request.base = request.left = left if left > 0 else self.zero
-            request.moved = request.volume - request.base
-            if self.result.rates is not None:
-                self.result.rates.append((request.place, since, now, rate))  # type: ignore[attr-defined]
-            self._useful(request.job, since, now, rate / request.peak)
-        request.anchor = now
-
-    def _useful(self, job: int, since: Number, until: Number, part: Number) -> None:
-        """Count uncongested work of *job*: *part* of the time from *since* to *until* (rule 22)."""
-        first, last = self.window
-        span = (until if until < last else last) - (since if since > first else first)
-        if span > 0:
-            self.result.useful += span * part * self.trace.allocated[job]

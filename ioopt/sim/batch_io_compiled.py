@@ -1,7 +1,7 @@
 """Compiled twin of :mod:`ioopt.sim.batch_io` for floats: the same rules in numba.
 
-It scans the running jobs for the next instant, which at the sizes of real machines is cheaper than
-a heap; the cost of an instant depends on what runs, not on the length of the trace.
+It reads the next times of the running jobs in one piece, which at the sizes of real machines is
+cheaper than a heap; the cost of an instant depends on what runs and waits, not on the trace's length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from numba import njit
 from ioopt.errors import SimulationError
 from ioopt.options import Deadline
 from ioopt.sim.batch_io import OutOfTime
-from ioopt.sim.batch_io_compiled_policies import CODES, NO_CONGESTION, SET_10, decide
+from ioopt.sim.batch_io_compiled_policies import (
+    BASE_LINE,
+    CODES,
+    READS_PROGRESS,
+)
 from ioopt.sim.batch_io_compiled_queue import (
     drop_started,
     find_place,
@@ -25,31 +29,12 @@ from ioopt.sim.batch_io_compiled_queue import (
     vacate,
 )
 from ioopt.sim.batch_io_compiled_state import (
-    ARRIVED,
-    CHANGED,
-    COMPUTING,
-    CROWDED,
-    DECISIONS,
-    ENDED,
-    EVENTS,
-    FREE,
-    FRESH,
-    LOAD,
-    NOW,
-    OUT,
-    PASS,
-    QUEUE,
-    RUNNING,
-    SPANS,
-    TRANSFERRING,
-    USEFUL,
-    Fixed,
-    Moving,
-    add_useful,
-    fixed_of,
-    moving_of,
-    tolerance,
-)
+    ARRIVED, CHANGED, CLOCK, COMPUTING, DECISIONS, ENDED, EVENTS, FREE, FRESH, NOW, OUT, PASS,
+    QUEUE, RHO, RUNNING, SINCE, SPANS, TRANSFERRING, USEFUL, Fixed, Moving, add_useful, fixed_of,
+    moving_of, tolerance,
+)  # fmt: skip
+from ioopt.sim.batch_io_compiled_storage import apply_decision, issue, leave, set_clock
+from ioopt.sim.batch_io_storage import history
 from ioopt.sim.batch_io_trace import Run, Trace
 
 INSTANTS_PER_CALL = 1_000_000
@@ -71,8 +56,9 @@ def simulate_compiled(
     *set_numbers* are the sets of rule 16 by job, needed by ``set-10`` only.
     """
     plain = policy.removesuffix("+top")
+    code = CODES[plain]
     t = fixed_of(
-        trace, CODES[plain], plain != policy, alpha, record_rates,
+        trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, alpha, record_rates,
         set_numbers or [0] * len(trace), starts,
     )  # fmt: skip
     s = moving_of(trace, record_rates, None if starts is None else starts[1])
@@ -83,6 +69,8 @@ def simulate_compiled(
             ended = int((s.status == ENDED).sum())
             raise OutOfTime(f"out of time with {ended} of {len(trace)} jobs ended")
     _drain(s, spans)
+    if t.shared and record_rates:
+        spans = _spread(trace, s, spans)
     if s.count[OUT]:
         raise SimulationError(f"{policy}: {s.count[OUT]} request(s) never get bandwidth")
     return Run(
@@ -91,6 +79,22 @@ def simulate_compiled(
         useful=float(s.value[USEFUL]), rates=spans if record_rates else None,
         events=int(s.count[EVENTS]), decisions=int(s.count[DECISIONS]), engine="compiled",
     )  # fmt: skip
+
+
+def _spread(
+    trace: Trace, s: Moving, changes: list[tuple[int, float, float, float]]
+) -> list[tuple[int, float, float, float]]:
+    """Spans of every request from the changes of rho."""
+    times, rhos = [change[1] for change in changes], [change[3] for change in changes]
+    spans = []
+    for j, nodes in enumerate(trace.allocated):
+        for place in range(trace.offset[j], trace.offset[j + 1]):
+            if s.grant[place] == s.grant[place]:
+                known = s.finish[place] == s.finish[place]
+                last = float(s.finish[place] if known else s.end[j])
+                for since, until, rho in history(times, rhos, float(s.grant[place]), last):
+                    spans.append((place, since, until, rho * nodes))
+    return spans
 
 
 def _drain(s: Moving, spans: list[tuple[int, float, float, float]]) -> None:
@@ -135,24 +139,40 @@ def next_instant(t: Fixed, s: Moving) -> float:
     instant = np.inf
     if s.count[ARRIVED] < len(t.arrivals):
         instant = t.arrival_times[s.count[ARRIVED]]
-    for k in range(s.count[RUNNING]):
-        job = s.running[k]
-        instant = min(instant, s.next_time[job])
-        if t.kill:
+    count = s.count[RUNNING]
+    for k in range(count):
+        instant = min(instant, s.next_time[k])
+    if t.shared and s.value[RHO] > 0:
+        target = np.inf
+        for k in range(count):
+            target = min(target, s.target[k])
+        finish = s.value[SINCE] + (target - s.value[CLOCK]) / s.value[RHO]
+        instant = min(instant, finish)
+    if t.kill:
+        for k in range(count):
+            job = s.running[k]
             instant = min(instant, s.start[job] + t.walltime[job])
     return instant
 
 
 @njit(cache=True)
 def apply_instant(t: Fixed, s: Moving, until: float) -> None:
-    """Completions, kills and arrivals, in the order of rule 1; ended jobs leave from the back."""
-    for k in range(s.count[RUNNING] - 1, -1, -1):
-        job = s.running[k]
-        if s.status[job] == TRANSFERRING and s.next_time[job] <= until:
-            finish(t, s, job)
-    for k in range(s.count[RUNNING] - 1, -1, -1):
-        job = s.running[k]
-        while s.status[job] == COMPUTING and s.next_time[job] <= until:
+    """Completions, kills and arrivals, in the order of rule 1."""
+    target = -np.inf
+    if t.shared:
+        set_clock(t, s)
+        target = s.value[CLOCK] + s.value[RHO] * (until - s.value[NOW])
+    count = 0
+    for k in range(s.count[RUNNING]):
+        if s.next_time[k] <= until or s.target[k] <= target:
+            s.due[count] = s.running[k]
+            count += 1
+    for k in range(count):
+        if s.status[s.due[k]] == TRANSFERRING:
+            finish(t, s, s.due[k])
+    for k in range(count):
+        job = s.due[k]
+        while s.status[job] == COMPUTING and s.next_time[s.slot[job]] <= until:
             issue_or_go_on(t, s, job)
     if t.kill:
         for k in range(s.count[RUNNING] - 1, -1, -1):
@@ -230,7 +250,7 @@ def begin_phase(t: Fixed, s: Moving, job: int) -> None:
             s.compute_so_far[job] += seconds
             s.began[job] = s.value[NOW]
             s.status[job] = COMPUTING
-            s.next_time[job] = s.value[NOW] + seconds
+            s.next_time[s.slot[job]] = s.value[NOW] + seconds
             return
         if t.volume[place] > 0:
             issue(t, s, job, place)
@@ -248,46 +268,6 @@ def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
     else:
         s.phase[job] += 1
         begin_phase(t, s, job)
-
-
-@njit(cache=True)
-def issue(t: Fixed, s: Moving, job: int, place: int) -> None:
-    """A request becomes outstanding, in FCFS order (rule 10)."""
-    now, volume = s.value[NOW], t.volume[place]
-    s.status[job] = TRANSFERRING
-    s.next_time[job] = np.inf
-    s.base[job] = s.left[job] = volume
-    s.moved[job] = s.rate[job] = 0.0
-    s.granted[job] = 0
-    s.anchor[job] = s.asked[job] = s.request[place] = now
-    s.count[LOAD] += t.units[job]
-    s.count[CHANGED] = 1
-    s.fresh[s.count[FRESH]] = job
-    s.count[FRESH] += 1
-    k = s.count[OUT]
-    while k > 0:
-        other = s.out[k - 1]
-        if s.asked[other] < now or t.rank[other] < t.rank[job]:
-            break
-        s.out[k] = other
-        k -= 1
-    s.out[k] = job
-    s.count[OUT] += 1
-
-
-@njit(cache=True)
-def leave(t: Fixed, s: Moving, job: int) -> None:
-    """The request of *job* is no longer outstanding."""
-    settle(t, s, job)
-    s.count[LOAD] -= t.units[job]
-    s.count[CHANGED] = 1
-    count = s.count[OUT]
-    k = 0
-    while s.out[k] != job:
-        k += 1
-    for p in range(k, count - 1):
-        s.out[p] = s.out[p + 1]
-    s.count[OUT] = count - 1
 
 
 @njit(cache=True)
@@ -317,64 +297,12 @@ def end(t: Fixed, s: Moving, job: int) -> None:
     """*job* leaves the machine; the last running job takes its slot."""
     s.end[job] = s.value[NOW]
     s.status[job] = ENDED
-    s.next_time[job] = np.inf
     s.count[PASS] = 1
     s.count[RUNNING] -= 1
-    last = s.running[s.count[RUNNING]]
-    s.running[s.slot[job]] = last
-    s.slot[last] = s.slot[job]
+    slot, last_slot = s.slot[job], s.count[RUNNING]
+    last = s.running[last_slot]
+    s.running[slot], s.slot[last] = last, slot
+    s.next_time[slot], s.target[slot] = s.next_time[last_slot], s.target[last_slot]
+    s.next_time[last_slot] = s.target[last_slot] = np.inf
     if t.closed:
         vacate(t, s, job)
-
-
-@njit(cache=True)
-def apply_decision(t: Fixed, s: Moving) -> None:
-    """One decision (rule 9); while all fit, policies that then grant every peak are not asked."""
-    count = s.count[OUT]
-    fits = s.count[LOAD] <= t.capacity_units or count <= 1
-    if t.policy == NO_CONGESTION or (fits and t.policy != SET_10):
-        jobs = s.out[:count] if s.count[CROWDED] else s.fresh[: s.count[FRESH]]
-        for job in jobs:
-            if s.status[job] == TRANSFERRING and s.rate[job] != t.peak[job]:
-                set_rate(t, s, job, t.peak[job])
-        s.count[CROWDED] = 0
-        return
-    s.count[CROWDED] = 1
-    for k in range(count):
-        job = s.out[k]
-        if s.rate[job] > 0:
-            left = s.base[job] - s.rate[job] * (s.value[NOW] - s.anchor[job])
-            s.left[job] = max(left, 0.0)
-            s.moved[job] = t.volume[s.phase[job]] - s.left[job]
-    rates = decide(t, s)
-    for k in range(count):
-        if rates[k] != s.rate[s.out[k]]:
-            set_rate(t, s, s.out[k], rates[k])
-
-
-@njit(cache=True)
-def set_rate(t: Fixed, s: Moving, job: int, rate: float) -> None:
-    """From now on *job* transfers at *rate*."""
-    settle(t, s, job)
-    s.rate[job] = rate
-    s.next_time[job] = s.value[NOW] + s.base[job] / rate if rate > 0 else np.inf
-    if rate > 0 and not s.granted[job]:
-        s.granted[job] = 1
-        s.grant[s.phase[job]] = s.value[NOW]
-
-
-@njit(cache=True)
-def settle(t: Fixed, s: Moving, job: int) -> None:
-    """Book what *job* moved since its rate last changed."""
-    rate, since, now = s.rate[job], s.anchor[job], s.value[NOW]
-    if rate > 0 and now > since:
-        s.base[job] = max(s.base[job] - rate * (now - since), 0.0)
-        s.left[job] = s.base[job]
-        s.moved[job] = t.volume[s.phase[job]] - s.base[job]
-        if t.record:
-            k = s.count[SPANS]
-            s.span_place[k], s.span_rate[k] = s.phase[job], rate
-            s.span_since[k], s.span_until[k] = since, now
-            s.count[SPANS] = k + 1
-        add_useful(t, s, job, since, now, rate / t.peak[job])
-    s.anchor[job] = now

@@ -24,6 +24,8 @@ CODES = {
     "set-10": SET_10,
     "fill": FILL,
 }
+READS_PROGRESS = (MIN_INST, ADAPTIVE, FILL)
+"""Policies that look at the bytes left or moved."""
 SLACK = 1 + FIT_TOLERANCE
 PAYS = 1 - 1e-9
 

@@ -34,7 +34,7 @@ WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
     DECISIONS,
     SPANS,
 ) = range(13)
-NOW, USEFUL = 0, 1
+NOW, USEFUL, CLOCK, SINCE, RHO, WEIGHT, NODES = range(7)
 
 
 class Fixed(NamedTuple):
@@ -47,6 +47,8 @@ class Fixed(NamedTuple):
     closed: bool
     record: bool
     top: bool
+    shared: bool
+    progress: bool
     policy: int
     total_units: int
     capacity_units: int
@@ -72,13 +74,20 @@ class Fixed(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """What changes: per job, per phase, and the lists of running, outstanding and waiting jobs."""
+    """What changes: per job, per phase, and the lists of running, outstanding and waiting jobs.
+
+    ``next_time`` and ``target`` (the clock of :class:`ioopt.sim.batch_io_storage.SharedStorage`
+    when a request finishes) go by the slot in ``running``, so that the next instant is found by
+    reading them in one piece. Spans of place -1 are changes of rho.
+    """
 
     count: Any
     value: Any
     phase: Any
     status: Any
     next_time: Any
+    target: Any
+    due: Any
     base: Any
     anchor: Any
     rate: Any
@@ -113,6 +122,8 @@ def fixed_of(
     trace: Trace,
     policy: int,
     top: bool,
+    shared: bool,
+    progress: bool,
     alpha: float,
     record: bool,
     set_numbers: Sequence[int],
@@ -128,7 +139,7 @@ def fixed_of(
     return Fixed(
         partition=machine.allocation == "partition", kill=options.kill,
         wfp=options.queue == "wfp", easy=options.backfill == "easy", closed=starts is None,
-        record=record, top=top, policy=policy, total_units=machine.units,
+        record=record, top=top, shared=shared, progress=progress, policy=policy, total_units=machine.units,
         capacity_units=limits.capacity_units, saturating_units=limits.saturating_units,
         node_rate=limits.node_rate, storage=limits.storage, alpha=float(alpha),
         window_first=float(trace.window[0]), window_last=float(trace.window[1]),
@@ -151,8 +162,9 @@ def moving_of(trace: Trace, record: bool, blocks: Sequence[int] | None) -> Movin
     count = zeros(13, whole)
     count[FREE] = units
     return Moving(
-        count=count, value=zeros(2), phase=np.array(trace.offset[:-1], whole),
-        status=zeros(jobs, np.int8), next_time=np.full(jobs, math.inf), base=zeros(jobs),
+        count=count, value=zeros(7), phase=np.array(trace.offset[:-1], whole),
+        status=zeros(jobs, np.int8), next_time=np.full(jobs, math.inf),
+        target=np.full(jobs, math.inf), due=zeros(jobs, whole), base=zeros(jobs),
         anchor=zeros(jobs), rate=zeros(jobs), left=zeros(jobs), moved=zeros(jobs),
         asked=zeros(jobs), granted=zeros(jobs, np.int8), compute_so_far=zeros(jobs),
         ideal_so_far=zeros(jobs), began=zeros(jobs), start=nans(jobs), end=nans(jobs),

@@ -124,7 +124,7 @@ class Run:
     grant: Any
     finish: Any
     useful: Number = 0
-    rates: Sequence[tuple[int, Number, Number, Number]] | None = None
+    rates: list[tuple[int, Number, Number, Number]] | None = None
     events: int = 0
     decisions: int = 0
     engine: str = "python"

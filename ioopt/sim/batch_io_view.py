@@ -153,7 +153,9 @@ class IoPolicy:
     """A policy: ``decide(view)`` returns bytes per second for each of ``view.requests``.
 
     ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that an
-    engine need not ask; ``ignores_limit`` that it grants every peak always. ``conservative``
+    engine need not ask; ``ignores_limit`` that it grants every peak always; ``shares_by_nodes``
+    that it is rule 7 for everybody, which a virtual clock plays without looking at each request;
+    ``reads_progress`` that it needs ``left`` and ``moved`` to be current. ``conservative``
     policies never grant more than the storage can take, and never less than the peak (except the
     last one of a ``+top`` variant).
     """
@@ -162,4 +164,6 @@ class IoPolicy:
     decide: DecideFunction
     full_when_fits: bool = True
     ignores_limit: bool = False
+    shares_by_nodes: bool = False
+    reads_progress: bool = True
     conservative: bool = False

@@ -53,20 +53,26 @@ def policy(
         by_engine = partial(max_util.decide, top=top, subset_of=subset_by(knapsack))
         return IoPolicy(plain + (TOP_SUFFIX if top else ""), by_engine, conservative=True)
     if plain in CONSERVATIVE:
-        decide = CONSERVATIVE[plain][top]
-        return IoPolicy(plain + (TOP_SUFFIX if top else ""), decide, conservative=True)
+        return IoPolicy(
+            plain + (TOP_SUFFIX if top else ""),
+            CONSERVATIVE[plain][top],
+            reads_progress=plain == "cons-min-inst-sld",
+            conservative=True,
+        )
     if top:
         raise UsageError(f"policy {plain!r} has no {TOP_SUFFIX} variant")
     each = share == "per-application"
     if name == "no-congestion":
         return IoPolicy(name, sharing.no_congestion, ignores_limit=True)
+    if name == "base-line" and each:
+        return IoPolicy(name, sharing.base_line_per_application, reads_progress=False)
     if name == "base-line":
-        return IoPolicy(name, sharing.base_line_per_application if each else sharing.base_line)
+        return IoPolicy(name, sharing.base_line, shares_by_nodes=True, reads_progress=False)
     if name == "adaptive":
         form = adaptive_module.adaptive_per_application if each else adaptive_module.adaptive
         return IoPolicy(name, form)
     if name == "set-10":
-        return IoPolicy(name, set_10, full_when_fits=False)
+        return IoPolicy(name, set_10, full_when_fits=False, reads_progress=False)
     if name == "fill":
         return IoPolicy(name, fill(alpha))
     raise UsageError(f"no I/O policy {name!r}; known: {', '.join(NAMES)}")
