@@ -29,15 +29,37 @@ from ioopt.sim.batch_io_compiled_queue import (
     vacate,
 )
 from ioopt.sim.batch_io_compiled_state import (
-    ARRIVED, CHANGED, CLOCK, COMPUTING, DECISIONS, ENDED, EVENTS, FREE, FRESH, NOW, OUT, PASS,
-    QUEUE, RHO, RUNNING, SINCE, SPANS, TRANSFERRING, USEFUL, Fixed, Moving, add_useful, fixed_of,
-    moving_of, tolerance,
-)  # fmt: skip
+    ARRIVED,
+    CHANGED,
+    CLOCK,
+    COMPUTING,
+    DECISIONS,
+    ENDED,
+    EVENTS,
+    FREE,
+    FRESH,
+    NOW,
+    OUT,
+    PASS,
+    QUEUE,
+    RHO,
+    RUNNING,
+    SINCE,
+    SPANS,
+    TRANSFERRING,
+    USEFUL,
+    Fixed,
+    Moving,
+    add_useful,
+    fixed_of,
+    moving_of,
+    tolerance,
+)
 from ioopt.sim.batch_io_compiled_storage import apply_decision, issue, leave, set_clock
 from ioopt.sim.batch_io_storage import history
 from ioopt.sim.batch_io_trace import Run, Trace
 
-INSTANTS_PER_CALL = 1_000_000
+INSTANTS_PER_CALL = 100_000
 """Instants between two looks at the deadline."""
 
 

@@ -7,9 +7,24 @@ from numba import njit
 
 from ioopt.sim.batch_io_compiled_policies import NO_CONGESTION, SET_10, decide
 from ioopt.sim.batch_io_compiled_state import (
-    CHANGED, CLOCK, CROWDED, FRESH, LOAD, NODES, NOW, OUT, RHO, SINCE, SPANS, TRANSFERRING, USEFUL,
-    WEIGHT, Fixed, Moving, add_useful,
-)  # fmt: skip
+    CHANGED,
+    CLOCK,
+    CROWDED,
+    FRESH,
+    LOAD,
+    NODES,
+    NOW,
+    OUT,
+    RHO,
+    SINCE,
+    SPANS,
+    TRANSFERRING,
+    USEFUL,
+    WEIGHT,
+    Fixed,
+    Moving,
+    add_useful,
+)
 
 
 @njit(cache=True)
