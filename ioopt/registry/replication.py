@@ -91,4 +91,9 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "003, Section 7; rounding ours", _AT + "lp_rounding:Settings",
         abilities=frozenset({BOUND}), backends=("HiGHS", "CBC", "GLPK"),
     ),
+    SolverSpec(
+        "link-aware", _KIND, _AT + "link_aware:solve",
+        "spectral order, windowed dispatch, annealing scored by the simulator; never above MinMin",
+        "ours", _AT + "link_aware:Settings", abilities=frozenset({BOUND, ANYTIME, WARM_START}),
+    ),
 )  # fmt: skip

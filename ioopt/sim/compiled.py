@@ -1,15 +1,19 @@
 """Compiling simulator kernels with numba, on first use and only where it pays.
 
-A kernel module is plain Python over flat arrays; compiled and not, one text gives one answer.
+A kernel module is plain Python over flat arrays; compiled and not, one text gives one answer. The
+machine code is kept on disk, so only the first use on a machine pays for it (some ten seconds).
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from types import FunctionType
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 
@@ -21,20 +25,81 @@ def available() -> bool:
 
 @cache
 def compiled(module: str, name: str) -> Callable[..., Any]:
-    """Function *name* of kernel module *module*, compiled, machine code kept on disk between runs.
+    """Function *name* of kernel module *module*, compiled on its first call.
 
-    Every function that the module defines or takes from another kernel module may be called from it.
+    It may call every function of its module and of the kernel modules that this one imports from.
+    Kernels allocate nothing, so reference counting is off: on, it takes 20 times the kernel's time.
     """
     from numba import njit
-    from numba.extending import register_jitable
 
     loaded = import_module(module)
-    for function in list(vars(loaded).values()):
-        if isinstance(function, FunctionType) and function not in _REGISTERED:
-            _REGISTERED.add(function)
-            register_jitable(function)
-    result: Callable[..., Any] = njit(cache=True, nogil=True)(getattr(loaded, name))
+    seen: set[str] = set()
+    _register(loaded, seen)
+    result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(getattr(loaded, name))
+    stored = _cache_file(result)
+    if stored is not None:
+        # numba looks at the age of one source file only; a kernel spans several.
+        files = [Path(str(import_module(part).__file__)).stat() for part in sorted(seen)]
+        stored._source_stamp = tuple((file.st_mtime, file.st_size) for file in files)
     return result
 
 
+def is_ready(module: str, name: str) -> bool:
+    """Whether machine code of the kernel stands on disk, so that using it costs no compiling."""
+    if not available():
+        return False
+    stored = _cache_file(compiled(module, name))
+    return stored is not None and bool(stored._load_index())
+
+
+def pays(module: str, name: str, seconds: float) -> bool:
+    """Whether to compile a kernel for work that takes about *seconds* in pure Python."""
+    if not available() or seconds < 0.5:
+        return False
+    return seconds > 8.0 or is_ready(module, name)
+
+
+def compile_apart(call: str) -> subprocess.Popen[bytes]:
+    """Run ``module:function`` in another process, so that its kernels get compiled meanwhile.
+
+    It ends by itself and outlives this process if need be: the next run then finds the code. A
+    second call while the first still runs shares its process.
+    """
+    running = _COMPILERS.get(call)
+    if running is not None and running.poll() is None:
+        return running
+    module, _, name = call.partition(":")
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import {name}; {name}()"
+    _COMPILERS[call] = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    return _COMPILERS[call]
+
+
+_COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
+
+
+def _cache_file(function: Callable[..., Any]) -> Any:
+    """numba's index of the stored code of *function*; None where numba keeps none."""
+    return getattr(getattr(function, "_cache", None), "_cache_file", None)
+
+
 _REGISTERED: set[FunctionType] = set()
+
+
+def _register(module: ModuleType, seen: set[str]) -> None:
+    """Make the functions of *module*, and of ioopt modules it takes functions from, callable."""
+    from numba.extending import register_jitable
+
+    seen.add(module.__name__)
+    for function in list(vars(module).values()):
+        if not isinstance(function, FunctionType) or not function.__module__.startswith("ioopt."):
+            continue
+        if function.__module__ not in seen:
+            _register(import_module(function.__module__), seen)
+        if function not in _REGISTERED:
+            _REGISTERED.add(function)
+            register_jitable(_nrt=False)(function)

@@ -13,7 +13,7 @@ from ioopt.errors import SimulationError
 from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim import replication_kernel as kernel
-from ioopt.sim.compiled import available, compiled
+from ioopt.sim.compiled import compiled, pays
 from ioopt.sim.replication_state import (
     EVICTIONS,
     REMOTE_BYTES,
@@ -30,8 +30,8 @@ from ioopt.sim.replication_state import (
 )
 from ioopt.timeline import Interval, Timeline
 
-COMPILE_FROM = 40_000
-"""Work (entries x nodes x inputs) from which the compiled kernel is worth its loading time."""
+SECONDS_PER_CELL = 3e-6
+"""Pure Python time of a replay per input and node, to judge whether compiling pays."""
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
@@ -61,9 +61,10 @@ def simulate(
     queues that leave a task out, run one twice, name something unknown, or can never proceed.
     """
     parsed = _Entries.of(problem, plan)
-    fast = engine == "compiled" or (
-        engine == "auto" and available() and _work(problem) > COMPILE_FROM
-    )
+    fast = engine == "compiled"
+    if engine == "auto":
+        cells = sum(map(len, problem.inputs)) * len(problem.nodes)
+        fast = pays(kernel.__name__, "replay", SECONDS_PER_CELL * cells)
     inst = instance_arrays(problem, link, parsed.copy_files, fast)
     queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast)
     state = new_state(inst, queues.num_rounds, fast)
@@ -80,10 +81,6 @@ def simulate(
     metrics = _metrics(problem, link, state, float(makespan))
     schedule = _schedule(problem, log, state, parsed)
     return Simulation(schedule, metrics, _timeline(problem, schedule))
-
-
-def _work(problem: ReplicationProblem) -> int:
-    return sum(map(len, problem.inputs)) * len(problem.nodes)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from ioopt.sim.replication_state import (
     ENDED,
     EVICTIONS,
     OPENED,
+    OWED,
     REMOTE_BYTES,
     REMOTE_COUNT,
     REPLICA_BYTES,
@@ -70,6 +71,9 @@ def reset(inst: Any, plan: Any, st: Any) -> None:
                 st.need[f] += 1
                 if e < inst.num_tasks:
                     st.freq[f] += 1
+    for f in range(files):
+        if st.need[f] > 0 and st.copies[f] == 0:
+            st.counters[OWED] += inst.size[f]
 
 
 def settle_in(inst: Any, st: Any, i: int, f: int) -> None:
@@ -91,6 +95,8 @@ def evict(inst: Any, st: Any, log: Any, i: int, f: int, now: float) -> None:
     st.used[i] -= inst.size[f]
     st.has[x + f] = 0
     st.copies[f] -= 1
+    if st.copies[f] == 0 and st.flying[f] == 0 and st.need[f] > 0:
+        st.counters[OWED] += inst.size[f]
     n = st.counters[EVICTIONS]
     if log.enabled and n < len(log.evicted_at):
         log.evicted_file[n] = f
@@ -216,6 +222,7 @@ def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) 
             st.pin[source * files + f] += 1
             st.counters[REPLICA_BYTES] += inst.size[f]
         else:
+            st.counters[OWED] -= inst.size[f]
             st.counters[REMOTE_BYTES] += inst.size[f]
             st.counters[REMOTE_COUNT] += 1
         settle_in(inst, st, i, f)
@@ -320,6 +327,17 @@ def open_rounds(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
         st.counters[OPENED] = r + 1
 
 
+def hopeless(inst: Any, st: Any, now: float, horizon: float) -> bool:
+    """Whether the bytes still owed by the shared link alone take the replay past *horizon*."""
+    if not inst.shared:
+        return False
+    owed = float(st.counters[OWED])
+    for i in range(inst.num_nodes):
+        if st.recv[i] >= 0 and st.source[i] < 0:
+            owed += max(0.0, st.left[i] - st.rate[i] * (now - st.since[i]))
+    return now + owed / inst.capacity[inst.num_nodes + inst.num_storages] > horizon
+
+
 def next_event(inst: Any, st: Any) -> float:
     """The earliest end of anything under way; infinity when nothing is."""
     soonest = float("inf")
@@ -334,7 +352,7 @@ def next_event(inst: Any, st: Any) -> float:
 def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[float, int]:
     """Replay *plan*; returns (end of the last entry in seconds, one of the codes above).
 
-    A replay that passes *horizon* seconds is given up with BEYOND. Completions less than about
+    A replay that passes *horizon* seconds, or must, is given up with BEYOND. Completions less than about
     1e-10 s apart are one instant: they differ by rounding only.
     """
     reset(inst, plan, st)
@@ -359,7 +377,7 @@ def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[flo
         now = next_event(inst, st)
         if now == float("inf"):
             return ended, STUCK
-        if now > horizon:
+        if now > horizon or (horizon < float("inf") and hopeless(inst, st, now, horizon)):
             return now, BEYOND
         instant = now + 1e-10 + 1e-13 * now
         for i in range(inst.num_nodes):

@@ -121,8 +121,10 @@ class Log(NamedTuple):
 
 
 # Cells of State.counters.
-OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT = range(8)
-NUM_COUNTERS = 8
+OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT, OWED = (
+    range(9)
+)
+NUM_COUNTERS = 9
 
 
 def _ints(values: Iterable[int], compiled: bool) -> Any:

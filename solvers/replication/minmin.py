@@ -13,13 +13,13 @@ from typing import Any
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.sim.compiled import available, compiled
+from ioopt.sim.compiled import compiled, pays
 from ioopt.sim.replication_state import Instance, instance_arrays
 from ioopt.solvers.replication import minmin_kernel as kernel
 from ioopt.solvers.replication.plans import build_plan, require_room
 
-COMPILE_FROM = 20_000
-"""Tasks x nodes from which the compiled kernel is worth its loading time."""
+SECONDS_PER_CELL = 4e-7
+"""Pure Python time per task, task and node, to judge whether compiling pays."""
 
 
 class Settings(Record):
@@ -50,7 +50,7 @@ def plan_minmin(
     """
     require_room(problem)
     nodes = len(problem.nodes)
-    fast = available() and len(problem.tasks) * nodes > COMPILE_FROM
+    fast = pays(kernel.__name__, "plan", SECONDS_PER_CELL * len(problem.tasks) ** 2 * nodes)
     inst = instance_arrays(problem, compiled=fast)
     work = _work(problem, inst, fast)
     run = compiled(kernel.__name__, "plan") if fast else kernel.plan

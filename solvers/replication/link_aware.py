@@ -1,0 +1,302 @@
+"""Link-aware planning for limited disk (ours): order tasks so that no file is fetched again.
+
+On a shared link every makespan is at least the time of the distinct bytes; what is lost above that
+is lost to files that were evicted while still needed. So: a spectral order brings tasks that share
+bytes together; a windowed dispatch deals it to the nodes by link cost, with a penalty for evicting
+useful bytes, under random parameters; annealing over the queues, scored by the timeline simulator,
+does the rest; eviction is farthest-next-use. MinMin is always among the starts, under its own
+eviction too: the answer is never worse than it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field
+
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.problems.base import Record
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim.compiled import available, compile_apart
+from ioopt.sim.replication import simulate
+from ioopt.solvers.replication.job_data_present import plan_job_data_present
+from ioopt.solvers.replication.link_search import (
+    OUR_EVICTION,
+    Annealing,
+    Engine,
+    Queues,
+    compile_kernels,
+    kernels_ready,
+)
+from ioopt.solvers.replication.minmin import plan_minmin
+from ioopt.solvers.replication.plans import build_plan, require_room
+from ioopt.solvers.replication.spectral import task_order
+
+DEFAULT_SECONDS = 60.0
+STRETCH_SECONDS = 0.1
+SLOW_REPLAY_SECONDS = 0.01
+HOT, COLD = 5e-3, 1e-4
+PURE_SECONDS_PER_CELL = 3e-6
+SMALL_CELLS = 150
+WINDOWS, PENALTIES, DRIFTS, NOISES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0), (0.0, 0.02, 0.1), (
+    0.0, 0.1, 0.3,
+)  # fmt: skip
+
+
+class Settings(Record):
+    """``evaluations``: replays to make, for a run that repeats exactly; None: until the deadline."""
+
+    evaluations: int | None = Field(default=None, ge=1)
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Search until the deadline, the bound or the given number of evaluations is reached.
+
+    Objective: simulated makespan; bound: :func:`makespan_bound_seconds`. Raises
+    UnsolvableInstanceError for a task that no disk can hold.
+    """
+    begun = time.monotonic()
+    require_room(problem)
+    search = _LinkAware(problem, request)
+    search.start()
+    build = time.monotonic() - begun
+    search.improve()
+    plan, bound = search.best_plan(), search.bound
+    reached = search.best.score <= search.target
+    stop = StopReason.GAP if reached else StopReason.TIME
+    if reached and search.best.score <= bound * (1 + 1e-9):
+        stop = StopReason.FINISHED
+    elif not reached and search.counted_out():
+        stop = StopReason.ITERATIONS
+    return Outcome(
+        plan, bound, stop, objective_name="makespan_seconds", build_seconds=build,
+        notes=search.notes(), metrics={"evaluations": search.evaluations},
+    )  # fmt: skip
+
+
+@dataclass
+class _Best:
+    """The best plan so far: its queues and eviction, or the baseline plan itself."""
+
+    score: float = float("inf")
+    queues: Queues = field(default_factory=list)
+    eviction: EvictionPolicy = "farthest-next-use"
+    plan: ReplicationPlan | None = None
+    origin: str = "nothing"
+
+
+class _LinkAware:
+    """One run of the solver: starts, dealing, annealing, and the clock over all three."""
+
+    def __init__(self, problem: ReplicationProblem, request: SolveRequest) -> None:
+        self.problem, self.request = problem, request
+        settings = request.settings
+        self.limit = settings.evaluations if isinstance(settings, Settings) else None
+        self.bound = makespan_bound_seconds(problem)
+        gap = request.options.gap or 0.0
+        self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10))
+        self.best = _Best()
+        self.evaluations = 0
+        self._said = -1.0
+        self._replay_seconds = 0.0
+        inputs = sum(map(len, problem.inputs))
+        self._cells = inputs * len(problem.nodes)
+        # The front door still has to replay and check the plan.
+        limit = request.options.time_limit_seconds
+        left = request.deadline.remaining()
+        self._reserve = min(0.2 * left, 0.05 + 4e-5 * inputs) if limit else 0.0
+        self._end = time.monotonic() + min(left, DEFAULT_SECONDS if not limit else left)
+        self._end -= self._reserve
+        self._begun = time.monotonic()
+        self._compiler: Any = None
+        self.engine = Engine(problem, request.options.seed, self._fast_from_start())
+
+    def _fast_from_start(self) -> bool:
+        """Compiled kernels where they stand ready, or where pure Python would be hopeless."""
+        if not available() or self._cells < SMALL_CELLS:
+            return False
+        if kernels_ready():
+            return True
+        if self.limit is not None:
+            return False
+        if self._cells * PURE_SECONDS_PER_CELL > 0.2 and self._left() > 40.0:
+            return True
+        self._compiler = compile_apart(f"{compile_kernels.__module__}:{compile_kernels.__name__}")
+        return False
+
+    def _switch(self) -> bool:
+        """Take the compiled kernels once the other process has made them."""
+        if self._compiler is None or self._compiler.poll() is None:
+            return False
+        good = self._compiler.returncode == 0
+        self._compiler = None
+        if good:
+            self.engine = Engine(self.problem, self.request.options.seed + 1, True)
+            self._replay_seconds = 0.0
+        return good
+
+    def _left(self) -> float:
+        return self._end - time.monotonic()
+
+    def counted_out(self) -> bool:
+        """Whether the given number of evaluations has been made."""
+        return self.limit is not None and self.evaluations >= self.limit
+
+    def _over(self) -> bool:
+        return (
+            self.best.score <= self.target
+            or self.counted_out()
+            or (self._left() <= self._replay_seconds and self.best.score < float("inf"))
+        )
+
+    def _progress(self) -> float:
+        """Share of the run that is over, 0 to 1, by the clock or by the count."""
+        whole = max(self._end - self._begun, 1e-9)
+        done = 1.0 - self._left() / whole
+        if self.limit is not None:
+            done = max(done if done >= 1.0 else 0.0, self.evaluations / self.limit)
+        return min(1.0, max(0.0, done))
+
+    def _offer(
+        self,
+        queues: Queues,
+        score: float,
+        origin: str,
+        eviction: EvictionPolicy = "farthest-next-use",
+        plan: ReplicationPlan | None = None,
+    ) -> None:
+        if score >= self.best.score:
+            return
+        self.best = _Best(score, queues, eviction, plan, origin)
+        now = time.monotonic()
+        if self._said < 0 or now - self._said > 1.0:
+            self._said = now
+            self.request.incumbents.report(self.best_plan(), score, self.bound)
+
+    def _try(self, queues: Queues, origin: str) -> float:
+        begun = time.monotonic()
+        score = self.engine.score(queues)
+        self._replay_seconds = time.monotonic() - begun
+        self.evaluations += 1
+        self._offer(queues, score, origin)
+        return score
+
+    def best_plan(self) -> ReplicationPlan:
+        """The best plan so far, with nothing but queues and eviction stated."""
+        if self.best.plan is not None:
+            return self.best.plan
+        return build_plan(self.problem, self.best.queues, self.best.eviction)
+
+    def notes(self) -> tuple[str, ...]:
+        """Where the plan came from."""
+        kind = "compiled" if self.engine.fast else "pure Python"
+        return (f"best plan from {self.best.origin}; {self.evaluations} replays ({kind})",)
+
+    def start(self) -> None:
+        """Score the baselines, exactly as their own solvers would hand them out, and a given plan."""
+        given = self.request.start
+        if isinstance(given, ReplicationPlan):
+            self._baseline(given, "the given plan")
+        self._baseline(plan_minmin(self.problem)[0], "MinMin")
+        if self._over() or self._left() < 2 * self._replay_seconds:
+            return
+        self._baseline(plan_job_data_present(self.problem)[0], "JobDataPresent")
+        if self._left() > 10 * self._replay_seconds:
+            self._baseline(plan_minmin(self.problem, False)[0], "MinMin without replication")
+
+    def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
+        begun = time.monotonic()
+        score = simulate(self.problem, plan).metrics["makespan_seconds"]
+        self._replay_seconds = time.monotonic() - begun
+        index = self.problem.task_index
+        queues = [
+            [index[name] for name in plan.order.get(node.id, ()) if isinstance(name, str)]
+            for node in self.problem.nodes
+        ]
+        self._offer(queues, score, origin, plan.eviction, plan)
+        if plan.eviction != OUR_EVICTION:
+            self._try(queues, f"{origin} with farthest-next-use eviction")
+
+    def improve(self) -> None:
+        """Deal and anneal until time, count or bound says stop."""
+        if self._over():
+            return
+        self._deal()
+        while not self._over():
+            if self._anneal():
+                self._switch_and_deal()
+        if self._compiler is not None and self._compiler.poll() is None:
+            self._compiler = None
+
+    def _switch_and_deal(self) -> None:
+        if self._switch():
+            self._deal(0.1)
+
+    def _deal(self, more: float = 0.0) -> None:
+        """Random dispatches of the spectral order, both ways, for a share of the time."""
+        order = task_order(self.problem)
+        rng = random.Random(self.request.options.seed)
+        self._segments(order)
+        slow = self._replay_seconds > SLOW_REPLAY_SECONDS
+        until = self._progress() + more + (0.5 if slow else 0.12) * (1.0 - self._progress())
+        files = [file.bytes for file in self.problem.files] or [0]
+        typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
+        round_number = 0
+        while not self._over() and self._progress() < until:
+            parameters = (
+                rng.choice(WINDOWS), rng.choice(PENALTIES), rng.choice(DRIFTS) * typical,
+                rng.choice(NOISES),
+            )  # fmt: skip
+            if round_number == 0:
+                parameters = (40, 2.0, 0.1 * typical, 0.0)
+            queues = self.engine.deal(order, *parameters)
+            order = order[::-1]
+            round_number += 1
+            if queues is None:
+                return
+            self._try(queues, "dispatch in spectral order")
+
+    def _segments(self, order: list[int]) -> None:
+        """Each node one stretch of the order, neighbours in opposite directions: their borders meet."""
+        nodes = len(self.problem.nodes)
+        cuts = [len(order) * i // nodes for i in range(nodes + 1)]
+        for turn in (0, 1):
+            queues = [
+                order[cuts[i] : cuts[i + 1]][:: 1 if (i + turn) % 2 else -1] for i in range(nodes)
+            ]
+            if not self._over():
+                self._try(queues, "stretches of the spectral order")
+
+    def _anneal(self) -> bool:
+        """Anneal from the best queues until the run is over; True when better kernels are ready."""
+        if self.best.eviction != OUR_EVICTION or self.best.plan is not None:
+            score = self.engine.score(self.best.queues)
+        else:
+            score = self.best.score
+        if score == float("inf"):
+            self._end = time.monotonic()
+            return False
+        annealing: Annealing = self.engine.annealing(self.best.queues, score)
+        steps, start = 1, self._progress()
+        while not self._over():
+            share = (self._progress() - start) / max(1.0 - start, 1e-9)
+            heat = self.best.score * HOT * (COLD / HOT) ** share
+            if self.limit is not None:
+                steps = min(50, self.limit - self.evaluations)
+            begun, before = time.monotonic(), annealing.evaluations
+            annealing.run(steps, heat, heat, self.target)
+            taken = time.monotonic() - begun
+            self.evaluations += annealing.evaluations - before
+            self._replay_seconds = taken / max(1, annealing.evaluations - before)
+            budget = min(STRETCH_SECONDS, 0.5 * max(0.0, self._left()))
+            steps = max(1, int(budget / max(self._replay_seconds, 1e-7)))
+            if annealing.best_score < self.best.score:
+                self._offer(annealing.best_queues(), annealing.best_score, "annealing")
+            if self._compiler is not None and self._compiler.poll() is not None:
+                return True
+        return False
