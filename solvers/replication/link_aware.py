@@ -120,12 +120,12 @@ class _LinkAware:
         """Compiled kernels where they stand ready, or where pure Python would be hopeless."""
         if not available() or self._cells < SMALL_CELLS:
             return False
-        if kernels_ready():
+        hopeless = self._cells * PURE_SECONDS_PER_CELL > 0.2 and self._left() > 40.0
+        if hopeless or kernels_ready():
+            compile_kernels()
             return True
         if self.limit is not None:
             return False
-        if self._cells * PURE_SECONDS_PER_CELL > 0.2 and self._left() > 40.0:
-            return True
         self._compiler = compile_apart(f"{compile_kernels.__module__}:{compile_kernels.__name__}")
         return False
 
@@ -136,6 +136,7 @@ class _LinkAware:
         good = self._compiler.returncode == 0
         self._compiler = None
         if good:
+            compile_kernels()
             self.engine = Engine(self.problem, self.request.options.seed + 1, True)
             self._replay_seconds = 0.0
         return good
