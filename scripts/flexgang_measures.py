@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import ioopt
 from ioopt.generate import perturbation, quantum_model
 from ioopt.problems.quantum_model import QuantumModelProblem
 from ioopt.sim.perturbation import measure
@@ -81,7 +80,7 @@ def _walk(figure: QuantumModelProblem, points: Any, engine: Any) -> None:
 
 
 def _observe(count: int) -> None:
-    monitor: GangednessMonitor = ioopt.embed.GangednessMonitor(4)  # type: ignore[attr-defined]
+    monitor = GangednessMonitor(4)
     for k in range(count):
         monitor.observe(k % 3 > 0, k % 3 > 0, 5.0)
     monitor.classify()

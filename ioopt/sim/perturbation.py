@@ -130,7 +130,8 @@ def run(
     elif isinstance(app, Barrier):
         name, arguments = "barrier", (work, size(app.interval_quanta), received)
     elif isinstance(app, Workpile):
-        name, arguments = "workpile", (problem.processors * work, size(app.unit_quanta))
+        scratch = np.zeros(problem.processors, np.int64)
+        name, arguments = "workpile", (problem.processors * work, size(app.unit_quanta), scratch)
     elif isinstance(app, Msg):
         pattern = PATTERNS.index(app.pattern)
         rounds = app.requests_per_phase
@@ -257,7 +258,7 @@ def simulate(
 ) -> Simulation:
     """Measure every application again with *seed*; the timeline shows the first Sub or Add run."""
     again = [measure(problem, app, seed) for app in problem.applications]
-    metrics: dict[str, Any] = {"simulated_slopes": {item.id: dict(item.slopes) for item in again}}
+    metrics: dict[str, Any] = {}
     if plan is not None and [item.id for item in plan.applications] == [item.id for item in again]:
         metrics["worst_slope_difference"] = max(
             abs(slope - new.slopes[environment])

@@ -52,13 +52,15 @@ def emp(runs: Any, quantum: int, work: int) -> int:
     return last
 
 
-def workpile(runs: Any, quantum: int, total: int, unit: int) -> int:
+def workpile(runs: Any, quantum: int, total: int, unit: int, start: Any) -> int:
     """*total* work in units (the last one smaller), each fetched by the process free first.
 
-    A unit stays on the processor that fetched it. Ties go to the lowest processor.
+    A unit stays on the processor that fetched it. Ties go to the lowest processor. *start* is
+    scratch space, a number for each processor.
     """
     processors = runs.shape[1]
-    start = [next_running(runs, quantum, p, 0) for p in range(processors)]
+    for p in range(processors):
+        start[p] = next_running(runs, quantum, p, 0)
     last = 0
     while total > 0:
         first = 0

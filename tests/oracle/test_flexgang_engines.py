@@ -179,7 +179,8 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
     assert kernel.barrier(runs, quantum, work, piece, heard) == slow_barrier(
         table, processors, work, piece
     )
-    assert kernel.workpile(runs, quantum, work * processors, piece) == slow_workpile(
+    scratch = np.zeros(processors, np.int64)
+    assert kernel.workpile(runs, quantum, work * processors, piece, scratch) == slow_workpile(
         table, processors, work * processors, piece
     )
     assert kernel.emp(runs, quantum, work) == slow_barrier(table, processors, work, work)
