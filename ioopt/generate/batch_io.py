@@ -32,7 +32,7 @@ SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 49_152)
 SIZE_SHARES = (0.45, 0.25, 0.12, 0.08, 0.07, 0.02, 0.007, 0.003)
 
 # Share of jobs, and the range of the share of their run time that is I/O: light, moderate, heavy.
-IO_CLASSES = ((0.30, 0.0, 0.02), (0.55, 0.02, 0.20), (0.15, 0.20, 0.35))
+IO_CLASSES = ((0.30, 0.0, 0.03), (0.55, 0.03, 0.32), (0.15, 0.32, 0.56))
 
 
 def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> BatchIoProblem:

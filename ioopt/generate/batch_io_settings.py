@@ -24,7 +24,7 @@ class MiraSettings(Settings):
 
     jobs: int = Field(3000, ge=1, le=1_000_000)
     days: float = Field(30.0, gt=0)
-    load: float = Field(0.80, gt=0)
+    load: float = Field(0.90, gt=0)
     runtime_sigma: float = Field(1.0, ge=0, le=4)
     shortest_seconds: float = Field(300.0, gt=0)
     longest_seconds: float = Field(86_400.0, gt=0)

@@ -40,8 +40,8 @@ def test_a_month_on_mira() -> None:
         assert 299 <= compute + io <= 86_401
         assert job.walltime_seconds % 300 == 0 and job.walltime_seconds >= compute + io - 0.01
         work += (compute + io) * job.nodes
-    # The cuts at 300 s and one day take a little off the load of 0.8.
-    assert work / (30 * 86400 * 49152) == pytest.approx(0.8, abs=0.05)
+    # The cuts at 300 s and one day take a little off the load of 0.9.
+    assert work / (30 * 86400 * 49152) == pytest.approx(0.9, abs=0.05)
 
 
 def test_share_of_io_follows_its_classes() -> None:
@@ -51,7 +51,7 @@ def test_share_of_io_follows_its_classes() -> None:
     ]
     mean = sum(share * (low + high) / 2 for share, low, high in IO_CLASSES)
     assert sum(shares) / len(shares) == pytest.approx(mean, abs=0.01)
-    assert max(shares) <= 0.351
+    assert max(shares) <= 0.561
 
 
 def test_io_sets_stress_and_classes() -> None:
