@@ -65,11 +65,11 @@ class SubBatchModel:
         ties: Literal["any", "bytes"] = "any",
     ) -> None:
         """Build all of (14)-(20); *thresh* None leaves out (17)."""
-        from ioopt.solvers.backends.cpsat_backend import load_cp_model
+        from ortools.sat.python import cp_model
 
         self.problem, self.places = problem, tuple(places)
         self.groups = group_tasks(problem, tasks)
-        self.model = load_cp_model().CpModel()
+        self.model = cp_model.CpModel()
         self.count = [
             [self._count_variable(g, i) for i in range(len(places))]
             for g in range(len(self.groups))
