@@ -26,7 +26,8 @@ from ioopt.formats.native import dump_json, write_text  # noqa: E402
 class Entry:
     """One bundled instance: its content, and what is known about it and why.
 
-    ``best`` and ``bound`` are for ``objective``; None where nothing is known yet.
+    ``best`` and ``bound`` are for ``objective``; None where nothing is known yet. ``solver`` is what
+    ``--solve`` runs.
     """
 
     instance: dict[str, Any]
@@ -36,6 +37,7 @@ class Entry:
     best: float | None = None
     bound: float | None = None
     who: str | None = None
+    solver: str | None = None
 
     @property
     def name(self) -> str:
@@ -130,6 +132,7 @@ def _generated() -> Iterable[Entry]:
         ("image-100x4", "image-85", {}),
     ]
     for name, preset, settings in wanted:
+        limited = "disk" not in settings
         problem = generate(preset, settings, 1)
         instance = problem.model_dump(mode="json", exclude_defaults=True) | {
             "format": "ioopt/replication", "version": 1, "name": name,
@@ -141,7 +144,8 @@ def _generated() -> Iterable[Entry]:
             {key: instance[key] for key in order},
             f"preset {preset}, {changed}; overlap A {meta['overlap_a']}, B {meta['overlap_b']}",
             "generated: paper 003, Section 5.1, seed 1",
-            "additive_seconds",
+            "makespan_seconds" if limited else "additive_seconds",
+            solver="link-aware" if limited else "ip",
         )
 
 
@@ -230,8 +234,8 @@ def write_family(family: str, solve_seconds: float | None) -> None:
         row = _row(entry, path.name)
         if entry.best is None and same and entry.name in known:
             row |= {key: known[entry.name][key] for key in ("best_objective", "bound", "who")}
-        if solve_seconds is not None and row["best_objective"] is None and row["who"] is None:
-            row |= _solved(path, solve_seconds)
+        if solve_seconds is not None and entry.solver and row["best_objective"] is None:
+            row |= _solved(path, entry, solve_seconds)
         rows.append(row)
         print(f"{family}/{path.name}: best {row['best_objective']}, bound {row['bound']}")
     write_text(catalog, dump_json({"instances": rows}))
@@ -251,16 +255,17 @@ def _row(entry: Entry, file: str) -> dict[str, Any]:
     }
 
 
-def _solved(path: Path, seconds: float) -> dict[str, Any]:
+def _solved(path: Path, entry: Entry, seconds: float) -> dict[str, Any]:
     import ioopt
 
-    result = ioopt.solve(path, time_limit=seconds)
-    if result.objective is None:
+    result = ioopt.solve(path, entry.solver, time_limit=seconds)
+    if result.objective is None or result.objective_name != entry.objective:
+        print(f"{entry.name}: {entry.solver} gave no {entry.objective}: {result.notes}")
         return {}
     return {
         "best_objective": result.objective,
         "bound": result.bound,
-        "who": f"ioopt {result.solver}, {seconds:g} s",
+        "who": f"ioopt {result.solver}, {seconds:g} s, {result.status.value}",
     }
 
 

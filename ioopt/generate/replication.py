@@ -1,9 +1,9 @@
 """Seeded workloads of paper 003, Section 5.1: IMAGE, SAT and PPA.
 
-A task reads a stretch of a line of files: images by patient and date, chunks along a Hilbert curve
-through a hot spot, or a single event file. How far the stretches are spread along the line is set
-so that the overlap comes as near to the wanted one as the draw allows. The paper does not define
-overlap; two statistics are put into ``meta`` of every instance:
+A task reads the images of some patients over a range of dates, a stretch of chunks along a Hilbert
+curve through a hot spot, or a single event file. How far the tasks are spread is set so that the
+overlap comes as near to the wanted one as the draw allows. The paper does not define overlap; two
+statistics are put into ``meta`` of every instance:
 
 - A = 1 - distinct files / requests, over the whole batch (wanted for IMAGE and PPA);
 - B = mean number of files that two tasks of one hot spot share / mean files a task (wanted for SAT,
@@ -167,42 +167,53 @@ def _workload(settings: Settings, rng: np.random.Generator) -> Workload:
 
 
 def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
-    """Patients in order, 1.3 images each (128 GB for 2,000), round robin over the storages."""
-    files: list[tuple[str, int, int]] = []
-    for patient, images in enumerate(1 + (rng.random(settings.patients) < 0.3)):
-        for image in range(images):
-            large = rng.random() < settings.ct_share
-            files.append(
-                (
-                    f"p{patient:04}-{image}-{'ct' if large else 'mri'}",
-                    LARGE_BYTES if large else SMALL_BYTES,
-                    len(files) % settings.storage_nodes,
-                )
-            )
-    sizes = [size for _, size, _ in files]
+    """A cohort followed over dates, one image each; a task reads some patients' over some dates.
+
+    The wanted overlap sets how many dates there are ("varying the values of patient and time
+    attributes"); without overlap every task has dates of its own.
+    """
+    patients = min(settings.patients_per_task, settings.cohort)
     lengths, cap = _lengths(settings, rng), _cap_bytes(settings)
-    order = [int(k) for k in rng.permutation(settings.tasks)]
-    where = rng.random(settings.tasks)
-    longest = max(lengths)
-    needed = sum(lengths) if settings.overlap == 0 else longest
-    if needed > len(files):
-        raise UsageError(
-            f"IMAGE: {settings.patients} patients have {len(files)} images, but {settings.tasks} "
-            f"tasks at overlap {settings.overlap} need {needed}; raise patients or lower tasks"
+    dates = [-(-length // patients) for length in lengths]
+    last = sum(dates)
+    large = _shares(last * settings.cohort, settings.ct_share, rng)
+    names = [int(name) for name in rng.permutation(max(2000, settings.cohort))[: settings.cohort]]
+    files = tuple(
+        (
+            f"p{name:04}d{date:03}-{'ct' if large[date * settings.cohort + at] else 'mri'}",
+            LARGE_BYTES if large[date * settings.cohort + at] else SMALL_BYTES,
+            (date * settings.cohort + at) % settings.storage_nodes,
         )
-    if settings.overlap == 0:
-        starts, at = [0] * settings.tasks, 0
-        for k in order:
-            starts[k], at = at, at + lengths[k]
-        requests = _stretches(range(len(files)), starts, lengths, sizes, cap)
-        return Workload(tuple(files), requests, (0,) * settings.tasks)
+        for date in range(last)
+        for at, name in enumerate(names)
+    )
+    sizes = [size for _, size, _ in files]
+    chosen = [
+        sorted(int(at) for at in rng.choice(settings.cohort, patients, replace=False))
+        for _ in range(settings.tasks)
+    ]
+    where = rng.random(settings.tasks)
+
+    def read(k: int, start: int) -> tuple[int, ...]:
+        line = [
+            date * settings.cohort + at
+            for date in range(start, start + dates[k])
+            for at in chosen[k]
+        ]
+        return _stretch(line[: lengths[k]], sizes, cap)
 
     def draw(width: int) -> tuple[tuple[int, ...], ...]:
-        starts = [int(u * (width - n + 1)) for u, n in zip(where, lengths)]
-        return _stretches(range(len(files)), starts, lengths, sizes, cap)
+        return tuple(read(k, int(where[k] * (width - dates[k] + 1))) for k in range(len(where)))
 
-    requests = _nearest(longest, len(files), draw, overlap_a, settings.overlap)
-    return Workload(tuple(files), requests, (0,) * settings.tasks)
+    if settings.overlap == 0:
+        starts = [0] * settings.tasks
+        at = 0
+        for k in (int(k) for k in rng.permutation(settings.tasks)):
+            starts[k], at = at, at + dates[k]
+        requests = tuple(read(k, start) for k, start in enumerate(starts))
+    else:
+        requests = _nearest(max(dates), last, draw, overlap_a, settings.overlap)
+    return Workload(files, requests, (0,) * settings.tasks)
 
 
 def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
@@ -241,7 +252,7 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
     def draw(width: int) -> tuple[tuple[int, ...], ...]:
         starts = [int(u * (width - n + 1)) for u, n in zip(where, lengths)]
         return tuple(
-            _stretches(regions[group], [start], [n], sizes, cap)[0]
+            _stretch(regions[group][start : start + n], sizes, cap)
             for group, start, n in zip(groups, starts, lengths)
         )
 
@@ -253,7 +264,7 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
 
 def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
     """Event files of 4 and 64 MB, round robin over the storages; each task reads one."""
-    large = rng.random(settings.tasks) < settings.large_share
+    large = _shares(settings.tasks, settings.large_share, rng)
     files = tuple(
         (
             f"e{at:04}",
@@ -277,6 +288,15 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
     return Workload(files, requests, (0,) * settings.tasks)
 
 
+def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
+    """Which of *number* files are large: *share* of every 30 in a row, in random order."""
+    block = 30
+    flags: list[bool] = []
+    while len(flags) < number:
+        flags += [bool(at < round(share * block)) for at in rng.permutation(block)]
+    return flags[:number]
+
+
 def _lengths(settings: ImageSettings | SatSettings, rng: np.random.Generator) -> list[int]:
     low = max(1, settings.files_per_task - settings.spread)
     high = settings.files_per_task + (settings.files_per_task - low)
@@ -293,26 +313,17 @@ def _too_small(file_bytes: int, room: int) -> str:
     return f"a file of {file_bytes} bytes does not fit in {room} bytes; raise the disk or the cap"
 
 
-def _stretches(
-    line: Sequence[int],
-    starts: Sequence[int],
-    lengths: Sequence[int],
-    sizes: Sequence[int],
-    cap: int | None,
-) -> tuple[tuple[int, ...], ...]:
-    """Stretches of *line*, each shortened at its end until its bytes fit *cap*."""
-    out = []
-    for start, length in zip(starts, lengths):
-        files, total = [], 0
-        for file in line[start : start + length]:
-            total += sizes[file]
-            if cap is not None and total > cap:
-                break
-            files.append(file)
-        if not files:
-            raise UsageError(_too_small(total, cap or 0))
-        out.append(tuple(files))
-    return tuple(out)
+def _stretch(line: Sequence[int], sizes: Sequence[int], cap: int | None) -> tuple[int, ...]:
+    """*line*, shortened at its end until its bytes fit *cap*."""
+    files, total = [], 0
+    for file in line:
+        total += sizes[file]
+        if cap is not None and total > cap:
+            break
+        files.append(file)
+    if not files:
+        raise UsageError(_too_small(total, cap or 0))
+    return tuple(files)
 
 
 def _nearest(

@@ -70,9 +70,11 @@ class Settings(Record):
 
 
 class ImageSettings(Settings):
-    """IMAGE: a task reads the images of neighbouring patients over a date range."""
+    """IMAGE: a task reads the images of some patients of a cohort over a range of dates."""
 
-    patients: Number = 2000
+    cohort: Number = 6
+    """Patients under study, out of 2,000; each has one image a date."""
+    patients_per_task: Number = 2
     files_per_task: Number = 6
     spread: Annotated[int, Field(ge=0)] = 2
     """Files of a task lie between ``files_per_task`` - spread and + spread, evenly."""

@@ -81,6 +81,15 @@ def test_image_is_about_six_files_and_300_mb_a_task():
     assert 270 * MB <= sum(map(problem.task_bytes, range(count))) / count <= 330 * MB
 
 
+def test_image_tasks_read_some_patients_of_a_cohort_over_dates():
+    problem = generate("image-85", {}, 0)
+    for task in problem.tasks:
+        patients = {name[:5] for name in task.inputs}
+        dates = sorted({int(name[6:9]) for name in task.inputs})
+        assert len(patients) <= 2 and dates == list(range(dates[0], dates[-1] + 1))
+    assert len({file.id[:5] for file in problem.files}) == 6
+
+
 def test_sat_has_four_hot_spots_that_share_nothing():
     problem = generate("sat-85", {}, 0)
     sets = [set(files) for files in problem.inputs]
@@ -119,7 +128,7 @@ def test_settings_reach_the_instance():
         ("image-85", {"disk": "1MB"}, "does not fit in 1000000 bytes"),
         ("ppa", {"disk": "1MB"}, "does not fit in 1000000 bytes"),
         ("image-85", {"overlap": "85"}, "overlap"),
-        ("image-0", {"patients": "10"}, "raise patients"),
+        ("image-85", {"patients_per_task": "0"}, "patients_per_task"),
         ("sat-85", {"files_per_task": "200"}, "larger than a hot spot"),
         ("image-85", {"tasks": "0"}, "tasks"),
     ],
