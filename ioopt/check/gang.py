@@ -201,6 +201,8 @@ class _Replay:
             self.found.add("columns", job.id, f"has {job.size} tasks on {placed['columns']}")
         if columns >> machine.nodes or any(not 0 <= row < machine.levels for row in rows):
             self.found.add("outside", job.id, "is placed outside the matrix")
+        if bool(placed.get("local")) != (columns == self.files[job.id]):
+            self.found.add("local", job.id, "is local exactly when its columns are its file nodes")
         if placed["home_row"] not in rows or len(set(rows)) != len(rows):
             self.found.add(
                 "home-row", job.id, f"home row {placed['home_row']} must be one of its rows {rows}"

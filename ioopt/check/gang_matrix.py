@@ -122,6 +122,8 @@ def _shape(problem: GangMatrixProblem, placed: PlacedJob, job: MatrixJob) -> lis
         add("outside", "is placed outside the matrix")
     if placed.home_row not in placed.rows or len(set(placed.rows)) != len(placed.rows):
         add("home-row", f"home row {placed.home_row} must be one of its rows {placed.rows}")
+    if placed.local is not None and placed.local != _is_local(placed, job):
+        add("local", "is local exactly when its columns are its file nodes")
     if (
         isinstance(job, RunningJob)
         and columns != set(job.columns)

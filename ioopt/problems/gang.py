@@ -297,12 +297,16 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
 
 
 class PlacedJob(Record):
-    """Where a job stands in a matrix: its columns, its home row, and all rows that hold it."""
+    """Where a job stands in a matrix: its columns, its home row, and all rows that hold it.
+
+    ``local`` says for readers that the columns are its file nodes (None: not said).
+    """
 
     id: JobId
     columns: tuple[Count, ...]
     home_row: Count
     rows: tuple[Count, ...]
+    local: bool | None = None
 
 
 class GangMatrixPlan(Record):

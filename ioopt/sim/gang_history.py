@@ -12,8 +12,9 @@ from ioopt.sim.gang_state import Number, State
 class History:
     """Observer of a simulation; ``updates`` is the extra key of the schedule.
 
-    Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row", "rows"}]}``
-    and names only the jobs whose place differs from the one before; *ids* are by job key.
+    Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row", "rows",
+    "local"}]}`` and names only the jobs whose place differs from the one before; *ids* are by job
+    key.
     """
 
     def __init__(self, ids: Sequence[Any]) -> None:
@@ -33,7 +34,7 @@ class History:
                 placed.append(
                     {
                         "id": self.ids[job.key], "columns": list(nodes_of(columns)),
-                        "home_row": home, "rows": list(nodes_of(span)),
+                        "home_row": home, "rows": list(nodes_of(span)), "local": columns == job.files,
                     }
                 )  # fmt: skip
         left = [self.ids[key] for key in gone]

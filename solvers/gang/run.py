@@ -138,7 +138,11 @@ def plan_of_state(state: State, ids: list[Any]) -> GangMatrixPlan:
     return GangMatrixPlan(
         jobs=tuple(
             PlacedJob(
-                id=ids[job.key], columns=nodes_of(columns), home_row=home, rows=nodes_of(span)
+                id=ids[job.key],
+                columns=nodes_of(columns),
+                home_row=home,
+                rows=nodes_of(span),
+                local=columns == job.files,
             )
             for job, columns, home, span in zip(state.jobs, state.columns, state.homes, state.spans)
         )

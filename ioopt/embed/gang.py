@@ -1,0 +1,235 @@
+"""A gang scheduler to embed: the policies of the simulator, driven by arrivals and departures.
+
+Nothing here reads the wall clock or a file, and no call raises: what cannot be done is said in
+``notes`` and the last good matrix stands. The state goes to JSON and back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ioopt.options import Deadline
+from ioopt.problems.gang import Machine, mask_of, nodes_of
+from ioopt.sim.gang_state import Clock, Gang, GangPolicy, State, Timing
+
+_MAX_NOTES = 100
+
+
+class GangScheduler:
+    """Keeps the Ousterhout matrix of a running machine.
+
+    *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy* the name of a
+    gang solver with *settings*, or a policy object. ``arrive`` and ``depart`` only note what
+    happened; ``matrix(now)`` runs one update for all of it (simultaneous events are one event).
+    ``served`` tells attained service, for policies that weigh it.
+    """
+
+    def __init__(
+        self,
+        machine: Machine | Mapping[str, Any],
+        policy: str | GangPolicy = "guarded-iogs",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.machine = Machine.model_validate(machine) if isinstance(machine, Mapping) else machine
+        self.policy_name = policy if isinstance(policy, str) else policy.name
+        self.settings = dict(settings or {})
+        self._policy = _policy_of(policy, self.settings) if isinstance(policy, str) else policy
+        self._timing = Timing.of(self.machine)
+        self.notes: list[str] = []
+        self._ids: dict[int, Any] = {}
+        self._keys: dict[Any, int] = {}
+        self._next = 0
+        self._queue: list[Gang] = []
+        self._gone: set[int] = set()
+        self._dirty = False
+        self._attained: dict[int, float] = {}
+        self._need: dict[int, float] = {}
+        self._running: list[Gang] = []
+        self._columns: list[int] = []
+        self._homes: list[int] = []
+        self._spans: list[int] = []
+        self._slice, self._budget = -1, self._timing.budget
+
+    def arrive(
+        self,
+        job: Any,
+        file_nodes: list[int] | tuple[int, ...],
+        local_seconds: float,
+        remote_seconds: float,
+        now: float,
+    ) -> bool:
+        """Put a job at the end of the queue; False, with a note, when it cannot be one."""
+        problem = self._refusal(job, file_nodes, local_seconds, remote_seconds)
+        if problem is not None:
+            self._note(f"job {job!r} refused: {problem}")
+            return False
+        key, self._next = self._next, self._next + 1
+        self._ids[key], self._keys[job] = job, key
+        size, files = len(file_nodes), mask_of(file_nodes)
+        self._queue.append(Gang(key, size, files, local_seconds, remote_seconds, now))
+        self._attained[key], self._need[key] = 0.0, local_seconds
+        self._dirty = True
+        return True
+
+    def _refusal(self, job: Any, nodes: Any, local: float, remote: float) -> str | None:
+        if not isinstance(job, (int, str)):
+            return "its id must be a number or text"
+        if job in self._keys:
+            return "a job of that id is here already"
+        good = isinstance(nodes, (list, tuple)) and all(
+            isinstance(node, int) and 0 <= node < self.machine.nodes for node in nodes
+        )
+        if not good or not nodes or len(set(nodes)) != len(nodes):
+            return f"its file nodes must be different nodes of 0 .. {self.machine.nodes - 1}"
+        if not 0 < local <= remote < float("inf"):
+            return "it needs 0 < local_seconds <= remote_seconds"
+        return None
+
+    def depart(self, job: Any, now: float) -> bool:
+        """Note that a job has finished (or was withdrawn); False, with a note, for an unknown one."""
+        key = self._keys.pop(job, None) if isinstance(job, (int, str)) else None
+        if key is None:
+            self._note(f"departure of {job!r} at {now:g} s ignored: no such job")
+            return False
+        del self._ids[key], self._attained[key], self._need[key]
+        self._gone.add(key)
+        self._dirty = True
+        return True
+
+    def served(self, job: Any, attained_seconds: float, needed_seconds: float) -> bool:
+        """Tell the service a job has had and what it still needs; False for an unknown job."""
+        key = self._keys.get(job) if isinstance(job, (int, str)) else None
+        if key is None:
+            self._note(f"service of {job!r} ignored: no such job")
+            return False
+        self._attained[key], self._need[key] = attained_seconds, needed_seconds
+        return True
+
+    def matrix(self, now: float, deadline: Deadline | None = None) -> list[dict[str, Any]]:
+        """The matrix after all that happened, in start order.
+
+        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. When the deadline has
+        passed, or the policy fails, departures are taken out, nothing else changes, the events
+        stay pending, and a note says so.
+        """
+        if self._dirty:
+            self._drop_departed()
+            if deadline is not None and deadline.expired():
+                self._note(f"no time for an update at {now:g} s: the matrix stands")
+            else:
+                try:
+                    self._update(now)
+                except Exception as error:  # a scheduler's loop must go on whatever happens
+                    self._note(f"{self.policy_name} failed at {now:g} s: {error!r}")
+        return [
+            {
+                "id": self._ids[job.key], "columns": list(nodes_of(columns)), "home_row": home,
+                "rows": list(nodes_of(span)), "local": columns == job.files,
+            }
+            for job, columns, home, span in zip(
+                self._running, self._columns, self._homes, self._spans
+            )
+        ]  # fmt: skip
+
+    def _drop_departed(self) -> None:
+        if not self._gone:
+            return
+        self._queue = [job for job in self._queue if job.key not in self._gone]
+        stay = [i for i, job in enumerate(self._running) if job.key not in self._gone]
+        self._running = [self._running[i] for i in stay]
+        self._columns = [self._columns[i] for i in stay]
+        self._homes = [self._homes[i] for i in stay]
+        self._spans = [self._spans[i] for i in stay]
+        self._gone.clear()
+
+    def _update(self, now: float) -> None:
+        quantum = self.machine.quantum_seconds
+        index = int((now + self._timing.tolerance) // quantum)
+        if index != self._slice:
+            self._slice, self._budget = index, self._timing.budget
+        clock = Clock(
+            now, quantum, self._attained, self._need, self.machine.migration_seconds
+        )  # fmt: skip
+        after = self._policy.update(
+            State(
+                self.machine.nodes, self._running, self._columns, self._homes, self._spans,
+                [0] * self.machine.levels, self._queue, clock, self._budget,
+            )
+        )  # fmt: skip
+        self._budget -= after.tasks_moved
+        self._running, self._columns = list(after.jobs), list(after.columns)
+        self._homes, self._spans = list(after.homes), list(after.spans)
+        started = {job.key for job in after.admitted}
+        if started:
+            self._queue = [job for job in self._queue if job.key not in started]
+        self._dirty = False
+
+    @property
+    def waiting(self) -> list[Any]:
+        """Ids of the jobs in the queue, in FCFS order."""
+        return [self._ids[job.key] for job in self._queue if job.key not in self._gone]
+
+    def _note(self, text: str) -> None:
+        self.notes.append(text)
+        del self.notes[:-_MAX_NOTES]
+
+    def save(self) -> str:
+        """The whole state as JSON text."""
+        self._drop_departed()
+        jobs = [
+            {
+                "key": job.key, "id": self._ids[job.key], "files": list(nodes_of(job.files)),
+                "local": job.local, "remote": job.remote, "arrival": job.arrival,
+                "attained": self._attained[job.key], "need": self._need[job.key],
+            }
+            for job in (*self._running, *self._queue)
+        ]  # fmt: skip
+        places = [
+            [list(nodes_of(columns)), home, list(nodes_of(span))]
+            for columns, home, span in zip(self._columns, self._homes, self._spans)
+        ]
+        state = {
+            "format": "ioopt/gang-scheduler", "version": 1, "policy": self.policy_name,
+            "settings": self.settings, "machine": self.machine.model_dump(mode="json"),
+            "jobs": jobs, "places": places, "next": self._next, "dirty": self._dirty,
+            "slice": self._slice, "budget": self._budget,
+        }  # fmt: skip
+        return json.dumps(state)
+
+    @classmethod
+    def restore(cls, text: str) -> GangScheduler:
+        """The scheduler that :meth:`save` wrote; it goes on as the saved one would have."""
+        state = json.loads(text)
+        scheduler = cls(state["machine"], state["policy"], state["settings"])
+        gangs = []
+        for job in state["jobs"]:
+            key = job["key"]
+            scheduler._ids[key], scheduler._keys[job["id"]] = job["id"], key
+            scheduler._attained[key], scheduler._need[key] = job["attained"], job["need"]
+            gangs.append(
+                Gang(
+                    key, len(job["files"]), mask_of(job["files"]), job["local"], job["remote"],
+                    job["arrival"],
+                )
+            )  # fmt: skip
+        count = len(state["places"])
+        scheduler._running, scheduler._queue = gangs[:count], gangs[count:]
+        scheduler._columns = [mask_of(columns) for columns, _, _ in state["places"]]
+        scheduler._homes = [home for _, home, _ in state["places"]]
+        scheduler._spans = [mask_of(rows) for _, _, rows in state["places"]]
+        scheduler._next, scheduler._dirty = state["next"], state["dirty"]
+        scheduler._slice, scheduler._budget = state["slice"], state["budget"]
+        return scheduler
+
+
+def _policy_of(name: str, settings: Mapping[str, Any]) -> GangPolicy:
+    """The policy object of a gang solver; UsageError for an unknown name or setting."""
+    from ioopt import registry
+    from ioopt.solving import settings_for
+
+    spec = registry.solver(name, registry.KINDS["gang"])
+    module = spec.target.partition(":")[0]
+    policy: GangPolicy = registry.load_target(f"{module}:policy")(settings_for(spec, settings))
+    return policy

@@ -1,0 +1,103 @@
+"""Shared by the gang benchmark and the reproduction of Zhang et al.: points, runs, intervals.
+
+A run is kept as the handful of figures that the tables need, so that one sweep serves them all.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ioopt.generate.gang import LOADS_SECONDS, BluePacificLike, make_table
+from ioopt.sim.gang import Trajectory
+from ioopt.sim.gang_compiled import run
+from ioopt.sim.gang_state import ADAPTIVE, Timing, Twin
+from ioopt.sim.gang_table import JobTable
+from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
+from ioopt.solvers.gang.gs import POLICY as GS
+from ioopt.solvers.gang.iogs import POLICY as IOGS
+from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+
+FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
+GUARDED = Twin(ADAPTIVE, migrate=True, local_first=True, share=Fraction(7, 10))
+TWINS: dict[str, Twin | None] = {
+    policy.name: policy.twin for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)
+} | {"guarded-iogs": GUARDED}
+INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one simulated workload comes to."""
+
+    slowdown: float
+    wait: float
+    max_wait: float
+    big: float
+    local: int
+    from_start: float
+
+
+@cache
+def point(
+    policy: str, load: int, intensity: Any, seed: int, jobs: int,
+    migration: float = 20.0, budget: int | None = 64,
+) -> Figures:  # fmt: skip
+    """Simulate one workload of the preset; *load* counts the nine execution times from 0."""
+    settings = BluePacificLike(
+        jobs=jobs, mean_local_seconds=LOADS_SECONDS[load], intensity=intensity,
+        migration_seconds=migration, migration_tasks_per_quantum=budget,
+    )  # fmt: skip
+    table, timing = make_table(settings, seed), Timing.of(settings.machine)
+    if policy == "index-iogs":
+        return figures(table, timing, _index(table, timing))
+    twin = TWINS[policy]
+    assert twin is not None
+    return figures(table, timing, run(table, timing, twin))
+
+
+def _index(table: JobTable, timing: Timing) -> Trajectory:
+    from ioopt.generate.gang import problem_of
+    from ioopt.problems.gang import Machine
+    from ioopt.sim.gang import GangSimulation
+    from ioopt.sim.gang_state import gangs_of
+    from ioopt.solvers.gang.index import Settings, policy
+
+    machine = Machine(
+        nodes=timing.nodes, levels=timing.levels, quantum_seconds=float(timing.quantum)
+    )
+    gangs = gangs_of(problem_of(table, machine, "point"))
+    return GangSimulation(gangs, timing, policy(Settings())).run()
+
+
+def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:
+    """The figures of a trajectory, slowdown counted from arrival."""
+    start, finish = np.array(trajectory.start), np.array(trajectory.finish)
+    quantum = float(timing.quantum)
+    floor = np.maximum(table.local, quantum)
+    slowdown = np.maximum(finish - table.arrival, quantum) / floor
+    wait = start - table.arrival
+    big = table.size >= 64
+    return Figures(
+        float(slowdown.mean()), float(wait.mean()), float(wait.max()),
+        float(slowdown[big].mean()), sum(trajectory.local),
+        float((np.maximum(finish - start, quantum) / floor).mean()),
+    )  # fmt: skip
+
+
+def interval(values: Iterable[float]) -> tuple[float, float, float]:
+    """(mean, lower, upper): a 95 % interval of the mean by Student's t; equal for one value."""
+    from scipy import stats
+
+    data = list(values)
+    mean = statistics.fmean(data)
+    if len(data) < 2:
+        return mean, mean, mean
+    half = float(stats.t.ppf(0.975, len(data) - 1)) * statistics.stdev(data) / len(data) ** 0.5
+    return mean, mean - half, mean + half
