@@ -1,18 +1,27 @@
 """A gang scheduler to embed: the policies of the simulator, driven by arrivals and departures.
 
 Nothing here reads the wall clock or a file, and no call raises: what cannot be done is said in
-``notes`` and the last good matrix stands. The state goes to JSON and back.
+``notes``. Not thread-safe: one scheduler thread calls it. The state goes to JSON and back.
+
+>>> from ioopt.embed import GangScheduler
+>>> machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
+>>> scheduler = GangScheduler(machine, "migrate-iogs")
+>>> scheduler.arrive("a", [0, 1], local_seconds=900.0, remote_seconds=1800.0, now=0.0)
+True
+>>> [(job["id"], job["columns"], job["rows"]) for job in scheduler.matrix(now=0.0)]
+[('a', [0, 1], [0, 1])]
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from ioopt.options import Deadline
+from ioopt.embed.guard import Guard
+from ioopt.formats.native import validate
 from ioopt.problems.gang import Machine, mask_of, nodes_of
 from ioopt.sim.gang_state import Clock, Gang, GangPolicy, State, Timing
+from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
 _MAX_NOTES = 100
 
@@ -32,7 +41,8 @@ class GangScheduler:
         policy: str | GangPolicy = "guarded-iogs",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self.machine = Machine.model_validate(machine) if isinstance(machine, Mapping) else machine
+        given = machine if isinstance(machine, Machine) else validate(Machine, machine, "machine")
+        self.machine: Machine = given
         self.policy_name = policy if isinstance(policy, str) else policy.name
         self.settings = dict(settings or {})
         self._policy = _policy_of(policy, self.settings) if isinstance(policy, str) else policy
@@ -51,6 +61,8 @@ class GangScheduler:
         self._homes: list[int] = []
         self._spans: list[int] = []
         self._slice, self._budget = -1, self._timing.budget
+        self._guard = Guard()
+        self._shown: dict[int, tuple[int, list[int]]] = {}
 
     def arrive(
         self,
@@ -94,6 +106,7 @@ class GangScheduler:
             self._note(f"departure of {job!r} at {now:g} s ignored: no such job")
             return False
         del self._ids[key], self._attained[key], self._need[key]
+        self._shown.pop(key, None)
         self._gone.add(key)
         self._dirty = True
         return True
@@ -107,31 +120,29 @@ class GangScheduler:
         self._attained[key], self._need[key] = attained_seconds, needed_seconds
         return True
 
-    def matrix(self, now: float, deadline: Deadline | None = None) -> list[dict[str, Any]]:
-        """The matrix after all that happened, in start order.
+    def matrix(self, now: float, deadline: float | None = None) -> list[dict[str, Any]]:
+        """The matrix after all that happened up to *now* (seconds), in start order.
 
-        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. When the deadline has
-        passed, or the policy fails, departures are taken out, nothing else changes, the events
-        stay pending, and a note says so.
+        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline* is in seconds;
+        a policy that fails, errs or is late is answered by Migrate-IOGS, and a note says so.
         """
         if self._dirty:
             self._drop_departed()
-            if deadline is not None and deadline.expired():
-                self._note(f"no time for an update at {now:g} s: the matrix stands")
-            else:
-                try:
-                    self._update(now)
-                except Exception as error:  # a scheduler's loop must go on whatever happens
-                    self._note(f"{self.policy_name} failed at {now:g} s: {error!r}")
-        return [
-            {
-                "id": self._ids[job.key], "columns": list(nodes_of(columns)), "home_row": home,
-                "rows": list(nodes_of(span)), "local": columns == job.files,
-            }
-            for job, columns, home, span in zip(
-                self._running, self._columns, self._homes, self._spans
-            )
-        ]  # fmt: skip
+            self._update(now, deadline)
+        shown, matrix = self._shown, []
+        for job, columns, home, span in zip(
+            self._running, self._columns, self._homes, self._spans
+        ):  # fmt: skip
+            known = shown.get(job.key)
+            if known is None or known[0] != columns:
+                known = shown[job.key] = (columns, list(nodes_of(columns)))
+            matrix.append(
+                {
+                    "id": self._ids[job.key], "columns": known[1], "home_row": home,
+                    "rows": list(nodes_of(span)), "local": columns == job.files,
+                }
+            )  # fmt: skip
+        return matrix
 
     def _drop_departed(self) -> None:
         if not self._gone:
@@ -144,20 +155,22 @@ class GangScheduler:
         self._spans = [self._spans[i] for i in stay]
         self._gone.clear()
 
-    def _update(self, now: float) -> None:
+    def _update(self, now: float, deadline: float | None) -> None:
         quantum = self.machine.quantum_seconds
-        index = int((now + self._timing.tolerance) // quantum)
+        index = int((now + 1e-7) // quantum)
         if index != self._slice:
             self._slice, self._budget = index, self._timing.budget
-        clock = Clock(
-            now, quantum, self._attained, self._need, self.machine.migration_seconds
+        clock = Clock(now, quantum, self._attained, self._need, self.machine.migration_seconds)
+        state = State(
+            self.machine.nodes, self._running, self._columns, self._homes, self._spans,
+            [0] * self.machine.levels, self._queue, clock, self._budget,
         )  # fmt: skip
-        after = self._policy.update(
-            State(
-                self.machine.nodes, self._running, self._columns, self._homes, self._spans,
-                [0] * self.machine.levels, self._queue, clock, self._budget,
-            )
+        after, notes = self._guard.run(
+            lambda: self._policy.update(state), lambda: GREEDY.update(state),
+            lambda value: _unsound(state, value), deadline,
         )  # fmt: skip
+        for note in notes:
+            self._note(f"{self.policy_name} at {now:g} s: {note}")
         self._budget -= after.tasks_moved
         self._running, self._columns = list(after.jobs), list(after.columns)
         self._homes, self._spans = list(after.homes), list(after.spans)
@@ -175,8 +188,8 @@ class GangScheduler:
         self.notes.append(text)
         del self.notes[:-_MAX_NOTES]
 
-    def save(self) -> str:
-        """The whole state as JSON text."""
+    def state(self) -> dict[str, Any]:
+        """The whole state as plain JSON values, for :meth:`restore`."""
         self._drop_departed()
         jobs = [
             {
@@ -190,18 +203,16 @@ class GangScheduler:
             [list(nodes_of(columns)), home, list(nodes_of(span))]
             for columns, home, span in zip(self._columns, self._homes, self._spans)
         ]
-        state = {
+        return {
             "format": "ioopt/gang-scheduler", "version": 1, "policy": self.policy_name,
             "settings": self.settings, "machine": self.machine.model_dump(mode="json"),
             "jobs": jobs, "places": places, "next": self._next, "dirty": self._dirty,
             "slice": self._slice, "budget": self._budget,
         }  # fmt: skip
-        return json.dumps(state)
 
     @classmethod
-    def restore(cls, text: str) -> GangScheduler:
-        """The scheduler that :meth:`save` wrote; it goes on as the saved one would have."""
-        state = json.loads(text)
+    def restore(cls, state: Mapping[str, Any]) -> GangScheduler:
+        """The scheduler whose :meth:`state` this is; it goes on as that one would have."""
         scheduler = cls(state["machine"], state["policy"], state["settings"])
         gangs = []
         for job in state["jobs"]:
@@ -224,12 +235,34 @@ class GangScheduler:
         return scheduler
 
 
+def _unsound(before: State, after: State) -> str | None:
+    """What is wrong with a matrix, None when it can be run."""
+    rows = [0] * len(before.rows)
+    for job, columns, home, span in zip(after.jobs, after.columns, after.homes, after.spans):
+        if columns.bit_count() != job.size or columns >> before.nodes:
+            return f"a job of {job.size} tasks on the nodes {nodes_of(columns)}"
+        if not span >> home & 1 or span >> len(rows):
+            return f"home row {home} is not among the rows {nodes_of(span)}"
+        for row in range(len(rows)):
+            if span >> row & 1:
+                if rows[row] & columns:
+                    return f"two jobs on one node of row {row}"
+                rows[row] |= columns
+    known = {job.key for job in (*before.jobs, *after.admitted)}
+    if len(after.jobs) != len(known) or any(job.key not in known for job in after.jobs):
+        return "running jobs were lost or invented"
+    if after.tasks_moved > before.budget:
+        return f"{after.tasks_moved} tasks migrate, but only {before.budget} may"
+    return None
+
+
 def _policy_of(name: str, settings: Mapping[str, Any]) -> GangPolicy:
     """The policy object of a gang solver; UsageError for an unknown name or setting."""
     from ioopt import registry
-    from ioopt.solving import settings_for
 
     spec = registry.solver(name, registry.KINDS["gang"])
     module = spec.target.partition(":")[0]
-    policy: GangPolicy = registry.load_target(f"{module}:policy")(settings_for(spec, settings))
+    policy: GangPolicy = registry.load_target(f"{module}:policy")(
+        registry.settings_for(spec, settings)
+    )
     return policy

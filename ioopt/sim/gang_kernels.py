@@ -55,12 +55,15 @@ def make_board(num_jobs: int, nodes: int, levels: int) -> Board:
     """An empty matrix and scratch space for it."""
     words = (nodes + 63) // 64
     room = min(num_jobs, nodes * levels) + 1
-    masks = [np.zeros((rows, words), np.uint64) for rows in (levels, levels, levels + 1)]
-    lists = [np.zeros(room, np.uint32) for _ in range(5)]
-    counts = np.zeros(levels, np.int64)
-    begin, filled = np.zeros(levels + 2, np.int64), np.zeros(levels, np.int64)
+    homes, filled, at_least = (
+        np.zeros((rows, words), np.uint64) for rows in (levels, levels, levels + 1)
+    )
+    run, members, following, group, moved = (np.zeros(room, np.uint32) for _ in range(5))
+    occupied, filled_count = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
+    begin, taken = np.zeros(levels + 2, np.int64), np.zeros(words, np.uint64)
     return Board(
-        lists[0], masks[0], counts, masks[1], masks[2], *lists[1:], begin, filled, np.zeros(words, np.uint64)
+        run, homes, occupied, filled, at_least, members, following, group, moved, begin,
+        filled_count, taken,
     )  # fmt: skip
 
 

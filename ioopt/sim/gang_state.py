@@ -7,7 +7,7 @@ are floats or, in exact arithmetic, Fractions; nothing here depends on which.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, Protocol
@@ -35,14 +35,14 @@ class Gang(NamedTuple):
 class Clock(NamedTuple):
     """The instant of a decision, and the service jobs have had, for policies that ask.
 
-    ``attained`` and ``need`` are lists by job key: scheduled seconds received, and scheduled
+    ``attained`` and ``need`` are lists (or mappings) by job key: scheduled seconds received, and scheduled
     seconds still needed at the present speed.
     """
 
     now: Number
     quantum: Number
-    attained: Sequence[Number]
-    need: Sequence[Number]
+    attained: Sequence[Number] | Mapping[int, Number]
+    need: Sequence[Number] | Mapping[int, Number]
     migration: Number = 0.0
 
 
