@@ -6,6 +6,7 @@ Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, an
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,6 +38,12 @@ class MachineRule:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} must be 1 or more, not {value}")
+        for name in ("node_bytes_per_second", "storage_bytes_per_second"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise UsageError(f"{name} must be above 0, not {value}")
+        if self.nodes is not None and self.nodes % self.unit_nodes:
+            raise UsageError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
 
     def nodes_for(self, processors: int) -> int:
         """Nodes that hold *processors*."""

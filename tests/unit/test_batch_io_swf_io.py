@@ -122,6 +122,8 @@ def test_paired_volume_is_cut_to_nine_tenths() -> None:
         lambda: IoRule(period_seconds=0),
         lambda: MachineRule(nodes=0),
         lambda: MachineRule(processors_per_node=0),
+        lambda: MachineRule(node_bytes_per_second=0.0),
+        lambda: MachineRule(storage_bytes_per_second=-1.0),
     ],
 )
 def test_refused(make) -> None:

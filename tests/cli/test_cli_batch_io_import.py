@@ -1,0 +1,126 @@
+"""Import and export of batch-io instances on the command line: answers, warnings, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from conftest import shared_path
+
+import ioopt
+from ioopt.cli.main import main
+
+SWF = """; MaxProcs: 8
+1  0 -1 7200  4 -1 -1  4 9000 -1 1 1 1 1 1 1 -1 -1
+2 60 -1  600 -1 -1 -1  2   -1 -1 1 1 1 1 1 1 -1 -1
+3 90 -1   -1  8 -1 -1  8   60 -1 0 1 1 1 1 1 -1 -1
+"""
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(list(words))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def test_swf_to_a_compared_instance(run, tmp_path):
+    (tmp_path / "a.swf").write_text(SWF)
+    code, out, err = run("import", "swf", "a.swf", "--io-period", "1800", "-o", "a.json")
+    assert (code, out) == (0, "")
+    assert err == "ioopt: warning: a.swf: 1 jobs left out, without a run time: 3\n"
+    problem = ioopt.load("a.json")
+    assert [job.id for job in problem.jobs] == [1, 2]
+    assert problem.jobs[0].phases[0].repeat == 4
+    assert problem.meta["warnings"] == ["a.swf: 1 jobs left out, without a run time: 3"]
+    code, out, _ = run("compare", "a.json", "--format", "json")
+    assert code == 0 and len(json.loads(out)["rows"]) == 9
+
+
+def test_quiet_and_machine_options(run, tmp_path):
+    (tmp_path / "a.swf").write_text(SWF)
+    code, _, err = run(
+        "import", "swf", "a.swf", "-q", "--nodes", "16", "--unit-nodes", "4", "--allocation",
+        "partition", "--node-rate", "1GB/s", "--storage-rate", "4GB/s", "--kill", "--queue", "fcfs",
+        "--backfill", "none", "-o", "a.json.gz",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    problem = ioopt.load("a.json.gz")
+    machine = problem.machine
+    assert (machine.nodes, machine.unit_nodes, machine.allocation) == (16, 4, "partition")
+    assert (machine.node_bytes_per_second, machine.storage_bytes_per_second) == (1e9, 4e9)
+    options = problem.options
+    assert (options.kill, options.queue, options.backfill) == (True, "fcfs", "none")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("import", "swf", "missing.swf", "-o", "x.json"), "missing.swf: no such file"),
+        (("import", "swf", "bad.swf", "-o", "x.json"), "bad.swf: line 1: submit_seconds 'two'"),
+        (("import", "swf", "a.swf", "--io-fraction", "2", "-o", "x.json"), "from 0 to 1, not 2.0"),
+        (
+            ("import", "swf", "a.swf", "--nodes", "6", "--unit-nodes", "4", "-o", "x.json"),
+            "unit_nodes",
+        ),
+        (("import", "darshan", "a.swf", "-o", "x.json"), "no '# darshan log version' line"),
+        (("import", "batsim", "a.swf", "-o", "x.json"), "not complete, valid JSON"),
+        (("import", "io-congestion", "a.swf", "-o", "x.json"), "a.swf: line 1"),
+        (("export", "batsim-jobs", "cycle3", "r.json", "-o", "x.csv"), "takes batch-io"),
+    ],
+)
+def test_refusals_are_one_line(run, tmp_path, words, what):
+    (tmp_path / "a.swf").write_text(SWF)
+    (tmp_path / "bad.swf").write_text("1 two 3\n")
+    code, out, err = run(*words)
+    assert (code, out) == (2, "") and what in err
+    assert len(err.splitlines()) == 1 and not (tmp_path / "x.json").exists()
+
+
+def test_darshan_batsim_and_sets(run, tmp_path):
+    folder = shared_path("data", "darshan")
+    log = next(folder.glob("carns*2.2.6*.parser.txt"))
+    code, _, err = run("import", "darshan", str(log), "-o", "d.json")
+    assert code == 0 and "machine of 4 nodes" in err
+    job = ioopt.load("d.json").jobs[0]
+    assert (job.id, job.nodes, job.phases[0].io_bytes) == (100, 4, 134_217_728)
+    workload = shared_path("data", "batsim-json", "test_workload_pfs0.json")
+    code, _, err = run("import", "batsim", str(workload), "-o", "b.json")
+    assert code == 0 and "rates are defaults" in err
+    assert run("solve", "b.json", "--solver", "fill", "-o", "r.json")[0] == 0
+    assert run("export", "batsim-jobs", "b.json", "r.json", "-o", "jobs.csv")[0] == 0
+    with (tmp_path / "jobs.csv").open() as stream:
+        assert {row["job_id"] for row in csv.DictReader(stream)} == {"0", "1", "2", "3", "4", "5"}
+    assert run("export", "batsim", "b.json", "-o", "again.json")[0] == 0
+    assert run("import", "batsim", "again.json", "-o", "b2.json")[0] == 0
+    assert ioopt.load("b2.json").jobs == ioopt.load("b.json").jobs
+    path = shared_path("data", "io-congestion", "set53")
+    assert run("import", "io-congestion", str(path), "--periods", "3", "-o", "s.json")[0] == 0
+    code, out, _ = run("compare", "s.json", "--format", "json")
+    assert code == 0 and all(row["violations"] == [] for row in json.loads(out)["rows"])
+
+
+def test_swf_paired_with_darshan(run, tmp_path):
+    (tmp_path / "a.swf").write_text(SWF)
+    log = next(shared_path("data", "darshan").glob("carns*2.2.6*.parser.txt"))
+    code, _, err = run("import", "swf", "a.swf", "--darshan", str(log), "-o", "p.json")
+    assert code == 0 and "0 jobs have a Darshan log of their own, 2 one drawn" in err
+    # 128 MiB by 4 processes in 3 s; job 1: 4 processors for 7,200 s, cut to nine tenths I/O.
+    problem = ioopt.load("p.json")
+    assert problem.jobs[0].phases[0].io_bytes > 0
+
+
+def test_generate_every_preset(run, tmp_path):
+    code, out, _ = run("generate", "batch-io", "--list")
+    assert code == 0 and "mira-month" in out
+    assert run("generate", "batch-io", "--preset", "tiny", "--seed", "4", "-o", "t.json")[0] == 0
+    assert run("check", "t.json")[0] == 0
+    code, out, _ = run("compare", "t.json", "--format", "json")
+    assert code == 0 and all(row["status"] == "feasible" for row in json.loads(out)["rows"])
