@@ -43,8 +43,12 @@ def policy(
 
     *knapsack* is what solves Cons-MaxUtil's knapsack.
 
-    Raises UsageError for an unknown name, and for ``top`` of a policy that has no such variant.
+    Raises UsageError for an unknown name or setting, and for ``top`` of a policy without that variant.
     """
+    if share not in ("per-node", "per-application"):
+        raise UsageError(f"share is per-node or per-application, not {share!r}")
+    if not alpha >= 0:
+        raise UsageError(f"alpha is 0 or more, not {alpha!r}")
     plain = name.removesuffix(TOP_SUFFIX)
     top = top or plain != name
     if plain == "cons-max-util" and knapsack != "bitset":

@@ -1,0 +1,234 @@
+"""The I/O policies inside another scheduler: tell it who wants to transfer, ask who may.
+
+>>> from ioopt.embed import IoArbiter
+>>> machine = {
+...     "nodes": 8, "unit_nodes": 1, "allocation": "flat",
+...     "node_bytes_per_second": 1e9, "storage_bytes_per_second": 4e9,
+... }
+>>> arbiter = IoArbiter(machine, "fill")
+>>> arbiter.request("A", nodes=4, size=8e9, now=0.0)
+>>> arbiter.request("B", nodes=4, size=8e9, now=0.0)
+>>> arbiter.decide(0.0)
+{'A': 4000000000.0, 'B': 0.0}
+>>> arbiter.finish("A")
+>>> arbiter.decide(2.0)
+{'B': 4000000000.0}
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping
+from operator import attrgetter, le
+from typing import Any
+
+from ioopt.embed.guard import Guard
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import validate
+from ioopt.problems.batch_io import IoRequest, Machine
+from ioopt.sim.batch_io_view import DecideFunction, IoPolicy, Limits, Rates, Request, View
+from ioopt.solvers.batch_io.base_line import base_line
+from ioopt.solvers.batch_io.policies import policy as policy_named
+
+_KEY = attrgetter("key")
+_SLACK = 1 + 1e-9
+_KEPT = (
+    "nodes",
+    "requested",
+    "left",
+    "moved",
+    "start",
+    "compute_so_far",
+    "ideal_so_far",
+    "iteration",
+)
+
+
+class IoArbiter:
+    """Decides which outstanding request transfers at what rate; the simulators' own policies.
+
+    *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the name of a policy
+    (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings* are its ``alpha`` and ``share``), or a
+    function from a :class:`~ioopt.sim.batch_io_view.View` to rates. The arbiter reads neither clock
+    nor file and is not thread-safe: one scheduler thread calls it. Invalid input to
+    :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and changes nothing;
+    :meth:`decide` never raises. ``notes`` say what happened in the last decision.
+    """
+
+    def __init__(
+        self,
+        machine: Mapping[str, Any] | Machine,
+        policy: str | IoPolicy | DecideFunction = "fill",
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.machine: Machine = validate(Machine, machine, "machine")
+        self._settings = dict(settings or {})
+        self._policy = _policy(policy, self._settings)
+        self._limits = Limits.of(self.machine)
+        self._requests: list[Request] = []
+        self._by_id: dict[Any, Request] = {}
+        self._guard = Guard()
+        self._most = float("inf")
+        if not self._policy.ignores_limit:
+            self._most = self._limits.storage * _SLACK
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def policy(self) -> str:
+        """Name of the policy."""
+        return self._policy.name
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def request(
+        self,
+        id: int | str,
+        nodes: int,
+        size: float,
+        now: float,
+        *,
+        start_seconds: float | None = None,
+        compute_seconds_so_far: float = 0.0,
+        ideal_io_seconds_so_far: float = 0.0,
+        iteration_seconds: float | None = None,
+    ) -> None:
+        """A job on *nodes* nodes wants to move *size* bytes from *now* on.
+
+        The keywords are those of an ``ioopt/io-requests`` request; ``cons-min-aggr-sld`` needs
+        them. Raises InstanceError for bad values, an id that is outstanding already, a mix of
+        number and text ids, and more nodes than the machine has.
+        """
+        given = {
+            "id": id, "nodes": nodes, "request_seconds": now, "left_bytes": size,
+            "start_seconds": start_seconds, "compute_seconds_so_far": compute_seconds_so_far,
+            "ideal_io_seconds_so_far": ideal_io_seconds_so_far,
+            "iteration_seconds": iteration_seconds,
+        }  # fmt: skip
+        item: IoRequest = validate(IoRequest, given, f"request {id!r}")
+        if item.nodes > self.machine.nodes:
+            raise InstanceError(
+                f"request {id!r}: nodes {nodes}, but the machine has {self.machine.nodes}"
+            )
+        if id in self._by_id:
+            raise InstanceError(f"request {id!r} is outstanding already; finish it first")
+        if self._requests and isinstance(id, str) != isinstance(self._requests[0].id, str):
+            raise InstanceError(f"request {id!r}: ids are numbers or text, not both")
+        new = Request(
+            id, self.machine.allocated_nodes(nodes), self._limits, float(now), float(size)
+        )
+        new.moved = 0.0
+        new.start = float(now if start_seconds is None else start_seconds)
+        new.compute_so_far = float(compute_seconds_so_far)
+        new.ideal_so_far = float(ideal_io_seconds_so_far)
+        known = new.compute_so_far + new.ideal_so_far + new.left / new.peak
+        new.iteration = float(iteration_seconds or known)
+        self._by_id[id] = new
+        insort(self._requests, new, key=_KEY)
+
+    def progress(self, id: int | str, moved_bytes: float) -> None:
+        """Request *id* has moved *moved_bytes* in all; raises UsageError for unknown ids and nonsense."""
+        request = self._known(id)
+        total = request.left + request.moved
+        if not 0 <= moved_bytes <= total * _SLACK:
+            raise UsageError(f"request {id!r}: moved {moved_bytes!r} of {total!r} bytes")
+        request.moved = min(float(moved_bytes), total)
+        request.left = total - request.moved
+
+    def finish(self, id: int | str) -> None:
+        """Request *id* is done or gone; raises UsageError when it is not outstanding."""
+        request = self._known(id)
+        del self._by_id[id]
+        self._requests.remove(request)
+
+    def decide(self, now: float, deadline: float | None = None) -> dict[Any, float]:
+        """Bytes per second for every outstanding request, 0 for those that wait. Never raises.
+
+        A policy that raises, misses the *deadline* (seconds) or returns rates that the machine
+        cannot give is answered by sharing per node, with a note. Without a deadline the policy
+        runs in the calling thread, which is the quick way for the built-in ones (microseconds).
+        """
+        requests = self._requests
+        self.notes = ()
+        if deadline is None:
+            try:
+                rates = self._policy.decide(View(self._limits, now, requests))
+                if self._problem(rates) is None:
+                    return {request.id: rate for request, rate in zip(requests, rates)}
+            except Exception as error:
+                self.notes = (f"{self.policy} failed ({type(error).__name__}: {error})",)
+        return self._guarded(now, deadline)
+
+    def _guarded(self, now: float, deadline: float | None) -> dict[Any, float]:
+        # A copy: a policy that hangs on in its thread must not see later requests come and go.
+        requests = list(self._requests)
+        rates, self.notes = self._guard.run(
+            lambda: self._policy.decide(View(self._limits, now, requests)),
+            lambda: base_line(View(self._limits, now, requests)),
+            self._problem,
+            deadline,
+        )
+        return {request.id: float(rate) for request, rate in zip(requests, rates)}
+
+    def _problem(self, rates: Rates) -> str | None:
+        """What is wrong with *rates*; comparisons are such that NaN fails them."""
+        requests = self._requests
+        if len(rates) != len(requests):
+            return f"{len(rates)} rates for {len(requests)} requests"
+        if not rates:
+            return None
+        most = [request.peak * _SLACK for request in requests]
+        if not (min(rates) >= 0 and all(map(le, rates, most))):
+            return "a rate is below 0 or above the request's peak"
+        if not sum(rates) <= self._most:
+            return f"{sum(rates)!r} bytes/s in all, the storage takes {self._limits.storage!r}"
+        return None
+
+    def _known(self, id: int | str) -> Request:
+        request = self._by_id.get(id)
+        if request is None:
+            raise UsageError(f"request {id!r} is not outstanding")
+        return request
+
+    def save(self) -> dict[str, Any]:
+        """The whole state as plain JSON values."""
+        return {
+            "machine": self.machine.model_dump(mode="json"),
+            "policy": self.policy,
+            "settings": self._settings,
+            "requests": [
+                {"id": request.id, **{key: getattr(request, key) for key in _KEPT}}
+                for request in self._requests
+            ],
+        }
+
+    @classmethod
+    def restore(
+        cls, state: Mapping[str, Any], policy: IoPolicy | DecideFunction | None = None
+    ) -> IoArbiter:
+        """An arbiter that decides as the saved one would; *policy* where that was a function.
+
+        Raises InstanceError when *state* is not what :meth:`save` returns.
+        """
+        try:
+            made = cls(state["machine"], policy or state["policy"], state["settings"])
+            for item in state["requests"]:
+                made.request(item["id"], item["nodes"], item["left"], item["requested"])
+                request = made._by_id[item["id"]]
+                for key in _KEPT:
+                    setattr(request, key, type(getattr(request, key))(item[key]))
+        except (KeyError, TypeError, ValueError) as error:
+            text = f"{type(error).__name__}: {error}"
+            raise InstanceError(f"not a saved arbiter ({text})") from None
+        return made
+
+
+def _policy(policy: str | IoPolicy | DecideFunction, settings: Mapping[str, Any]) -> IoPolicy:
+    if isinstance(policy, IoPolicy):
+        return policy
+    if not isinstance(policy, str):
+        return IoPolicy(getattr(policy, "__name__", "custom"), policy)
+    unknown = settings.keys() - {"alpha", "share"}
+    if unknown:
+        raise UsageError(f"an arbiter has no setting {min(unknown)!r}; its settings: alpha, share")
+    return policy_named(policy, **settings)

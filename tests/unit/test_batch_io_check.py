@@ -1,0 +1,217 @@
+"""The checker finds each broken rule, and nothing in a schedule that keeps them all."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.check import batch_io, io_requests
+
+MACHINE = {
+    "nodes": 16, "unit_nodes": 2, "allocation": "partition",
+    "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0,
+}  # fmt: skip
+
+
+def instance(**options: Any) -> dict[str, Any]:
+    """a and b of 4 nodes each move 8 bytes after 1 s; c of 8 nodes computes."""
+    io = [{"compute_seconds": 1, "io_bytes": 8.0}]
+    rest = {"submit_seconds": 0, "walltime_seconds": 50}
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "abc", "machine": MACHINE,
+        "options": options,
+        "jobs": [
+            {"id": "a", "nodes": 4, "phases": io, **rest},
+            {"id": "b", "nodes": 3, "phases": io, **rest},
+            {"id": "c", "nodes": 8, "phases": [{"compute_seconds": 6, "io_bytes": 0}], **rest},
+        ],
+    }  # fmt: skip
+
+
+def solved(solver: str = "cons-fcfs", **options: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    problem = ioopt.load(instance(**options))
+    result = ioopt.solve(problem, solver)
+    assert result.schedule is not None and result.plan is not None
+    return problem, result.plan, copy.deepcopy(result.schedule)
+
+
+def rules(problem: Any, plan: Any, schedule: Any) -> set[str]:
+    return {item.rule for item in batch_io.check(problem, plan, schedule).violations}
+
+
+def job(schedule: dict[str, Any], k: int) -> dict[str, Any]:
+    found: dict[str, Any] = schedule["jobs"][k]
+    return found
+
+
+def test_a_good_schedule_keeps_all_rules() -> None:
+    # Cons-FCFS at peaks of 4: a from 1 to 3, b from 3 to 5.
+    problem, plan, schedule = solved()
+    assert rules(problem, plan, schedule) == set()
+    assert [job(schedule, k)["end_seconds"] for k in range(3)] == [3, 5, 6]
+    assert job(schedule, 1)["io"][0]["rates"] == [[3, 5, 4]]
+
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def _set(k: int, **values: Any) -> Change:
+    return lambda schedule: job(schedule, k).update(values)
+
+
+def _io(k: int, **values: Any) -> Change:
+    return lambda schedule: job(schedule, k)["io"][0].update(values)
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("job-missing", lambda s: s["jobs"].pop()),
+        ("job-twice", lambda s: s["jobs"].append(s["jobs"][0])),
+        ("unknown-job", lambda s: s["jobs"].append({**s["jobs"][0], "id": "x"})),
+        ("schedule", _set(0, start_seconds="soon")),
+        ("schedule", lambda s: s["jobs"][0].pop("io")),
+        ("end", _set(2, end_seconds=7)),
+        ("kill", _set(2, killed=True, end_seconds=50)),
+        ("allocation", _set(1, allocated_nodes=3)),
+        ("partition", _set(1, first_node=6)),
+        ("partition", _set(1, first_node=14)),
+        ("overlap", _set(1, first_node=0)),
+        ("overlap", _set(2, first_node=0)),
+        ("phases", lambda s: s["jobs"][0]["io"].pop()),
+        ("phases", _io(0, phase=1)),
+        ("request", _io(0, request_seconds=0.5)),
+        ("finish", _io(0, finish_seconds=None)),
+        ("grant", _io(1, first_grant_seconds=None)),
+        ("grant", _io(1, first_grant_seconds=0.5)),
+        ("grant", _io(1, first_grant_seconds=2)),
+        ("rates", _io(1, rates=[[0, 1, 4], [3, 4, 4]])),
+        ("peak", _io(1, rates=[[3, 4.6, 5]])),
+        ("bytes", _io(1, rates=[[3, 4.5, 4]])),
+        ("conservative", _io(1, rates=[[3, 5, 3], [5, 5.0001, 4]])),
+    ],
+)
+def test_each_broken_rule_is_found(rule: str, change: Change) -> None:
+    problem, plan, schedule = solved()
+    change(schedule)
+    assert rule in rules(problem, plan, schedule)
+
+
+def test_start_before_submission() -> None:
+    data = instance()
+    data["jobs"][2]["submit_seconds"] = 1
+    problem = ioopt.load(data)
+    _, plan, schedule = solved()
+    assert rules(problem, plan, schedule) == {"start"}
+
+
+def test_kill_keeps_to_the_walltime() -> None:
+    problem, plan, schedule = solved(kill=True)
+    assert rules(problem, plan, schedule) == set()
+    data = instance(kill=True)
+    data["jobs"][2]["walltime_seconds"] = 5
+    assert rules(ioopt.load(data), plan, schedule) == {"kill"}
+
+
+def test_total_rate_above_the_storage() -> None:
+    # a and b at 4 each from 1 to 3 need 8 of 6: every request is fine, the sum is not.
+    problem, plan, schedule = solved()
+    job(schedule, 1)["end_seconds"] = 3
+    job(schedule, 1)["io"][0].update(first_grant_seconds=1, finish_seconds=3, rates=[[1, 3, 4.0]])
+    assert rules(problem, plan, schedule) == {"storage"}
+    # Without the rates 16 bytes in 2 s still exceed 6 a second.
+    for k in (0, 1):
+        del job(schedule, k)["io"][0]["rates"]
+    assert rules(problem, plan, schedule) == {"storage"}
+    # The uncongested reference may do so.
+    assert rules(problem, {**plan, "policy": "no-congestion"}, schedule) == set()
+
+
+def test_a_top_variant_makes_one_partial_grant() -> None:
+    problem, plan, schedule = solved("cons-fcfs+top")
+    assert rules(problem, plan, schedule) == set()
+    # a at 4 and b at 2 from 1 to 3, then b at 4 for its last 4 bytes.
+    assert job(schedule, 1)["io"][0]["rates"] == [[1, 3, 2], [3, 4, 4]]
+    assert "conservative" in rules(problem, {**plan, "top": False}, schedule)
+
+
+def test_nodes_in_use_at_once_on_a_flat_machine() -> None:
+    data = instance()
+    data["machine"] = {**MACHINE, "allocation": "flat", "nodes": 14}
+    problem = ioopt.load(data)
+    result = ioopt.solve(problem, "cons-fcfs")
+    schedule = copy.deepcopy(result.schedule)
+    assert schedule is not None and result.violations == ()
+    # c waits for a's 4 nodes until 3; started at 0 it would make 16 of 14.
+    assert job(schedule, 2)["start_seconds"] == 3
+    job(schedule, 2).update(start_seconds=0, end_seconds=6)
+    assert rules(problem, result.plan, schedule) == {"nodes"}
+    assert rules(problem, {"policy": "cons-fcfs", "loop": "open"}, schedule) == set()
+
+
+def test_contract_keys_alone_are_enough() -> None:
+    problem, _, schedule = solved()
+    for row in schedule["jobs"]:
+        del row["first_node"], row["allocated_nodes"]
+        for record in row["io"]:
+            del record["rates"]
+    report = batch_io.check(problem, None, schedule)
+    assert report.violations == ()
+    assert report.metrics["mean_response_seconds"] == pytest.approx((3 + 5 + 6) / 3)
+    assert "useful_utilisation" not in report.metrics
+
+
+def test_a_stated_objective_must_be_true() -> None:
+    problem = ioopt.load(instance())
+    result = ioopt.solve(problem, "cons-fcfs")
+    assert ioopt.check(problem, result) == []
+    false = result.model_copy(update={"objective": 4.0})
+    assert [item.rule for item in ioopt.check(problem, false)] == ["objective"]
+
+
+def requests() -> Any:
+    rows = [
+        {"id": k, "nodes": 4, "request_seconds": k, "left_bytes": 8.0, "moved_bytes": 0.0}
+        for k in (1, 2)
+    ]
+    return ioopt.load(
+        {
+            "format": "ioopt/io-requests", "version": 1, "name": "two", "machine": MACHINE,
+            "now_seconds": 5, "requests": rows,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("grants", "policy", "rules"),
+    [
+        ({"1": 4.0, "2": 0.0}, "cons-fcfs", []),
+        ({"1": 3.0, "2": 3.0}, "base-line", []),
+        ({"1": 4.0, "2": 4.0}, "no-congestion", []),
+        ({"1": 4.0, "2": 4.0}, "base-line", ["storage"]),
+        ({"1": 5.0, "2": 0.0}, None, ["peak"]),
+        ({"1": 4.0}, None, ["request-missing"]),
+        ({"1": 4.0, "2": 0.0, "3": 1.0}, None, ["unknown-request"]),
+        ({"1": 4.0, "2": 1.0}, "cons-fcfs", ["conservative"]),
+    ],
+)
+def test_grants(grants: dict[str, float], policy: str | None, rules: list[str]) -> None:
+    report = io_requests.check(requests(), {"grants": grants, "policy": policy}, None)
+    assert [item.rule for item in report.violations] == rules
+
+
+def test_every_policy_decides_a_snapshot_soundly() -> None:
+    problem = requests()
+    for spec in ioopt.registry.solvers_for("io-requests"):
+        if spec.name.startswith("cons-min-aggr"):
+            continue
+        result = ioopt.solve(problem, spec.name)
+        assert result.violations == ()
+        assert result.plan is not None
+        assert set(result.plan["grants"]) == {1, 2}
+        assert result.to_dict()["plan"]["grants"].keys() == {"1", "2"}
+        assert ioopt.check(problem, result.to_dict()) == []

@@ -1,0 +1,120 @@
+"""What the instance classes refuse, and the allocations they define."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.errors import InstanceError, UsageError
+from ioopt.problems.batch_io import Machine
+
+
+def batch(**changes: Any) -> dict[str, Any]:
+    job = {
+        "id": 1, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 10,
+        "phases": [{"compute_seconds": 1, "io_bytes": 1}],
+    }  # fmt: skip
+    machine = {
+        "nodes": 8, "unit_nodes": 2, "allocation": "flat",
+        "node_bytes_per_second": 1, "storage_bytes_per_second": 4,
+    }  # fmt: skip
+    job |= changes.pop("job", {})
+    machine |= changes.pop("machine", {})
+    jobs = [job, *changes.pop("more", [])]
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "x", "machine": machine, "jobs": jobs,
+        **changes,
+    }  # fmt: skip
+
+
+JOB = batch()["jobs"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"job": {"walltime_seconds": 0}}, "walltime_seconds"),
+        ({"job": {"nodes": 9}}, "nodes 9, but the machine has 8"),
+        ({"job": {"nodes": 0}}, "nodes"),
+        ({"job": {"phases": []}}, "phases"),
+        ({"job": {"submit_seconds": -1}}, "submit_seconds"),
+        ({"job": {"phases": [{"compute_seconds": -1, "io_bytes": 1}]}}, "compute_seconds"),
+        ({"job": {"phases": [{"compute_seconds": 1, "io_bytes": 1, "repeat": 0}]}}, "repeat"),
+        ({"job": {"phases": [{"compute_seconds": 1, "io_byte": 1}]}}, "unknown key|missing"),
+        ({"machine": {"nodes": 7}}, "nodes 7 is no multiple of unit_nodes 2"),
+        ({"machine": {"allocation": "torus"}}, "allocation"),
+        ({"machine": {"storage_bytes_per_second": 0}}, "storage_bytes_per_second"),
+        ({"more": [JOB]}, r"jobs\[1\].id 1 is already the id of jobs\[0\]"),
+        ({"more": [{**JOB, "id": "1"}]}, "mix numbers and text"),
+        ({"options": {"queue": "lifo"}}, "options.queue"),
+        ({"surprise": 1}, "surprise: unknown key"),
+    ],
+)
+def test_refusals(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InstanceError, match=words):
+        ioopt.load(batch(**changes))
+
+
+@pytest.mark.parametrize(
+    ("allocation", "nodes", "given"),
+    [
+        ("flat", 3, 4),
+        ("flat", 4, 4),
+        ("partition", 5, 8),
+        ("partition", 17, 24),
+        ("partition", 1, 2),
+    ],
+)
+def test_requests_are_rounded_to_legal_allocations(allocation: str, nodes: int, given: int) -> None:
+    # 24 nodes are 12 units of 2: blocks of 1, 2, 4 and 8 units, and the full machine.
+    machine = Machine(
+        nodes=24, unit_nodes=2, allocation=allocation,
+        node_bytes_per_second=1.0, storage_bytes_per_second=4.0,
+    )  # fmt: skip
+    assert machine.allocated_nodes(nodes) == given
+
+
+def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
+    row = {"id": 1, "nodes": 1, "request_seconds": 3, "left_bytes": 1, "moved_bytes": 0}
+    snapshot = {
+        "format": "ioopt/io-requests", "version": 1, "name": "s", "now_seconds": 2,
+        "machine": batch()["machine"], "requests": [row],
+    }  # fmt: skip
+    with pytest.raises(InstanceError, match=r"request_seconds 3\.0 is after now 2\.0"):
+        ioopt.load(snapshot)
+    snapshot["now_seconds"] = 4
+    with pytest.raises(UsageError, match="setting ef is for traces"):
+        ioopt.solve(snapshot, "fill", settings={"ef": 2})
+    with pytest.raises(InstanceError, match="needs start_seconds"):
+        ioopt.solve(snapshot, "cons-min-aggr-sld")
+
+
+@pytest.mark.parametrize(
+    ("solver", "settings", "words"),
+    [
+        ("cons-fcfs", {"alpha": 1}, "no setting 'alpha'"),
+        ("fill", {"alpha": -1}, "alpha"),
+        ("fill", {"engine": "compiled", "arithmetic": "exact"}, "engine=compiled cannot"),
+        ("adaptive", {"engine": "compiled", "share": "per-application"}, "engine=compiled cannot"),
+        ("fill", {"loop": "oval"}, "loop"),
+    ],
+)
+def test_settings_that_cannot_be_honoured(
+    solver: str, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        ioopt.solve(batch(), solver, settings=settings)
+
+
+def test_out_of_time_is_a_result() -> None:
+    phases = [{"compute_seconds": 1, "io_bytes": 1, "repeat": 9000}]
+    result = ioopt.solve(batch(job={"phases": phases}), "adaptive", time_limit=1e-6)
+    assert (result.status, result.stop) == ("unknown", "time")
+    assert "0 of 1 jobs ended" in result.notes[0]
+
+
+def test_no_jobs_is_an_answer() -> None:
+    result = ioopt.solve({**batch(), "jobs": []}, "fill")
+    assert result.objective == 0 and result.violations == ()
