@@ -27,9 +27,7 @@ def makespan_bound_seconds(problem: ReplicationProblem, link: LinkModel | None =
     shared = (link or network.remote_link) == "shared"
     total_rate = nodes * pipe
     if shared:
-        total_rate = min(
-            network.remote_bytes_per_second, nodes * network.replica_bytes_per_second
-        )
+        total_rate = min(network.remote_bytes_per_second, nodes * network.replica_bytes_per_second)
     sizes = [file.bytes for file in problem.files]
     bounds = [sum(sizes[f] for f in missing) / total_rate + least]
     by_storage: dict[str, int] = defaultdict(int)

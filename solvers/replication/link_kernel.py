@@ -252,9 +252,7 @@ def clear(inst: Any, work: Any) -> None:
         work.used[i] += inst.size[f]
 
 
-def dispatch(
-    inst: Any, work: Any, window: int, penalty: float, drift: float, noise: float
-) -> bool:
+def dispatch(inst: Any, work: Any, window: int, penalty: float, drift: float, noise: float) -> bool:
     """Deal ``work.order`` to the nodes; False where some task fits none of them.
 
     The node that is ready first takes, among the first *window* tasks left, the one with the least

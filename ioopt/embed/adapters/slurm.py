@@ -1,0 +1,206 @@
+"""Slurm: held jobs that name their inputs are planned, placed, staged and released.
+
+A user submits ``sbatch --hold --comment='ioopt:{"inputs": ["a"], "compute_seconds": 60}' ...``.
+:class:`SlurmPlacer` reads the held jobs (``squeue --json``), plans them with
+:class:`ioopt.embed.ReplicationPlanner`, submits one staging job per file and node, and gives each
+job its node (``ReqNodeList``) and a dependency on its staging jobs and on the job before it in the
+node's queue, so that Slurm keeps the plan's order; then it releases the job.
+
+What has been placed is read from Slurm itself: a job that is still held has not been placed, and a
+staging job is found by its comment, so the placer may be stopped and started at any moment. With
+``dry_run`` the commands are printed and nothing is changed. Written for Slurm 22.05.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.embed.replication import ReplicationPlanner, Step
+from ioopt.errors import BackendFailureError, BackendMissingError, InstanceError, UsageError
+from ioopt.formats.native import parse_json
+
+JOB_MARK = "ioopt:"
+STAGE_MARK = "ioopt-stage:"
+ENDED = frozenset(
+    {"CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"}
+)
+
+Runner = Callable[[Sequence[str]], str]
+"""Runs a command and returns its standard output."""
+
+
+def run_command(words: Sequence[str]) -> str:
+    """Run a Slurm command; BackendMissingError without it, BackendFailureError when it fails."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise BackendMissingError(f"{words[0]} is not installed (Debian: slurm-wlm)") from None
+    if done.returncode != 0:
+        text = " ".join((done.stderr or done.stdout).split())
+        raise BackendFailureError(f"{shlex.join(words)}: {text or done.returncode}")
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One job placed: its node, the ids of the staging jobs it waits for, the job before it."""
+
+    job: int
+    node: str
+    staging: tuple[int, ...]
+    after: int | None
+
+
+class SlurmPlacer:
+    """Places held jobs on the nodes of a Slurm cluster.
+
+    ``site`` has the keys ``network``, ``nodes`` (ids are Slurm's node names) and ``files`` of an
+    ``ioopt/replication`` instance. ``stage`` is the shell command of a staging job; ``{file}``,
+    ``{bytes}``, ``{node}`` and ``{source}`` (a node, or ``remote``) are filled in.
+    """
+
+    def __init__(
+        self,
+        site: Mapping[str, Any],
+        stage: str,
+        *,
+        solver: str = "link-aware",
+        dry_run: bool = False,
+        runner: Runner = run_command,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self._sizes = {file["id"]: file["bytes"] for file in site["files"]}
+        self._planner = ReplicationPlanner(
+            site["network"], site["nodes"], site["files"], solver=solver
+        )
+        self._nodes = [node["id"] for node in site["nodes"]]
+        self._stage, self._dry_run = stage, dry_run
+        self._run, self._say = runner, say
+        self._last: dict[str, int] = {}
+        self._dry_id = 0
+
+    def place(self, deadline: float | None = 10.0) -> list[Placement]:
+        """Plan all held jobs that name inputs, and place and release each; returns what was done."""
+        jobs = self._queue()
+        staged = self._staging(jobs)
+        tasks = [task for job in jobs if (task := self._task(job)) is not None]
+        if not tasks:
+            return []
+        self._planner.submit(tasks, deadline=deadline)
+        placed = []
+        for node in self._nodes:
+            while (step := self._planner.next(node)) is not None:
+                placed.append(self._place_one(node, step, staged))
+                self._planner.completed(step.task)
+        return placed
+
+    def _queue(self) -> list[dict[str, Any]]:
+        listing = parse_json(self._run(["squeue", "--json"]), "squeue --json")
+        jobs: list[dict[str, Any]] = listing["jobs"]
+        return sorted(jobs, key=lambda job: int(job["job_id"]))
+
+    def _staging(self, jobs: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+        """(file, node) -> staging job that has not failed; also notes what its end leaves on disk."""
+        found: dict[tuple[str, str], int] = {}
+        for job in jobs:
+            comment = job.get("comment") or ""
+            if not comment.startswith(STAGE_MARK) or job["job_state"] in ENDED:
+                continue
+            told = parse_json(comment[len(STAGE_MARK) :], f"comment of job {job['job_id']}")
+            found[told["file"], told["node"]] = int(job["job_id"])
+            if told["file"] in self._sizes and told["node"] in self._nodes:
+                self._planner.staged(told["node"], told["file"])
+        return found
+
+    def _task(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The task of a held job that names its inputs; None for every other job."""
+        comment = job.get("comment") or ""
+        held = job["job_state"] == "PENDING" and str(job["state_reason"]).startswith("JobHeld")
+        if not held or not comment.startswith(JOB_MARK):
+            return None
+        where = f"comment of job {job['job_id']}"
+        told = parse_json(comment[len(JOB_MARK) :], where)
+        if not isinstance(told, dict) or not isinstance(told.get("inputs"), list):
+            raise InstanceError(f'{where}: wanted {{"inputs": [...]}}, not {comment!r:.60}')
+        seconds = told.get("compute_seconds", 0)
+        return {"id": str(job["job_id"]), "compute_seconds": seconds, "inputs": told["inputs"]}
+
+    def _place_one(self, node: str, step: Step, staged: dict[tuple[str, str], int]) -> Placement:
+        waits = []
+        for file, source in step.stage:
+            if (file, node) not in staged:
+                staged[file, node] = self._submit_staging(file, node, source, staged)
+            waits.append(staged[file, node])
+        job, before = int(step.task), self._last.get(node)
+        conditions = [f"afterok:{number}" for number in waits]
+        conditions += [f"afterany:{before}"] if before is not None else []
+        words = ["scontrol", "update", f"JobId={job}", f"ReqNodeList={node}"]
+        self._change([*words, f"Dependency={','.join(conditions)}"] if conditions else words)
+        self._change(["scontrol", "release", str(job)])
+        self._last[node] = job
+        return Placement(job, node, tuple(waits), before)
+
+    def _submit_staging(
+        self, file: str, node: str, source: str | None, staged: Mapping[tuple[str, str], int]
+    ) -> int:
+        command = self._stage.format(
+            file=shlex.quote(file), bytes=self._sizes[file], node=shlex.quote(node),
+            source=shlex.quote(source or "remote"),
+        )  # fmt: skip
+        mark = STAGE_MARK + json.dumps({"file": file, "node": node})
+        words = ["sbatch", "--parsable", f"--nodelist={node}", "--ntasks=1", "--output=/dev/null",
+                 f"--job-name=stage-{file}", f"--comment={mark}"]  # fmt: skip
+        before = staged.get((file, source)) if source is not None else None
+        if before is not None:
+            words.append(f"--dependency=afterok:{before}")
+        answer = self._change([*words, f"--wrap={command}"])
+        if self._dry_run:
+            self._dry_id -= 1
+            return self._dry_id
+        return int(answer.split(";")[0])
+
+    def _change(self, words: Sequence[str]) -> str:
+        if self._dry_run:
+            self._say(shlex.join(words))
+            return ""
+        return self._run(words)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """``python -m ioopt.embed.adapters.slurm SITE.json --stage CMD [--dry-run]``: place once."""
+    import argparse
+
+    from ioopt.errors import IooptError
+    from ioopt.formats.native import read_json
+
+    parser = argparse.ArgumentParser(prog="ioopt.embed.adapters.slurm", description=main.__doc__)
+    parser.add_argument("site", help="JSON with network, nodes and files")
+    parser.add_argument(
+        "--stage", required=True, help="command with {file} {bytes} {node} {source}"
+    )
+    parser.add_argument("--solver", default="link-aware")
+    parser.add_argument("--deadline", type=float, default=10.0, help="seconds for the plan")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands only")
+    given = parser.parse_args(arguments)
+    try:
+        site = read_json(given.site)
+        missing = [key for key in ("network", "nodes", "files") if key not in site]
+        if missing:
+            raise UsageError(f"{given.site}: {missing[0]}: missing")
+        placer = SlurmPlacer(site, given.stage, solver=given.solver, dry_run=given.dry_run)
+        for placement in placer.place(given.deadline):
+            print(f"job {placement.job} on {placement.node}", file=sys.stderr)
+    except IooptError as error:
+        print(f"ioopt: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""The Slurm adapter: on a recorded queue, and on a real four-node cluster of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from ioopt.embed.adapters.slurm import SlurmPlacer, main, run_command
+from ioopt.errors import BackendMissingError, InstanceError
+
+FILES = [{"id": f"f{k}", "bytes": 1000} for k in range(6)]
+NODES = [{"id": f"n{k}", "disk_bytes": 3000} for k in range(4)]
+SITE = {
+    "network": {"remote_bytes_per_second": 1000.0, "replica_bytes_per_second": 10000.0},
+    "nodes": NODES, "files": FILES,
+}  # fmt: skip
+
+
+def held(number, *inputs, state="PENDING", reason="JobHeldUser", mark="ioopt:"):
+    comment = mark + json.dumps({"inputs": list(inputs), "compute_seconds": 1})
+    return {"job_id": number, "job_state": state, "state_reason": reason, "comment": comment}
+
+
+class Recorded:
+    """A Slurm that remembers what it was told and numbers new jobs from 100."""
+
+    def __init__(self, jobs):
+        self.jobs, self.told, self.next = jobs, [], 100
+
+    def __call__(self, words):
+        if words[0] == "squeue":
+            return json.dumps({"jobs": self.jobs})
+        self.told.append(list(words))
+        if words[0] == "sbatch":
+            self.next += 1
+            return f"{self.next}\n"
+        return ""
+
+
+def placer(slurm, **options):
+    return SlurmPlacer(
+        SITE, "stage {file} {source} {node}", solver="minmin", runner=slurm, **options
+    )
+
+
+def test_held_jobs_are_staged_placed_and_released():
+    slurm = Recorded([held(1, "f0"), held(2, "f0", "f1"), held(3, "f2", state="RUNNING", reason="None"),
+                      {"job_id": 4, "job_state": "PENDING", "state_reason": "JobHeldUser",
+                       "comment": ""}])  # fmt: skip
+    placed = placer(slurm).place()
+    assert sorted(p.job for p in placed) == [1, 2]
+    released = [words[2] for words in slurm.told if words[:2] == ["scontrol", "release"]]
+    assert sorted(released) == ["1", "2"]
+    for p in placed:
+        update = next(w for w in slurm.told if w[:3] == ["scontrol", "update", f"JobId={p.job}"])
+        assert f"ReqNodeList={p.node}" in update
+        assert all(f"afterok:{number}" in update[-1] for number in p.staging)
+    staged = [w for w in slurm.told if w[0] == "sbatch"]
+    marks = [w[6] for w in staged]
+    assert len(marks) == len(set(marks))
+
+
+def test_a_restart_uses_the_staging_jobs_that_are_there():
+    first = Recorded([held(1, "f0")])
+    (done,) = placer(first).place()
+    mark = next(w for w in first.told if w[0] == "sbatch")[6].partition("=")[2]
+    staging = {"job_id": 101, "job_state": "PENDING", "state_reason": "None", "comment": mark}
+    again = Recorded([held(1, "f0"), staging])
+    (placed,) = placer(again).place()
+    assert placed.node == done.node
+    assert not any(words[0] == "sbatch" for words in again.told)
+
+
+def test_a_dry_run_prints_and_changes_nothing():
+    slurm, said = Recorded([held(1, "f0")]), []
+    placer(slurm, dry_run=True, say=said.append).place()
+    assert slurm.told == []
+    assert [line.split()[0] for line in said] == ["sbatch", "scontrol", "scontrol"]
+
+
+def test_a_wrong_comment_names_the_job():
+    job = held(9, "f0") | {"comment": 'ioopt:{"input": 3}'}
+    with pytest.raises(InstanceError, match="comment of job 9"):
+        placer(Recorded([job])).place()
+
+
+def test_missing_programs_and_files_are_one_line(tmp_path, capsys):
+    with pytest.raises(BackendMissingError, match="slurm-wlm"):
+        run_command(["no-such-slurm-command"])
+    assert main([str(tmp_path / "absent.json"), "--stage", "true"]) == 2
+    (tmp_path / "site.json").write_text("{}")
+    assert main([str(tmp_path / "site.json"), "--stage", "true"]) == 2
+    assert "network: missing" in capsys.readouterr().err
+
+
+CONF = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={base}
+AuthType=auth/none
+CredType=cred/none
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation={dir}/state
+SlurmdSpoolDir={dir}/spool-%n
+SlurmctldPidFile={dir}/ctld.pid
+SlurmdPidFile={dir}/%n.pid
+SlurmctldLogFile={dir}/ctld.log
+SlurmdLogFile={dir}/%n.log
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SchedulerType=sched/backfill
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0
+ReturnToService=2
+MinJobAge=3600
+NodeName=n[0-3] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=1 State=UNKNOWN
+PartitionName=main Nodes=n[0-3] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    """A controller and four node daemons on loopback; stopped at the end."""
+    if shutil.which("slurmctld") is None or shutil.which("slurmd") is None:
+        pytest.skip("no Slurm here (Debian: slurm-wlm)")
+    if os.geteuid() != 0:
+        pytest.skip("a Slurm cluster of this test's own needs root")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        base = 20_000 + probe.getsockname()[1] % 20_000
+    (tmp_path / "state").mkdir()
+    for k in range(4):
+        (tmp_path / f"spool-n{k}").mkdir()
+    host = socket.gethostname().partition(".")[0]
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(CONF.format(host=host, dir=tmp_path, base=base, first=base + 1, last=base + 4))
+    monkeypatch.setenv("SLURM_CONF", str(conf))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    daemons = [subprocess.Popen(["slurmctld", "-D"], **quiet)]
+    daemons += [subprocess.Popen(["slurmd", "-D", "-N", f"n{k}"], **quiet) for k in range(4)]
+    try:
+        _until(lambda: _words("sinfo", "-h", "-t", "idle", "-o", "%D") == ["4"])
+        yield tmp_path
+    finally:
+        for daemon in reversed(daemons):
+            daemon.terminate()
+        for daemon in daemons:
+            daemon.wait(timeout=60)
+
+
+def _words(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def _until(true, tries=240):
+    """Ask twice a second until *true*; the cluster has no other way to tell."""
+    pause = threading.Event()
+    for _ in range(tries):
+        if true():
+            return
+        pause.wait(0.5)
+    raise AssertionError("the cluster did not get there")
+
+
+@pytest.mark.slow
+def test_twenty_jobs_run_where_planned_with_their_inputs_there(cluster):
+    disks = cluster / "disks"
+    for k in range(4):
+        (disks / f"n{k}").mkdir(parents=True)
+    jobs = {}
+    for k in range(20):
+        inputs = [f"f{k % 6}", f"f{(k + 1) % 6}"]
+        test = " && ".join(f"test -e {disks}/$SLURMD_NODENAME/{name}" for name in inputs)
+        comment = "ioopt:" + json.dumps({"inputs": inputs, "compute_seconds": 1})
+        (number,) = _words("sbatch", "--parsable", "--hold", f"--comment={comment}",
+                           "--output=/dev/null", f"--wrap={test}")  # fmt: skip
+        jobs[int(number)] = inputs
+    site = SITE | {"nodes": [{"id": f"n{k}"} for k in range(4)]}
+    placed = SlurmPlacer(site, f"touch {disks}/{{node}}/{{file}}", solver="minmin").place()
+    assert sorted(p.job for p in placed) == sorted(jobs)
+    assert len({p.node for p in placed}) > 1
+
+    def states():
+        listing = json.loads(run_command(["squeue", "--json"]))["jobs"]
+        return {job["job_id"]: (job["job_state"], job["nodes"]) for job in listing}
+
+    _until(lambda: all(states()[number][0] not in ("PENDING", "RUNNING", "COMPLETING")
+                       for number in jobs))  # fmt: skip
+    ended = states()
+    assert {number: ended[number] for number in jobs} == {
+        p.job: ("COMPLETED", p.node) for p in placed
+    }
