@@ -9,8 +9,9 @@ Variables:
   s[j,b] 0/1     home of compute job j is block b
   x[i,b] 0/1     I/O job i holds one strict row at b;  y[i,b] 0/1: it is loose at b
   n[j,b] integer strict rows that compute job j holds at b (the sum over r of the x[j,r,b])
-  tau[j,b] >= 0  loose and fragment CPU of every process of j per frame, with home b
+  tau[j,b] >= 0  loose and fragment CPU of every process of j per frame, with home b, in quanta
   t[j,b,c] >= 0  the same in column c, for a self-balancing job (tau is then their mean)
+Times are in quanta (q = 1, L = K), so that solvers' tolerances are small beside them.
 
 Departures from the rules as written, all of them exact:
 - Rows are counted, not numbered (``formulation="counts"``). Aligned blocks of powers of two are a
@@ -62,6 +63,7 @@ class AssignmentModel:
 
         self.data, self.formulation = data, formulation
         self.problem, self.pattern = data.problem, data.pattern
+        self.quantum = data.problem.machine.quantum_seconds
         self.program = pulp.LpProblem(f"flexgang_k{self.pattern.k}_d{self.pattern.d}", -1)
         self.s: dict[tuple[int, int], Any] = {}
         self.x: dict[tuple[int, int], Any] = {}
@@ -90,7 +92,7 @@ class AssignmentModel:
     def _add_variables(self) -> None:
         import pulp
 
-        rows, frame = self.pattern.strict_rows, self.pattern.frame_seconds
+        rows, frame = self.pattern.strict_rows, self.pattern.rows
         for j, job in enumerate(self.problem.jobs):
             for b in range(self.problem.num_positions(j)):
                 at = f"{j}_{b}"
@@ -123,11 +125,11 @@ class AssignmentModel:
         """pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as an expression."""
         import pulp
 
-        quantum, frame = self.problem.machine.quantum_seconds, self.pattern.frame_seconds
+        frame = self.pattern.rows
         loose = 1.0 - (self.problem.jobs[job].gamma or 0.0)
         rows = pulp.lpSum(var for (j, _), var in self.n.items() if j == job)
         tau = pulp.lpSum(var for (j, _), var in self.tau.items() if j == job)
-        return (quantum / frame) * rows + (loose / frame) * tau
+        return (1.0 / frame) * rows + (loose / frame) * tau
 
     def add_io_placed_once(self) -> None:
         """I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y)."""
@@ -166,7 +168,7 @@ class AssignmentModel:
         import pulp
 
         for (j, b), var in self.tau.items():
-            limit = self.pattern.frame_seconds * self.s[j, b]
+            limit = self.pattern.rows * self.s[j, b]
             self.program += var <= limit, f"tau_at_home_{j}_{b}"
             if self.problem.jobs[j].self_balancing:
                 block = self.problem.block(j, b)
@@ -177,13 +179,13 @@ class AssignmentModel:
         """sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
         import pulp
 
-        quantum = self.problem.machine.quantum_seconds
-        total = self.pattern.frame_seconds
+        total = self.pattern.rows
         for c in range(self.problem.machine.num_columns):
-            used = [quantum * var for _, var in self._at(self.n, c)]
+            used = [1.0 * var for _, var in self._at(self.n, c)]
             for (i, _), var in self._at(self.x, c):
-                used.append((quantum - self.data.fragment(i)) * var)
-            used += [self.data.loose_cpu(i) * var for (i, _), var in self._at(self.y, c)]
+                used.append((1.0 - self.data.fragment(i) / self.quantum) * var)
+            for (i, _), var in self._at(self.y, c):
+                used.append(self.data.loose_cpu(i) / self.quantum * var)
             for (j, b), var in self._at(self.tau, c):
                 used.append(self.t[j, b, c] if self.problem.jobs[j].self_balancing else var)
             self.program += pulp.lpSum(used) <= total, f"capacity_{c}"
@@ -192,9 +194,11 @@ class AssignmentModel:
         """sum_i beta_i(on, off) L y_ic <= 0.6 k q in every column."""
         import pulp
 
-        limit = self.problem.loose_io_limit * self.pattern.k * self.problem.machine.quantum_seconds
+        limit = self.problem.loose_io_limit * self.pattern.k
         for c in range(self.problem.machine.num_columns):
-            load = [self.data.loose_cpu(i) * var for (i, _), var in self._at(self.y, c)]
+            load = [
+                self.data.loose_cpu(i) / self.quantum * var for (i, _), var in self._at(self.y, c)
+            ]
             if load:
                 self.program += pulp.lpSum(load) <= limit, f"loose_io_{c}"
 
@@ -284,9 +288,10 @@ class AssignmentModel:
         for (j, b), var in self.n.items():
             values[var] = float(placement.rows.get(j, 0)) if placement.home.get(j) == b else 0.0
         for (j, b), var in self.tau.items():
-            values[var] = tau.get(j, 0.0) if placement.home.get(j) == b else 0.0
+            values[var] = tau.get(j, 0.0) / self.quantum if placement.home.get(j) == b else 0.0
         for (j, b, c), var in self.t.items():
-            values[var] = by_column[j, c] if placement.home.get(j) == b else 0.0
+            here = placement.home.get(j) == b
+            values[var] = by_column[j, c] / self.quantum if here else 0.0
         if self.formulation == "rows":
             laid = lay_out(self.data, placement)
             for (j, r, b), var in self.x_row.items():

@@ -30,9 +30,11 @@ def best_tau(
     """
     from scipy.optimize import linprog
 
-    problem, frame = data.problem, data.pattern.frame_seconds
-    capacity = column_capacity(data, placement)
-    if min(capacity) < -1e-9:
+    # In quanta, so that the tolerances of the program are small beside its numbers.
+    problem, frame = data.problem, data.pattern.rows
+    unit = problem.machine.quantum_seconds
+    capacity = [seconds / unit for seconds in column_capacity(data, placement)]
+    if min(capacity) < -1e-7:
         return None
     names: list[tuple[int, int | None]] = []
     objective: list[float] = []
@@ -41,7 +43,7 @@ def best_tau(
     totals: list[tuple[dict[int, float], float]] = []
     for job in data.compute_jobs():
         item = problem.jobs[job]
-        held = placement.rows.get(job, 0) * problem.machine.quantum_seconds
+        held = placement.rows.get(job, 0)
         short = (problem.phi(job) - slack) * frame - held
         if not item.takes_loose_cpu:
             if short > 1e-9:
@@ -72,14 +74,11 @@ def best_tau(
     solved = linprog(objective, table, limits, bounds=[(low, None) for low in lower])
     if solved.status != 0:
         return None
-    return _read(data, placement, names, [max(0.0, float(value)) for value in solved.x])
+    return _read(names, [max(0.0, float(value)) * unit for value in solved.x])
 
 
 def _read(
-    data: PatternData,
-    placement: Placement,
-    names: list[tuple[int, int | None]],
-    values: list[float],
+    names: list[tuple[int, int | None]], values: list[float]
 ) -> tuple[dict[int, float], dict[int, list[float]]]:
     tau: dict[int, float] = {}
     by_column: dict[int, list[float]] = {}

@@ -7,18 +7,26 @@ starts and stay candidates, so that the answer is never worse than a baseline (g
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
-from ioopt.models.flexgang.frame import PatternData
+from ioopt.models.flexgang.frame import PatternData, Placement
 from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.tau import plan_with_best_tau
 from ioopt.problems.base import Record
 from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
+from ioopt.sim.loose_columns import corrected_responses
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.flexgang.greedy import greedy_plans
-from ioopt.solvers.flexgang.pattern_search import PatternSearch, PatternState, plan_of_answer
+from ioopt.solvers.flexgang.pattern_search import (
+    LEAST_SECONDS,
+    PatternSearch,
+    PatternState,
+    plan_of_answer,
+)
 from ioopt.solvers.flexgang.rerank import Candidate, Ranked, rerank
 from ioopt.solvers.flexgang.strict import strict_plan
 
@@ -26,8 +34,8 @@ FIRST_GAP = 0.01
 """Relative gap of the first round over all patterns."""
 RESERVE_FRACTION = 0.1
 """Part of the time limit kept for restricted candidates and simulation."""
-RESTRICTED_PATTERNS = 3
-"""Best patterns that also give a candidate with at most one loose I/O job a column."""
+REFINED_PATTERNS = 3
+"""Best patterns that give further candidates (see :func:`_refined`)."""
 
 
 class Settings(Record):
@@ -64,7 +72,7 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
         )  # fmt: skip
     plan = max(candidates, key=lambda item: item.model_objective).plan
     if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
-        candidates += _restricted(search, request)
+        candidates += _refined(search, request)
         ranked = rerank(problem, candidates)
         metrics["ranking"] = [item.row() for item in ranked]
         notes += _told(ranked, search.best)
@@ -180,30 +188,52 @@ def _found(search: PatternSearch) -> list[Candidate]:
     ]
 
 
-def _restricted(search: PatternSearch, request: SolveRequest) -> list[Candidate]:
-    """Candidates of the best patterns with at most one loose I/O job a column."""
+def _refined(search: PatternSearch, request: SolveRequest) -> list[Candidate]:
+    """Further candidates from the best patterns, where the plain model errs by queueing.
+
+    One with the responses corrected for the neighbours in the pattern's plan, one with at most one
+    loose I/O job a column.
+    """
     best = sorted(
         (state for state in search.states if state.plan is not None and len(state.data.loose) > 1),
         key=lambda state: -state.value,
-    )[:RESTRICTED_PATTERNS]
+    )[:REFINED_PATTERNS]
     found = []
     for at, state in enumerate(best):
-        seconds = 0.5 * request.deadline.remaining() / (len(best) - at)
-        if seconds < 0.2:
+        assert state.plan is not None
+        pattern = state.data.pattern
+        corrected = corrected_responses(state.data.problem, pattern, state.plan)
+        data = replace(state.data, loose={**state.data.loose, **corrected})
+        models = {
+            "corrected": AssignmentModel(data),
+            "one loose I/O a column": AssignmentModel(state.data, share_loose_columns=False),
+        }
+        seconds = 0.25 * request.deadline.remaining() / (len(best) - at)
+        if seconds < LEAST_SECONDS:
             break
-        model = AssignmentModel(state.data, share_loose_columns=False)
-        limits = BackendLimits(
-            None if seconds == math.inf else seconds, FIRST_GAP,
-            request.options.threads, request.options.seed, request.options.log,
-        )  # fmt: skip
-        answer = solve_pulp(model.program, "HiGHS", limits)
-        if answer.found:
-            plan = plan_of_answer(model, answer)
-            if plan is None:
-                continue
-            label = f"one loose I/O a column {state.data.pattern.key}"
-            found.append(Candidate(label, plan, model_objective(state.data, plan)))
+        for label, model in models.items():
+            limits = replace(BackendLimits.of(request, seconds), gap=FIRST_GAP)
+            answer = solve_pulp(model.program, "HiGHS", limits)
+            plan = plan_of_answer(model, answer) if answer.found else None
+            if plan is not None:
+                plan = _in_plain_model(state, plan)
+            if plan is not None:
+                value = model_objective(state.data, plan)
+                found.append(Candidate(f"{label} {pattern.key}", plan, value))
     return found
+
+
+def _in_plain_model(state: PatternState, plan: FlexibleGangPlan) -> FlexibleGangPlan | None:
+    """*plan* with the tau that the plain responses allow, so that it is a point of the model."""
+    index = state.data.problem.job_index
+    placement = Placement(
+        {index[name]: block for name, block in plan.home.items()},
+        {index[name]: len(rows) for name, rows in plan.rows.items()},
+        {index[name] for name in plan.loose},
+    )
+    if state.data.loose_overload(placement):
+        return None
+    return plan_with_best_tau(state.data, placement)
 
 
 def _told(ranked: list[Ranked], best: float) -> list[str]:

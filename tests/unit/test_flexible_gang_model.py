@@ -142,7 +142,7 @@ BREAKS = [
     ("placed_3", {"loose": []}),
     ("column_rows_0", {"rows": {0: 2}}),
     ("rows_at_home_0_0", {"rows": {0: 3}}),
-    ("capacity_1", {"tau": {1: 0.02}}),
+    ("capacity_1", {"tau": {1: 2.0}}),
     ("floor_0", {"rows": {0: 0}}),
     ("floor_1", {"tau": {1: 0.0}}),
 ]
@@ -157,8 +157,8 @@ def test_a_change_breaks_its_constraint(constraint: str, change: dict[str, dict]
     assert violated(model, values) == []
     for job, count in change.get("rows", {}).items():
         values[model.n[job, 0]] = float(count)
-    for job, seconds in change.get("tau", {}).items():
-        values[model.tau[job, 1]] = seconds
+    for job, quanta in change.get("tau", {}).items():
+        values[model.tau[job, 1]] = quanta
     if "home" in change:
         values[model.s[0, 0]] = 0.0
     if "loose" in change:
@@ -171,7 +171,7 @@ def test_tau_only_at_home() -> None:
     model = AssignmentModel(data_of(problem, 1, 1))
     kind = ioopt.solving.registry.KINDS["flexible-gang"]
     values = model.start_values(ioopt.solving.plan_of(kind, GOOD))
-    values[model.tau[1, 0]] = 0.001
+    values[model.tau[1, 0]] = 0.1
     assert violated(model, values) == ["tau_at_home_1_0"]
 
 
