@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import UsageError
-from ioopt.generate.perturbation import Numbers
+from ioopt.generate.numbers import Numbers
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.message_counts import MessageCounts, MessageCountsProblem

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from ioopt.errors import UsageError
+from ioopt.generate.numbers import Numbers
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.perturbation import (
@@ -20,14 +21,6 @@ from ioopt.problems.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-
-
-def _split(value: Any) -> Any:
-    return tuple(value.split(",")) if isinstance(value, str) else value
-
-
-Numbers = Annotated[tuple[Annotated[float, Field(gt=0)], ...], BeforeValidator(_split)]
-"""Positive numbers; as text, separated by commas."""
 
 
 class Settings(Record):

@@ -9,20 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from ioopt.errors import UsageError
+from ioopt.generate.numbers import Numbers
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.quantum_model import Donation, QuantumModelProblem, QuantumPoint
-
-
-def _split(value: Any) -> Any:
-    return tuple(value.split(",")) if isinstance(value, str) else value
-
-
-Quanta = Annotated[tuple[Annotated[float, Field(gt=0)], ...], BeforeValidator(_split)]
-"""Quanta in seconds; as text, separated by commas."""
 
 
 class Settings(Record):
@@ -56,13 +49,13 @@ class SweepSettings(Settings):
 class Figure2Settings(SweepSettings):
     """Compute quantum swept for each I/O quantum."""
 
-    qi_seconds: Quanta = (0.0025, 0.005, 0.010, 0.020)
+    qi_seconds: Numbers = (0.0025, 0.005, 0.010, 0.020)
 
 
 class Figure3Settings(SweepSettings):
     """I/O quantum swept for each compute quantum."""
 
-    qc_seconds: Quanta = (0.010, 0.020, 0.040)
+    qc_seconds: Numbers = (0.010, 0.020, 0.040)
 
 
 class PointSettings(Settings):
