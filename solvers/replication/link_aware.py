@@ -39,7 +39,7 @@ from ioopt.solvers.replication.spectral import task_order
 
 DEFAULT_SECONDS = 60.0
 STRETCH_SECONDS = 0.1
-SLOW_REPLAY_SECONDS = 0.01
+SLOW_CELLS = 90_000
 HOT, COLD = 5e-3, 1e-4
 PURE_SECONDS_PER_CELL = 3e-6
 SMALL_CELLS = 150
@@ -243,7 +243,7 @@ class _LinkAware:
         order = task_order(self.problem)
         rng = random.Random(self.request.options.seed)
         self._segments(order)
-        slow = self._replay_seconds > SLOW_REPLAY_SECONDS
+        slow = self._cells > SLOW_CELLS
         until = self._progress() + more + (0.5 if slow else 0.12) * (1.0 - self._progress())
         files = [file.bytes for file in self.problem.files] or [0]
         typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
