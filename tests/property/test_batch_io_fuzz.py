@@ -101,7 +101,8 @@ def mutate_json(document: Any, rng: random.Random) -> bytes:
 def run(
     tmp_path: Path, count: int, make: Callable[[random.Random], bytes],
     read: Callable[[Path], Any], seed: int,
-) -> None:  # fmt: skip
+) -> dict[str, int]:  # fmt: skip
+    """How many of *count* damaged inputs were read and how many refused."""
     rng = random.Random(seed)
     path = tmp_path / "damaged"
     outcomes = {"read": 0, "refused": 0}
@@ -117,7 +118,7 @@ def run(
         except Exception as error:
             raise AssertionError(f"input {number} of seed {seed}: {error!r}") from error
     assert not [text for text in messages if "\n" in text]
-    assert min(outcomes.values()) > count // 50, outcomes
+    return outcomes
 
 
 def swf_inputs() -> Callable[[random.Random], bytes]:
@@ -163,11 +164,13 @@ READERS: dict[str, tuple[Callable[[], Any], Callable[[Path], Any]]] = {
 @pytest.mark.parametrize("form", READERS)
 def test_damaged_files(form: str, tmp_path: Path) -> None:
     inputs, read = READERS[form]
-    run(tmp_path, 400, inputs(), read, seed=1)
+    outcomes = run(tmp_path, 400, inputs(), read, seed=1)
+    assert min(outcomes.values()) > 8, outcomes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", READERS)
 def test_many_damaged_files(form: str, tmp_path: Path) -> None:
     inputs, read = READERS[form]
-    run(tmp_path, 3400, inputs(), read, seed=2)
+    outcomes = run(tmp_path, 3400, inputs(), read, seed=2)
+    assert min(outcomes.values()) > 68, outcomes
