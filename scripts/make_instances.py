@@ -210,7 +210,51 @@ def flexgang() -> list[Entry]:
     return [*_flexgang_measured()]
 
 
+def batch_io() -> list[Entry]:
+    """Entries of the batch-io family: a pair to work out by hand, and seeded workloads."""
+    from ioopt.generate.batch_io import generate
+
+    machine = {
+        "nodes": 8, "unit_nodes": 1, "allocation": "flat",
+        "node_bytes_per_second": 1e9, "storage_bytes_per_second": 4e9,
+    }  # fmt: skip
+    job = {"submit_seconds": 0.0, "nodes": 4, "walltime_seconds": 60.0,
+           "phases": [{"compute_seconds": 0.0, "io_bytes": 8e9}]}  # fmt: skip
+    request = {"nodes": 4, "request_seconds": 0.0, "left_bytes": 8e9, "start_seconds": 0.0}
+    pair = {"format": "ioopt/batch-io", "version": 1, "name": "two-writers", "machine": machine,
+            "jobs": [{"id": key, **job} for key in "AB"]}  # fmt: skip
+    now = {"format": "ioopt/io-requests", "version": 1, "name": "two-writers-now",
+           "machine": machine, "now_seconds": 0.0,
+           "requests": [{"id": key, **request} for key in "AB"]}  # fmt: skip
+    entries = [
+        Entry(
+            pair, "Two jobs write 8 GB each to storage of 4 GB/s: sharing ends both at 4 s, one "
+            "after the other at 2 and 4 s, mean 3, and none can end before 2 s or both before 4 s.",
+            "hand-made", "mean_response_seconds", 3.0, 3.0, "by hand",
+        ),
+        Entry(
+            now, "The same as one decision: 4 GB/s is all there is to grant.",
+            "hand-made", "granted_bytes_per_second", 4e9, 4e9, "by hand",
+        ),
+    ]  # fmt: skip
+    wanted: list[tuple[str, str, dict[str, Any]]] = [
+        ("mira-day", "mira-month", {"jobs": 100, "days": 1}),
+        ("io-sets-12", "io-sets", {"high": 4, "medium": 4, "low": 4, "horizon_seconds": 4000}),
+        ("small-8", "small", {}),
+    ]
+    for name, preset, settings in wanted:
+        changed = ", ".join(f"{key}={value}" for key, value in settings.items()) or "as it is"
+        entries.append(
+            Entry(
+                _plain(generate(preset, settings, 1), name), f"preset {preset}, {changed}",
+                f"ioopt generate batch-io --preset {preset}, seed 1", "mean_response_seconds",
+            )
+        )  # fmt: skip
+    return entries
+
+
 FAMILIES: dict[str, Callable[[], list[Entry]]] = {
+    "batch_io": batch_io,
     "flexgang": flexgang,
     "replication": replication,
 }
