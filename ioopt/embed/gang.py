@@ -15,6 +15,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ioopt.embed.guard import Guard
@@ -24,6 +25,7 @@ from ioopt.sim.gang_state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
 _MAX_NOTES = 100
+_rows_of = lru_cache(maxsize=4096)(nodes_of)
 
 
 class GangScheduler:
@@ -139,7 +141,7 @@ class GangScheduler:
             matrix.append(
                 {
                     "id": self._ids[job.key], "columns": known[1], "home_row": home,
-                    "rows": list(nodes_of(span)), "local": columns == job.files,
+                    "rows": list(_rows_of(span)), "local": columns == job.files,
                 }
             )  # fmt: skip
         return matrix
@@ -243,11 +245,10 @@ def _unsound(before: State, after: State) -> str | None:
             return f"a job of {job.size} tasks on the nodes {nodes_of(columns)}"
         if not span >> home & 1 or span >> len(rows):
             return f"home row {home} is not among the rows {nodes_of(span)}"
-        for row in range(len(rows)):
-            if span >> row & 1:
-                if rows[row] & columns:
-                    return f"two jobs on one node of row {row}"
-                rows[row] |= columns
+        for row in _rows_of(span):
+            if rows[row] & columns:
+                return f"two jobs on one node of row {row}"
+            rows[row] |= columns
     known = {job.key for job in (*before.jobs, *after.admitted)}
     if len(after.jobs) != len(known) or any(job.key not in known for job in after.jobs):
         return "running jobs were lost or invented"
