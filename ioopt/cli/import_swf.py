@@ -14,6 +14,7 @@ Examples:
   ioopt import swf KTH-SP2.swf --jobs 1000 -o kth.json
   ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 --seed 3 -o ricc.json.gz
   ioopt import swf trace.swf --darshan log1.txt --darshan log2.darshan -o paired.json
+  ioopt import swf NASA.swf --family gang --set nodes=128 --set intensity=0.33 -o gang.json
 """
 
 
@@ -29,6 +30,10 @@ Examples:
               help="Take the I/O from Darshan logs instead; may be given again.")  # fmt: skip
 @click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
               show_default=True, help="Which of the two sizes in the log counts.")  # fmt: skip
+@click.option("--family", type=click.Choice(["batch-io", "gang"]), default="batch-io",
+              show_default=True, help="Which kind of instance to make.")  # fmt: skip
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
+              help="With --family gang: a setting of the gang generator; may be given again.")  # fmt: skip
 @machine_options
 @queue_options
 @output_option(required=True, text="Where to write the instance.")
@@ -40,18 +45,28 @@ def import_swf(
     seed: int,
     logs: tuple[str, ...],
     size: str,
+    family: str,
+    settings: tuple[str, ...],
     output: str,
     kill: bool,
     queue: str,
     backfill: str,
     **machine: str | int | None,
 ) -> int:
-    """Make a batch-io instance of the job log SOURCE (Standard Workload Format, also .gz or -)."""
+    """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
+
+    A gang instance takes sizes, arrivals and run times from the log, and its machine, files and
+    I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
+    """
     from ioopt.formats.darshan import read_darshan
     from ioopt.formats.io_rule import IoRule
     from ioopt.formats.swf import read_swf
     from ioopt.formats.swf_io import batch_io_from_swf
 
+    if family == "gang":
+        return _gang(source, jobs, seed, settings, output)
+    if settings:
+        raise UsageError("--set belongs to --family gang")
     if source in logs:
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
     darshan = [read_darshan(log) for log in logs]
@@ -66,3 +81,14 @@ def import_swf(
     )
     warnings = [text for log in darshan for text in log.warnings]
     return finish(made.problem, (*warnings, *made.warnings), output)
+
+
+def _gang(source: str, jobs: int | None, seed: int, settings: tuple[str, ...], output: str) -> int:
+    from ioopt.formats.swf import read_swf
+    from ioopt.formats.swf_gang import gang_from_swf
+    from ioopt.generate.gang import Settings
+    from ioopt.options import parse_assignments, parse_settings
+
+    chosen = parse_settings(Settings, parse_assignments(settings), "import swf --family gang")
+    made = gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
+    return finish(made.problem, made.warnings, output)

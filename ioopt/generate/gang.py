@@ -79,12 +79,27 @@ class Lublin(Settings):
     ``mean_local_seconds`` and ``interarrival_seconds`` rescale the model's means when given.
     """
 
-    model: Literal["batch", "interactive", "combined"] = "batch"
+    model: Literal["batch", "interactive", "combined"] = "combined"
     mean_local_seconds: Above | None = None  # type: ignore[assignment]
     interarrival_seconds: Above | None = None  # type: ignore[assignment]
 
 
-PRESETS: dict[str, type[Settings]] = {"blue-pacific-like": BluePacificLike, "lublin99": Lublin}
+class HyperErlangLike(Settings):
+    """Jobs like those of the log *swf* (a path): a fit for each range of sizes (Jann et al. 1997).
+
+    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the log's means when given.
+    """
+
+    swf: str
+    mean_local_seconds: Above | None = None  # type: ignore[assignment]
+    interarrival_seconds: Above | None = None  # type: ignore[assignment]
+
+
+PRESETS: dict[str, type[Settings]] = {
+    "blue-pacific-like": BluePacificLike,
+    "lublin99": Lublin,
+    "hyper-erlang": HyperErlangLike,
+}
 
 
 def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> GangProblem:
@@ -116,10 +131,27 @@ def make_table(settings: Settings, seed: int) -> JobTable:
     elif isinstance(settings, Lublin):
         from ioopt.generate.lublin import sample
 
-        size, length, arrival = sample(settings, streams[0])
+        size, length, arrival = _rescaled(settings, *sample(settings, streams[0]))
+    elif isinstance(settings, HyperErlangLike):
+        from ioopt.formats.swf import read_swf
+        from ioopt.generate.hyper_erlang import fit_trace
+        from ioopt.generate.hyper_erlang import sample as sample_fits
+
+        fits = fit_trace(read_swf(settings.swf))
+        drawn = sample_fits(fits, settings.jobs, settings.nodes, streams[0])
+        size, length, arrival = _rescaled(settings, *drawn)
     else:
         raise UsageError(f"{type(settings).__name__} is not one of the gang presets")
     return assemble(settings, arrival, size, length, streams[3], streams[4])
+
+
+def _rescaled(settings: Settings, size: Any, length: Any, arrival: Any) -> tuple[Any, Any, Any]:
+    """Bring run times and gaps to the means that *settings* ask for, where they ask."""
+    if settings.mean_local_seconds is not None:
+        length = length * (settings.mean_local_seconds / length.mean())
+    if settings.interarrival_seconds is not None:
+        arrival = arrival * (settings.interarrival_seconds * len(arrival) / arrival[-1])
+    return size, length, arrival
 
 
 def assemble(

@@ -68,10 +68,6 @@ def sample(settings: Lublin, random: Any) -> tuple[Any, Any, Any]:
     size = sample_sizes(model, settings.jobs, settings.nodes, random)
     length = sample_runtimes(model, size, random)
     arrival = sample_arrivals(model, settings.jobs, random)
-    if settings.mean_local_seconds is not None:
-        length *= settings.mean_local_seconds / length.mean()
-    if settings.interarrival_seconds is not None:
-        arrival *= settings.interarrival_seconds * settings.jobs / arrival[-1]
     return size, length, arrival
 
 

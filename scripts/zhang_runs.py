@@ -1,4 +1,4 @@
-"""Shared by the gang benchmark and the reproduction of Zhang et al.: points, runs, intervals.
+"""Runs for the reproduction of Zhang et al. and the gang benchmark: points, seeds, intervals.
 
 A run is kept as the handful of figures that the tables need, so that one sweep serves them all.
 """
@@ -74,6 +74,38 @@ def _index(table: JobTable, timing: Timing) -> Trajectory:
     )
     gangs = gangs_of(problem_of(table, machine, "point"))
     return GangSimulation(gangs, timing, policy(Settings())).run()
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How many jobs and seeds a table rests on, and access to its runs.
+
+    ``many_seeds`` serve the local-job counts and the points at which a policy is metastable (r =
+    .5, t_e >= 2286: one seed says nothing there); index-iogs, which is slower, takes ``num_seeds``.
+    """
+
+    jobs: int = 10_000
+    num_seeds: int = 5
+    many_seeds: int = 10
+
+    @property
+    def loads(self) -> tuple[float, ...]:
+        """The nine execution times t_e in seconds."""
+        return LOADS_SECONDS
+
+    def seeds(
+        self, policy: str, load: int, intensity: Any, count: int | None = None, **options: Any
+    ) -> list[Figures]:
+        """The figures of one point over the seeds 0, 1, ..."""
+        return [
+            point(policy, load, intensity, seed, self.jobs, **options)
+            for seed in range(count or self.count(policy, load, intensity))
+        ]
+
+    def count(self, policy: str, load: int, intensity: Any) -> int:
+        """Seeds that a point gets unless told otherwise."""
+        metastable = intensity == 0.5 and load >= 3 and policy != "index-iogs"
+        return self.many_seeds if metastable else self.num_seeds
 
 
 def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:
