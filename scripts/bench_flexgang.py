@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-SECTIONS = ("flexgang_measures",)
+SECTIONS = ("flexgang_measures", "flexgang_assignment")
 
 
 def main(quick: bool = False) -> None:

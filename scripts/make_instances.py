@@ -205,9 +205,61 @@ def _flexgang_measured() -> Iterable[Entry]:
     )  # fmt: skip
 
 
+def _flexgang_assigned() -> Iterable[Entry]:
+    """Features F4 to F6: quantum selection and flexible gang assignment."""
+    from ioopt.generate import flexible_gang, quantum_selection
+    from ioopt.problems.flexible_gang import FlexibleGangProblem
+
+    surface = [(10, 30, 2.0, 0.1), (20, 20, 1.5, 0.15), (30, 10, 1.2, 0.18), (10, 10, 1.25, 0.16)]
+    tiny = FlexibleGangProblem.model_validate(
+        {
+            "name": "flexgang-tiny", "lambda": 0.5,
+            "machine": {"processors": 4, "quantum_seconds": 0.010, "rows": 4},
+            "jobs": [
+                {"id": "strict", "kind": "compute", "processes": 4, "gamma": 1.0, "phi": 0.25},
+                {"id": "loose", "kind": "compute", "processes": 4, "gamma": 0.4, "phi": 0.05},
+                {"id": "io", "kind": "io", "processes": 4},
+            ],
+            "surface": [
+                {"on_seconds": on / 1000, "off_seconds": off / 1000, "slowdown": s, "beta": beta}
+                for on, off, s, beta in surface
+            ],
+        }
+    )  # fmt: skip
+    yield Entry(
+        _tidy(tiny, "flexgang-tiny"),
+        "Two loose slots in two windows: two strict rows are .5, the loose job gets 20 - .16 * 40 = "
+        "13.6 ms, .6 * 13.6 / 40 = .204, and the I/O costs .5 * .25: .579. The other patterns: .34 "
+        "(k = 0 and 1), .46 (one window) and .492 (k = 3).",
+        "hand-made", "weighted_progress", 0.579, 0.579, "by hand",
+    )  # fmt: skip
+    for preset in ("heavy-mix", "heavy-20", "heavy-40"):
+        yield Entry(
+            _tidy(flexible_gang.generate(preset, {}, 1), f"flexgang-{preset}"),
+            "32 processors, q = 10 ms, lambda = .1, two jobs in five do I/O; the best model "
+            "objective (ranking by simulation may prefer another plan)",
+            "generated: assumptions in ioopt.generate.flexible_gang, seed 1", "weighted_progress",
+            solver="exact",
+        )  # fmt: skip
+    for preset in ("plain", "visits", "mixed"):
+        yield Entry(
+            _tidy(quantum_selection.generate(preset, {}, 1), f"quantum-{preset}"),
+            "quanta of Figure 2 as the menu; compute jobs share 40 % of the cycle at least",
+            "generated: ioopt.generate.quantum_selection, seed 1", "predicted_cost",
+            solver="quantum-dp",
+        )  # fmt: skip
+
+
+def _tidy(problem: Any, name: str) -> dict[str, Any]:
+    """:func:`_plain` with defaults left out at every depth."""
+    full = problem.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+    content = {key: value for key, value in full.items() if key != "name"}
+    return {"format": problem.format, "version": 1, "name": name} | content
+
+
 def flexgang() -> list[Entry]:
     """Entries of the flexgang family."""
-    return [*_flexgang_measured()]
+    return [*_flexgang_measured(), *_flexgang_assigned()]
 
 
 def batch_io() -> list[Entry]:

@@ -10,7 +10,7 @@ from ioopt.tables import render
 if TYPE_CHECKING:
     from lee_claims import Claim
 
-SECTIONS = ("lee_quanta", "lee_perturbations", "lee_gangedness")
+SECTIONS = ("lee_quanta", "lee_perturbations", "lee_gangedness", "lee_f456")
 
 
 def main(quick: bool = False) -> list[Claim]:

@@ -1,0 +1,158 @@
+"""Properties of flexible gang plans, their simulator, and quantum selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import ioopt
+from ioopt.models.flexgang.assignment import AssignmentModel
+from ioopt.models.flexgang.frame import PatternData
+from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
+from ioopt.problems.quantum_selection import QuantumSelectionProblem, slot_sequence
+from ioopt.sim.flexible_gang import measure
+from ioopt.sim.io_server import Windows, serve
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.flexgang.greedy import greedy_plans
+
+MS = 1_000_000
+
+
+@st.composite
+def problems(draw: Any) -> FlexibleGangProblem:
+    """Machines of 8 processors in 4 columns with two to six jobs."""
+    jobs = []
+    for at in range(draw(st.integers(2, 6))):
+        size = draw(st.sampled_from([2, 4, 8]))
+        if draw(st.booleans()):
+            job = {"id": f"j{at}", "kind": "io", "processes": size,
+                   "coordinated": draw(st.booleans())}  # fmt: skip
+        else:
+            job = {"id": f"j{at}", "kind": "compute", "processes": size,
+                   "gamma": draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])),
+                   "self_balancing": draw(st.booleans())}  # fmt: skip
+        jobs.append(job)
+    machine = {"processors": 8, "columns": 4, "quantum_seconds": 0.01}
+    lam = draw(st.sampled_from([0.0, 0.1, 1.0]))
+    document = {"name": "drawn", "machine": machine, "lambda": lam, "jobs": jobs}
+    return FlexibleGangProblem.model_validate(document)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problem=problems())
+def test_heuristic_plans_are_sound_and_points_of_the_model(problem: FlexibleGangProblem) -> None:
+    results = [ioopt.solve(problem, name) for name in ("strict", "strict-fill")]
+    assert all(result.plan is not None for result in results)
+    plans = [FlexibleGangPlan.model_validate(result.plan) for result in results]
+    plans += [plan for _, plan in greedy_plans(problem)]
+    for plan in plans:
+        assert ioopt.check(problem, plan) == []
+        pattern = problem.pattern(plan.k, plan.d)
+        assert pattern is not None
+        data = PatternData.of(problem, pattern)
+        assert data is not None
+        model = AssignmentModel(data)
+        values = model.start_values(plan)
+        for name, row in model.program.constraints.items():
+            left = sum(c * values[v] for v, c in row.items()) + row.constant
+            kept = abs(left) < 1e-6 if row.sense == 0 else left * row.sense > -1e-6
+            assert kept, name
+    assert results[1].objective >= results[0].objective - 1e-9
+
+
+@settings(max_examples=12, deadline=None)
+@given(problem=problems())
+def test_optimum_bounds_the_greedy_and_more_weight_on_io_never_helps(
+    problem: FlexibleGangProblem,
+) -> None:
+    found = list(greedy_plans(problem))
+    assume(found)
+    data, plan = found[-1]
+    values = {}
+    for lam in (problem.lambda_, problem.lambda_ + 0.5):
+        weighted = problem.model_copy(update={"lambda_": lam})
+        model = AssignmentModel(PatternData(weighted, data.pattern, data.loose, data.strict))
+        answer = solve_pulp(model.program, "HiGHS", BackendLimits(seconds=30))
+        assert answer.found
+        values[lam] = answer.objective
+    greedy = _objective(problem, plan)
+    assert values[problem.lambda_] >= greedy - 1e-6
+    assert values[problem.lambda_ + 0.5] <= values[problem.lambda_] + 1e-6
+
+
+def _objective(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> float:
+    from ioopt.check.flexible_gang import check
+
+    return check(problem, plan).objectives["weighted_progress"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(problem=problems(), seed=st.integers(0, 1000))
+def test_simulated_time_is_conserved(problem: FlexibleGangProblem, seed: int) -> None:
+    for _, plan in greedy_plans(problem):
+        run = measure(problem, plan, seed, 2.0)
+        assert 0.0 < run.cpu_utilisation <= 1.0 + 1e-9
+        assert run.useful_utilisation <= run.cpu_utilisation + 0.05
+        assert all(0.0 <= value <= 1.0 + 1e-9 for value in run.progress.values())
+        assert all(value > 0.9 for value in run.slowdown.values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    bursts=st.lists(st.lists(st.integers(1, 9), min_size=6, max_size=6), min_size=1, max_size=3),
+    cuts=st.lists(st.integers(1, 20), min_size=2, max_size=6),
+    io=st.integers(1, 15),
+)
+def test_server_keeps_windows_order_and_work(
+    bursts: list[list[int]], cuts: list[int], io: int
+) -> None:
+    # Windows and gaps of whole milliseconds in turn.
+    edges = np.cumsum([0, *cuts])
+    windows = [(edges[n] / 1000, (edges[n + 1] - edges[n]) / 1000) for n in range(0, len(cuts), 2)]
+    cycle = Windows.of(edges[-1] / 1000, windows)
+    jobs = [IoBehaviour(io_seconds=io / 1000) for _ in bursts]
+    table = np.array(bursts, dtype=np.int64) * MS
+    served = serve(cycle, jobs, table, 10**12)
+    assert len(served.ready) >= 6  # some process ran out of bursts
+    assert (np.diff(served.ready) >= 0).all()
+    assert (served.begin[1:] >= (served.begin + served.burst)[:-1]).all()
+    for at, burst, finish in zip(served.ready, served.burst, served.finish):
+        assert finish >= at + burst
+        phase = (finish - 1) % cycle.cycle
+        assert any(s <= phase < s + n for s, n in zip(cycle.starts, cycle.lengths))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    quanta=st.lists(
+        st.sampled_from([0.0025, 0.005, 0.01, 0.02]), min_size=1, max_size=4, unique=True
+    ),
+    visits=st.lists(st.sampled_from([1, 2, 3, 4]), min_size=1, max_size=3, unique=True),
+    jobs=st.integers(1, 4),
+    data=st.data(),
+)
+def test_slots_fill_the_cycle(
+    quanta: list[float], visits: list[int], jobs: int, data: st.DataObject
+) -> None:
+    problem = QuantumSelectionProblem.model_validate(
+        {
+            "name": "drawn", "quanta_seconds": quanta, "visits": visits,
+            "jobs": [{"id": f"j{at}", "kind": "io"} for at in range(jobs)],
+        }
+    )  # fmt: skip
+    from ioopt.models.flexgang.quantum_costs import QuantumCosts
+
+    options = [data.draw(st.sampled_from(problem.options(at))) for at in range(jobs)]
+    plan = QuantumCosts(problem).plan(options)
+    slots = slot_sequence(problem, plan)
+    assert len(slots) == sum(f for _, f in options)
+    clock = 0.0
+    for _, start, length in slots:
+        assert start == pytest.approx(clock)
+        clock = start + length
+    assert clock == pytest.approx(plan.cycle_seconds)
