@@ -18,8 +18,8 @@ from ioopt.sim.replication_state import Instance, instance_arrays
 from ioopt.solvers.replication import minmin_kernel as kernel
 from ioopt.solvers.replication.plans import build_plan, require_room
 
-SECONDS_PER_CELL = 4e-7
-"""Pure Python time per task, task and node, to judge whether compiling pays."""
+SECONDS_PER_CELL = 5e-6
+"""Pure Python time per input and node, to judge whether compiling pays."""
 
 
 class Settings(Record):
@@ -50,7 +50,8 @@ def plan_minmin(
     """
     require_room(problem)
     nodes = len(problem.nodes)
-    fast = pays(kernel.__name__, "plan", SECONDS_PER_CELL * len(problem.tasks) ** 2 * nodes)
+    cells = sum(map(len, problem.inputs)) * nodes
+    fast = pays(kernel.__name__, "plan", SECONDS_PER_CELL * cells)
     inst = instance_arrays(problem, compiled=fast)
     work = _work(problem, inst, fast)
     run = compiled(kernel.__name__, "plan") if fast else kernel.plan
@@ -73,6 +74,9 @@ def plan_minmin(
 def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Work:
     nodes, files, tasks = inst.num_nodes, inst.num_files, inst.num_tasks
     reads = len(inst.files)
+    leaves = 1
+    while leaves < tasks:
+        leaves *= 2
     reader_ptr: list[int] = [0]
     readers: list[int] = []
     for row in problem.readers:
@@ -100,7 +104,8 @@ def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Wor
         num_residents=zeros(nodes), copies=zeros(files),
         pending=zeros(files), used=zeros(nodes), fetch=zeros(tasks * nodes),
         copy=zeros(tasks * nodes), open=zeros(tasks, "int8"), ready=zeros(nodes, "float64"),
-        best=zeros(nodes), best_seconds=zeros(nodes, "float64"), out_task=zeros(tasks),
-        out_node=zeros(tasks), move_file=zeros(reads), move_source=zeros(reads),
+        leaves=leaves, tree=zeros(2 * leaves * nodes, "int32"),
+        seconds=zeros(tasks * nodes, "float64"), out_task=zeros(tasks), out_node=zeros(tasks),
+        move_file=zeros(reads), move_source=zeros(reads),
         move_node=zeros(reads), counters=zeros(2),
     )  # fmt: skip

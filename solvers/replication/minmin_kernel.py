@@ -1,7 +1,7 @@
 """The planning loop of MinMin over flat arrays: pure Python and compiled alike.
 
 Completion times are kept as bytes to fetch and bytes to copy, whole numbers that change only for
-the readers of a file that comes or goes; each node remembers its best task.
+the readers of a file that comes or goes; a tournament tree a node keeps its best task.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ class Work(NamedTuple):
 
     ``fetch`` and ``copy`` are the bytes that task k misses on node i; ``on`` (node, file) marks
     files present, ``copies`` counts them, ``residents`` lists a node's and ``seat`` says where each
-    stands; ``pending`` counts the unassigned readers of a file; ``best`` is each node's best task
-    (-1 none, -2 unknown) and ``best_seconds`` its planned time without ``ready``. ``out_task`` and
-    ``out_node`` list the assignments, ``move_*`` the transfers.
+    stands; ``pending`` counts the unassigned readers of a file; ``seconds`` is the planned time
+    of task k on node i without ``ready``, and ``tree`` a tournament a node over ``leaves`` places:
+    the winner of place x stands at ``2 * leaves * i + x``, the node's best task at x = 1.
+    ``out_task`` and ``out_node`` list the assignments, ``move_*`` the transfers.
     """
 
     reader_ptr: Any
@@ -35,8 +36,9 @@ class Work(NamedTuple):
     copy: Any
     open: Any
     ready: Any
-    best: Any
-    best_seconds: Any
+    leaves: int
+    tree: Any
+    seconds: Any
     out_task: Any
     out_node: Any
     move_file: Any
@@ -68,49 +70,58 @@ def begin(inst: Any, work: Any) -> None:
                         work.fetch[k * nodes + i] += inst.size[f]
         for i in range(nodes):
             work.fits[k * nodes + i] = 1 if total <= inst.disk[i] else 0
-    for i in range(nodes):
-        work.best[i] = -2
 
 
-def seconds(inst: Any, work: Any, k: int, i: int, fetch_cost: float, copy_cost: float) -> float:
-    """Planned transfers and compute of task *k* on node *i*."""
+def planned(inst: Any, work: Any, k: int, i: int, costs: tuple[float, float]) -> float:
+    """Seconds that task *k* would take on node *i*: transfers and compute."""
     x = k * inst.num_nodes + i
-    moved = work.fetch[x] * fetch_cost + work.copy[x] * copy_cost
+    moved = work.fetch[x] * costs[0] + work.copy[x] * costs[1]
     return moved + inst.compute[k] / inst.speed[i]
 
 
-def find_best(inst: Any, work: Any, i: int, fetch_cost: float, copy_cost: float) -> None:
-    """The open task that would end first on node *i*, lowest index among equals."""
-    best = -1
-    least = float("inf")
-    for k in range(inst.num_tasks):
-        if work.open[k] and work.fits[k * inst.num_nodes + i]:
-            value = seconds(inst, work, k, i, fetch_cost, copy_cost)
-            if best < 0 or value < least - TIE_SECONDS:
-                best = k
-                least = value
-    work.best[i] = best
-    work.best_seconds[i] = least
+def better(inst: Any, work: Any, i: int, left: int, right: int) -> int:
+    """Which of two tasks ends first on node *i*: the lower index among equals, -1 is none."""
+    if left < 0 or right < 0:
+        return max(left, right)
+    nodes = inst.num_nodes
+    first, second = work.seconds[left * nodes + i], work.seconds[right * nodes + i]
+    if left < right:
+        return left if first <= second + TIE_SECONDS else right
+    return right if second <= first + TIE_SECONDS else left
 
 
-def touch(inst: Any, work: Any, k: int, i: int, fetch_cost: float, copy_cost: float) -> None:
-    """Task *k* has become cheaper or dearer on node *i*: keep the node's best task right."""
-    best = work.best[i]
-    if best == -2 or not work.fits[k * inst.num_nodes + i]:
-        return
-    value = seconds(inst, work, k, i, fetch_cost, copy_cost)
-    if k == best:
-        if value > work.best_seconds[i]:
-            work.best[i] = -2
-        else:
-            work.best_seconds[i] = value
-    elif (
-        best == -1
-        or value < work.best_seconds[i] - TIE_SECONDS
-        or (value <= work.best_seconds[i] + TIE_SECONDS and k < best)
-    ):
-        work.best[i] = k
-        work.best_seconds[i] = value
+def update(inst: Any, work: Any, k: int, i: int) -> None:
+    """The time of task *k* on node *i* has changed: play its matches of the node's tree again."""
+    base = 2 * work.leaves * i
+    x = (work.leaves + k) // 2
+    while x >= 1:
+        winner = better(inst, work, i, work.tree[base + 2 * x], work.tree[base + 2 * x + 1])
+        if winner == work.tree[base + x] and winner != k:
+            return
+        work.tree[base + x] = winner
+        x //= 2
+
+
+def plant(inst: Any, work: Any, costs: tuple[float, float]) -> None:
+    """Time every task on every node that it fits and build the trees."""
+    for i in range(inst.num_nodes):
+        base = 2 * work.leaves * i
+        for k in range(work.leaves):
+            work.tree[base + work.leaves + k] = -1
+            if k < inst.num_tasks and work.fits[k * inst.num_nodes + i]:
+                work.seconds[k * inst.num_nodes + i] = planned(inst, work, k, i, costs)
+                work.tree[base + work.leaves + k] = k
+        for x in range(work.leaves - 1, 0, -1):
+            work.tree[base + x] = better(
+                inst, work, i, work.tree[base + 2 * x], work.tree[base + 2 * x + 1]
+            )
+
+
+def touch(inst: Any, work: Any, k: int, i: int, costs: tuple[float, float]) -> None:
+    """Task *k* has become cheaper or dearer on node *i*."""
+    if work.fits[k * inst.num_nodes + i]:
+        work.seconds[k * inst.num_nodes + i] = planned(inst, work, k, i, costs)
+        update(inst, work, k, i)
 
 
 def present(inst: Any, work: Any, i: int, f: int, arrives: int, costs: tuple[float, float]) -> None:
@@ -142,8 +153,8 @@ def present(inst: Any, work: Any, i: int, f: int, arrives: int, costs: tuple[flo
                 if j != i:
                     work.fetch[k * nodes + j] -= sign * size
                     work.copy[k * nodes + j] += sign * size
-                    touch(inst, work, k, j, costs[0], costs[1])
-        touch(inst, work, k, i, costs[0], costs[1])
+                    touch(inst, work, k, j, costs)
+        touch(inst, work, k, i, costs)
 
 
 def make_space(inst: Any, work: Any, k: int, i: int, size: int, costs: tuple[float, float]) -> None:
@@ -171,11 +182,12 @@ def commit(
 ) -> None:
     """Assign task *k* to node *i*: its files are there from now on."""
     files = inst.num_files
-    work.ready[i] += work.best_seconds[i]
+    work.ready[i] += work.seconds[k * inst.num_nodes + i]
     work.open[k] = 0
     for j in range(inst.num_nodes):
-        if work.best[j] == k:
-            work.best[j] = -2
+        if work.fits[k * inst.num_nodes + j]:
+            work.tree[2 * work.leaves * j + work.leaves + k] = -1
+            update(inst, work, k, j)
     for x in range(inst.ptr[k], inst.ptr[k + 1]):
         work.pending[inst.files[x]] -= 1
     for x in range(inst.ptr[k], inst.ptr[k + 1]):
@@ -200,27 +212,25 @@ def plan(inst: Any, work: Any, replicate: bool, fetch_cost: float, copy_cost: fl
     """Assign every task that fits somewhere; returns how many. Costs are seconds per byte."""
     begin(inst, work)
     costs = (fetch_cost, copy_cost if replicate else fetch_cost)
+    plant(inst, work, costs)
     for step in range(inst.num_tasks):
-        where = -1
+        where, chosen = -1, -1
         least = float("inf")
         for i in range(inst.num_nodes):
-            if work.best[i] == -2:
-                find_best(inst, work, i, costs[0], costs[1])
-            k = work.best[i]
+            k = work.tree[2 * work.leaves * i + 1]
             if k < 0:
                 continue
-            value = work.ready[i] + work.best_seconds[i]
+            value = work.ready[i] + work.seconds[k * inst.num_nodes + i]
             if (
                 where < 0
                 or value < least - TIE_SECONDS
-                or (value <= least + TIE_SECONDS and k < work.best[where])
+                or (value <= least + TIE_SECONDS and k < chosen)
             ):
-                where = i
+                where, chosen = i, k
                 least = value
         if where < 0:
             return step
-        k = work.best[where]
-        commit(inst, work, k, where, replicate, costs)
-        work.out_task[step] = k
+        commit(inst, work, chosen, where, replicate, costs)
+        work.out_task[step] = chosen
         work.out_node[step] = where
     return inst.num_tasks

@@ -1,0 +1,88 @@
+"""Trace Event JSON, CSV and Gantt chart of one small timeline, read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import ioopt
+from ioopt.cli.main import main
+from ioopt.errors import UsageError
+from ioopt.formats.trace_events import CSV_COLUMNS, timeline_csv, trace_events_json
+from ioopt.plot.gantt import plot_replication, plot_timeline, replication_timeline
+from ioopt.result import Result
+from ioopt.sim.replication import simulate
+
+
+def solved() -> Result:
+    """A batch of three tasks on two nodes with one file too many for the disk of n0."""
+    return ioopt.solve(BATCH, "minmin")
+
+
+BATCH = {
+    "format": "ioopt/replication", "version": 1, "name": "batch",
+    "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 30},
+    "nodes": [{"id": "n0", "disk_bytes": 60}, {"id": "n1", "disk_bytes": 100}],
+    "files": [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 50}],
+    "tasks": [
+        {"id": "a", "compute_seconds": 1, "inputs": ["f"]},
+        {"id": "b", "compute_seconds": 2, "inputs": ["g"]},
+        {"id": "c", "compute_seconds": 1, "inputs": ["f"]},
+    ],
+}  # fmt: skip
+
+
+def test_trace_has_every_interval_once_in_microseconds() -> None:
+    problem = ioopt.load(BATCH)
+    result = solved()
+    timeline = simulate(
+        problem, ioopt.solving.plan_of(ioopt.registry.KINDS["replication"], result.plan)
+    ).timeline
+    assert timeline is not None
+    events = json.loads(trace_events_json(timeline))["traceEvents"]
+    complete = [event for event in events if event["ph"] == "X"]
+    assert len(complete) == len(timeline.intervals) > 4
+    for event, item in zip(complete, timeline.intervals, strict=True):
+        assert event["ts"] == pytest.approx(item.start * 1e6)
+        assert event["dur"] == pytest.approx(item.duration * 1e6)
+    names = {
+        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+    }
+    assert all(names[event["tid"]].endswith(event["cat"]) for event in complete)
+    instants = [event for event in events if event["ph"] == "i"]
+    assert len(instants) == len(timeline.marks)
+    rows = list(csv.DictReader(io.StringIO(timeline_csv(timeline))))
+    assert tuple(rows[0]) == CSV_COLUMNS
+    assert len(rows) == len(timeline.intervals) + len(timeline.marks)
+    assert max(float(row["end_seconds"]) for row in rows) == timeline.makespan
+
+
+def test_gantt_draws_one_row_a_node_and_all_kinds() -> None:
+    result = solved()
+    axes = plot_replication(result)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["n0", "n1"]
+    assert axes.get_xlabel() == "time (s)"
+    shown = {text.get_text() for text in axes.get_legend().get_texts()}
+    assert {"compute", "remote"} <= shown
+    assert result.schedule is not None
+    again = plot_timeline(replication_timeline(result.schedule), axes)
+    assert again is axes
+    with pytest.raises(UsageError, match="no schedule"):
+        plot_replication(result.model_copy(update={"schedule": None}))
+
+
+def test_command_line_writes_timeline_and_picture(tmp_path: Path) -> None:
+    instance, result = tmp_path / "batch.json", tmp_path / "result.json"
+    instance.write_text(json.dumps(BATCH))
+    assert main(["solve", str(instance), "--solver", "minmin", "-o", str(result)]) == 0
+    for name in ("trace.json", "trace.csv"):
+        target = tmp_path / name
+        assert main(["simulate", str(instance), str(result), "--timeline", str(target)]) == 0
+        assert target.stat().st_size > 100
+    picture = tmp_path / "gantt.svg"
+    assert main(["plot", str(result), "-o", str(picture)]) == 0
+    assert "<svg" in picture.read_text()
