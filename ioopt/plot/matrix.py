@@ -78,8 +78,8 @@ def plot_matrix(
                 runs, (row - 0.45, 0.9), facecolor=colour, alpha=1.0 if home else 0.35,
                 edgecolor="white", linewidth=0.8,
             )  # fmt: skip
-            if home:
-                start, length = max(runs, key=lambda run: run[1])
+            start, length = max(runs, key=lambda run: run[1])
+            if home and length >= 0.011 * width * len(str(job["id"])):
                 axes.text(
                     start + length / 2, row, str(job["id"]), ha="center", va="center",
                     fontsize="small", color="white", clip_on=True,

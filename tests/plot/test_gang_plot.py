@@ -1,0 +1,57 @@
+"""Pictures of the gang family: what is drawn, and that nothing is shown or saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gang_tools import random_workload
+
+import ioopt
+from ioopt.errors import UsageError
+from ioopt.plot.load import plot_load
+from ioopt.plot.matrix import fullest, plot_gang, plot_matrix
+
+JOBS: list[dict[str, Any]] = [
+    {"id": "a", "columns": [0, 1, 4], "home_row": 0, "rows": [0, 1], "local": True},
+    {"id": "b", "columns": [2, 3], "home_row": 1, "rows": [1], "local": False},
+]
+
+
+def test_matrix_shows_every_instance() -> None:
+    axes = plot_matrix(JOBS)
+    # Job a: two runs of columns in two rows; job b: one run in one row.
+    bars = [len(collection.get_paths()) for collection in axes.collections]
+    assert bars == [2, 2, 1]
+    assert [text.get_text() for text in axes.texts] == ["a", "b"]
+    assert axes.get_xlabel() == "node"
+    assert axes.get_xlim() == (0, 5)
+
+
+def test_fullest_instant() -> None:
+    updates = [
+        {"seconds": 0.0, "left": [], "placed": [JOBS[0]]},
+        {"seconds": 5.0, "left": [], "placed": [JOBS[1]]},
+        {"seconds": 9.0, "left": ["a"], "placed": []},
+    ]
+    seconds, jobs = fullest(updates)
+    assert seconds == 5.0
+    assert [job["id"] for job in jobs] == ["a", "b"]
+
+
+def test_result_needs_its_history() -> None:
+    problem = random_workload(3)
+    drawn = plot_gang(ioopt.solve(problem, "migrate-iogs"))
+    assert "matrix at" in drawn.get_title()
+    without = ioopt.solve(problem, "gs", settings={"history": "no"})
+    with pytest.raises(UsageError, match="history=yes"):
+        plot_gang(without)
+
+
+def test_lines_against_load() -> None:
+    points = {"gs": {1800.0: [7.0, 9.0, 8.0], 3000.0: [900.0]}, "iogs": {1800.0: [4.0]}}
+    axes = plot_load(points)
+    assert [line.get_label() for line in axes.lines] == ["gs", "iogs"]
+    assert list(axes.lines[0].get_ydata()) == [8.0, 900.0]
+    assert axes.get_yscale() == "log"
+    assert "(s)" in axes.get_xlabel()
