@@ -34,11 +34,12 @@ def sizes(presets: tuple[str, ...], quick: bool) -> None:
 
 
 def columns(quick: bool) -> None:
-    """The machine in 8, 16 and 32 columns: finer homes, larger models."""
+    """The machine in 8, 16 and 32 columns: the same jobs, and jobs as narrow as the columns allow."""
     rows = [
-        _solved(preset, 0, {"columns": count})
+        _solved(preset, 0, {"columns": count, "narrowest": narrowest})
         for preset in (("heavy-mix",) if quick else ("heavy-mix", "heavy-20"))
-        for count in (8, 16, 32)
+        for narrowest in (4, 8, 16, 32)
+        for count in ((8, 16, 32) if narrowest == 4 else (narrowest,))
     ]
     print("\ncolumns\n")
     print(render(HEAD, rows), flush=True)

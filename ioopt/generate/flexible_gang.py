@@ -12,7 +12,7 @@ no gang scheduling; weights are 1 and floors the default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -25,18 +25,24 @@ from ioopt.registry import suggest
 GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
 SIZE_PARTS = (4, 2, 2, 1, 1)
 """A job takes the machine divided by one of these, each as likely as the next."""
+NARROW_PARTS = (32, 16, 8)
+"""Narrower jobs that the setting ``narrowest`` adds, for machines in more columns."""
 COORDINATED_EVERY = 4
 """Of every so many I/O jobs, the last one is coordinated."""
 
 
 class HeavyMix(Record):
-    """A mix of ``jobs`` of which the fraction ``io_fraction`` does I/O (see the module)."""
+    """A mix of ``jobs`` of which the fraction ``io_fraction`` does I/O (see the module).
+
+    ``narrowest``: the smallest job takes the machine divided by this; it needs as many columns.
+    """
 
     jobs: Annotated[int, Field(ge=2, le=1000)] = 10
     processors: Annotated[int, Field(ge=4, le=65536)] = 32
     columns: Annotated[int, Field(ge=1)] | None = None
     quantum_seconds: Annotated[float, Field(gt=0)] = 0.010
     io_fraction: Annotated[float, Field(ge=0, le=1)] = 0.4
+    narrowest: Literal[4, 8, 16, 32] = 4
     lambda_weight: Annotated[float, Field(ge=0)] = 0.1
 
 
@@ -77,7 +83,8 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Flex
     if chosen.processors & (chosen.processors - 1):
         raise UsageError(f"preset {name}: processors={chosen.processors} is not a power of two")
     stream = np.random.default_rng(seed)
-    sizes = [chosen.processors // part for part in SIZE_PARTS]
+    parts = [part for part in NARROW_PARTS if part <= chosen.narrowest] + [*SIZE_PARTS]
+    sizes = [max(1, chosen.processors // part) for part in parts]
     num_io = round(chosen.jobs * chosen.io_fraction)
     jobs: list[dict[str, Any]] = []
     for at in range(num_io):

@@ -32,7 +32,7 @@ from ioopt.solvers.flexgang.strict import strict_plan
 
 FIRST_GAP = 0.01
 """Relative gap of the first round over all patterns."""
-RESERVE_FRACTION = 0.1
+RESERVE_FRACTION = 0.2
 """Part of the time limit kept for restricted candidates and simulation."""
 REFINED_PATTERNS = 3
 """Best patterns that give further candidates (see :func:`_refined`)."""
@@ -73,7 +73,10 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     plan = max(candidates, key=lambda item: item.model_objective).plan
     if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
         candidates += _refined(search, request)
-        ranked = rerank(problem, candidates)
+        ranked = rerank(problem, candidates, deadline=request.deadline)
+        if len(ranked) < len(candidates):
+            left_out = len(candidates) - len(ranked)
+            notes.append(f"{left_out} candidates were not simulated: no time was left")
         metrics["ranking"] = [item.row() for item in ranked]
         notes += _told(ranked, search.best)
         plan = ranked[0].candidate.plan

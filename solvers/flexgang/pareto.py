@@ -15,6 +15,7 @@ from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.flexible_gang import REPORT_SEEDS, simulate
 from ioopt.solvers.flexgang.exact import solve as solve_exact
+from ioopt.solvers.flexgang.rerank import Candidate, rerank
 from ioopt.solvers.flexgang.strict import strict_plan
 
 LAMBDAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -53,17 +54,22 @@ def lambda_front(
 
     The instance needs an I/O job and a compute job. Baselines come first, then rising lambda.
     """
-    points = []
+    pool: list[Candidate] = []
     for label, fill in (("strict", False), ("strict-fill", True)):
         plan = strict_plan(problem, fill)
         if plan is not None:
-            points.append(_point(problem, label, None, plan, seeds))
-    for value in lambdas:
-        weighted = problem.model_copy(update={"lambda_": value})
+            pool.append(Candidate(label, plan, 0.0, baseline=True))
+    points = [_point(problem, item.label, None, item.plan, seeds) for item in pool]
+    weighted = {value: problem.model_copy(update={"lambda_": value}) for value in lambdas}
+    for value, changed in weighted.items():
         options = SolveOptions(time_limit_seconds=seconds, gap=0.005)
-        outcome = solve_exact(weighted, SolveRequest(options, Deadline(seconds)))
+        outcome = solve_exact(changed, SolveRequest(options, Deadline(seconds)))
         if outcome.plan is not None:
-            points.append(_point(problem, f"lambda {value:g}", value, outcome.plan, seeds))
+            pool.append(Candidate(f"lambda {value:g}", outcome.plan, 0.0))
+    for value, changed in weighted.items():
+        # A plan found for one lambda may be the best one for another.
+        plan = rerank(changed, pool)[0].candidate.plan
+        points.append(_point(problem, f"lambda {value:g}", value, plan, seeds))
     return [_marked(point, points) for point in points]
 
 

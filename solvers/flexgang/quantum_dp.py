@@ -20,12 +20,15 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     costs = QuantumCosts(problem)
     best: list[Option] | None = None
     value = float("inf")
+    found_by_cycle: list[tuple[float, list[Option]]] = []
     stop = StopReason.FINISHED
     for cycle in cycle_grid(costs):
         if request.deadline.expired():
             stop = StopReason.TIME
             break
         found, cost = best_for_cycle(costs, cycle)
+        if found is not None:
+            found_by_cycle.append((cost, found))
         if found is not None and cost < value:
             best, value = found, cost
             request.incumbents.report(costs.plan(found), cost)
@@ -34,6 +37,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     return realised_outcome(
         costs, best, lambda single: best_options(QuantumCosts(single)),
         bound=value if stop is StopReason.FINISHED else None, stop=stop,
+        runners_up=[options for _, options in sorted(found_by_cycle)],
     )  # fmt: skip
 
 
@@ -52,9 +56,13 @@ def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
 
 def best_options(costs: QuantumCosts) -> list[Option] | None:
     """The best options over the whole grid; None when no length can be filled."""
+    return next(iter(by_cost(costs)), None)
+
+
+def by_cost(costs: QuantumCosts) -> list[list[Option]]:
+    """The best options of every fillable length of the grid, the cheapest first."""
     found = [best_for_cycle(costs, cycle) for cycle in cycle_grid(costs)]
-    feasible = [(cost, at) for at, (options, cost) in enumerate(found) if options is not None]
-    return found[min(feasible)[1]][0] if feasible else None
+    return [options for _, options in sorted((cost, o) for o, cost in found if o is not None)]
 
 
 def best_for_cycle(costs: QuantumCosts, cycle: int) -> tuple[list[Option] | None, float]:

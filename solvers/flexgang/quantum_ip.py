@@ -12,7 +12,7 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.flexgang.linear_cpsat import solve_linear
-from ioopt.solvers.flexgang.quantum_dp import best_options, cycle_grid
+from ioopt.solvers.flexgang.quantum_dp import best_options, by_cost, cycle_grid
 from ioopt.solvers.flexgang.quantum_greedy import greedy_options
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
@@ -36,7 +36,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         options = model.options(lambda var: answer.values[var.name])
     outcome = realised_outcome(
         costs, options, lambda single: best_options(QuantumCosts(single)),
-        bound=answer.bound, stop=answer.stop,
+        bound=answer.bound, stop=answer.stop, runners_up=by_cost(costs),
     )  # fmt: skip
     return Outcome(
         outcome.plan, outcome.bound, outcome.stop, build_seconds=build,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ioopt.options import Deadline
 from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexible_gang import measure
 
@@ -59,16 +60,24 @@ def rerank(
     candidates: Sequence[Candidate],
     seeds: Sequence[int] = SELECTION_SEEDS,
     seconds: float = SELECTION_SECONDS,
+    deadline: Deadline | None = None,
 ) -> list[Ranked]:
-    """All candidates, the winner first, the others by falling simulated objective.
+    """Candidates with the winner first, the others by falling simulated objective.
+
+    Baselines and the model's best plan are always simulated, the others by falling model objective
+    until the deadline.
 
     The winner has the best mean; a candidate that does not beat the best baseline by two standard
     errors of their paired difference gives way to it. Ties go to the earlier candidate.
     """
-    ranked = [
-        Ranked(item, tuple(measure(problem, item.plan, s, seconds).objective for s in seeds))
-        for item in candidates
-    ]
+    order = sorted(candidates, key=lambda item: (not item.baseline, -item.model_objective))
+    ranked: list[Ranked] = []
+    for item in order:
+        enough = bool(ranked) and not ranked[-1].candidate.baseline
+        if enough and deadline is not None and deadline.expired():
+            break
+        values = (measure(problem, item.plan, seed, seconds).objective for seed in seeds)
+        ranked.append(Ranked(item, tuple(values)))
     ranked.sort(key=lambda item: -item.mean)
     baseline = next((item for item in ranked if item.candidate.baseline), None)
     if baseline is not None and not _surely_better(ranked[0], baseline):

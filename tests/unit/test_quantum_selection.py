@@ -160,6 +160,41 @@ def test_one_visit_is_realised_as_predicted() -> None:
             assert result.metrics["waste"][name] == pytest.approx(chain.fragmentation, abs=0.01)
 
 
+def test_evenly_spaced_visits_are_kept() -> None:
+    # Both jobs visit twice: io, c, io, c of 10 and 30 ms are two cycles of 40 ms, so the surface at
+    # (10, 30) is exact and nothing falls back.
+    problem = QuantumSelectionProblem.model_validate(
+        {
+            "name": "even", "quanta_seconds": [0.010, 0.030], "cycles_seconds": [0.080],
+            "jobs": [{"id": "io", "kind": "io", "visits": [2], "quanta_seconds": [0.010]},
+                     {"id": "c", "kind": "compute", "visits": [2], "quanta_seconds": [0.030]}],
+        }
+    )  # fmt: skip
+    result = ioopt.solve(problem, "quantum-ip")
+    assert result.plan["options"]["io"] == {"quantum_seconds": 0.010, "visits": 2}
+    chain = Surface(32).at(problem.jobs[0], 0.010, 0.030).slowdown - 1
+    assert result.objective == pytest.approx(chain)
+    assert result.metrics["realised"] == pytest.approx(chain, rel=0.02)
+    assert result.notes == ()
+
+
+def test_uneven_visits_fall_back_and_say_so() -> None:
+    # The compute job cannot be split: two visits of 5 ms beside one slot of 40 ms are not 25 ms
+    # apart. One visit of 5 ms (cycle 45 ms) is what remains.
+    problem = QuantumSelectionProblem.model_validate(
+        {
+            "name": "uneven", "quanta_seconds": [0.005, 0.040], "visits": [1, 2],
+            "jobs": [{"id": "io", "kind": "io", "quanta_seconds": [0.005]},
+                     {"id": "c", "kind": "compute", "quanta_seconds": [0.040]}],
+        }
+    )  # fmt: skip
+    for solver in ("quantum-greedy", "quantum-dp", "quantum-ip"):
+        result = ioopt.solve(problem, solver)
+        assert result.plan["options"]["io"]["visits"] == 1
+        assert "fell back to one visit" in result.notes[0]
+        assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.02)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_several_visits_agree_or_fall_back_and_say_so(seed: int) -> None:
     settings = {"io_jobs": 2, "compute_jobs": 2, "mu": 0.25 * seed, "compute_share": 0.6}
