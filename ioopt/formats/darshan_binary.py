@@ -67,8 +67,16 @@ def _in_own_process(raw: bytes, name: str) -> dict[str, Any]:
         said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
         why = said[-1] if said else f"the darshan library ended with code {done.returncode}"
         raise InstanceError(f"{name}: damaged or unreadable: {why}{_HINT}")
-    answer: dict[str, Any] = json.loads(done.stdout)
+    try:
+        # The C library may print remarks of its own before the answer, which is the last line.
+        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1], parse_constant=_refuse)
+    except (ValueError, IndexError) as error:
+        raise InstanceError(f"{name}: damaged: {error}{_HINT}") from None
     return answer
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"a counter is {text}")
 
 
 _PROGRAM = (
@@ -97,9 +105,8 @@ def main(path: str) -> None:
             warnings.append(f"Darshan says: the {module} module contains incomplete data")
         if module in ("POSIX", "MPI-IO", "STDIO"):
             records += _records(report, module)
-    json.dump(
-        {"header": header, "listed": listed, "records": records, "warnings": warnings}, sys.stdout
-    )
+    found = {"header": header, "listed": listed, "records": records, "warnings": warnings}
+    print("\n" + json.dumps(found))
 
 
 def _records(report: Any, module: str) -> list[tuple[str, int, str, dict[str, float]]]:

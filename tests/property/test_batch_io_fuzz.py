@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gzip
+import importlib.util
 import json
 import random
 from collections.abc import Callable
@@ -166,6 +167,26 @@ def test_damaged_files(form: str, tmp_path: Path) -> None:
     inputs, read = READERS[form]
     outcomes = run(tmp_path, 400, inputs(), read, seed=1)
     assert min(outcomes.values()) > 8, outcomes
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("darshan") is None, reason="the optional package darshan is missing"
+)
+def test_damaged_binary_logs(tmp_path: Path) -> None:
+    logs = [
+        shared_path("data", "darshan", f"{name}.v3.darshan").read_bytes()
+        for name in ("edison-vpicio-2048procs", "mpi-io-test-dxt-32procs", "empty")
+    ]
+
+    def make(rng: random.Random) -> bytes:
+        data = bytearray(rng.choice(logs))
+        for _ in range(rng.randint(0, 6)):
+            data[rng.randrange(5, len(data))] = rng.randrange(256)
+        return bytes(data[: rng.randint(100, len(data))] if rng.random() < 0.3 else data)
+
+    outcomes = run(tmp_path, 16, make, READERS["darshan"][1], seed=3)
+    assert min(outcomes.values()) > 0, outcomes
 
 
 @pytest.mark.slow

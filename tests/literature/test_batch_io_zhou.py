@@ -1,0 +1,46 @@
+"""The reproduction of paper 002: its statistics by hand, and trends on small seeded workloads."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import reproduce_zhou
+import zhou_runs
+
+
+def test_mean_and_error_by_hand() -> None:
+    # Mean 2; deviations -1, 0, 1: variance 2 / 2 = 1, error 1 / sqrt 3.
+    mean, error = zhou_runs.mean_and_error([1.0, 2.0, 3.0])
+    assert (mean, error) == pytest.approx((2.0, 1 / math.sqrt(3)))
+    assert not reproduce_zhou.below([0.8, 0.9, 1.0], 0.97)
+    assert reproduce_zhou.below([0.80, 0.81, 0.82], 0.97)
+
+
+def test_ratios_pair_the_seeds() -> None:
+    runs = zhou_runs.Runs(zhou_runs.Size(2, {}, "python"))
+    runs.values["closed", "fill", 1.0] = [{"mean_wait_seconds": 2.0}, {"mean_wait_seconds": 9.0}]
+    runs.values["closed", "adaptive", 1.0] = [
+        {"mean_wait_seconds": 4.0},
+        {"mean_wait_seconds": 3.0},
+    ]
+    assert runs.ratios("mean_wait_seconds", "fill", "adaptive", 1.0) == [0.5, 3.0]
+
+
+@pytest.mark.slow
+def test_trends_on_small_workloads(monkeypatch) -> None:
+    monkeypatch.setattr(zhou_runs, "FACTORS", (0.3, 1.5))
+    size = zhou_runs.Size(3, {"jobs": "100", "days": "1"}, "python")
+    runs = zhou_runs.run_all(size, lambda text: None)
+    delay = [runs.mean("io_delay_seconds", "base-line", f, "open") for f in (0.3, 1.5)]
+    assert delay[1] > 5 * delay[0] > 0
+    for factor in (0.3, 1.5):
+        ratios = runs.ratios("io_delay_seconds", "fill", "adaptive", factor, "open")
+        assert zhou_runs.mean_and_error(ratios)[0] < 0.7
+    response = runs.ratios("mean_response_seconds", "fill", "base-line", 1.5)
+    assert zhou_runs.mean_and_error(response)[0] < 1.0
