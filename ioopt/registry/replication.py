@@ -74,11 +74,13 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "two-stage", _KIND, _AT + "two_stage:solve",
         "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
         "003, Sections 4.2 and 4.3, (14)-(22)", _AT + "two_stage:Settings",
+        abilities=frozenset({BOUND}),
     ),
     SolverSpec(
         "hierarchical", _KIND, _AT + "hierarchical:solve",
         "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
         "003, Section 4.4", _AT + "hierarchical:Settings",
+        abilities=frozenset({BOUND}),
     ),
     SolverSpec(
         "lpt", _KIND, _AT + "lpt:solve",

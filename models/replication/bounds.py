@@ -27,6 +27,21 @@ def area(instance: StaticInstance) -> Fraction:
     return Fraction(total, instance.num_nodes)
 
 
+def area_seconds(problem: ReplicationProblem) -> float:
+    """The area bound straight from the problem, in seconds, a hair below for rounding.
+
+    Holds for plans in rounds and under eviction too, which can only fetch more.
+    """
+    held = frozenset().union(*problem.holds)
+    wanted = sum(
+        file.bytes for f, file in enumerate(problem.files) if problem.readers[f] and f not in held
+    )
+    fastest = max(node.speed for node in problem.nodes)
+    compute = math.fsum(task.compute_seconds for task in problem.tasks) / fastest
+    seconds = (wanted * problem.remote_seconds_per_byte + compute) / len(problem.nodes)
+    return seconds * (1 - 1e-12)
+
+
 def largest_task(instance: StaticInstance) -> int:
     """The most that one task must cost its node: its files arrive in the cheaper way, it computes."""
     worst = 0

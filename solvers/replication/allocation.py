@@ -6,6 +6,7 @@ answer when nothing better is found (Section 4.2: "we will get the same solution
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,8 +25,10 @@ from ioopt.models.replication.static import (
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.replication.selection import after, timed
 
-LEAST_SECONDS = 0.05
+TERMS_PER_SECOND = 15_000
+"""Columns and rows of the allocation model that Python writes in a second."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ def allocate(
     *present* are the files on every node of the problem; on *nodes* they are free and may go.
     """
     tasks = sorted(task for part in start.values() for task in part)
-    small = _restricted(problem, tasks, nodes, present)
+    read = sorted({file for task in tasks for file in problem.inputs[task]})
+    small = _restricted(problem, tasks, nodes, present, read)
     instance = reduce(small)
     local = {node: at for at, node in enumerate(nodes)}
     row = {task: at for at, task in enumerate(tasks)}
@@ -72,9 +76,11 @@ def allocate(
         for task in part:
             assign[row[task]] = local[node]
     best = first_moves(instance, assign)
-    if tasks and (limits.seconds is None or limits.seconds >= LEAST_SECONDS):
-        best = _improved(instance, best, limits)
-    files = [instance.files[k] for k in range(instance.num_files)]
+    terms = sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
+    left = timed(limits, terms * len(nodes) / TERMS_PER_SECOND)
+    if tasks and left is not None:
+        best = _improved(instance, best, left)
+    files = [read[file] for file in instance.files]
     where = {task: nodes[best.assign[at]] for at, task in enumerate(tasks)}
     queues = {
         node: [tasks[k] for k in queue_order(instance, mine)]
@@ -88,27 +94,55 @@ def allocate(
     )  # fmt: skip
 
 
+def hasty_allocation(
+    problem: ReplicationProblem,
+    start: Mapping[int, Sequence[int]],
+    nodes: Sequence[int],
+    present: Sequence[frozenset[int]],
+) -> Allocation:
+    """The tasks of *start* as they are: a missing file is copied from a reader that has it.
+
+    Where none has it the first reader fetches it and sends it on. Linear time, no model.
+    """
+    readers: dict[int, list[int]] = {}
+    for node, tasks in sorted(start.items()):
+        for file in {file for task in tasks for file in problem.inputs[task]}:
+            readers.setdefault(file, []).append(node)
+    remote, copies = [], []
+    for file, where in sorted(readers.items()):
+        lacking = [node for node in where if file not in present[node]]
+        having = [node for node in where if file in present[node]]
+        if lacking and not having:
+            having = [lacking.pop(0)]
+            remote.append((file, having[0]))
+        copies += [(file, having[0], node) for node in lacking]
+    assign = {task: node for node, tasks in start.items() for task in tasks}
+    return Allocation(tuple(nodes), assign, dict(start), tuple(remote), tuple(copies))
+
+
 def _restricted(
     problem: ReplicationProblem,
     tasks: Sequence[int],
     nodes: Sequence[int],
     present: Sequence[frozenset[int]],
+    read: Sequence[int],
 ) -> ReplicationProblem:
-    """The problem of these tasks on these nodes; file positions stay.
+    """The problem of these tasks on these nodes, with the files *read* in that order.
 
     A node holds what is present and read by these tasks: anything else may go and costs nothing.
     """
-    read = {file for task in tasks for file in problem.inputs[task]}
     return ReplicationProblem.model_construct(
         name=problem.name,
         network=problem.network,
         storages=problem.storages,
-        files=problem.files,
+        files=tuple(problem.files[file] for file in read),
         tasks=tuple(problem.tasks[task] for task in tasks),
         nodes=tuple(
             problem.nodes[node].model_copy(
                 update={
-                    "holds": tuple(problem.files[file].id for file in sorted(present[node] & read))
+                    "holds": tuple(
+                        problem.files[f].id for f in sorted(present[node].intersection(read))
+                    )
                 }
             )
             for node in nodes
@@ -156,6 +190,7 @@ def first_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
 def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits) -> Moves:
     """The best allocation CP-SAT finds within *limits*, never worse than *best*."""
     before = max(loads(instance, best), default=0)
+    begun = time.monotonic()
     engine = CpSatEngine()
     model = AggregatedModel(
         instance, engine, evictable=True, lower=int(area(instance)), upper=before
@@ -166,6 +201,7 @@ def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits) -> M
     hint.update({engine.key(variable): int(at in used) for at, variable in model.K.items()})
     for index, value in hint.items():
         engine.model.add_hint(engine.model.get_int_var_from_proto_index(index), value)
+    limits = after(limits, time.monotonic() - begun)
     answer = solve_cpsat(engine.model, limits, parameters={"symmetry_level": 0})
     if not answer.found:
         return best

@@ -8,6 +8,7 @@ by then, so room is made for that alone, dead files and duplicates first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -36,58 +37,58 @@ class Disks:
     policy: EvictionPolicy
     present: list[set[int]] = field(default_factory=list)
     last_use: dict[Removal, int] = field(default_factory=dict)
+    access: dict[int, int] = field(default_factory=dict)
+    copies: dict[int, int] = field(default_factory=dict)
+    sizes: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.present = [set(files) for files in self.problem.holds]
+        self.sizes = [self.problem.task_bytes(task) for task in range(len(self.problem.tasks))]
+
+    def open_round(self, pending: Sequence[int]) -> None:
+        """Count the pending requests and the copies of every file."""
+        self.access = dict(Counter(file for task in pending for file in self.problem.inputs[task]))
+        self.copies = dict(Counter(file for files in self.present for file in files))
 
     def used(self, node: int) -> int:
         """Bytes on *node*."""
         return sum(self.problem.files[file].bytes for file in self.present[node])
 
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
-        """Make room for the largest pending task on every node; nothing under farthest-next-use."""
+        """Open a round: room for the largest pending task on every node (not farthest-next-use)."""
+        self.open_round(pending)
         gone: list[Removal] = []
         if self.policy == "farthest-next-use":
             return gone
-        sizes = [self.problem.task_bytes(task) for task in pending]
+        sizes = {self.sizes[task] for task in pending}
+        room: dict[int, int] = {}
         for node, item in enumerate(self.problem.nodes):
-            if item.disk_bytes is None:
+            disk = item.disk_bytes
+            if disk is None:
                 continue
-            room = max((size for size in sizes if size <= item.disk_bytes), default=0)
-            gone += self.evict_until(node, item.disk_bytes - room, (), pending)
+            if disk not in room:
+                room[disk] = max((size for size in sizes if size <= disk), default=0)
+            gone += self.evict_until(node, disk - room[disk], ())
         return gone
 
-    def evict_until(
-        self, node: int, most_bytes: int, keep: Iterable[int], pending: Sequence[int]
-    ) -> list[Removal]:
-        """Evict from *node* until it holds *most_bytes* or only files of *keep*; returns what left.
-
-        *pending* are the tasks not yet in a finished round, which the popularity counts.
-        """
+    def evict_until(self, node: int, most_bytes: int, keep: Iterable[int]) -> list[Removal]:
+        """Evict from *node* until it holds *most_bytes* or only files of *keep*; returns what left."""
         gone: list[Removal] = []
         used = self.used(node)
         kept = set(keep)
-        access = self._access(pending) if used > most_bytes else {}
         while used > most_bytes:
             victims = self.present[node] - kept
             if not victims:
                 break
-            file = min(victims, key=lambda item: (*self._rank(item, node, access), item))
+            file = min(victims, key=lambda item: (*self._rank(item, node), item))
             self.present[node].discard(file)
+            self.copies[file] -= 1
             used -= self.problem.files[file].bytes
             gone.append((file, node))
         return gone
 
-    def _access(self, pending: Sequence[int]) -> dict[int, int]:
-        count: dict[int, int] = {}
-        for task in pending:
-            for file in self.problem.inputs[task]:
-                count[file] = count.get(file, 0) + 1
-        return count
-
-    def _rank(self, file: int, node: int, access: dict[int, int]) -> tuple[Any, ...]:
-        copies = sum(file in files for files in self.present)
-        readers = access.get(file, 0)
+    def _rank(self, file: int, node: int) -> tuple[Any, ...]:
+        copies, readers = self.copies[file], self.access.get(file, 0)
         if self.policy == "popularity":
             return (popularity(readers, self.problem.files[file].bytes, copies),)
         if self.policy == "lru":

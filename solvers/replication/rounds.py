@@ -22,14 +22,21 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.replication.allocation import Allocation, allocate
+from ioopt.solvers.replication.allocation import Allocation, allocate, hasty_allocation
 from ioopt.solvers.replication.eviction import Disks, Removal
-from ioopt.solvers.replication.selection import Selection, greedy_selection, select
+from ioopt.solvers.replication.selection import (
+    Selection,
+    greedy_selection,
+    quick_selection,
+    select,
+)
 
 Copy = tuple[int, int, int]
 RESERVE = 0.9
 """Share of the remaining time that the rounds may plan with; the rest writes the plan down."""
 SELECTION_SHARE = 0.35
+HASTE_SECONDS_PER_TASK = 0.0008
+"""What a round without models takes for each task, kept back from the time limit."""
 
 
 @dataclass(frozen=True)
@@ -61,38 +68,61 @@ class Rounds:
     unproven: int = 0
     rushed: int = 0
     last_count: int = 0
+    hurried: int = 0
+    interrupted: bool = False
 
     def __post_init__(self) -> None:
         self.disks = Disks(self.problem, self.scheme.eviction)
         self.queues = [[] for _ in self.problem.nodes]
 
     def run(self) -> ReplicationPlan:
-        """Make rounds until every task is planned; after the deadline by the greedy alone."""
+        """Make rounds until every task is planned; in haste after the deadline or an interruption."""
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
             self.last_count = len(pending)
         while pending:
-            done = self._round(pending)
+            left = self.request.deadline.remaining()
+            hurry = self.interrupted or left <= HASTE_SECONDS_PER_TASK * len(pending)
+            saved = [set(files) for files in self.disks.present]
+            try:
+                done = self._round(pending, hurry)
+            except KeyboardInterrupt:
+                if self.interrupted:
+                    raise
+                self.interrupted, self.disks.present = True, saved
+                continue
             pending = [task for task in pending if task not in done]
         return self._plan()
 
-    def _round(self, pending: list[int]) -> set[int]:
+    def _round(self, pending: list[int], hurry: bool) -> set[int]:
         gone = self.disks.evict_for_one_task(pending)
-        before = [frozenset(files) for files in self.disks.present]
         whole = tuple(range(len(self.problem.nodes)))
-        if not self.last_count:
-            greedy = greedy_selection(self.problem, pending, [self._place((i,)) for i in whole])
-            self.last_count = max(1, sum(map(len, greedy)))
-        budget = self._budget(len(pending))
-        parts = self._descend(pending, whole, self.levels, budget)
+        if hurry:
+            parts = [self._hurry(pending, whole)]
+        else:
+            if not self.last_count:
+                places = [self._place((i,)) for i in whole]
+                greedy = greedy_selection(self.problem, pending, places)
+                self.last_count = max(1, sum(map(len, greedy)))
+            parts = self._descend(pending, whole, self.levels, self._budget(len(pending)))
         for part in parts:
-            gone += self._evict(part, pending)
+            gone += self._evict(part)
         kept = [frozenset(files) for files in self.disks.present]
         remote, copies = self._join(parts, kept)
         done = {task for part in parts for task in part.assign}
-        self._record(parts, remote, copies, gone, before)
+        self._record(parts, remote, copies, gone)
         self.last_count = len(done)
         return done
+
+    def _hurry(self, pending: list[int], nodes: tuple[int, ...]) -> Allocation:
+        """A round without any model: tasks in order, node after node."""
+        self.hurried += 1
+        chosen = quick_selection(self.problem, pending, [self._place((node,)) for node in nodes])
+        if not any(chosen):
+            chosen = greedy_selection(self.problem, pending[:1], [self._place((i,)) for i in nodes])
+        start = {node: tasks for node, tasks in zip(nodes, chosen, strict=True) if tasks}
+        present = [frozenset(files) for files in self.disks.present]
+        return hasty_allocation(self.problem, start, nodes, present)
 
     def _budget(self, pending: int) -> float | None:
         """Seconds for this round, as if all later rounds were as large as the last one."""
@@ -168,7 +198,7 @@ class Rounds:
             sum(sizes) if limited else None, speed, present, max(sizes) if limited else None
         )
 
-    def _evict(self, part: Allocation, pending: Sequence[int]) -> list[Removal]:
+    def _evict(self, part: Allocation) -> list[Removal]:
         gone: list[Removal] = []
         for node in part.nodes:
             disk = self.problem.nodes[node].disk_bytes
@@ -177,7 +207,7 @@ class Rounds:
                     self.problem.files[f].bytes for f, at in part.arrivals() if at == node
                 )
                 keep = part.used_on(self.problem, node)
-                gone += self.disks.evict_until(node, disk - arriving, keep, pending)
+                gone += self.disks.evict_until(node, disk - arriving, keep)
         return gone
 
     def _join(
@@ -212,7 +242,6 @@ class Rounds:
         remote: list[Removal],
         copies: list[Copy],
         gone: list[Removal],
-        before: Sequence[frozenset[int]],
     ) -> None:
         problem = self.problem
         nodes = [node.id for node in problem.nodes]
@@ -226,7 +255,6 @@ class Rounds:
         brought = [*remote, *((file, node) for file, _, node in copies)]
         read = [(file, node) for task, node in assign.items() for file in problem.inputs[task]]
         self.disks.close_round(len(self.rounds) + 1, brought, read)
-        # A file evicted first and fetched again in the same round has simply left and come back.
         self.rounds.append(
             Round(
                 tasks=tuple(names[task] for task in sorted(assign)),
@@ -262,6 +290,8 @@ class Rounds:
             said.append(f"{self.unbalanced} selection(s) without the balance (17)")
         if self.unproven:
             said.append(f"{self.unproven} selection(s) not proven largest")
+        if self.hurried:
+            said.append(f"{self.hurried} round(s) made in haste when the time was over")
         if self.rushed:
             said.append(f"{self.rushed} model(s) had less time than effort={self.scheme.effort:g}")
         return said

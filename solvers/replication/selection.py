@@ -7,8 +7,9 @@ passes the balance (a lone last task never does) is selected without it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ioopt.errors import UnsolvableInstanceError
@@ -20,6 +21,8 @@ from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 
 LEAST_SECONDS = 0.05
 """With less than this the greedy selection is taken as it is."""
+ROWS_PER_SECOND = 40_000
+"""Rows (14) that Python writes in a second; a model that would take half its time is not built."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +52,67 @@ def select(
     Raises UnsolvableInstanceError when no place can take any pending task.
     """
     greedy = greedy_selection(problem, pending, places)
-    seconds = limits.seconds
-    if seconds is None or seconds >= LEAST_SECONDS:
-        for balance in (thresh, None):
-            model = SubBatchModel(problem, pending, places, balance, ties)
-            model.hint(greedy)
-            answer = solve_cpsat(model.model, limits, parameters={"symmetry_level": 0})
-            if answer.found:
-                chosen = model.decode(answer.values)
-                if any(chosen):
-                    proven = answer.status is Status.OPTIMAL
-                    return Selection(tuple(map(tuple, chosen)), balance is not None, proven)
-            if answer.status is Status.UNKNOWN:
-                break
+    for balance in (thresh, None):
+        left = timed(
+            limits, sum(len(problem.inputs[k]) for k in pending) * len(places) / ROWS_PER_SECOND
+        )
+        if left is None:
+            break
+        begun = time.monotonic()
+        model = SubBatchModel(problem, pending, places, balance, ties)
+        model.hint(greedy)
+        left = after(left, time.monotonic() - begun)
+        answer = solve_cpsat(model.model, left, parameters={"symmetry_level": 0})
+        chosen = model.decode(answer.values) if answer.found else []
+        if any(chosen):
+            proven = answer.status is Status.OPTIMAL
+            return Selection(tuple(map(tuple, chosen)), balance is not None, proven)
+        if answer.status is Status.UNKNOWN:
+            break
+        limits = after(limits, time.monotonic() - begun)
     if not any(greedy):
         task = problem.tasks[pending[0]]
         raise UnsolvableInstanceError(
             f"task {task.id!r} and {len(pending) - 1} others fit no disk; raise disk_bytes"
         )
     return Selection(tuple(map(tuple, greedy)), False, False)
+
+
+def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
+    """*limits*, or None where the time is too short to build a model of *build_seconds* and solve."""
+    if limits.seconds is not None and limits.seconds < max(LEAST_SECONDS, 2 * build_seconds):
+        return None
+    return limits
+
+
+def after(limits: BackendLimits, seconds: float) -> BackendLimits:
+    """*limits* once *seconds* have gone by."""
+    if limits.seconds is None:
+        return limits
+    return replace(limits, seconds=max(0.001, limits.seconds - seconds))
+
+
+def quick_selection(
+    problem: ReplicationProblem, pending: Sequence[int], places: Sequence[Place]
+) -> list[list[int]]:
+    """Pending tasks in order, place after place, an even number each; for when time is over.
+
+    Never empty where some place can take the first pending task.
+    """
+    share = -(-len(pending) // len(places))
+    chosen: list[list[int]] = [[] for _ in places]
+    at = 0
+    for mine, place in zip(chosen, places, strict=True):
+        used, stored = 0, set[int]()
+        while at < len(pending) and len(mine) < share:
+            task = pending[at]
+            used += sum(problem.files[f].bytes for f in problem.inputs[task] if f not in stored)
+            if place.disk_bytes is not None and used > place.disk_bytes:
+                break
+            stored.update(problem.inputs[task])
+            mine.append(task)
+            at += 1
+    return chosen
 
 
 def greedy_selection(

@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ioopt.models.replication.bounds import area_seconds
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
@@ -55,6 +56,8 @@ def solve_in_rounds(
 ) -> Outcome:
     """Plan with the tree of virtual nodes *levels* and report the time a task took to schedule.
 
+    The bound is the area bound, which eviction and rounds can only raise.
+
     Metrics: ``rounds``; ``scheduling_milliseconds_per_task`` (wall clock of the whole planning).
     Raises UnsolvableInstanceError for a task that no disk can hold.
     """
@@ -63,10 +66,11 @@ def solve_in_rounds(
     rounds = Rounds(problem, request, scheme, levels)
     plan = rounds.run()
     milliseconds = 1000 * (time.perf_counter() - begun) / max(1, len(problem.tasks))
-    stop = StopReason.TIME if rounds.rushed else StopReason.FINISHED
+    stop = StopReason.TIME if rounds.rushed or rounds.hurried else StopReason.FINISHED
     return Outcome(
         plan,
-        stop=stop,
+        area_seconds(problem),
+        StopReason.INTERRUPTED if rounds.interrupted else stop,
         notes=("; ".join(rounds.notes()),),
         metrics={
             "rounds": len(rounds.rounds),

@@ -10,11 +10,13 @@ import pytest
 import ioopt
 from ioopt.errors import UnsolvableInstanceError, UsageError
 from ioopt.generate.replication import generate
+from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.subbatch import Place, SubBatchModel
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.replication import rounds
 from ioopt.solvers.replication.eviction import Disks, popularity
 from ioopt.solvers.replication.hierarchical import levels_for
 from ioopt.solvers.replication.selection import greedy_selection, select
@@ -74,7 +76,8 @@ def test_two_copies_halve_the_popularity():
     # f0: 2 readers x 40 / 2 copies = 40; f1: 1 x 50 / 1 = 50. f0 goes first although more read it.
     problem = make([40, 50, 60], [[0], [0, 1], [2]], [90, 90], holds=[[0, 1], [0]])
     disks = Disks(problem, "popularity")
-    assert disks.evict_until(0, 60 * MB, (), [0, 1, 2]) == [(0, 0)]
+    disks.open_round([0, 1, 2])
+    assert disks.evict_until(0, 60 * MB, ()) == [(0, 0)]
 
 
 def test_lru_evicts_the_oldest_use_and_held_files_before_all():
@@ -82,19 +85,22 @@ def test_lru_evicts_the_oldest_use_and_held_files_before_all():
     disks = Disks(problem, "lru")
     disks.close_round(1, [], [(1, 0)])
     disks.close_round(2, [], [(0, 0)])
-    assert disks.evict_until(0, 0, (), [0, 1, 2]) == [(2, 0), (1, 0), (0, 0)]
+    disks.open_round([0, 1, 2])
+    assert disks.evict_until(0, 0, ()) == [(2, 0), (1, 0), (0, 0)]
 
 
 def test_farthest_next_use_evicts_nothing_beforehand_then_dead_then_duplicates():
     problem = make([30, 30, 30, 60], [[0], [1], [3]], [90, 90], holds=[[0, 1, 2], [1]])
     disks = Disks(problem, "farthest-next-use")
     assert disks.evict_for_one_task([0, 1, 2]) == []
-    assert disks.evict_until(0, 0, (), [0, 1, 2]) == [(2, 0), (1, 0), (0, 0)]
+    assert disks.evict_until(0, 0, ()) == [(2, 0), (1, 0), (0, 0)]
 
 
 def test_kept_files_stay_even_when_there_is_no_other_way():
     problem = make([30, 30], [[0], [1]], [60], holds=[[0, 1]])
-    assert Disks(problem, "popularity").evict_until(0, 0, {0}, [0, 1]) == [(1, 0)]
+    disks = Disks(problem, "popularity")
+    disks.open_round([0, 1])
+    assert disks.evict_until(0, 0, {0}) == [(1, 0)]
 
 
 def _feasible(problem, counts, thresh=None, drop=()):
@@ -250,6 +256,22 @@ def test_a_plan_even_without_time(solver):
     assert result.status is Status.FEASIBLE and ioopt.check(problem, result) == []
 
 
+def test_an_interruption_finishes_the_plan_in_haste(monkeypatch):
+    problem = generate("image-85", {"tasks": 30}, 2)
+    real, calls = rounds.allocate, []
+
+    def once(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(rounds, "allocate", once)
+    result = _solve(problem, "two-stage", effort="0.05")
+    assert len(calls) == 2 and result.stop == "interrupted"
+    assert "in haste" in result.notes[0]
+
+
 @pytest.mark.parametrize("solver", ["two-stage", "hierarchical"])
 def test_same_seed_same_plan(solver):
     problem = generate("image-85", {"tasks": 24}, 5)
@@ -300,3 +322,10 @@ def test_random_tight_disks_pass_the_checker(seed):
         result = _solve(problem, solver, effort="0.05", **more)
         done = [task for part in result.plan["rounds"] for task in part["tasks"]]
         assert sorted(done) == sorted(task.id for task in problem.tasks)
+
+
+def test_area_bound_by_hand():
+    # 100 MB at 12.5 MB/s is 8 s, f1 is held; 4 tasks of 1 s: (8 + 4) / 2 nodes.
+    problem = make([100, 50], [[0], [0, 1], [1], [1]], [None, None], holds=[[1]])
+    assert area_seconds(problem) == pytest.approx(6.0)
+    assert area_seconds(problem) <= 6.0
