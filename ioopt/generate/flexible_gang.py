@@ -12,7 +12,7 @@ no gang scheduling; weights are 1 and floors the default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -42,7 +42,7 @@ class HeavyMix(Record):
     columns: Annotated[int, Field(ge=1)] | None = None
     quantum_seconds: Annotated[float, Field(gt=0)] = 0.010
     io_fraction: Annotated[float, Field(ge=0, le=1)] = 0.4
-    narrowest: Literal[4, 8, 16, 32] = 4
+    narrowest: Annotated[int, Field(ge=4, le=32)] = 4
     lambda_weight: Annotated[float, Field(ge=0)] = 0.1
 
 

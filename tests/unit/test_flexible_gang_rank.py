@@ -1,0 +1,155 @@
+"""Re-ranking by simulation, the correction for shared columns, the lambda front, the presets."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import ioopt
+from ioopt.generate.flexible_gang import PRESETS, generate
+from ioopt.io_surface import Surface
+from ioopt.options import Deadline
+from ioopt.plot.flexible_frame import plot_frame
+from ioopt.plot.lambda_front import plot_lambda_front
+from ioopt.plot.quantum_cycle import plot_slots
+from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.sim.flexible_gang import REPORT_SEEDS, measure
+from ioopt.sim.loose_columns import CALIBRATION_SEED, corrected_responses
+from ioopt.solvers.flexgang.pareto import lambda_front
+from ioopt.solvers.flexgang.rerank import SELECTION_SEEDS, Candidate, rerank
+
+
+def test_seeds_for_choosing_are_none_of_those_reported() -> None:
+    assert not set(SELECTION_SEEDS) & set(REPORT_SEEDS)
+    assert CALIBRATION_SEED not in {*SELECTION_SEEDS, *REPORT_SEEDS}
+    assert len(REPORT_SEEDS) >= 6
+
+
+def candidates(problem: FlexibleGangProblem) -> list[Candidate]:
+    found = []
+    for name in ("strict", "strict-fill", "greedy"):
+        result = ioopt.solve(problem, name)
+        plan = FlexibleGangPlan.model_validate(result.plan)
+        found.append(Candidate(name, plan, result.objective, name != "greedy"))
+    return found
+
+
+def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
+    problem = generate("heavy-mix", {}, 1)
+    ranked = rerank(problem, candidates(problem), seeds=(1, 2, 3), seconds=10.0)
+    assert [item.candidate.label for item in ranked] == ["greedy", "strict-fill", "strict"]
+    assert ranked[0].mean > ranked[1].mean > ranked[2].mean
+    # The same plan once as a baseline and once not: no sure difference, so the baseline stands.
+    greedy = candidates(problem)[2]
+    twins = [greedy, Candidate("twin", greedy.plan, greedy.model_objective, baseline=True)]
+    ranked = rerank(problem, twins, seeds=(1, 2, 3), seconds=10.0)
+    assert ranked[0].candidate.label == "twin"
+
+
+def test_without_time_baselines_and_the_models_best_are_simulated() -> None:
+    problem = generate("heavy-mix", {}, 1)
+    strict, fill, greedy = candidates(problem)
+    worse = Candidate("worse", greedy.plan, greedy.model_objective - 1.0)
+    over = Deadline(0.0)
+    ranked = rerank(problem, [worse, greedy, strict, fill], (1,), 5.0, over)
+    assert {item.candidate.label for item in ranked} == {"strict", "strict-fill", "greedy"}
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
+    problem = generate("heavy-mix", {}, seed)
+    exact = ioopt.solve(problem, "exact", time_limit=30, gap=0.01)
+    assert exact.violations == ()
+    others = [
+        ioopt.solve(problem, "strict"),
+        ioopt.solve(problem, "strict-fill"),
+        ioopt.solve(problem, "exact", time_limit=30, settings={"patterns": "strict"}),
+    ]
+    simulated = exact.metrics["simulated_objective"]
+    assert all(simulated >= other.metrics["simulated_objective"] - 1e-9 for other in others)
+    assert exact.bound >= exact.metrics["model_best"] - 1e-9 >= exact.objective - 2e-9
+    assert exact.metrics["cpu_utilisation"] > others[0].metrics["cpu_utilisation"] + 0.1
+
+
+def loose_plan(draw: random.Random) -> tuple[FlexibleGangProblem, FlexibleGangPlan]:
+    jobs = [
+        {"id": f"io{at}", "kind": "io", "processes": draw.choice([8, 16, 32]),
+         "burst_seconds": draw.choice([0.002, 0.005]), "io_seconds": draw.choice([0.02, 0.04])}
+        for at in range(3)
+    ]  # fmt: skip
+    machine = {"processors": 32, "quantum_seconds": 0.01, "rows": draw.choice([6, 8])}
+    problem = FlexibleGangProblem.model_validate(
+        {"name": "loose", "machine": machine, "jobs": jobs}
+    )
+    pattern = draw.choice([item for item in problem.patterns() if item.k in (3, 4)])
+    home = {job.id: draw.randrange(problem.num_positions(j)) for j, job in enumerate(problem.jobs)}
+    plan = FlexibleGangPlan(k=pattern.k, d=pattern.d, home=home, loose=tuple(home))
+    return problem, plan
+
+
+def test_correction_is_within_three_percent_where_the_surface_is_not() -> None:
+    draw = random.Random(4)
+    surface_errors, errors = [], []
+    while len(errors) < 18:
+        problem, plan = loose_plan(draw)
+        if ioopt.check(problem, plan):
+            continue
+        pattern = problem.pattern(plan.k, plan.d)
+        found = corrected_responses(problem, pattern, plan)
+        runs = [measure(problem, plan, seed, 30.0) for seed in (21, 22)]
+        for j, job in enumerate(problem.jobs):
+            simulated = sum(run.slowdown[job.id] for run in runs) / len(runs)
+            plain = Surface(32).at(job, pattern.on_seconds, pattern.off_seconds)
+            errors.append(abs(found[j].slowdown / simulated - 1))
+            surface_errors.append(abs(plain.slowdown / simulated - 1))
+            assert found[j].beta <= plain.beta + 1e-4
+    assert max(errors) < 0.03
+    assert max(surface_errors) > 0.05
+
+
+def test_lambda_front_and_its_picture() -> None:
+    problem = generate("light-mix", {"jobs": 6}, 3)
+    points = lambda_front(problem, (0.0, 1.0), seconds=10.0, seeds=(1, 2))
+    assert [point.label for point in points] == ["strict", "strict-fill", "lambda 0", "lambda 1"]
+    free, dear = points[2:]
+    assert free.compute_progress >= dear.compute_progress
+    assert free.io_response_seconds >= dear.io_response_seconds
+    assert not all(point.dominated for point in points)
+    for point in points:
+        beaten = any(
+            other.io_response_seconds <= point.io_response_seconds
+            and other.compute_progress >= point.compute_progress
+            and (other.io_response_seconds, other.compute_progress)
+            != (point.io_response_seconds, point.compute_progress)
+            for other in points
+        )
+        assert point.dominated == beaten
+    axes = plot_lambda_front([point.row() for point in points])
+    assert axes.get_xlabel().startswith("compute progress")
+    assert len(axes.collections) == len(points)
+
+
+def test_pictures_of_a_frame_and_a_cycle() -> None:
+    frame = ioopt.solve("flexgang-tiny", "greedy")
+    axes = plot_frame(frame.schedule)
+    assert axes.get_ylim() == (40.0, 0.0)  # ms, time runs down
+    windows = [patch for patch in axes.patches if patch.get_hatch()]
+    assert len(windows) == frame.plan["d"]
+    cycle = ioopt.solve("quantum-plain", "quantum-greedy")
+    axes = plot_slots(cycle.schedule, cycle.metrics)
+    assert len(axes.patches) == len(cycle.schedule["slots"])
+    assert axes.get_xlim()[1] == pytest.approx(1000 * cycle.plan["cycle_seconds"])
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_presets(preset: str) -> None:
+    first, again, other = (generate(preset, {}, seed) for seed in (1, 1, 2))
+    assert first == again != other
+    chosen = PRESETS[preset]()
+    assert len(first.jobs) == chosen.jobs
+    io = [job for job in first.jobs if job.is_io]
+    assert len(io) == round(chosen.jobs * chosen.io_fraction)
+    assert sum(job.coordinated for job in io) == len(io) // 4
+    narrow = generate(preset, {"narrowest": "16", "columns": "16"}, 1)
+    assert {job.processes for job in narrow.jobs} <= {2, 4, 8, 16, 32}
