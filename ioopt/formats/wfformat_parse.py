@@ -62,9 +62,11 @@ class _Reader:
         self.warnings: dict[str, list[str]] = {}
 
     def fail(self, where: str, message: str) -> InstanceError:
+        """The error that says *message* about *where*."""
         return InstanceError(f"{self.name}: {where}: {message}")
 
     def warn(self, what: str, item: str) -> None:
+        """Remember that *what* is so for *item*."""
         self.warnings.setdefault(what, []).append(item)
 
     def said(self) -> tuple[str, ...]:
@@ -75,11 +77,13 @@ class _Reader:
         )
 
     def mapping(self, value: Any, where: str) -> Mapping[str, Any]:
+        """*value* as an object."""
         if not isinstance(value, Mapping):
             raise self.fail(where, f"wanted an object, not {_kind(value)}")
         return value
 
     def items(self, value: Any, where: str) -> Sequence[Any]:
+        """*value* as a list; nothing is an empty one."""
         if value is None:
             return ()
         if not isinstance(value, list):
@@ -87,6 +91,7 @@ class _Reader:
         return value
 
     def text(self, value: Any, where: str) -> str:
+        """*value* as text that can be an id."""
         if not isinstance(value, str) or not value:
             raise self.fail(where, f"wanted text, not {_kind(value)}")
         if len(value) > 4096:
@@ -94,10 +99,12 @@ class _Reader:
         return value
 
     def texts(self, value: Any, where: str) -> list[str]:
+        """*value* as a list of ids."""
         items = self.items(value, where)
         return [self.text(item, f"{where}[{i}]") for i, item in enumerate(items)]
 
     def number(self, value: Any, where: str) -> float:
+        """*value* as a finite number of a sensible size."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.fail(where, f"wanted a number, not {_kind(value)}")
         if (isinstance(value, int) and abs(value) > MAX_BYTES) or not math.isfinite(value):
@@ -105,6 +112,7 @@ class _Reader:
         return value
 
     def size(self, value: Any, where: str) -> int:
+        """*value* as whole bytes, rounded up."""
         size = self.number(value, where)
         if size < 0 or size > MAX_BYTES:
             raise self.fail(where, f"a size of {size} bytes; it must be 0 or more")
