@@ -48,8 +48,11 @@ from ioopt.sim.batch_io_compiled_state import (
     SPANS,
     TRANSFERRING,
     USEFUL,
+    F,
     Fixed,
+    J,
     Moving,
+    P,
     add_useful,
     fixed_of,
     moving_of,
@@ -80,15 +83,15 @@ def simulate_compiled(
     plain = policy.removesuffix("+top")
     code = CODES[plain]
     t = fixed_of(
-        trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, alpha, record_rates,
-        set_numbers or [0] * len(trace), starts,
+        trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, alpha,
+        record_rates, starts is None,
     )  # fmt: skip
-    s = moving_of(trace, record_rates, None if starts is None else starts[1])
+    s = moving_of(trace, record_rates, set_numbers or [0] * len(trace), starts)
     spans: list[tuple[int, float, float, float]] = []
     while advance(t, s, INSTANTS_PER_CALL):
         _drain(s, spans)
         if deadline and deadline.expired():
-            ended = int((s.status == ENDED).sum())
+            ended = int((s.i[J.status] == ENDED).sum())
             raise OutOfTime(f"out of time with {ended} of {len(trace)} jobs ended")
     _drain(s, spans)
     if t.shared and record_rates:
@@ -96,10 +99,11 @@ def simulate_compiled(
     if s.count[OUT]:
         raise SimulationError(f"{policy}: {s.count[OUT]} request(s) never get bandwidth")
     return Run(
-        start=s.start.tolist(), end=s.end.tolist(), killed=s.killed.tolist(),
-        block=s.block.tolist(), request=s.request, grant=s.grant, finish=s.finish,
-        useful=float(s.value[USEFUL]), rates=spans if record_rates else None,
-        events=int(s.count[EVENTS]), decisions=int(s.count[DECISIONS]), engine="compiled",
+        start=s.f[F.start].tolist(), end=s.f[F.end].tolist(), killed=s.i[J.killed].tolist(),
+        block=s.i[J.block].tolist(), request=s.p[P.request], grant=s.p[P.grant],
+        finish=s.p[P.finish], useful=float(s.value[USEFUL]),
+        rates=spans if record_rates else None, events=int(s.count[EVENTS]),
+        decisions=int(s.count[DECISIONS]), engine="compiled",
     )  # fmt: skip
 
 
@@ -111,18 +115,17 @@ def _spread(
     spans = []
     for j, nodes in enumerate(trace.allocated):
         for place in range(trace.offset[j], trace.offset[j + 1]):
-            if s.grant[place] == s.grant[place]:
-                known = s.finish[place] == s.finish[place]
-                last = float(s.finish[place] if known else s.end[j])
-                for since, until, rho in history(times, rhos, float(s.grant[place]), last):
+            if not np.isnan(s.p[P.grant, place]):
+                known = not np.isnan(s.p[P.finish, place])
+                last = float(s.p[P.finish, place] if known else s.f[F.end, j])
+                for since, until, rho in history(times, rhos, float(s.p[P.grant, place]), last):
                     spans.append((place, since, until, rho * nodes))
     return spans
 
 
 def _drain(s: Moving, spans: list[tuple[int, float, float, float]]) -> None:
-    count = int(s.count[SPANS])
-    columns = (s.span_place, s.span_since, s.span_until, s.span_rate)
-    spans.extend(zip(*(column[:count].tolist() for column in columns)))
+    places, *numbers = (row[: s.count[SPANS]].tolist() for row in s.spans)
+    spans.extend(zip(map(int, places), *numbers))
     s.count[SPANS] = 0
 
 
@@ -130,15 +133,15 @@ def _drain(s: Moving, spans: list[tuple[int, float, float, float]]) -> None:
 def advance(t: Fixed, s: Moving, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
     for _ in range(instants):
-        if t.record and s.count[SPANS] + 4 * (s.count[RUNNING] + 64) > len(s.span_place):
+        if t.record and s.count[SPANS] + 4 * (s.count[RUNNING] + 64) > s.spans.shape[1]:
             return True
         instant = next_instant(t, s)
         if instant == np.inf:
             return False
         until = instant + tolerance(instant)
         k = s.count[ARRIVED]
-        while k < len(t.arrivals) and t.arrival_times[k] <= until:
-            instant = max(instant, t.arrival_times[k])
+        while k < t.jobs and s.f[F.arrival_times, k] <= until:
+            instant = max(instant, s.f[F.arrival_times, k])
             k += 1
         s.value[NOW] = instant
         s.count[EVENTS] += 1
@@ -156,24 +159,30 @@ def advance(t: Fixed, s: Moving, instants: int) -> bool:
 
 
 @njit(cache=True)
+def least(values: np.ndarray, count: int, least: float) -> float:
+    """The least of the first *count* values and *least*."""
+    for k in range(count):
+        if values[k] < least:
+            least = values[k]
+    return least
+
+
+@njit(cache=True)
 def next_instant(t: Fixed, s: Moving) -> float:
     """When something happens next; infinity when nothing will."""
     instant = np.inf
-    if s.count[ARRIVED] < len(t.arrivals):
-        instant = t.arrival_times[s.count[ARRIVED]]
+    if s.count[ARRIVED] < t.jobs:
+        instant = s.f[F.arrival_times, s.count[ARRIVED]]
     count = s.count[RUNNING]
-    for k in range(count):
-        instant = min(instant, s.next_time[k])
+    instant = least(s.f[F.next_time], count, instant)
     if t.shared and s.value[RHO] > 0:
-        target = np.inf
-        for k in range(count):
-            target = min(target, s.target[k])
+        target = least(s.f[F.target], count, np.inf)
         finish = s.value[SINCE] + (target - s.value[CLOCK]) / s.value[RHO]
         instant = min(instant, finish)
     if t.kill:
         for k in range(count):
-            job = s.running[k]
-            instant = min(instant, s.start[job] + t.walltime[job])
+            job = s.i[J.running, k]
+            instant = min(instant, s.f[F.start, job] + s.f[F.walltime, job])
     return instant
 
 
@@ -186,29 +195,29 @@ def apply_instant(t: Fixed, s: Moving, until: float) -> None:
         target = s.value[CLOCK] + s.value[RHO] * (until - s.value[NOW])
     count = 0
     for k in range(s.count[RUNNING]):
-        if s.next_time[k] <= until or s.target[k] <= target:
-            s.due[count] = s.running[k]
+        if s.f[F.next_time, k] <= until or s.f[F.target, k] <= target:
+            s.i[J.due, count] = s.i[J.running, k]
             count += 1
     for k in range(count):
-        if s.status[s.due[k]] == TRANSFERRING:
-            finish(t, s, s.due[k])
+        if s.i[J.status, s.i[J.due, k]] == TRANSFERRING:
+            finish(t, s, s.i[J.due, k])
     for k in range(count):
-        job = s.due[k]
-        while s.status[job] == COMPUTING and s.next_time[s.slot[job]] <= until:
+        job = s.i[J.due, k]
+        while s.i[J.status, job] == COMPUTING and s.f[F.next_time, s.i[J.slot, job]] <= until:
             issue_or_go_on(t, s, job)
     if t.kill:
         for k in range(s.count[RUNNING] - 1, -1, -1):
-            job = s.running[k]
-            if s.start[job] + t.walltime[job] <= until:
+            job = s.i[J.running, k]
+            if s.f[F.start, job] + s.f[F.walltime, job] <= until:
                 kill(t, s, job)
-    while s.count[ARRIVED] < len(t.arrivals):
-        if t.arrival_times[s.count[ARRIVED]] > s.value[NOW]:
+    while s.count[ARRIVED] < t.jobs:
+        if s.f[F.arrival_times, s.count[ARRIVED]] > s.value[NOW]:
             break
-        job = t.arrivals[s.count[ARRIVED]]
+        job = s.i[J.arrivals, s.count[ARRIVED]]
         s.count[ARRIVED] += 1
         s.count[PASS] = 1
         if t.closed:
-            s.waiting[s.count[QUEUE]] = job
+            s.i[J.waiting, s.count[QUEUE]] = job
             s.count[QUEUE] += 1
         else:
             start(t, s, job)
@@ -220,7 +229,7 @@ def batch_pass(t: Fixed, s: Moving) -> bool:
     again = False
     reserved, until, extra, avoid, length = False, 0.0, 0, 0, 0
     for job in queue_order(t, s):
-        units = t.units[job]
+        units = s.i[J.units, job]
         if s.count[FREE] == 0:
             break
         if not reserved:
@@ -236,7 +245,7 @@ def batch_pass(t: Fixed, s: Moving) -> bool:
                     until, extra = reserve_flat(t, s, units)
                 continue
         else:
-            short = s.value[NOW] + t.walltime[job] <= until + tolerance(until)
+            short = s.value[NOW] + s.f[F.walltime, job] <= until + tolerance(until)
             place = find_place(t, s, units, avoid, 0 if short else length)
             if place < 0 or (not t.partition and not short and units > extra):
                 continue
@@ -244,7 +253,7 @@ def batch_pass(t: Fixed, s: Moving) -> bool:
                 extra -= units
         occupy(t, s, job, place)
         start(t, s, job)
-        again |= s.status[job] == ENDED
+        again |= s.i[J.status, job] == ENDED
     drop_started(s)
     return again
 
@@ -252,9 +261,9 @@ def batch_pass(t: Fixed, s: Moving) -> bool:
 @njit(cache=True)
 def start(t: Fixed, s: Moving, job: int) -> None:
     """Start *job* now."""
-    s.start[job] = s.value[NOW]
-    s.slot[job] = s.count[RUNNING]
-    s.running[s.count[RUNNING]] = job
+    s.f[F.start, job] = s.value[NOW]
+    s.i[J.slot, job] = s.count[RUNNING]
+    s.i[J.running, s.count[RUNNING]] = job
     s.count[RUNNING] += 1
     begin_phase(t, s, job)
 
@@ -263,32 +272,32 @@ def start(t: Fixed, s: Moving, job: int) -> None:
 def begin_phase(t: Fixed, s: Moving, job: int) -> None:
     """Go to the next compute or request of *job*, or end it (rule 3)."""
     while True:
-        place = s.phase[job]
-        if place == t.offset[job + 1]:
+        place = s.i[J.phase, job]
+        if place == s.i[J.offset, job + 1]:
             end(t, s, job)
             return
-        seconds = t.compute[place]
+        seconds = s.p[P.compute, place]
         if seconds > 0:
-            s.compute_so_far[job] += seconds
-            s.began[job] = s.value[NOW]
-            s.status[job] = COMPUTING
-            s.next_time[s.slot[job]] = s.value[NOW] + seconds
+            s.f[F.compute_so_far, job] += seconds
+            s.f[F.began, job] = s.value[NOW]
+            s.i[J.status, job] = COMPUTING
+            s.f[F.next_time, s.i[J.slot, job]] = s.value[NOW] + seconds
             return
-        if t.volume[place] > 0:
+        if s.p[P.volume, place] > 0:
             issue(t, s, job, place)
             return
-        s.phase[job] += 1
+        s.i[J.phase, job] += 1
 
 
 @njit(cache=True)
 def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
     """The compute of a phase ended."""
-    place = s.phase[job]
-    add_useful(t, s, job, s.began[job], s.value[NOW], 1.0)
-    if t.volume[place] > 0:
+    place = s.i[J.phase, job]
+    add_useful(t, s, job, s.f[F.began, job], s.value[NOW], 1.0)
+    if s.p[P.volume, place] > 0:
         issue(t, s, job, place)
     else:
-        s.phase[job] += 1
+        s.i[J.phase, job] += 1
         begin_phase(t, s, job)
 
 
@@ -296,35 +305,38 @@ def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
 def finish(t: Fixed, s: Moving, job: int) -> None:
     """The request of *job* is done."""
     leave(t, s, job)
-    place = s.phase[job]
-    s.finish[place] = s.value[NOW]
-    s.ideal_so_far[job] += t.volume[place] / t.peak[job]
-    s.phase[job] += 1
+    place = s.i[J.phase, job]
+    s.p[P.finish, place] = s.value[NOW]
+    s.f[F.ideal_so_far, job] += s.p[P.volume, place] / s.f[F.peak, job]
+    s.i[J.phase, job] += 1
     begin_phase(t, s, job)
 
 
 @njit(cache=True)
 def kill(t: Fixed, s: Moving, job: int) -> None:
     """The walltime of *job* is over (rule 21)."""
-    if s.status[job] == TRANSFERRING:
+    if s.i[J.status, job] == TRANSFERRING:
         leave(t, s, job)
     else:
-        add_useful(t, s, job, s.began[job], s.value[NOW], 1.0)
-    s.killed[job] = 1
+        add_useful(t, s, job, s.f[F.began, job], s.value[NOW], 1.0)
+    s.i[J.killed, job] = 1
     end(t, s, job)
 
 
 @njit(cache=True)
 def end(t: Fixed, s: Moving, job: int) -> None:
     """*job* leaves the machine; the last running job takes its slot."""
-    s.end[job] = s.value[NOW]
-    s.status[job] = ENDED
+    s.f[F.end, job] = s.value[NOW]
+    s.i[J.status, job] = ENDED
     s.count[PASS] = 1
     s.count[RUNNING] -= 1
-    slot, last_slot = s.slot[job], s.count[RUNNING]
-    last = s.running[last_slot]
-    s.running[slot], s.slot[last] = last, slot
-    s.next_time[slot], s.target[slot] = s.next_time[last_slot], s.target[last_slot]
-    s.next_time[last_slot] = s.target[last_slot] = np.inf
+    slot, last_slot = s.i[J.slot, job], s.count[RUNNING]
+    last = s.i[J.running, last_slot]
+    s.i[J.running, slot], s.i[J.slot, last] = last, slot
+    s.f[F.next_time, slot], s.f[F.target, slot] = (
+        s.f[F.next_time, last_slot],
+        s.f[F.target, last_slot],
+    )
+    s.f[F.next_time, last_slot] = s.f[F.target, last_slot] = np.inf
     if t.closed:
         vacate(t, s, job)

@@ -1,6 +1,6 @@
 """Compiled twins of the policies in :mod:`ioopt.solvers.batch_io`.
 
-Each fills ``rates`` for ``s.out``, the outstanding jobs in FCFS order. The pure forms are the
+Each fills ``rates`` for ``J.out``, the outstanding jobs in FCFS order. The pure forms are the
 reference; tests hold the two engines to the same schedules.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ioopt.sim.batch_io_compiled_state import NOW, OUT, Fixed, Moving, rounded, tolerance
+from ioopt.sim.batch_io_compiled_state import NOW, OUT, F, Fixed, J, Moving, rounded, tolerance
 from ioopt.sim.batch_io_view import FIT_TOLERANCE
 
 NO_CONGESTION, BASE_LINE, FCFS, MAX_UTIL, MIN_INST, MIN_AGGR, ADAPTIVE, SET_10, FILL = range(9)
@@ -58,12 +58,12 @@ def share(t: Fixed, s: Moving, chosen: np.ndarray, rates: np.ndarray) -> None:
     nodes = 0.0
     for k in range(len(rates)):
         if chosen[k]:
-            nodes += t.allocated[s.out[k]]
+            nodes += s.f[F.allocated, s.i[J.out, k]]
     fits = t.node_rate * nodes <= t.storage
     for k in range(len(rates)):
         if chosen[k]:
-            job = s.out[k]
-            rates[k] = t.peak[job] if fits else t.storage / nodes * t.allocated[job]
+            job = s.i[J.out, k]
+            rates[k] = s.f[F.peak, job] if fits else t.storage / nodes * s.f[F.allocated, job]
 
 
 @njit(cache=True)
@@ -71,7 +71,7 @@ def first_fit(t: Fixed, s: Moving, order: np.ndarray, rates: np.ndarray) -> None
     """What fits in what is left, in *order*; then the rest when ``top`` (rule 11)."""
     left = t.storage
     for k in order:
-        peak = t.peak[s.out[k]]
+        peak = s.f[F.peak, s.i[J.out, k]]
         if peak <= left * SLACK:
             rates[k] = peak
             left -= peak
@@ -86,7 +86,7 @@ def top_up(t: Fixed, s: Moving, order: np.ndarray, rates: np.ndarray, left: floa
         if left <= t.storage * FIT_TOLERANCE:
             return
         if rates[k] == 0.0:
-            rates[k] = min(t.peak[s.out[k]], left)
+            rates[k] = min(s.f[F.peak, s.i[J.out, k]], left)
             left -= rates[k]
 
 
@@ -96,14 +96,16 @@ def slowdowns(t: Fixed, s: Moving) -> np.ndarray:
     now = s.value[NOW]
     keys = np.empty(s.count[OUT])
     for k in range(len(keys)):
-        job = s.out[k]
+        job = s.i[J.out, k]
         instant = t.policy == MIN_INST
-        since = s.asked[job] if instant else s.start[job]
-        below = s.moved[job] if instant else s.compute_so_far[job] + s.ideal_so_far[job]
+        since = s.f[F.asked, job] if instant else s.f[F.start, job]
+        below = (
+            s.f[F.moved, job] if instant else s.f[F.compute_so_far, job] + s.f[F.ideal_so_far, job]
+        )
         if below == 0.0:
             keys[k] = 1.0 if now - since <= tolerance(now) else np.inf
         elif instant:
-            keys[k] = rounded(t.peak[job] * (now - since) / below)
+            keys[k] = rounded(s.f[F.peak, job] * (now - since) / below)
         else:
             keys[k] = rounded((now - since) / below)
     return keys
@@ -117,7 +119,7 @@ def max_util(t: Fixed, s: Moving, rates: np.ndarray) -> None:
     others = np.empty(count, np.int64)
     n = 0
     for k in range(count):
-        units = t.units[s.out[k]]
+        units = s.i[J.units, s.i[J.out, k]]
         if units < t.saturating_units:
             others[n] = k
             n += 1
@@ -126,12 +128,12 @@ def max_util(t: Fixed, s: Moving, rates: np.ndarray) -> None:
     chosen = best_subset(t, s, others[:n])
     value = 0
     for k in chosen:
-        value += t.units[s.out[k]]
+        value += s.i[J.units, s.i[J.out, k]]
     if alone >= 0 and (most > value or (most == value and alone < chosen[0])):
         chosen = np.full(1, alone, np.int64)
     left = t.storage
     for k in chosen:
-        rates[k] = t.peak[s.out[k]]
+        rates[k] = s.f[F.peak, s.i[J.out, k]]
         left -= rates[k]
     if t.top:
         top_up(t, s, np.arange(count), rates, left)
@@ -143,14 +145,14 @@ def best_subset(t: Fixed, s: Moving, items: np.ndarray) -> np.ndarray:
     count, capacity = len(items), t.capacity_units
     total = 0
     for k in items:
-        total += t.units[s.out[k]]
+        total += s.i[J.units, s.i[J.out, k]]
     if total <= capacity:
         return items
     # reach[k, c]: some subset of the items from k on adds up to c.
     reach = np.zeros((count + 1, capacity + 1), np.uint8)
     reach[count, 0] = 1
     for k in range(count - 1, -1, -1):
-        weight = t.units[s.out[items[k]]]
+        weight = s.i[J.units, s.i[J.out, items[k]]]
         for c in range(capacity + 1):
             reach[k, c] = reach[k + 1, c] | (reach[k + 1, c - weight] if c >= weight else 0)
     rest = capacity
@@ -159,7 +161,7 @@ def best_subset(t: Fixed, s: Moving, items: np.ndarray) -> np.ndarray:
     chosen = np.empty(count, np.int64)
     n = 0
     for k in range(count):
-        weight = t.units[s.out[items[k]]]
+        weight = s.i[J.units, s.i[J.out, items[k]]]
         if weight <= rest and reach[k + 1, rest - weight]:
             chosen[n] = items[k]
             n += 1
@@ -179,8 +181,8 @@ def adaptive(t: Fixed, s: Moving) -> np.ndarray:
         np.empty(count),
     )
     for k in range(count):
-        job = s.out[k]
-        depth, peak = s.left[job] / t.allocated[job], t.peak[job]
+        job = s.i[J.out, k]
+        depth, peak = s.f[F.left, job] / s.f[F.allocated, job], s.f[F.peak, job]
         place = size
         while place > 0 and depths[place - 1] > depth:
             place -= 1
@@ -190,18 +192,18 @@ def adaptive(t: Fixed, s: Moving) -> np.ndarray:
             finish_times(depths[:size], nodes[:size], full, finishes)
             depths[place + 1 : size + 1] = depths[place:size].copy()
             nodes[place + 1 : size + 1] = nodes[place:size].copy()
-            depths[place], nodes[place] = depth, t.allocated[job]
+            depths[place], nodes[place] = depth, s.f[F.allocated, job]
             finish_times(depths[: size + 1], nodes[: size + 1], full, trial)
             depths[place:size] = depths[place + 1 : size + 1].copy()
             nodes[place:size] = nodes[place + 1 : size + 1].copy()
             start = room_at(nodes[:size], finishes, (t.storage * SLACK - peak) / t.node_rate)
-            waiting = finishes[:size].sum() + start + s.left[job] / peak * t.storage
+            waiting = finishes[:size].sum() + start + s.f[F.left, job] / peak * t.storage
             if not trial[: size + 1].sum() < waiting * PAYS:
                 continue
             room = 0.0
         depths[place + 1 : size + 1] = depths[place:size].copy()
         nodes[place + 1 : size + 1] = nodes[place:size].copy()
-        depths[place], nodes[place] = depth, t.allocated[job]
+        depths[place], nodes[place] = depth, s.f[F.allocated, job]
         size += 1
         chosen[k] = 1
     return chosen
@@ -240,15 +242,15 @@ def set_10(t: Fixed, s: Moving, rates: np.ndarray) -> None:
     for k in range(count):
         known = False
         for p in range(size):
-            known |= t.set_number[s.out[positions[p]]] == t.set_number[s.out[k]]
+            known |= s.i[J.set_number, s.i[J.out, positions[p]]] == s.i[J.set_number, s.i[J.out, k]]
         if not known:
             positions[size] = k
             size += 1
     weights, ratios = np.empty(size), np.empty(size)
     for p in range(size):
-        job = s.out[positions[p]]
-        weights[p] = 10.0 ** (-t.set_number[job])
-        ratios[p] = t.peak[job] / weights[p]
+        job = s.i[J.out, positions[p]]
+        weights[p] = 10.0 ** (-s.i[J.set_number, job])
+        ratios[p] = s.f[F.peak, job] / weights[p]
     order = np.argsort(ratios, kind="mergesort")
     behind = np.zeros(size + 1)
     for q in range(size - 1, -1, -1):
@@ -256,7 +258,7 @@ def set_10(t: Fixed, s: Moving, rates: np.ndarray) -> None:
     left = t.storage
     for q in range(size):
         k = positions[order[q]]
-        rates[k] = min(t.peak[s.out[k]], left * weights[order[q]] / behind[q])
+        rates[k] = min(s.f[F.peak, s.i[J.out, k]], left * weights[order[q]] / behind[q])
         left -= rates[k]
 
 
@@ -265,11 +267,11 @@ def fill(t: Fixed, s: Moving, rates: np.ndarray) -> None:
     """Least R / N^alpha first, filled up (rule 17)."""
     keys = np.empty(len(rates))
     for k in range(len(rates)):
-        job = s.out[k]
-        keys[k] = rounded(s.left[job] / t.allocated[job] ** t.alpha)
+        job = s.i[J.out, k]
+        keys[k] = rounded(s.f[F.left, job] / s.f[F.allocated, job] ** t.alpha)
     left = t.storage
     for k in np.argsort(keys, kind="mergesort"):
-        peak = t.peak[s.out[k]]
+        peak = s.f[F.peak, s.i[J.out, k]]
         if peak <= left * SLACK:
             rates[k] = peak
             left -= peak

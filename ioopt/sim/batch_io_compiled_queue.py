@@ -11,7 +11,9 @@ from ioopt.sim.batch_io_compiled_state import (
     QUEUE,
     RUNNING,
     WAITING,
+    F,
     Fixed,
+    J,
     Moving,
     rounded,
     tolerance,
@@ -23,14 +25,14 @@ from ioopt.sim.batch_io_queue import OVERDUE_SECONDS
 def queue_order(t: Fixed, s: Moving) -> np.ndarray:
     """Waiting jobs by WFP score, or as they stand (rule 19)."""
     count = s.count[QUEUE]
-    jobs = s.waiting[:count].copy()
+    jobs = s.i[J.waiting, :count].copy()
     if not t.wfp:
         return jobs
     keys = np.empty(count)
     for k in range(count):
         job = jobs[k]
-        wait = (s.value[NOW] - t.submit[job]) / t.walltime[job]
-        keys[k] = -rounded(wait * wait * wait * t.nodes[job])
+        wait = (s.value[NOW] - s.f[F.submit, job]) / s.f[F.walltime, job]
+        keys[k] = -rounded(wait * wait * wait * s.f[F.nodes, job])
     return jobs[np.argsort(keys, kind="mergesort")]
 
 
@@ -57,18 +59,18 @@ def find_place(t: Fixed, s: Moving, units: int, avoid: int, length: int) -> int:
 @njit(cache=True)
 def occupy(t: Fixed, s: Moving, job: int, place: int) -> None:
     """Give *job* its units."""
-    s.count[FREE] -= t.units[job]
+    s.count[FREE] -= s.i[J.units, job]
     if t.partition:
-        s.block[job] = place
-        s.busy[place : place + t.units[job]] = 1
+        s.i[J.block, job] = place
+        s.busy[place : place + s.i[J.units, job]] = 1
 
 
 @njit(cache=True)
 def vacate(t: Fixed, s: Moving, job: int) -> None:
     """Take the units of *job* back."""
-    s.count[FREE] += t.units[job]
+    s.count[FREE] += s.i[J.units, job]
     if t.partition:
-        s.busy[s.block[job] : s.block[job] + t.units[job]] = 0
+        s.busy[s.i[J.block, job] : s.i[J.block, job] + s.i[J.units, job]] = 0
 
 
 @njit(cache=True)
@@ -77,8 +79,8 @@ def predicted(t: Fixed, s: Moving) -> np.ndarray:
     now = s.value[NOW]
     ends = np.empty(s.count[RUNNING])
     for k in range(len(ends)):
-        job = s.running[k]
-        end = s.start[job] + t.walltime[job]
+        job = s.i[J.running, k]
+        end = s.f[F.start, job] + s.f[F.walltime, job]
         ends[k] = end if end > now + tolerance(now) else now + OVERDUE_SECONDS
     return ends
 
@@ -93,7 +95,7 @@ def reserve_flat(t: Fixed, s: Moving, units: int) -> tuple[float, int]:
             break
         if free < units:
             time = ends[k]
-        free += t.units[s.running[k]]
+        free += s.i[J.units, s.i[J.running, k]]
     return time, free - units
 
 
@@ -103,8 +105,8 @@ def reserve_block(t: Fixed, s: Moving, units: int) -> tuple[float, int]:
     ends = predicted(t, s)
     s.until[:] = s.value[NOW]
     for k in range(len(ends)):
-        job = s.running[k]
-        s.until[s.block[job] : s.block[job] + t.units[job]] = ends[k]
+        job = s.i[J.running, k]
+        s.until[s.i[J.block, job] : s.i[J.block, job] + s.i[J.units, job]] = ends[k]
     best, best_place = 0.0, -1
     for place in range(0, t.total_units - units + 1, units):
         time = s.until[place : place + units].max()
@@ -118,8 +120,8 @@ def drop_started(s: Moving) -> None:
     """Take the jobs that no longer wait out of the queue."""
     kept = 0
     for k in range(s.count[QUEUE]):
-        job = s.waiting[k]
-        if s.status[job] == WAITING:
-            s.waiting[kept] = job
+        job = s.i[J.waiting, k]
+        if s.i[J.status, job] == WAITING:
+            s.i[J.waiting, kept] = job
             kept += 1
     s.count[QUEUE] = kept

@@ -37,9 +37,82 @@ WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
 NOW, USEFUL, CLOCK, SINCE, RHO, WEIGHT, NODES = range(7)
 
 
-class Fixed(NamedTuple):
-    """The trace and the policy; see :class:`ioopt.sim.batch_io_trace.Trace`."""
+class FloatFields(NamedTuple):
+    """Rows of ``Moving.f``, by job; ``next_time`` and ``target`` by slot, ``arrival_times`` in order."""
 
+    submit: int
+    walltime: int
+    nodes: int
+    allocated: int
+    peak: int
+    base: int
+    anchor: int
+    rate: int
+    left: int
+    moved: int
+    asked: int
+    compute_so_far: int
+    ideal_so_far: int
+    began: int
+    start: int
+    end: int
+    next_time: int
+    target: int
+    arrival_times: int
+
+
+class IntFields(NamedTuple):
+    """Rows of ``Moving.i``, by job; from ``running`` on they are lists of jobs."""
+
+    units: int
+    rank: int
+    offset: int
+    set_number: int
+    phase: int
+    status: int
+    granted: int
+    killed: int
+    block: int
+    slot: int
+    running: int
+    out: int
+    fresh: int
+    waiting: int
+    due: int
+    arrivals: int
+
+
+class PhaseFields(NamedTuple):
+    """Rows of ``Moving.p``, by phase."""
+
+    compute: int
+    volume: int
+    request: int
+    grant: int
+    finish: int
+
+
+class SpanFields(NamedTuple):
+    """Rows of ``Moving.spans``; place -1 marks a change of rho."""
+
+    place: int
+    since: int
+    until: int
+    rate: int
+
+
+F, J, P, S = (
+    FloatFields(*range(19)),
+    IntFields(*range(16)),
+    PhaseFields(*range(5)),
+    SpanFields(*range(4)),
+)
+
+
+class Fixed(NamedTuple):
+    """What does not change: the machine, the queue's options and the policy."""
+
+    jobs: int
     partition: bool
     kill: bool
     wfp: bool
@@ -58,124 +131,76 @@ class Fixed(NamedTuple):
     alpha: float
     window_first: float
     window_last: float
-    submit: Any
-    walltime: Any
-    nodes: Any
-    units: Any
-    allocated: Any
-    peak: Any
-    rank: Any
-    offset: Any
-    compute: Any
-    volume: Any
-    set_number: Any
-    arrivals: Any
-    arrival_times: Any
 
 
 class Moving(NamedTuple):
-    """What changes: per job, per phase, and the lists of running, outstanding and waiting jobs.
+    """The trace and what changes, in few arrays: compiled calls copy the fields of each.
 
     ``next_time`` and ``target`` (the clock of :class:`ioopt.sim.batch_io_storage.SharedStorage`
     when a request finishes) go by the slot in ``running``, so that the next instant is found by
-    reading them in one piece. Spans of place -1 are changes of rho.
+    reading them in one piece. ``busy`` and ``until`` go by allocation unit.
     """
 
     count: Any
     value: Any
-    phase: Any
-    status: Any
-    next_time: Any
-    target: Any
-    due: Any
-    base: Any
-    anchor: Any
-    rate: Any
-    left: Any
-    moved: Any
-    asked: Any
-    granted: Any
-    compute_so_far: Any
-    ideal_so_far: Any
-    began: Any
-    start: Any
-    end: Any
-    killed: Any
-    block: Any
-    slot: Any
-    running: Any
-    out: Any
-    fresh: Any
-    waiting: Any
+    f: Any
+    i: Any
+    p: Any
+    spans: Any
     busy: Any
     until: Any
-    request: Any
-    grant: Any
-    finish: Any
-    span_place: Any
-    span_since: Any
-    span_until: Any
-    span_rate: Any
 
 
 def fixed_of(
+    trace: Trace, policy: int, top: bool, shared: bool, progress: bool, alpha: float,
+    record: bool, closed: bool,
+) -> Fixed:  # fmt: skip
+    """The constant side of a run."""
+    limits, machine, options = trace.limits, trace.machine, trace.options
+    return Fixed(
+        jobs=len(trace), partition=machine.allocation == "partition", kill=options.kill,
+        wfp=options.queue == "wfp", easy=options.backfill == "easy", closed=closed,
+        record=record, top=top, shared=shared, progress=progress, policy=policy,
+        total_units=machine.units, capacity_units=limits.capacity_units,
+        saturating_units=limits.saturating_units, node_rate=limits.node_rate,
+        storage=limits.storage, alpha=float(alpha), window_first=float(trace.window[0]),
+        window_last=float(trace.window[1]),
+    )  # fmt: skip
+
+
+def moving_of(
     trace: Trace,
-    policy: int,
-    top: bool,
-    shared: bool,
-    progress: bool,
-    alpha: float,
     record: bool,
     set_numbers: Sequence[int],
     starts: tuple[Sequence[float], Sequence[int]] | None,
-) -> Fixed:
-    """The constant side of a run; *starts* as in :func:`ioopt.sim.batch_io.simulate_trace`."""
-    limits, machine, options = trace.limits, trace.machine, trace.options
-    order = range(len(trace))
+) -> Moving:
+    """The trace at time 0; *starts* as in :func:`ioopt.sim.batch_io.simulate_trace`."""
+    jobs, phases, units = len(trace), len(trace.compute), trace.machine.units
+    f, i = np.zeros((len(F), jobs + 1)), np.zeros((len(J), jobs + 1), np.int64)
+    p = np.full((len(P), phases), math.nan)
+    p[P.compute], p[P.volume] = trace.compute, trace.volume
+    order = list(range(jobs))
     times = trace.submit if starts is None else starts[0]
     if starts is not None:
-        order = sorted(order, key=lambda j: (times[j], j))  # type: ignore[assignment]
-    whole, real = np.int64, np.float64
-    return Fixed(
-        partition=machine.allocation == "partition", kill=options.kill,
-        wfp=options.queue == "wfp", easy=options.backfill == "easy", closed=starts is None,
-        record=record, top=top, shared=shared, progress=progress, policy=policy, total_units=machine.units,
-        capacity_units=limits.capacity_units, saturating_units=limits.saturating_units,
-        node_rate=limits.node_rate, storage=limits.storage, alpha=float(alpha),
-        window_first=float(trace.window[0]), window_last=float(trace.window[1]),
-        submit=np.array(trace.submit, real), walltime=np.array(trace.walltime, real),
-        nodes=np.array(trace.nodes, real), units=np.array(trace.units, whole),
-        allocated=np.array(trace.allocated, real), peak=np.array(trace.peak, real),
-        rank=np.array(trace.rank, whole), offset=np.array(trace.offset, whole),
-        compute=np.array(trace.compute, real), volume=np.array(trace.volume, real),
-        set_number=np.array(set_numbers, whole), arrivals=np.array(order, whole),
-        arrival_times=np.array([times[j] for j in order], real),
-    )  # fmt: skip
-
-
-def moving_of(trace: Trace, record: bool, blocks: Sequence[int] | None) -> Moving:
-    """The changing side at time 0."""
-    jobs, phases, units = len(trace), len(trace.compute), trace.machine.units
-    spans = max(1 << 16, 8 * jobs) + 4096 if record else 1
-    zeros, nans = np.zeros, lambda n: np.full(n, math.nan)
-    whole = np.int64
-    count = zeros(13, whole)
+        order.sort(key=lambda j: (times[j], j))
+    for row, column in (
+        (F.submit, trace.submit), (F.walltime, trace.walltime), (F.nodes, trace.nodes),
+        (F.allocated, trace.allocated), (F.peak, trace.peak), (F.start, math.nan),
+        (F.end, math.nan), (F.next_time, math.inf), (F.target, math.inf),
+        (F.arrival_times, [times[j] for j in order]),
+    ):  # fmt: skip
+        f[row, :jobs] = column
+    for row, numbers in (
+        (J.units, trace.units), (J.rank, trace.rank), (J.set_number, set_numbers),
+        (J.phase, trace.offset[:-1]), (J.block, -1 if starts is None else starts[1]),
+        (J.arrivals, order),
+    ):  # fmt: skip
+        i[row, :jobs] = numbers
+    i[J.offset] = trace.offset
+    count = np.zeros(13, np.int64)
     count[FREE] = units
-    return Moving(
-        count=count, value=zeros(7), phase=np.array(trace.offset[:-1], whole),
-        status=zeros(jobs, np.int8), next_time=np.full(jobs, math.inf),
-        target=np.full(jobs, math.inf), due=zeros(jobs, whole), base=zeros(jobs),
-        anchor=zeros(jobs), rate=zeros(jobs), left=zeros(jobs), moved=zeros(jobs),
-        asked=zeros(jobs), granted=zeros(jobs, np.int8), compute_so_far=zeros(jobs),
-        ideal_so_far=zeros(jobs), began=zeros(jobs), start=nans(jobs), end=nans(jobs),
-        killed=zeros(jobs, np.uint8),
-        block=np.full(jobs, -1, whole) if blocks is None else np.array(blocks, whole),
-        slot=zeros(jobs, whole), running=zeros(jobs, whole), out=zeros(jobs, whole),
-        fresh=zeros(jobs + 1, whole), waiting=zeros(jobs, whole), busy=zeros(units, np.uint8),
-        until=zeros(units), request=nans(phases), grant=nans(phases), finish=nans(phases),
-        span_place=zeros(spans, whole), span_since=zeros(spans), span_until=zeros(spans),
-        span_rate=zeros(spans),
-    )  # fmt: skip
+    spans = np.zeros((len(S), max(1 << 16, 8 * jobs) + 4096 if record else 1))
+    return Moving(count, np.zeros(7), f, i, p, spans, np.zeros(units, np.uint8), np.zeros(units))
 
 
 @njit(cache=True)
@@ -204,4 +229,4 @@ def add_useful(t: Fixed, s: Moving, job: int, since: float, until: float, part: 
     """Uncongested work inside the window of rule 22."""
     span = min(until, t.window_last) - max(since, t.window_first)
     if span > 0:
-        s.value[USEFUL] += span * part * t.allocated[job]
+        s.value[USEFUL] += span * part * s.f[F.allocated, job]

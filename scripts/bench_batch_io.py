@@ -1,0 +1,252 @@
+"""Batch I/O in one run: decisions in microseconds, whole traces in seconds, memory of each.
+
+``python scripts/benchmark.py batch-io``. The traces of real machines need the shared data
+(``IOOPT_SHARED``), the peer simulator ``pip install accasim``; without them their rows say so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import multiprocessing
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ioopt
+from ioopt.embed import IoArbiter
+from ioopt.generate.batch_io import generate
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Machine, Phase
+from ioopt.sim.batch_io_trace import Trace
+from ioopt.sim.batch_io_view import Limits, Request, View
+from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive
+from ioopt.solvers.batch_io.knapsack_engines import engine
+from ioopt.solvers.batch_io.max_util import best_subset
+from ioopt.solvers.batch_io.run import run_trace
+from ioopt.tables import render
+
+HERE = Path(__file__).resolve().parent
+MIRA = {
+    "nodes": 49152, "unit_nodes": 512, "allocation": "partition",
+    "node_bytes_per_second": 31.25e6, "storage_bytes_per_second": 250e9,
+}  # fmt: skip
+SIZES = (1, 1, 1, 2, 2, 4, 8)
+Row = list[Any]
+
+
+def per_call(function: Callable[[], Any], seconds: float = 0.5) -> float:
+    """Microseconds of one call: the best of several batches that last *seconds* in all."""
+    function()
+    begun = time.perf_counter()
+    function()
+    once = max(time.perf_counter() - begun, 1e-7)
+    calls = max(1, int(seconds / 5 / once))
+    best = float("inf")
+    for _ in range(5):
+        begun = time.perf_counter()
+        for _ in range(calls):
+            function()
+        best = min(best, (time.perf_counter() - begun) / calls)
+    return best * 1e6
+
+
+def state(count: int, seed: int) -> View:
+    """*count* requests on Mira, far more than the storage takes."""
+    rng = random.Random(seed)
+    limits = Limits.of(Machine.model_validate(MIRA))
+    requests = [
+        Request(k, 512 * rng.choice(SIZES), limits, rng.uniform(0, 500), rng.uniform(1e11, 1e13))
+        for k in range(count)
+    ]
+    return View(limits, 1000.0, sorted(requests, key=lambda request: request.key))
+
+
+def knapsack_rows(quick: bool) -> list[Row]:
+    """Cons-MaxUtil at K = 20 as a bitset dynamic program and as everybody else's knapsack."""
+    rng = random.Random(1)
+    states = [[rng.choice(SIZES) for _ in range(20)] for _ in range(2 if quick else 8)]
+    capacity = 15
+    ours = sum(per_call(lambda w=w: best_subset(w, capacity)) for w in states) / len(states)
+    rows: list[Row] = [["MaxUtil, K = 20", "bitset dynamic program", f"{ours:.1f} us", "", ""]]
+    goals = (("or-tools", 3), ("cp-sat", 200), ("pulp", 2000))
+    for name, goal in goals:
+        solve = engine(name)
+        theirs = 0.0
+        for weights in states:
+            answer = solve(weights, weights, capacity, None)
+            assert answer.value == sum(weights[k] for k in best_subset(weights, capacity))
+            theirs += per_call(lambda w=weights, f=solve: f(w, w, capacity, None)) / len(states)  # type: ignore[misc]
+        rows.append([
+            "", f"{name}, the same optimum", f"{theirs:.1f} us", f"{theirs / ours:.0f}x", f">= {goal}x",
+        ])  # fmt: skip
+    return rows
+
+
+def policy_rows(quick: bool) -> list[Row]:
+    """ADAPTIVE in pure Python, and what the arbiter adds to a policy."""
+    rows: list[Row] = []
+    count = 3 if quick else 20
+    for size, goal in ((20, 60), (50, 300)):
+        views = [state(size, seed) for seed in range(count)]
+        quickly = sum(per_call(lambda v=v: adaptive(v), 0.1) for v in views) / count
+        naively = sum(per_call(lambda v=v: adaptive_naive(v), 0.1) for v in views) / count
+        rows.append(
+            [f"ADAPTIVE, K = {size}", "incremental", f"{quickly:.0f} us", "", f"<= {goal} us"]
+        )
+        rows.append(["", "naive", f"{naively:.0f} us", f"{naively / quickly:.0f}x", ""])
+    for name in ("fill", "adaptive"):
+        view = state(20, 7)
+        arbiter = IoArbiter(MIRA, name)
+        for request in view.requests:
+            arbiter.request(request.id, request.nodes, request.left, request.requested)
+        decide = arbiter._policy.decide
+        bare = per_call(lambda: decide(View(view.limits, 1000.0, view.requests)))  # noqa: B023
+        whole = per_call(lambda: arbiter.decide(1000.0))  # noqa: B023
+        rows.append([f"IoArbiter({name}), K = 20", "more than the bare policy",
+                     f"{whole - bare:.1f} us", "", "<= 10 us"])  # fmt: skip
+    return rows
+
+
+def simulate(problem: BatchIoProblem, policy: str, name: str) -> tuple[float, int, int, int]:
+    """(seconds, instants, decisions, peak bytes) of one simulation on an engine."""
+    trace = Trace.of(problem)
+    begun = time.perf_counter()
+    run = run_trace(trace, BatchIoPlan(policy=policy), name)  # type: ignore[arg-type]
+    seconds = time.perf_counter() - begun
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return seconds, run.events, run.decisions, peak
+
+
+def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The value of a call made in a fresh process, so that its peak memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def long_trace(jobs: int, phases: int) -> BatchIoProblem:
+    """Mira-like jobs, *phases* equal phases each, at a load that keeps the queue short."""
+    problem = generate("mira-month", {"jobs": jobs, "days": jobs / 100, "load": 0.7}, 1)
+    changed = []
+    for job in problem.jobs:
+        compute = sum(p.compute_seconds * p.repeat for p in job.phases) / phases
+        volume = sum(p.io_bytes * p.repeat for p in job.phases) / phases
+        phase = Phase(compute_seconds=compute, io_bytes=volume, repeat=phases)
+        changed.append(job.model_copy(update={"phases": (phase,)}))
+    return problem.model_copy(update={"jobs": tuple(changed)})
+
+
+def long_rows(quick: bool) -> list[Row]:
+    """Traces of growing length: seconds, and microseconds an instant."""
+    rows: list[Row] = []
+    lengths = (500, 1000, 2000) if quick else (7_500, 15_000, 30_000)
+    for name, policy, goal in (
+        ("compiled", "base-line", 10), ("compiled", "adaptive", 10), ("python", "base-line", 90),
+        ("python", "adaptive", 90),
+    ):  # fmt: skip
+        apart(simulate, long_trace(20, 2), policy, name)  # loads, and compiles where not cached
+        for jobs in lengths:
+            seconds, events, decisions, peak = apart(simulate, long_trace(jobs, 100), policy, name)
+            rows.append([
+                f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{seconds:.2f} s",
+                f"{seconds / events * 1e6:.2f} us an instant, {decisions} decisions, {peak / 1e6:.0f} MB",
+                f"<= {goal} s" if jobs == 30_000 else "",
+            ])  # fmt: skip
+    return rows
+
+
+def trace_rows(quick: bool) -> list[Row]:
+    """KTH jobs with I/O added, through the front door: simulated, checked, schedule written."""
+    root = Path(os.environ.get("IOOPT_SHARED", HERE.parents[1] / "shared"))
+    source = root / "data" / "swf" / "KTH-SP2-1996-2.1-cln.first20000.swf"
+    if not source.exists():
+        return [["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]]
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for jobs, goal in ((1000, 1), (20_000, 10)) if not quick else ((1000, 1),):
+            target = Path(folder) / f"kth-{jobs}.json"
+            command = [sys.executable, "-m", "ioopt", "import", "swf", str(source), "-q"]
+            subprocess.run(
+                [*command, "--jobs", str(jobs), "-o", str(target)], check=True, cwd=HERE.parent
+            )
+            problem = ioopt.load(target)
+            for policy in ("base-line", "adaptive", "fill"):
+                settings = {"engine": "compiled"}
+                ioopt.solve(problem if jobs == 1000 else target, policy, settings=settings)
+                begun = time.perf_counter()
+                result = ioopt.solve(problem, policy, settings=settings)
+                seconds = time.perf_counter() - begun
+                rows.append([f"KTH-SP2, {jobs} jobs", f"compiled, {policy}, checked",
+                             f"{seconds:.2f} s", f"{len(result.violations)} violations",
+                             f"<= {goal} s"])  # fmt: skip
+    return rows
+
+
+def month_rows(quick: bool) -> list[Row]:
+    """A Mira-like month with I/O against AccaSim on the same jobs without I/O."""
+    problem = generate("mira-month", {"jobs": 400, "days": 4} if quick else {}, 1)
+    jobs = len(problem.jobs)
+    peer = accasim(problem)
+    rows: list[Row] = []
+    if isinstance(peer, str):
+        rows.append([f"Mira-like, {jobs} jobs", "AccaSim", peer, "", ""])
+    else:
+        rate = jobs / peer["seconds"]
+        rows.append([f"Mira-like, {jobs} jobs", "AccaSim, EASY, no I/O", f"{peer['seconds']:.2f} s",
+                     f"{rate:.0f} jobs/s, {peer['memory_bytes'] / 1e6:.0f} MB", ""])  # fmt: skip
+    for name, goal in (("python", 5), ("compiled", 60)):
+        for policy in ("base-line", "adaptive", "fill"):
+            apart(simulate, generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, name)
+            seconds, _, decisions, peak = apart(_warm, problem, policy, name)
+            times = "" if isinstance(peer, str) else f"{peer['seconds'] / seconds:.0f}x, "
+            rows.append(["", f"{name}, {policy}, {decisions} I/O decisions", f"{seconds:.3f} s",
+                         f"{times}{jobs / seconds:.0f} jobs/s, {peak / 1e6:.0f} MB",
+                         f">= {goal}x"])  # fmt: skip
+    return rows
+
+
+def _warm(problem: BatchIoProblem, policy: str, name: str) -> tuple[float, int, int, int]:
+    """The second of two simulations: the first also loads the compiled code."""
+    simulate(problem, policy, name)
+    return simulate(problem, policy, name)
+
+
+def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
+    """Figures of AccaSim on the jobs of *problem*, a midplane a node; a reason when it cannot run."""
+    if importlib.util.find_spec("accasim") is None:
+        return "not installed (pip install accasim)"
+    trace = Trace.of(problem)
+    with tempfile.TemporaryDirectory() as folder:
+        workload, config = Path(folder) / "month.swf", Path(folder) / "system.json"
+        lines = []
+        for j, ideal in enumerate(trace.ideal):
+            fields = [-1] * 18
+            fields[0], fields[1], fields[3] = j + 1, round(trace.submit[j]), max(1, round(ideal))
+            fields[4] = fields[7] = trace.units[j]
+            fields[8], fields[10], fields[11] = max(1, round(trace.walltime[j])), 1, 1
+            lines.append(" ".join(map(str, fields)))
+        workload.write_text("\n".join(lines) + "\n")
+        units = problem.machine.units
+        config.write_text(json.dumps({
+            "system_name": "mira", "start_time": 0, "equivalence": {"processor": {"core": 1}},
+            "groups": {"midplane": {"core": 1}}, "resources": {"midplane": units},
+        }))  # fmt: skip
+        command = [sys.executable, str(HERE / "accasim_run.py"), workload, config, folder + "/"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
+    if done.returncode:
+        return f"failed: {done.stderr.strip().splitlines()[-1]}"
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main(quick: bool) -> None:
+    """Print all figures of one run."""
+    parts = (knapsack_rows, policy_rows, trace_rows, month_rows, long_rows)
+    for part in parts:
+        print(render(("what", "how", "time", "figures", "goal"), part(quick)), flush=True)
