@@ -81,7 +81,7 @@ def simulate_compiled(
     *set_numbers* are the sets of rule 16 by job, needed by ``set-10`` only.
     """
     plain = policy.removesuffix("+top")
-    code = CODES[plain]
+    code, jobs = CODES[plain], len(trace)
     t = fixed_of(
         trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, alpha,
         record_rates, starts is None,
@@ -91,16 +91,17 @@ def simulate_compiled(
     while advance(t, s, INSTANTS_PER_CALL):
         _drain(s, spans)
         if deadline and deadline.expired():
-            ended = int((s.i[J.status] == ENDED).sum())
-            raise OutOfTime(f"out of time with {ended} of {len(trace)} jobs ended")
+            ended = int((s.i[J.status, :jobs] == ENDED).sum())
+            raise OutOfTime(f"out of time with {ended} of {jobs} jobs ended")
     _drain(s, spans)
     if t.shared and record_rates:
         spans = _spread(trace, s, spans)
     if s.count[OUT]:
         raise SimulationError(f"{policy}: {s.count[OUT]} request(s) never get bandwidth")
     return Run(
-        start=s.f[F.start].tolist(), end=s.f[F.end].tolist(), killed=s.i[J.killed].tolist(),
-        block=s.i[J.block].tolist(), request=s.p[P.request], grant=s.p[P.grant],
+        start=s.f[F.start, :jobs].tolist(), end=s.f[F.end, :jobs].tolist(),
+        killed=s.i[J.killed, :jobs].tolist(), block=s.i[J.block, :jobs].tolist(),
+        request=s.p[P.request], grant=s.p[P.grant],
         finish=s.p[P.finish], useful=float(s.value[USEFUL]),
         rates=spans if record_rates else None, events=int(s.count[EVENTS]),
         decisions=int(s.count[DECISIONS]), engine="compiled",
