@@ -10,14 +10,16 @@ gains the fewest bytes. Transfers follow from the assignment. On the paper's wor
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from ioopt.errors import BackendFailureError
 from ioopt.models.replication.aggregated import AggregatedModel
-from ioopt.models.replication.bounds import area
+from ioopt.models.replication.bounds import area, area_seconds
 from ioopt.models.replication.engines import PulpEngine
 from ioopt.models.replication.static import (
     Moves,
@@ -38,6 +40,8 @@ from ioopt.solvers.replication.plans import require_room
 
 TIME_SHARE = 0.8
 """Share of the time limit for the relaxations."""
+TERMS_PER_SECOND = 10_000
+"""Columns and rows of the relaxation that PuLP writes in a second."""
 
 
 class Settings(Record):
@@ -56,6 +60,7 @@ class _Dive:
         self.files = [set(files) for files in instance.held]
         self.bytes = [self._held_bytes(i) for i in nodes]
         self.load = [0] * len(nodes)
+        self.ceiling = area(instance)
 
     def _held_bytes(self, node: int) -> int:
         return sum(self.instance.sizes[file] for file in self.instance.held[node])
@@ -106,7 +111,6 @@ class _Dive:
 
     def follow(self, shares: Mapping[tuple[int, int], float], number: int) -> None:
         """Fix about *number* tasks where *shares* (counts by class and node) lean, clearest first."""
-        ceiling = area(self.instance)
         rated = sorted(
             ((value / self.instance.classes[k].count, -self.gain(k, i), -k, -i), k, i, value)
             for (k, i), value in shares.items()
@@ -115,7 +119,7 @@ class _Dive:
         while rated and number > 0:
             _, k, i, value = rated.pop()
             wanted = min(self.open(k), max(1, round(value)) - self.fixed[k][i])
-            if wanted > 0 and self.load[i] <= ceiling and self.fits(k, i):
+            if wanted > 0 and self.load[i] <= self.ceiling and self.fits(k, i):
                 self.fix(k, i, wanted)
                 number -= wanted
 
@@ -124,10 +128,9 @@ class _Dive:
         nodes = range(self.instance.num_nodes)
         for k in sorted(range(len(self.fixed)), key=lambda k: (-sum(self.instance.work[k]), k)):
             while self.open(k):
-                ceiling = area(self.instance)
 
-                def rank(i: int, k: int = k, ceiling: Any = ceiling) -> tuple[Any, ...]:
-                    full = self.load[i] > ceiling
+                def rank(i: int, k: int = k) -> tuple[Any, ...]:
+                    full = self.load[i] > self.ceiling
                     return not self.fits(k, i), full, self.gain(k, i), self.load[i], i
 
                 self.fix(k, min(nodes, key=rank), 1)
@@ -150,18 +153,26 @@ class _Relaxation:
         self.instance = instance
         self.engine = PulpEngine("relaxation", instance.unit, relaxed=True)
         self.model = AggregatedModel(instance, self.engine, lower=int(area(instance)))
-        self.bound = float(area(instance) * instance.unit)
+        self.bound = area_seconds(instance.problem)
         self.solves = 0
+        self.seconds = 0.0
+        self.failure: str | None = None
 
     def shares(
         self, dive: _Dive, request: SolveRequest, seconds: float
     ) -> dict[tuple[int, int], float] | None:
         """Tasks of every open class on every node; None when there is no optimum in *seconds*."""
+        begun = time.monotonic()
         for k, row in enumerate(self.model.T):
             for node, variable in enumerate(row):
                 variable.lowBound = dive.fixed[k][node]
         limits = BackendLimits.of(request, seconds)
-        answer = solve_pulp(self.engine.model, request.options.backend, limits)
+        try:
+            answer = solve_pulp(self.engine.model, request.options.backend, limits)
+        except BackendFailureError as error:
+            self.failure = str(error)
+            return None
+        self.seconds = time.monotonic() - begun
         if answer.status is not Status.OPTIMAL:
             return None
         if self.solves == 0 and answer.objective is not None:
@@ -184,23 +195,42 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     settings = request.settings or Settings()
     require_room(problem)
     instance = _one_round(reduce(problem))
-    until = request.deadline.within(TIME_SHARE * request.deadline.remaining())
-    dive, relaxation = _Dive(instance), _Relaxation(instance)
-    batch = -(-len(problem.tasks) // settings.solves)
-    while relaxation.solves < settings.solves and dive.waiting() and not until.expired():
+    dive = _Dive(instance)
+    relaxation, notes = _dived(dive, request, settings.solves)
+    dive.finish()
+    moves = tidied(instance, balanced_moves(instance, dive.assign()))
+    bound = area_seconds(problem) if relaxation is None else relaxation.bound
+    solves = 0 if relaxation is None else relaxation.solves
+    stop = StopReason.TIME if notes else StopReason.FINISHED
+    return Outcome(
+        _plan(instance, moves), bound, stop, notes=notes, metrics={"relaxations": solves}
+    )
+
+
+def _dived(
+    dive: _Dive, request: SolveRequest, solves: int
+) -> tuple[_Relaxation | None, tuple[str, ...]]:
+    """Solve and fix until all is fixed or time is short; says what was left to the greedy, and why."""
+    instance, deadline = dive.instance, request.deadline
+    until = deadline.within(TIME_SHARE * deadline.remaining())
+    terms = sum(len(group.inputs) for group in instance.classes) + 4 * instance.num_files
+    if 2 * terms * instance.num_nodes / TERMS_PER_SECOND > until.remaining():
+        return None, ("the relaxation is too large for the time limit: tasks placed by the greedy",)
+    relaxation = _Relaxation(instance)
+    batch = -(-len(instance.problem.tasks) // solves)
+    while relaxation.solves < solves and dive.waiting():
+        if relaxation.seconds > until.remaining():
+            return relaxation, (f"time for {relaxation.solves} relaxation(s) only",)
         shares = relaxation.shares(dive, request, until.remaining())
         if shares is None:
-            break
+            why = relaxation.failure or "no optimum in time"
+            return relaxation, (f"after {relaxation.solves} relaxation(s): {why}",)
         if len({round(value, 6) for value in shares.values()}) > 1:
             dive.follow(shares, batch)
         else:
             # The relaxation leans nowhere: every class is spread evenly.
             dive.plant()
-    dive.finish()
-    moves = tidied(instance, balanced_moves(instance, dive.assign()))
-    stop = StopReason.TIME if until.expired() else StopReason.FINISHED
-    metrics = {"relaxations": relaxation.solves}
-    return Outcome(_plan(instance, moves), relaxation.bound, stop, metrics=metrics)
+    return relaxation, ()
 
 
 def _one_round(instance: StaticInstance) -> StaticInstance:
