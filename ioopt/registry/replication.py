@@ -83,6 +83,11 @@ SOLVERS: tuple[SolverSpec, ...] = (
         abilities=frozenset({BOUND}),
     ),
     SolverSpec(
+        "anneal", _KIND, _AT + "anneal:solve",
+        "simulated annealing of the additive objective, the start of ip", "ours",
+        _AT + "anneal:Settings", abilities=frozenset({BOUND}),
+    ),
+    SolverSpec(
         "lpt", _KIND, _AT + "lpt:solve",
         "longest file group first, for tasks that read one file (PPA); milliseconds",
         "ours; Graham 1969", abilities=frozenset({BOUND}),

@@ -99,11 +99,18 @@ def _share(instance: StaticInstance, task_class: int, file: int, free: set[int])
 class PartitionModel:
     """P||Cmax over equal weights as counts: how many files of each weight go to each node.
 
-    ``model`` is a CP-SAT model whose optimum (and whose bound at any time) is a bound of (13).
+    ``model`` is a CP-SAT model whose optimum (and whose bound at any time) is a bound of (13);
+    ``place[w][i]`` counts the items of weight ``kinds[w]`` on node i.
     """
 
     model: Any
-    num_weights: int
+    kinds: list[int]
+    place: list[list[Any]]
+
+    @property
+    def num_weights(self) -> int:
+        """How many weights differ."""
+        return len(self.kinds)
 
 
 def partition_model(weights: list[Fraction], num_nodes: int, floor: int) -> PartitionModel | None:
@@ -137,4 +144,4 @@ def partition_model(weights: list[Fraction], num_nodes: int, floor: int) -> Part
     for w, weight in enumerate(kinds):
         model.add(cp_model.LinearExpr.sum(place[w]) == counts[weight])
     model.minimize(span)
-    return PartitionModel(model, len(kinds))
+    return PartitionModel(model, kinds, place)

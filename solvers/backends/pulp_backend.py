@@ -8,10 +8,13 @@ solution is put back into the constraints before it is believed.
 from __future__ import annotations
 
 import math
+import os
 import shutil
+import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError, UsageError
@@ -174,11 +177,13 @@ def _solve_highs(
         begin.col_value = [start.get(variable.name, 0.0) for variable in lp.variables()]
         highs.setSolution(begin)
     highs.HandleUserInterrupt = True
-    run_interruptibly(highs.solve, highs.cancelSolve, cancel)
+    with _stdout_kept_clean():
+        run_interruptibly(highs.solve, highs.cancelSolve, cancel)
     if highs.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
         # Presolve saw only that there is no optimum; the simplex tells which of the two it is.
         highs.setOptionValue("presolve", "off")
-        run_interruptibly(highs.solve, highs.cancelSolve, cancel)
+        with _stdout_kept_clean():
+            run_interruptibly(highs.solve, highs.cancelSolve, cancel)
     status, stop = highs_status(highs.getModelStatus().name)
     if stop is StopReason.FINISHED and limits.gap is not None:
         stop = StopReason.GAP
@@ -192,6 +197,32 @@ def _solve_highs(
     values = {v.name: columns[k] for k, v in enumerate(lp.variables())} if columns else {}
     lp.solverModel = None
     return commands.RawAnswer(status, stop, values, bound, highs.version())
+
+
+_REDIRECTED = threading.Lock()
+
+
+@contextmanager
+def _stdout_kept_clean() -> Iterator[None]:
+    """Send what HiGHS 1.12 prints past its own log settings to standard error.
+
+    Answers go to standard output, where a stray line would spoil JSON. Runs that overlap share the
+    first one's redirection.
+    """
+    if not _REDIRECTED.acquire(blocking=False):
+        yield
+        return
+    try:
+        sys.stdout.flush()
+        kept = os.dup(1)
+        try:
+            os.dup2(2, 1)
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+    finally:
+        _REDIRECTED.release()
 
 
 def _highs_options(limits: BackendLimits) -> dict[str, Any]:

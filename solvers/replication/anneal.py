@@ -30,9 +30,9 @@ from ioopt.sim import compiled
 from ioopt.solvers.replication import anneal_kernel as kernel
 from ioopt.solvers.replication.plans import require_room
 
-HOTTEST, COLDEST = 0.03, 0.0005
-COMPILE_STEPS = 60_000
-"""From this many steps on the compiled kernel repays what loading it costs."""
+HOTTEST, COLDEST = 0.1, 0.0006
+COMPILE_SECONDS = 30.0
+"""Time to have left before compiling the kernel in this process."""
 _CHUNK = 4_000
 
 
@@ -79,16 +79,13 @@ def anneal(
     None when no state was found that keeps the disks. *start* is a node for every task.
     """
     begun = chained(instance) if start is None else list(start)
-    heavy = steps * max(1, _requests(instance)) >= COMPILE_STEPS * max(
-        1, len(instance.problem.tasks)
-    )
-    use_compiled = heavy and compiled.available() and deadline.remaining() > 0.5
+    use_compiled = _pays(instance, steps, deadline)
     data = _data(instance, replication, use_compiled)
     state = _state(instance, data, begun, seed, use_compiled)
     kernel.keep_best(data, state)
     run: Any = kernel.run
     if use_compiled:
-        run = compiled.compiled("ioopt.solvers.replication.anneal_kernel", "run")
+        run = compiled.compiled(kernel.__name__, "run")
     taken, chunk = 0, _CHUNK
     while taken < steps and instance.num_nodes > 1 and instance.problem.tasks:
         if deadline.expired():
@@ -100,6 +97,54 @@ def anneal(
     if state.numbers[kernel.BEST_OVER] > 0:
         return None, complete
     return _decoded(instance, data, state), complete
+
+
+def steps_within(instance: StaticInstance, seconds: float) -> int:
+    """Steps that the kernel surely takes in *seconds*, from 2,000 to 6 million.
+
+    An estimate from the instance alone: for the compiled kernel where it is ready (about twenty
+    times as fast), else for the plain one.
+    """
+    rate = 1.0 / _step_seconds(instance)
+    if seconds > 0.1 and compiled.available() and compiled.is_ready(kernel.__name__, "run"):
+        rate *= 20.0
+    return int(min(max(2_000.0, rate * seconds), 6_000_000.0))
+
+
+def _step_seconds(instance: StaticInstance) -> float:
+    """About what a step of the plain kernel takes, on a slow day."""
+    reads = max(1.0, _requests(instance) / max(1, len(instance.problem.tasks)))
+    return 1e-5 + 2e-6 * reads + 5e-7 * instance.num_nodes
+
+
+def _pays(instance: StaticInstance, steps: int, deadline: Deadline) -> bool:
+    """Whether to use the compiled kernel; it gives the same answer, sooner.
+
+    Where it has not been compiled yet and this run has no time for that, another process compiles
+    it for the next run.
+    """
+    seconds = steps * _step_seconds(instance)
+    if seconds < 0.5 or deadline.remaining() < 0.5 or not compiled.available():
+        return False
+    if compiled.is_ready(kernel.__name__, "run"):
+        return True
+    if seconds > 8.0 and deadline.remaining() > COMPILE_SECONDS:
+        return True
+    compiled.compile_apart(f"{__name__}:compile_kernel")
+    return False
+
+
+def compile_kernel() -> None:
+    """Compile the kernel by a run of no steps."""
+    node, file = {"id": "n"}, {"id": "f", "bytes": 1}
+    task = {"id": "t", "compute_seconds": 0.0, "inputs": ["f"]}
+    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 9.0}
+    problem = ReplicationProblem.model_validate(
+        {"network": network, "nodes": [node], "files": [file], "tasks": [task]}
+    )
+    instance = reduce(problem)
+    data = _data(instance, True, True)
+    compiled.compiled(kernel.__name__, "run")(data, _state(instance, data, [0], 0, True), 0, 1)
 
 
 def _requests(instance: StaticInstance) -> int:

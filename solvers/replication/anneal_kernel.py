@@ -196,6 +196,11 @@ def keep_best(data: Any, state: Any) -> None:
         state.best_root[file] = state.root[file]
 
 
+def may_root(data: Any, file: int, node: int) -> Any:
+    """Whether *file* can be sent from *node*: held files only from a holder."""
+    return data.fixed_root[file] == 0 or data.held[file * data.num_nodes + node] == 1
+
+
 def other_node(data: Any, state: Any, node: int) -> Any:
     """A node drawn among all but *node*."""
     chosen = draw(state, data.num_nodes - 1)
@@ -213,10 +218,20 @@ def run(data: Any, state: Any, steps: int, total: int) -> None:
         kind = draw(state, 8)
         state.numbers[TRAIL] = 0
         first, second, at, back = -1, -1, 0, 0
-        if kind < 2 and data.copying == 1 and data.num_files > 0:
+        if kind < 3 and data.copying == 1 and data.num_files > 0:
             file = draw(state, data.num_files)
             target = other_node(data, state, state.root[file])
-            if data.fixed_root[file] and not data.held[file * data.num_nodes + target]:
+            if kind > 0:
+                other = draw(state, data.num_files)
+                target = state.root[other]
+                if target == state.root[file]:
+                    continue
+                if not may_root(data, other, state.root[file]):
+                    continue
+                note(state, other, target)
+                reroot(data, state, other, state.root[file])
+            if not may_root(data, file, target):
+                undo_roots(data, state)
                 continue
             note(state, file, state.root[file])
             reroot(data, state, file, target)
@@ -224,7 +239,7 @@ def run(data: Any, state: Any, steps: int, total: int) -> None:
             first = draw(state, data.num_tasks)
             at = state.node[first]
             target = other_node(data, state, at)
-            if kind < 4:
+            if kind < 5:
                 second = draw(state, data.num_tasks)
                 back = state.node[second]
                 if back == at:

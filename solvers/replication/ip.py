@@ -25,6 +25,7 @@ from ioopt.solvers.replication.ip_search import (
 )
 from ioopt.solvers.replication.plans import require_room
 
+HURRY_SECONDS = 3.0
 ROUND_SOLVERS = "minmin, job-data-present, two-stage and link-aware"
 
 
@@ -82,15 +83,21 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     """Bounds, annealing, then the model on the backend asked for (None: whichever pays)."""
     instance = search.instance
     search.first_bounds()
+    if not search.over():
+        search.pack()
     small = num_columns(instance) <= SMALL_COLUMNS
+    terms = num_terms(instance)
+    fits = terms <= TERMS_PER_SECOND * 0.3 * min(search.deadline.remaining(), 120.0)
     if settings.anneal:
-        search.anneal(share=0.15 if small else 0.25, rounds=1 if small else 4)
+        # In a hurry annealing gains more than a model that presolve hardly gets through.
+        hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
+        search.anneal(
+            0.1 if small else 0.6 if hurried else 0.3, 6 if small else 2 if hurried else 4
+        )
     if search.over():
         return
-    if num_terms(instance) > TERMS_PER_SECOND * 0.5 * min(search.deadline.remaining(), 120.0):
+    if not fits:
         search.notes.append("too large for the integer program in this time: bounds and annealing")
-        if settings.anneal:
-            search.anneal(share=1.0, rounds=1_000)
         return
     if backend in ("HiGHS", "CBC"):
         search.run_highs(None, backend)

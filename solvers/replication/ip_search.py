@@ -23,9 +23,14 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.replication.anneal import anneal, default_steps
+from ioopt.solvers.replication.anneal import anneal, steps_within
+from ioopt.solvers.replication.packing import gathered, packed
 
-FIRST_PROOF_SECONDS = 3.0
+FIRST_PROOF_SECONDS = 2.0
+PROOF = {"symmetry_level": 2, "linearization_level": 2}
+"""Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
+SEARCH = {"symmetry_level": 0}
+"""Presolve with symmetries can call a complete feasible hint infeasible."""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
 TERMS_PER_SECOND = 150_000
@@ -113,18 +118,30 @@ class Search:
         answer = solve_cpsat(partition.model, BackendLimits(seconds=seconds, work=1.0))
         self.raise_bound(answer.bound)
 
+    def pack(self) -> None:
+        """Whole components of tasks and files as items, where there are enough to balance nodes."""
+        seconds = min(3.0, 0.6 * self.deadline.remaining())
+        assign = packed(self.instance, self.bound, seconds)
+        if assign is not None:
+            self.offer(gathered(self.instance, assign))
+
     def anneal(self, share: float, rounds: int) -> None:
-        """Annealing from several seeds within *share* of what is left of the time."""
-        until = self.deadline.within(share * self.deadline.remaining())
-        if math.isinf(until.remaining()):
-            until = Deadline(60.0)
+        """Annealing from several seeds within *share* of the time limit.
+
+        The number of steps follows from the limit and the instance, not from the clock, so that
+        runs with the same limit find the same plan.
+        """
+        limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed
         for number in range(rounds):
-            if self.over() or (number and until.expired()):
+            # Even without time the first round offers the state that annealing begins from.
+            if self.proven() or (self.over() and self.moves is not None):
                 return
             start = None if self.moves is None or number % 2 == 0 else self.moves.assign
-            steps = default_steps(self.instance) * (1 if number < 2 else 4)
-            found, _ = anneal(self.instance, self.replication, seed + number, steps, until, start)
+            steps = steps_within(self.instance, share * limit / rounds)
+            found, _ = anneal(
+                self.instance, self.replication, seed + number, steps, self.deadline, start
+            )
             self.offer(found)
 
     def prove(self) -> None:
@@ -132,7 +149,7 @@ class Search:
 
         No engine dominates on small proofs; whichever proves first ends the other.
         """
-        self.run_cpsat(FIRST_PROOF_SECONDS, proof=True, work=FIRST_PROOF_SECONDS)
+        self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
         if self.over():
             return
         cancel = threading.Event()
@@ -145,39 +162,56 @@ class Search:
         with ThreadPoolExecutor(1) as pool:
             other = pool.submit(highs)
             try:
-                self.run_cpsat(None, proof=True, cancel=cancel)
+                self.close_in(cancel)
             finally:
                 cancel.set()
             other.result()
 
+    def close_in(self, cancel: threading.Event) -> None:
+        """Ask CP-SAT again and again for any plan below a target, without an objective.
+
+        Targets are half way to the bound and just below the best plan, by turns with growing time:
+        a plan improves the best, a refusal raises the bound. Refusals come several times sooner
+        than proofs of a run with an objective.
+        """
+        seconds = 2.0
+        while not self.over() and not cancel.is_set():
+            if self.moves is None:
+                self.run_cpsat(seconds, cancel=cancel)
+            else:
+                self.ask((self.bound + self.load - 1) // 2, seconds, cancel)
+                if not self.over() and not cancel.is_set():
+                    self.ask(self.load - 1, seconds, cancel)
+            seconds *= 2
+
+    def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
+        """One run of CP-SAT for any plan of at most *target* units."""
+        engine = CpSatEngine()
+        model = self._model(engine, target)
+        engine.model.clear_objective()
+        limits = replace(self._limits(seconds), gap=None)
+        answer = solve_cpsat(engine.model, limits, parameters=PROOF, cancel=cancel)
+        self._take(model, answer, "ortools", target)
+
     def run_cpsat(
         self,
         seconds: float | None,
-        proof: bool,
+        proof: bool = True,
         work: float | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
         """One run of CP-SAT, for a proof (symmetry on) or for a better plan (full hint)."""
-        upper = self.load - 1 if self.moves is not None else None
+        upper = self.load - 1 if proof and self.moves is not None else None
         engine = CpSatEngine()
-        model = self._model(engine, None if not proof else upper)
+        model = self._model(engine, upper)
         if not proof and self.moves is not None:
             for index, value in model.hint(self.moves).items():
                 engine.model.add_hint(engine.model.get_int_var_from_proto_index(index), int(value))
-        limits = replace(self._limits(seconds), work=work)
-        # Presolve with symmetries can call a complete feasible hint infeasible, so not there.
-        # Full linearisation is what proves small instances (2.6 s instead of 15 s and more).
-        parameters = (
-            {"symmetry_level": 2, "linearization_level": 2} if proof else {"symmetry_level": 0}
-        )
         answer = solve_cpsat(
-            engine.model,
-            limits,
-            parameters=parameters,
-            on_solution=self._watch(model),
-            cancel=cancel,
-        )
-        self._take(model, answer, "ortools", upper if proof else None)
+            engine.model, replace(self._limits(seconds), work=work),
+            parameters=PROOF if proof else SEARCH, on_solution=self._watch(model), cancel=cancel,
+        )  # fmt: skip
+        self._take(model, answer, "ortools", upper)
 
     def run_highs(
         self,

@@ -1,0 +1,104 @@
+"""Packing whole components: tasks and files that hang together go to one node, nothing is copied.
+
+Where a batch falls into many parts that share no file (PPA: one part a file), placing whole parts
+so that the largest load is least is P||Cmax, which CP-SAT solves in a moment and which is often as
+good as the bound.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+
+from ioopt.models.replication.bounds import partition_model
+from ioopt.models.replication.static import Moves, StaticInstance, class_of_task
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+
+MOST_COUNTS = 4_000
+"""Weights x nodes up to which the packing is tried."""
+
+
+def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
+    """(task classes, files) of each part that shares no file with another, in a fixed order."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    for k, group in enumerate(instance.classes):
+        if not group.inputs:
+            continue
+        graph.add_edges_from((("class", k), ("file", file)) for file in group.inputs)
+    parts = []
+    for nodes in nx.connected_components(graph):
+        classes = sorted(k for kind, k in nodes if kind == "class")
+        parts.append((classes, sorted(f for kind, f in nodes if kind == "file")))
+    return sorted(parts)
+
+
+def packed(instance: StaticInstance, bound: int, seconds: float) -> list[int] | None:
+    """A node for every task with every component whole, or None where that cannot be balanced.
+
+    Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest.
+    """
+    nodes = instance.num_nodes
+    speeds = {node.speed for node in instance.problem.nodes}
+    if len(speeds) > 1 or any(instance.held) or nodes == 1:
+        return None
+    parts = components(instance)
+    if len(parts) < 2 * nodes:
+        return None
+    weights = [
+        sum(instance.far[file] for file in files)
+        + sum(instance.classes[k].count * instance.work[k][0] for k in classes)
+        for classes, files in parts
+    ]
+    model = partition_model([Fraction(weight) for weight in weights], nodes, bound)
+    if model is None or model.num_weights * nodes > MOST_COUNTS:
+        return None
+    answer = solve_cpsat(model.model, BackendLimits(seconds=seconds, work=4.0))
+    if not answer.found:
+        return None
+    waiting: dict[int, list[int]] = defaultdict(list)
+    for part, weight in enumerate(weights):
+        waiting[weight].append(part)
+    node_of: dict[int, int] = {}
+    for weight, row in zip(model.kinds, model.place, strict=True):
+        for node, variable in enumerate(row):
+            for _ in range(int(answer.values[variable.index])):
+                node_of[waiting[weight].pop()] = node
+    return _assigned(instance, parts, weights, node_of)
+
+
+def _assigned(
+    instance: StaticInstance,
+    parts: list[tuple[list[int], list[int]]],
+    weights: list[int],
+    node_of: dict[int, int],
+) -> list[int]:
+    """Tasks to the nodes of their parts; parts of no weight and tasks without files balance."""
+    assign = [0] * len(instance.problem.tasks)
+    load = [0] * instance.num_nodes
+    for part, (classes, _) in enumerate(parts):
+        node = node_of.get(part, 0)
+        load[node] += weights[part]
+        for k in classes:
+            for task in instance.classes[k].tasks:
+                assign[task] = node
+    for k, group in enumerate(instance.classes):
+        for task in () if group.inputs else group.tasks:
+            node = load.index(min(load))
+            assign[task] = node
+            load[node] += instance.work[k][node]
+    return assign
+
+
+def gathered(instance: StaticInstance, assign: list[int]) -> Moves:
+    """Every file fetched wherever one of its tasks runs, nothing copied."""
+    of_task = class_of_task(instance)
+    wanted = {
+        (file, node)
+        for task, node in enumerate(assign)
+        for file in instance.classes[of_task[task]].inputs
+    }
+    remote = sorted(key for key in wanted if key[0] not in instance.held[key[1]])
+    return Moves(tuple(assign), tuple(remote), ())

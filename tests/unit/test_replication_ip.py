@@ -1,0 +1,226 @@
+"""The exact solvers through the front door: worked cases, agreement, disks, notes, warm starts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import shared_files, shared_path
+from oracle.replication_exhaustive import optimum
+from replication_samples import fits_somewhere, tiny
+
+from ioopt.errors import UnsolvableInstanceError
+from ioopt.generate.replication import generate
+from ioopt.models.replication.aggregated import AggregatedModel
+from ioopt.models.replication.engines import PulpEngine
+from ioopt.models.replication.static import loads, reduce
+from ioopt.options import Deadline
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.result import Result, Status, StopReason
+from ioopt.sim import compiled
+from ioopt.solvers.backends.pulp_backend import violation
+from ioopt.solvers.replication import anneal_kernel, packing
+from ioopt.solvers.replication.anneal import anneal, largest_load
+from ioopt.solving import check, load, solve
+
+VARIANTS = {
+    "printed": ("ip", {"cycles": "printed"}),
+    "acyclic": ("ip", {}),
+    "no_replication": ("ip-no-replication", {}),
+}
+
+
+def _proven(result: Result) -> float:
+    assert result.status is Status.OPTIMAL, (result.status, result.notes)
+    assert result.violations == () and result.gap == 0.0
+    assert result.metrics["makespan_seconds"] > 0 or not result.plan["assign"]
+    return result.objective
+
+
+@pytest.mark.parametrize("path", shared_files("cases/replication"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_worked_cases(path: Path, variant: str) -> None:
+    case = json.loads(path.read_text())
+    solver, settings = VARIANTS[variant]
+    result = solve(case["instance"], solver, time_limit=60, settings=settings)
+    expected = case["expected_milliseconds"][variant]["value"]
+    assert _proven(result) * 1000 == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cycle3", "ppa40x3", "stage4"])
+@pytest.mark.parametrize("backend", ["CBC", "HiGHS"])
+@pytest.mark.parametrize("cycles", ["printed", "acyclic"])
+def test_printed_model_on_the_worked_cases(name: str, backend: str, cycles: str) -> None:
+    case = json.loads(shared_path("cases", "replication", f"{name}.json").read_text())
+    result = solve(
+        case["instance"], "ip-printed", backend=backend, time_limit=60, settings={"cycles": cycles}
+    )
+    expected = case["expected_milliseconds"][cycles]["value"]
+    assert _proven(result) * 1000 == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_printed_circle_is_named_in_a_note() -> None:
+    case = json.loads(shared_path("cases", "replication", "cycle3.json").read_text())
+    for solver, settings in (("ip-printed", {}), ("ip", {"cycles": "printed"})):
+        result = solve(case["instance"], solver, settings=settings)
+        assert any("circle with no source" in note for note in result.notes)
+        assert result.plan["moves"] == "printed"
+        assert check(case["instance"], result) == []
+        # The replay cannot do better than the real optimum's fetch.
+        assert result.metrics["makespan_seconds"] > 5.12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_solvers_equal_enumeration(seed: int) -> None:
+    problem = tiny(seed, nodes=2 + seed % 2, tasks=4 - seed % 2, extras=seed % 2 == 1)
+    if not fits_somewhere(problem):
+        with pytest.raises(UnsolvableInstanceError):
+            solve(problem, "ip")
+        return
+    runs = [
+        ("acyclic", True, "ip", None, {}),
+        ("printed", True, "ip", None, {"cycles": "printed"}),
+        ("acyclic", False, "ip-no-replication", None, {}),
+        ("acyclic", True, "ip", "HiGHS", {}),
+        ("acyclic", True, "ip-printed", "CBC", {"cycles": "acyclic"}),
+        ("printed", True, "ip-printed", "HiGHS", {}),
+        ("acyclic", False, "ip-printed", None, {"cycles": "acyclic", "replication": "false"}),
+    ]
+    for cycles, replication, solver, backend, settings in runs:
+        true = optimum(problem, cycles, replication)
+        result = solve(problem, solver, backend=backend, settings=settings, time_limit=60)
+        if true is None:
+            assert result.status is Status.INFEASIBLE
+            assert any("two-stage" in note for note in result.notes)
+        else:
+            assert _proven(result) == pytest.approx(float(true), abs=1e-9), (solver, backend)
+
+
+def test_a_task_larger_than_every_disk() -> None:
+    problem = ReplicationProblem.model_validate(
+        {
+            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
+            "nodes": [{"id": "n0", "disk_bytes": 7}],
+            "files": [{"id": "f", "bytes": 9}],
+            "tasks": [{"id": "big", "compute_seconds": 1.0, "inputs": ["f"]}],
+        }
+    )
+    for solver in ("ip", "ip-printed", "ip-no-replication"):
+        with pytest.raises(UnsolvableInstanceError, match=r"'big' reads 9 bytes.*holds 7"):
+            solve(problem, solver)
+
+
+def test_one_round_that_cannot_hold_the_batch() -> None:
+    problem = ReplicationProblem.model_validate(
+        {
+            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
+            "nodes": [{"id": "n0", "disk_bytes": 10}, {"id": "n1", "disk_bytes": 10}],
+            "files": [{"id": f"f{k}", "bytes": 6} for k in range(3)],
+            "tasks": [
+                {"id": f"t{k}", "compute_seconds": 1.0, "inputs": [f"f{k}"]} for k in range(3)
+            ],
+        }
+    )
+    for solver in ("ip", "ip-printed", "ip-no-replication"):
+        result = solve(problem, solver, time_limit=20)
+        assert (result.status, result.stop, result.plan) == ("infeasible", "finished", None)
+        assert "minmin, job-data-present" in result.notes[0]
+
+
+@pytest.mark.parametrize("files", [0, 1])
+@pytest.mark.parametrize("tasks", [0, 1])
+def test_hardly_anything_to_do(files: int, tasks: int) -> None:
+    problem = ReplicationProblem.model_validate(
+        {
+            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
+            "nodes": [{"id": "n0"}],
+            "files": [{"id": "f", "bytes": 3}] * files,
+            "tasks": [{"id": "t", "compute_seconds": 2.0, "inputs": ["f"] * files}] * tasks,
+        }
+    )
+    for solver in ("ip", "ip-printed", "anneal"):
+        result = solve(problem, solver, time_limit=10)
+        assert result.objective == tasks * (2.0 + 3.0 * files)
+        assert result.status is Status.OPTIMAL
+
+
+def test_warm_start_is_checked_before_it_is_used() -> None:
+    problem = load("image-16x3")
+    first = solve(problem, "ip", time_limit=1, settings={"anneal": "false"}, backend="CBC")
+    again = solve(
+        problem, "ip", time_limit=1, warm_start=first, settings={"anneal": "false"}, backend="CBC"
+    )
+    assert again.objective <= first.objective + 1e-9
+    broken = dict(first.plan, remote=[], copies=[])
+    noted = solve(problem, "ip", time_limit=1, warm_start=broken)
+    assert any("warm start" in note for note in noted.notes)
+
+
+def test_gap_ends_the_search() -> None:
+    problem = generate("image-85", {"tasks": 30, "disk": "unlimited"}, 1)
+    result = solve(problem, "ip", time_limit=60, gap=0.5)
+    assert (result.status, result.stop) == (Status.FEASIBLE, StopReason.GAP)
+    assert result.bound < result.objective < 2 * result.bound
+
+
+@pytest.mark.parametrize("copying", [True, False])
+@pytest.mark.parametrize("extras", [True, False])
+def test_annealing_repeats_and_its_loads_are_real(copying: bool, extras: bool) -> None:
+    for seed in range(6):
+        instance = reduce(tiny(seed, nodes=3, tasks=9, files=6, extras=extras))
+        first, done = anneal(instance, copying, seed, 3_000, Deadline(None))
+        second, _ = anneal(instance, copying, seed, 3_000, Deadline(None))
+        assert first == second and done
+        if first is None:
+            continue
+        model = AggregatedModel(instance, PulpEngine("hint", instance.unit), replication=copying)
+        assert violation(model.engine.model, model.hint(first)) < 1e-9
+        assert copying or not first.copies
+        assert largest_load(instance, first) == max(loads(instance, first))
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed here")
+@pytest.mark.slow
+def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ioopt.solvers.replication import anneal as module
+
+    instance = reduce(generate("image-85", {"tasks": 40, "disk": "unlimited"}, 3))
+    answers = []
+    for use in (False, True):
+        monkeypatch.setattr(module, "_pays", lambda *_, use=use: use)
+        answers.append(anneal(instance, True, 5, 20_000, Deadline(None)))
+    assert answers[0] == answers[1]
+    assert anneal_kernel.MODULUS == 2**31 - 1
+
+
+def test_packing_keeps_components_whole_and_meets_the_bound() -> None:
+    problem = generate("ppa", {"tasks": 120, "nodes": 3, "disk": "unlimited"}, 2)
+    instance = reduce(problem)
+    assign = packing.packed(instance, 0, 20.0)
+    moves = packing.gathered(instance, assign)
+    assert moves.copies == () and len(moves.remote) == instance.num_files
+    result = solve(problem, "ip", time_limit=20)
+    assert result.status is Status.OPTIMAL
+    assert result.objective <= instance.seconds(max(loads(instance, moves))) + 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("preset", "tasks", "nodes"),
+    [("image-85", 8, 2), ("image-85", 12, 3), ("sat-40", 10, 2), ("ppa", 16, 3), ("ppa", 60, 4)],
+)
+def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> None:
+    free = generate(preset, {"tasks": tasks, "nodes": nodes, "disk": "unlimited"}, 0)
+    distinct = sum(f.bytes for k, f in enumerate(free.files) if free.readers[k])
+    room = max(distinct * 5 // (4 * nodes), max(free.task_bytes(k) for k in range(tasks)))
+    small = tuple(node.model_copy(update={"disk_bytes": room}) for node in free.nodes)
+    for problem in (free, free.model_copy(update={"nodes": small})):
+        values = {}
+        for variant, (solver, settings) in VARIANTS.items():
+            result = solve(problem, solver, time_limit=60, settings=settings)
+            if result.status is not Status.INFEASIBLE:
+                values[variant] = _proven(result)
+        if len(values) == 3:
+            assert values["printed"] <= values["acyclic"] <= values["no_replication"]
+    assert values or result.status is Status.INFEASIBLE
