@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, KindSpec, SolverSpec
+from ioopt.registry.types import ANYTIME, BOUND, EXACT, WARM_START, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.flexgang."
 
@@ -62,7 +62,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "quantum-ip", ("quantum-selection",), _AT + "quantum_ip:solve",
         "options and cycle length as an integer program", "ours",
-        abilities=frozenset({EXACT, BOUND}), backends=("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK"),
+        abilities=frozenset({EXACT, BOUND, WARM_START}),
+        backends=("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK"),
     ),
     SolverSpec(
         "strict", ("flexible-gang",), _AT + "strict:solve",
@@ -83,6 +84,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "exact", ("flexible-gang",), _AT + "exact:solve",
         "one integer program a pattern under one deadline, re-ranked by simulation",
         "ours; 001, Section 7", _AT + "exact:Settings",
-        abilities=frozenset({EXACT, BOUND, ANYTIME}), backends=("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK"),
+        abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}),
+        backends=("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK"),
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ import math
 from dataclasses import replace
 from typing import Any, Literal
 
+from ioopt.check.flexible_gang import check
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import PatternData, Placement
 from ioopt.models.flexgang.objective import model_objective
@@ -55,8 +56,8 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     begun = request.deadline.elapsed()
     data, notes = _patterns(problem, settings)
     search = PatternSearch(data, request, settings.formulation)
-    baselines = _baselines(problem, search, settings)
-    _offer(problem, search, baselines, request)
+    baselines = _baselines(problem, search)
+    notes += _offer(problem, search, baselines, request)
     build = request.deadline.elapsed() - begun
     _search(search, request)
     candidates = [*_named_baselines(problem, search, baselines), *_found(search)]
@@ -103,14 +104,12 @@ def _patterns(
     return data, notes
 
 
-def _baselines(
-    problem: FlexibleGangProblem, search: PatternSearch, settings: Settings
-) -> dict[str, FlexibleGangPlan]:
+def _baselines(problem: FlexibleGangProblem, search: PatternSearch) -> dict[str, FlexibleGangPlan]:
     """Strict, strict + fill and the greedy's best, those that keep the floors."""
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
         plan = strict_plan(problem, fill)
-        if plan is not None and _keeps_floors(problem, plan):
+        if plan is not None and not check(problem, plan).violations:
             found[name] = plan
     best = -math.inf
     for data, plan in greedy_plans(problem):
@@ -123,28 +122,26 @@ def _baselines(
     return found
 
 
-def _keeps_floors(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> bool:
-    for at, job in enumerate(problem.jobs):
-        if not job.is_io:
-            rows = len(plan.rows.get(job.id, ())) / problem.num_rows
-            frame = problem.num_rows * problem.machine.quantum_seconds
-            loose = (1.0 - (job.gamma or 0.0)) * plan.tau_seconds.get(job.id, 0.0) / frame
-            if rows + loose < problem.phi(at) - 1e-9:
-                return False
-    return True
-
-
 def _offer(
     problem: FlexibleGangProblem,
     search: PatternSearch,
     baselines: dict[str, FlexibleGangPlan],
     request: SolveRequest,
-) -> None:
+) -> list[str]:
+    """Start the search from the baselines and the plan that the request brings, if it is sound."""
+    notes: list[str] = []
     for plan in baselines.values():
         search.offer(plan)
+    if request.start is not None:
+        found = check(problem, request.start).violations
+        if found:
+            notes.append(f"the plan to start from is left out: {found[0]}")
+        elif f"{request.start.k},{request.start.d}" in search.by_key:
+            search.offer(request.start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
         request.incumbents.report(best.plan, -best.value)
+    return notes
 
 
 def _search(search: PatternSearch, request: SolveRequest) -> None:

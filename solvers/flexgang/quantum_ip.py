@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ioopt.check.quantum_selection import check
 from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
@@ -21,8 +22,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     """Build the program, start it from the greedy's plan, and realise what it finds."""
     costs = QuantumCosts(problem)
     begun = request.deadline.elapsed()
-    model = QuantumModel(costs, cycle_grid(costs))
-    start = greedy_options(costs)
+    start, notes = _start(costs, request)
+    lengths = {*cycle_grid(costs), *([costs.cycle(start)] if start is not None else [])}
+    model = QuantumModel(costs, sorted(lengths))
     if start is not None:
         request.incumbents.report(costs.plan(start), costs.total(start))
     build = request.deadline.elapsed() - begun
@@ -40,9 +42,25 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     )  # fmt: skip
     return Outcome(
         outcome.plan, outcome.bound, outcome.stop, build_seconds=build,
-        simulation=outcome.simulation, notes=outcome.notes, metrics=outcome.metrics,
+        simulation=outcome.simulation, notes=(*notes, *outcome.notes), metrics=outcome.metrics,
         versions={answer.backend: answer.version} if answer.backend else {},
     )  # fmt: skip
+
+
+def _start(
+    costs: QuantumCosts, request: SolveRequest
+) -> tuple[Sequence[Option] | None, tuple[str, ...]]:
+    """The greedy's options or those of the plan that the request brings, whichever cost less."""
+    start: Sequence[Option] | None = greedy_options(costs)
+    if request.start is None:
+        return start, ()
+    found = check(costs.problem, request.start).violations
+    if found:
+        return start, (f"the plan to start from is left out: {found[0]}",)
+    chosen = [request.start.options[job.id] for job in costs.problem.jobs]
+    given = [(choice.quantum_seconds, choice.visits) for choice in chosen]
+    better = start is None or costs.total(given) < costs.total(start)
+    return (given if better else start), ()
 
 
 def run(

@@ -153,3 +153,17 @@ def test_presets(preset: str) -> None:
     assert sum(job.coordinated for job in io) == len(io) // 4
     narrow = generate(preset, {"narrowest": "16", "columns": "16"}, 1)
     assert {job.processes for job in narrow.jobs} <= {2, 4, 8, 16, 32}
+
+
+def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
+    problem = generate("light-mix", {"jobs": 5}, 1)
+    best = ioopt.solve(problem, "exact", time_limit=30, settings={"rerank": "false"})
+    again = ioopt.solve(
+        problem, "exact", time_limit=30, settings={"rerank": "false"}, warm_start=best
+    )
+    assert again.objective == pytest.approx(best.objective)
+    assert not any("left out" in note for note in again.notes)
+    spoilt = {**best.plan, "tau_seconds": {"c0": 1.0}}
+    refused = ioopt.solve(problem, "exact", time_limit=30, warm_start=spoilt)
+    assert any("the plan to start from is left out" in note for note in refused.notes)
+    assert refused.violations == ()
