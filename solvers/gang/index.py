@@ -7,7 +7,8 @@ once. The queue is free (a job that does not fit is passed over) under the guard
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -16,13 +17,16 @@ from ioopt.sim.gang_state import Clock, Gang, Number, State
 from ioopt.solvers.gang.guarded import Settings as GuardedSettings
 from ioopt.solvers.gang.guarded import guarded
 from ioopt.solvers.gang.phases import (
+    Board,
     Phase,
     Place,
+    best_fit,
     board_of,
     clean,
     compact,
     file_nodes_or_best_fit,
     migrate_in,
+    on_file_nodes,
     take,
     with_starts,
 )
@@ -39,38 +43,78 @@ class Settings(GuardedSettings):
     ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T) max(remaining,
     50)) is clairvoyant; ``one`` treats all alike. ``queue=fcfs`` stops at the first job that does
     not fit. With ``age_seconds`` jobs that have waited longer go first, in FCFS order, and the
-    first of them that does not fit stops admission (0: no age term).
+    first of them that does not fit stops admission (0: no age term). Jobs whose remote time is at
+    most ``pack_ratio`` of their local time gain little from their files: they start, unguarded,
+    where their rate (speed times the rows that have the columns free) is highest, and never
+    migrate.
     """
 
     weight: Weight = "las"
     queue: Literal["free", "fcfs"] = "free"
     age_seconds: Annotated[float, Field(ge=0)] = 40_000.0
+    pack_ratio: Annotated[float, Field(ge=1)] = 1.25
 
 
-def weigh(kind: Weight, job: Gang, clock: Clock) -> Number:
-    """The weight of a job (guide, The exact model), per second squared; 1 for ``one``."""
+def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
+    """The weights of *jobs* (guide, The exact model), per second squared; 1 for ``one``."""
     if kind == "las":
-        return 1 / (clock.attained[job.key] + clock.quantum) ** 2
+        attained, quantum = clock.attained, clock.quantum
+        return [1 / (attained[job.key] + quantum) ** 2 for job in jobs]
     if kind == "hdf":
-        remaining = clock.need[job.key] or job.local
-        return 1 / (max(job.local, clock.quantum) * max(remaining, 50))
-    return 1
+        need, quantum = clock.need, clock.quantum
+        return [1 / (max(job.local, quantum) * max(need[job.key], 50)) for job in jobs]
+    return [1 for _ in jobs]
 
 
 def _by_weight(state: State, kind: Weight) -> list[int]:
     """Positions of the running jobs by (weight x speed descending, start order)."""
     worth = [
-        weigh(kind, job, state.clock) * (1 if columns == job.files else job.local / job.remote)
-        for job, columns in zip(state.jobs, state.columns)
+        -weight if columns == job.files else -weight * job.local / job.remote
+        for weight, job, columns in zip(
+            weights(kind, state.jobs, state.clock), state.jobs, state.columns
+        )
     ]
-    return sorted(range(len(worth)), key=lambda i: -worth[i])
+    return sorted(range(len(worth)), key=worth.__getitem__)
 
 
-def migrate_weighted(kind: Weight) -> Phase:
-    """MigrateMatrix that tries the heaviest remote job first."""
+def _packed(job: Gang, ratio: Fraction) -> bool:
+    return job.remote <= ratio * job.local
+
+
+def packing(place: Place, ratio: Fraction) -> Place:
+    """*place* for jobs that need their files; the faster of IOGS and GS for those that hardly do."""
+
+    def rule(job: Gang, board: Board) -> tuple[int, int] | None:
+        if not _packed(job, ratio):
+            return place(job, board)
+        anywhere, local = best_fit(job, board), on_file_nodes(job, board)
+        if anywhere is None or local is None:
+            return anywhere or local
+        faster = _rows_free(board, job.files) * job.remote >= (
+            _rows_free(board, anywhere[1]) * job.local
+        )
+        return local if faster else anywhere
+
+    return rule
+
+
+def _rows_free(board: Board, columns: int) -> int:
+    return sum(columns & free == columns for free in board.free)
+
+
+def migrate_weighted(kind: Weight, ratio: Fraction) -> Phase:
+    """MigrateMatrix that tries the heaviest remote job first and leaves packed jobs alone."""
 
     def phase(state: State) -> State:
-        return migrate_in(state, _by_weight(state, kind))
+        remote = [
+            i
+            for i, (job, columns) in enumerate(zip(state.jobs, state.columns))
+            if columns != job.files and not _packed(job, ratio)
+        ]
+        if len(remote) > 1:
+            wanted = set(remote)
+            remote = [i for i in _by_weight(state, kind) if i in wanted]
+        return migrate_in(state, remote)
 
     return phase
 
@@ -99,8 +143,9 @@ def _queue(state: State, settings: Settings) -> Sequence[tuple[Gang, bool]]:
     age = settings.age_seconds
     overdue = [job for job in waiting if age and now - job.arrival > age]
     rest = [job for job in waiting if not (age and now - job.arrival > age)]
-    rest.sort(key=lambda job: -weigh(settings.weight, job, state.clock))
-    return [*((job, True) for job in overdue), *((job, False) for job in rest)]
+    heavy = weights(settings.weight, rest, state.clock)
+    order = sorted(range(len(rest)), key=lambda i: -heavy[i])
+    return [*((job, True) for job in overdue), *((rest[i], False) for i in order)]
 
 
 def fill_weighted(kind: Weight) -> Phase:
@@ -121,12 +166,13 @@ def fill_weighted(kind: Weight) -> Phase:
 
 def policy(settings: Settings) -> Policy:
     """The index policy with these weights, guard and age term."""
-    place = guarded(file_nodes_or_best_fit, exact(settings.guard))
+    ratio = exact(settings.pack_ratio)
+    place = packing(guarded(file_nodes_or_best_fit, exact(settings.guard)), ratio)
     return Policy(
         "index-iogs",
         {
             "clean": clean,
-            "migrate": migrate_weighted(settings.weight),
+            "migrate": migrate_weighted(settings.weight, ratio),
             "compact": compact,
             "schedule": schedule_weighted(settings, place),
             "fill": fill_weighted(settings.weight),
