@@ -54,7 +54,7 @@ def is_ready(module: str, name: str) -> bool:
 
 def pays(module: str, name: str, seconds: float) -> bool:
     """Whether to compile a kernel for work that takes about *seconds* in pure Python."""
-    if not available() or seconds < 0.5:
+    if not available() or seconds < 0.3:
         return False
     return seconds > 8.0 or is_ready(module, name)
 

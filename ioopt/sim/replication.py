@@ -80,6 +80,7 @@ def simulate(
         raise _stuck(problem, queues, state, parsed)
     metrics = _metrics(problem, link, state, float(makespan))
     schedule = _schedule(problem, log, state, parsed)
+    schedule["link"] = metrics["link_model"]
     return Simulation(schedule, metrics, _timeline(problem, schedule))
 
 

@@ -353,7 +353,7 @@ def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[flo
     """Replay *plan*; returns (end of the last entry in seconds, one of the codes above).
 
     A replay that passes *horizon* seconds, or must, is given up with BEYOND. Completions less than about
-    1e-10 s apart are one instant: they differ by rounding only.
+    1e-11 s apart are one instant: they differ by rounding only.
     """
     reset(inst, plan, st)
     total = len(plan.entry)
@@ -379,7 +379,7 @@ def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[flo
             return ended, STUCK
         if now > horizon or (horizon < float("inf") and hopeless(inst, st, now, horizon)):
             return now, BEYOND
-        instant = now + 1e-10 + 1e-13 * now
+        instant = now + 1e-11 + 2e-14 * now
         for i in range(inst.num_nodes):
             if st.running[i] >= 0 and st.run_end[i] <= instant:
                 finish_task(inst, plan, st, log, i, now)

@@ -51,6 +51,7 @@ class Dispatch(NamedTuple):
     on: Any
     copies: Any
     pending: Any
+    wanted: Any
     used: Any
     ready: Any
     residents: Any
@@ -201,11 +202,7 @@ def place_file(inst: Any, work: Any, i: int, f: int, task: int) -> None:
         worth = -1.0
         for s in range(work.num_residents[i]):
             g = work.residents[i * files + s]
-            own = False
-            for x in range(inst.ptr[task], inst.ptr[task + 1]):
-                if inst.files[x] == g:
-                    own = True
-            if own:
+            if work.wanted[g] == task:
                 continue
             value = float(next_rank(inst, work, g))
             if work.pending[g] == 0:
@@ -235,6 +232,7 @@ def clear(inst: Any, work: Any) -> None:
     for f in range(inst.num_files):
         work.copies[f] = 0
         work.pending[f] = work.reader_ptr[f + 1] - work.reader_ptr[f]
+        work.wanted[f] = -1
     for i in range(inst.num_nodes):
         work.used[i] = 0
         work.ready[i] = 0.0
@@ -285,6 +283,7 @@ def dispatch(inst: Any, work: Any, window: int, penalty: float, drift: float, no
         work.taken[chosen] = 1
         for x in range(inst.ptr[chosen], inst.ptr[chosen + 1]):
             work.pending[inst.files[x]] -= 1
+            work.wanted[inst.files[x]] = chosen
         for x in range(inst.ptr[chosen], inst.ptr[chosen + 1]):
             f = inst.files[x]
             if work.on[node * files + f] == 0:

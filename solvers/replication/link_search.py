@@ -93,7 +93,7 @@ class Engine:
         return kernel.Dispatch(
             reader_ptr=self.reader_ptr, readers=self.readers, order=self.ints([0] * tasks),
             rank=self.ints([0] * tasks), taken=self.ints([0] * tasks), on=self.ints(cells),
-            copies=self.ints([0] * files), pending=self.ints([0] * files),
+            copies=self.ints([0] * files), pending=self.ints([0] * files), wanted=self.ints([0] * files),
             used=self.ints([0] * nodes), ready=self.floats([0.0] * nodes),
             residents=self.ints(cells), num_residents=self.ints([0] * nodes),
             queue=self.ints([0] * (nodes * tasks)), length=self.ints([0] * nodes),

@@ -16,10 +16,10 @@ class Work(NamedTuple):
 
     ``fetch`` and ``copy`` are the bytes that task k misses on node i; ``on`` (node, file) marks
     files present, ``copies`` counts them, ``residents`` lists a node's and ``seat`` says where each
-    stands; ``pending`` counts the unassigned readers of a file; ``seconds`` is the planned time
-    of task k on node i without ``ready``, and ``tree`` a tournament a node over ``leaves`` places:
-    the winner of place x stands at ``2 * leaves * i + x``, the node's best task at x = 1.
-    ``out_task`` and ``out_node`` list the assignments, ``move_*`` the transfers.
+    stands; ``pending`` counts the unassigned readers of a file, ``wanted`` is its latest reader;
+    ``seconds`` is the planned time of task k on node i without ``ready``, and ``tree`` a tournament
+    a node over ``leaves`` places: the winner of place x stands at ``2 * leaves * i + x``, the
+    node's best task at x = 1. ``out_task`` and ``out_node`` list the assignments, ``move_*`` the transfers.
     """
 
     reader_ptr: Any
@@ -28,6 +28,7 @@ class Work(NamedTuple):
     on: Any
     copies: Any
     pending: Any
+    wanted: Any
     residents: Any
     seat: Any
     num_residents: Any
@@ -165,12 +166,8 @@ def make_space(inst: Any, work: Any, k: int, i: int, size: int, costs: tuple[flo
         least = 0.0
         for s in range(work.num_residents[i]):
             f = work.residents[i * files + s]
-            own = False
-            for x in range(inst.ptr[k], inst.ptr[k + 1]):
-                if inst.files[x] == f:
-                    own = True
             value = work.pending[f] * float(inst.size[f]) / work.copies[f]
-            if not own and (victim < 0 or value < least or (value == least and f < victim)):
+            if work.wanted[f] != k and (victim < 0 or value < least or (value == least and f < victim)):
                 victim = f
                 least = value
         present(inst, work, i, victim, 0, costs)
@@ -190,6 +187,7 @@ def commit(
             update(inst, work, k, j)
     for x in range(inst.ptr[k], inst.ptr[k + 1]):
         work.pending[inst.files[x]] -= 1
+        work.wanted[inst.files[x]] = k
     for x in range(inst.ptr[k], inst.ptr[k + 1]):
         f = inst.files[x]
         if work.on[i * files + f]:
