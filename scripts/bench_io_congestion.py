@@ -50,7 +50,7 @@ def measure(path: Path, policy: str, periods: int) -> SteadyState:
     trace = Trace.of(problem, 1.0, False)
     plain = policy.removesuffix("+top")
     plan = BatchIoPlan(policy=plain, top=plain != policy)  # type: ignore[arg-type]
-    schedule = schedule_of(trace, run_trace(trace, plan, "python"))
+    schedule = schedule_of(trace, run_trace(trace, plan, "auto"))
     return steady_state(problem, schedule, horizon_of(applications, periods))
 
 
