@@ -239,16 +239,19 @@ class GangScheduler:
 
 def _unsound(before: State, after: State) -> str | None:
     """What is wrong with a matrix, None when it can be run."""
-    rows = [0] * len(before.rows)
+    rows, slots, levels = [0] * len(before.rows), 0, len(before.rows)
     for job, columns, home, span in zip(after.jobs, after.columns, after.homes, after.spans):
         if columns.bit_count() != job.size or columns >> before.nodes:
             return f"a job of {job.size} tasks on the nodes {nodes_of(columns)}"
-        if not span >> home & 1 or span >> len(rows):
+        if not span >> home & 1 or span >> levels:
             return f"home row {home} is not among the rows {nodes_of(span)}"
-        for row in _rows_of(span):
-            if rows[row] & columns:
-                return f"two jobs on one node of row {row}"
-            rows[row] |= columns
+        held = _rows_of(span)
+        slots += job.size * len(held)
+        for row in held:
+            rows[row] ^= columns
+    # A cell that two jobs hold cancels out.
+    if sum(row.bit_count() for row in rows) != slots:
+        return "two jobs on one node of a row"
     known = {job.key for job in (*before.jobs, *after.admitted)}
     if len(after.jobs) != len(known) or any(job.key not in known for job in after.jobs):
         return "running jobs were lost or invented"

@@ -78,7 +78,7 @@ def _by_weight(state: State, kind: Weight) -> list[int]:
 
 
 def _packed(job: Gang, ratio: Fraction) -> bool:
-    return job.remote <= ratio * job.local
+    return job.remote * ratio.denominator <= job.local * ratio.numerator
 
 
 def packing(place: Place, ratio: Fraction) -> Place:

@@ -1,0 +1,128 @@
+"""Properties of every gang policy on random workloads, and of the compiled phases on random states."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from gang_tools import POLICIES, compiled_phase, random_workload
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ioopt
+from ioopt.formats.native import dump_json
+from ioopt.problems.gang import GangMatrixProblem, GangProblem
+from ioopt.registry import solvers_for
+from ioopt.sim.gang_state import State, state_of
+
+ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs")
+SEEDS = st.integers(0, 10**6)
+
+
+def _snapshot(seed: int) -> GangMatrixProblem:
+    """A random matrix with running and waiting jobs."""
+    rng = random.Random(seed)
+    nodes, levels = rng.choice([3, 7, 64, 70]), rng.randint(1, 4)
+    rows: list[set[int]] = [set(range(nodes)) for _ in range(levels)]
+    running: list[dict[str, Any]] = []
+    for k in range(rng.randint(0, 8)):
+        home = rng.randrange(levels)
+        if not rows[home]:
+            continue
+        free = sorted(rows[home])
+        columns = rng.sample(free, rng.randint(1, max(1, min(len(free), nodes // 2))))
+        rows[home] -= set(columns)
+        files = columns if rng.random() < 0.4 else rng.sample(range(nodes), len(columns))
+        running.append(
+            {"id": k, "columns": columns, "file_nodes": files, "home_row": home,
+             "local_seconds": 300.0, "remote_seconds": rng.choice([360.0, 900.0]),
+             "remaining_fraction": rng.choice([0.25, 1.0]), "attained_seconds": rng.random() * 500}
+        )  # fmt: skip
+    waiting = [
+        {"id": 100 + k, "file_nodes": rng.sample(range(nodes), rng.randint(1, nodes)),
+         "local_seconds": 300.0, "remote_seconds": rng.choice([330.0, 700.0])}
+        for k in range(rng.randint(0, 5))
+    ]  # fmt: skip
+    machine = {"nodes": nodes, "levels": levels, "quantum_seconds": 100.0,
+               "migration_seconds": 10.0}  # fmt: skip
+    return GangMatrixProblem.model_validate(
+        {"machine": machine, "running": running, "waiting": waiting,
+         "migration_tasks_left": rng.choice([None, 0, 2, 50])}
+    )  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_every_policy_passes_the_checker(seed: int) -> None:
+    problem = random_workload(seed)
+    for name in ONLINE:
+        result = ioopt.solve(problem, name)
+        assert result.status == "feasible", (name, result.violations, result.notes)
+        metrics = result.metrics
+        assert metrics["mean_slowdown"] >= metrics["mean_slowdown_from_start"] > 0
+        assert 0 < metrics["matrix_utilisation"] <= 1
+        assert ioopt.check(problem, result) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_every_decision_passes_the_checker(seed: int) -> None:
+    problem = _snapshot(seed)
+    for name in ONLINE:
+        result = ioopt.solve(problem, name)
+        assert result.status == "feasible", (name, result.violations)
+        placed = (result.plan or {})["jobs"]
+        assert len(placed) >= len(problem.running)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+def test_names_of_jobs_change_nothing(seed: int) -> None:
+    problem = random_workload(seed)
+    jobs = [job.model_copy(update={"id": f"renamed {k}"}) for k, job in enumerate(problem.jobs)]
+    renamed = problem.model_copy(update={"jobs": tuple(jobs)})
+    for name in ONLINE:
+        before, after = (ioopt.solve(p, name).schedule or {} for p in (problem, renamed))
+        assert [job["finish_seconds"] for job in before["jobs"]] == [
+            job["finish_seconds"] for job in after["jobs"]
+        ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+def test_written_then_read_is_equal(seed: int) -> None:
+    problem, snapshot = random_workload(seed), _snapshot(seed)
+    text = dump_json(problem.model_dump(mode="json", exclude_none=True))
+    assert GangProblem.model_validate(json.loads(text)) == problem
+    text = dump_json(snapshot.model_dump(mode="json"))
+    assert GangMatrixProblem.model_validate(json.loads(text)) == snapshot
+
+
+def _same(plain: State, twin: State) -> None:
+    for field in ("columns", "homes", "spans", "moved", "admitted"):
+        assert list(getattr(plain, field)) == list(getattr(twin, field)), field
+    assert plain.tasks_moved == twin.tasks_moved
+
+
+@pytest.mark.parametrize("policy", sorted(POLICIES))
+def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
+    """Phase after phase on 150 random matrices of one and two words."""
+    chosen, moved, admitted = POLICIES[policy], 0, 0
+    assert chosen.twin is not None
+    for seed in range(150):
+        state = state_of(_snapshot(seed))
+        for name, phase in chosen.phases.items():
+            after = phase(state)
+            _same(after, compiled_phase(state, name, chosen.twin))
+            moved += after.tasks_moved - state.tasks_moved
+            admitted += len(after.admitted)
+            state = after._replace(admitted=(), moved=(), tasks_moved=0)
+    assert admitted > 50
+    assert (moved > 50) == (policy == "migrate-iogs")
+
+
+def test_every_policy_is_covered() -> None:
+    known = {spec.name for spec in solvers_for("gang")}
+    assert known >= set(ONLINE)
