@@ -1,0 +1,56 @@
+"""Bundled replication instances: what the catalog says of them is what the solvers find."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import ROOT
+
+import ioopt
+from ioopt.catalog import bundled
+from ioopt.result import Status
+
+FOLDER = ROOT / "instances" / "replication"
+CATALOG = json.loads((FOLDER / "catalog.json").read_text("utf-8"))["instances"]
+PROVEN = [
+    row["name"]
+    for row in CATALOG
+    if row["who"] == "by hand" and row["objective"] == "additive_seconds"
+]
+
+
+def test_catalog_and_folder_agree():
+    files = {path.name for path in FOLDER.glob("*.json")} - {"catalog.json"}
+    assert files == {row["file"] for row in CATALOG}
+    for row in CATALOG:
+        assert ioopt.load(row["name"]).name == row["name"]
+        assert row["why"] and row["source"] and row["kind"] == "replication"
+        if row["bound"] is not None:
+            assert row["bound"] <= row["best_objective"] + 1e-9
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_hand_solved_optima(name):
+    result = ioopt.solve(name, "ip", time_limit=20)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(bundled(name)["best_objective"], abs=1e-6)
+
+
+def test_cycle3_as_printed_is_below_the_real_optimum():
+    result = ioopt.solve("cycle3", "ip-printed", time_limit=20)
+    assert result.objective == pytest.approx(5.120, abs=1e-6)
+
+
+def test_rounds4_needs_two_rounds():
+    result = ioopt.solve("rounds4", "ip", time_limit=20)
+    assert result.status is Status.INFEASIBLE
+    best = ioopt.solve("rounds4", "two-stage", time_limit=20)
+    assert best.metrics["makespan_seconds"] == pytest.approx(bundled("rounds4")["best_objective"])
+
+
+@pytest.mark.parametrize("name", ["image-16x3", "sat-16x3"])
+def test_small_applications_are_proven(name):
+    result = ioopt.solve(name, "ip", time_limit=30)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(bundled(name)["best_objective"], abs=1e-6)
