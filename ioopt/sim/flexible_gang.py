@@ -25,7 +25,15 @@ from ioopt.problems.flexible_gang import (
 )
 from ioopt.protocols import Simulation
 from ioopt.sim.flexible_gang_frame import frame_schedule, frame_timeline
-from ioopt.sim.io_server import NANOSECONDS, Served, Windows, draw_bursts, nanoseconds, serve
+from ioopt.sim.io_server import (
+    NANOSECONDS,
+    Served,
+    Windows,
+    draw_bursts,
+    nanoseconds,
+    num_bursts,
+    serve,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,8 +145,8 @@ def measure(
 
 
 @lru_cache(maxsize=4096)
-def _bursts(job: FlexibleJob, seed: int, at: int, processor: int, horizon: int) -> np.ndarray:
-    return draw_bursts(job, seed, at, processor, horizon)
+def _bursts(job: FlexibleJob, seed: int, at: int, processor: int, count: int) -> np.ndarray:
+    return draw_bursts(job, seed, at, processor, count)
 
 
 class _Run:
@@ -207,10 +215,10 @@ class _Run:
         """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
         import numpy as np
 
-        bursts = [_bursts(job, self.seed, j, processor, self.horizon) for j, job in jobs]
-        shortest = min(len(row) for row in bursts)
-        table = np.stack([row[:shortest] for row in bursts]) if len(jobs) > 1 else bursts[0][None]
-        served = serve(windows, [job for _, job in jobs], table, self.horizon, compiled=True)
+        behaviours = [job for _, job in jobs]
+        count = num_bursts(behaviours, self.horizon)
+        bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
+        served = serve(windows, behaviours, bursts, self.horizon, compiled=True)
         for at, (j, _) in enumerate(jobs):
             mine = (served.process == at) & (served.ready >= self.warm)
             self.responses.setdefault(j, []).append((served.finish - served.ready)[mine])

@@ -136,6 +136,8 @@ def serve(
 ) -> Served:
     """Serve *processes* from time 0 to *horizon* (nanoseconds), first-come first-served.
 
+    It ends early when a process has used all its bursts (see :func:`num_bursts`).
+
     Parameters
     ----------
     bursts : array of int64, shape (processes, n)
@@ -161,17 +163,21 @@ def serve(
     return Served(*(np.array(row[:count], dtype=np.int64) for row in lists))
 
 
+def num_bursts(processes: Sequence[IoBehaviour], horizon: int) -> int:
+    """Bursts that none of *processes* can exceed before *horizon*: each waits at least for its I/O."""
+    return horizon // min(max(1, nanoseconds(process.io_seconds)) for process in processes) + 2
+
+
 def draw_bursts(
-    process: IoBehaviour, seed: int, job: int, processor: int, horizon: int
+    process: IoBehaviour, seed: int, job: int, processor: int, count: int
 ) -> np.ndarray:
-    """CPU bursts of one process in nanoseconds, enough for *horizon*; a stream of its own.
+    """The first *count* CPU bursts of one process in nanoseconds; a stream of its own.
 
     The stream depends on (seed, job, processor) only, so that two plans under one seed see the
     same bursts.
     """
     import numpy as np
 
-    count = horizon // max(1, nanoseconds(process.io_seconds)) + 2
     stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, job, processor])))
     scale = process.burst_seconds * NANOSECONDS / process.burst_shape
     drawn = stream.gamma(process.burst_shape, scale, count)

@@ -6,8 +6,8 @@ and their slowdown is 10-17 % above the surface. The correction is
   S_corrected = S_chain * S_shared / S_alone,
 
 the ratio measured once on calibration seeds with the same bursts for both (common random numbers),
-so that what the chain knows exactly stays exact. A job's response is the mean over the columns of
-its block.
+so that what the chain knows exactly stays exact. A job's slowdown is the mean wall time of all its
+iterations, so it is the harmonic mean over the columns of its block: slow columns iterate less.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ioopt.problems.flexible_gang import (
     IoBehaviour,
     Pattern,
 )
-from ioopt.sim.io_server import Windows, draw_bursts, mean_slowdown, nanoseconds, serve
+from ioopt.sim.io_server import Windows, draw_bursts, mean_slowdown, nanoseconds, num_bursts, serve
 
 CALIBRATION_SEED = 50_001
 """Seed of the calibration runs; neither a selection nor a report seed."""
@@ -46,7 +46,7 @@ def corrected_responses(
         for column in blocks[j]:
             others = [_plain(problem.jobs[i]) for i in loose if i != j and column in blocks[i]]
             ratios.append(queueing_ratio(_plain(job), tuple(sorted(others, key=_key)), pattern))
-        slowdown = base.slowdown * math.fsum(ratios) / len(ratios)
+        slowdown = base.slowdown * len(ratios) / math.fsum(1.0 / ratio for ratio in ratios)
         beta = base.beta * base.slowdown / slowdown
         found[j] = Response(slowdown, beta, base.fragmentation)
     return found
@@ -75,11 +75,11 @@ def queueing_ratio(io: IoBehaviour, others: tuple[IoBehaviour, ...], pattern: Pa
     horizon = frames * nanoseconds(pattern.frame_seconds)
     warm = int(horizon * WARM_FRACTION)
     jobs = [io, *others]
+    count = num_bursts(jobs, horizon)
     alone, shared = [], []
     for run in range(CALIBRATION_RUNS):
-        rows = [draw_bursts(job, CALIBRATION_SEED, j, run, horizon) for j, job in enumerate(jobs)]
-        size = min(len(row) for row in rows)
-        bursts = np.stack([row[:size] for row in rows])
+        rows = [draw_bursts(job, CALIBRATION_SEED, j, run, count) for j, job in enumerate(jobs)]
+        bursts = np.stack(rows)
         both = serve(windows, jobs, bursts, horizon, compiled=True)
         single = serve(windows, jobs[:1], bursts[:1], horizon, compiled=True)
         shared.append(mean_slowdown(both, 0, io, warm)[0])

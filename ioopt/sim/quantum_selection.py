@@ -25,6 +25,7 @@ from ioopt.sim.io_server import (
     Windows,
     draw_bursts,
     nanoseconds,
+    num_bursts,
     serve,
 )
 from ioopt.timeline import Interval, Timeline
@@ -82,8 +83,9 @@ def _measure(
     import numpy as np
 
     warm = int(horizon * WARM_FRACTION)
+    count = num_bursts([job], horizon)
     runs = [
-        serve(windows, [job], draw_bursts(job, seed, at, p, horizon)[None, :], horizon)
+        serve(windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon)
         for p in range(processors)
     ]
     response = np.concatenate([(run.finish - run.ready)[run.ready >= warm] for run in runs])

@@ -56,7 +56,7 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     begun = request.deadline.elapsed()
     data, notes = _patterns(problem, settings)
     search = PatternSearch(data, request, settings.formulation)
-    baselines = _baselines(problem, search)
+    baselines = _baselines(problem, search, request)
     notes += _offer(problem, search, baselines, request)
     build = request.deadline.elapsed() - begun
     _search(search, request)
@@ -104,7 +104,9 @@ def _patterns(
     return data, notes
 
 
-def _baselines(problem: FlexibleGangProblem, search: PatternSearch) -> dict[str, FlexibleGangPlan]:
+def _baselines(
+    problem: FlexibleGangProblem, search: PatternSearch, request: SolveRequest
+) -> dict[str, FlexibleGangPlan]:
     """Strict, strict + fill and the greedy's best, those that keep the floors."""
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
@@ -119,6 +121,8 @@ def _baselines(problem: FlexibleGangProblem, search: PatternSearch) -> dict[str,
         value = model_objective(data, plan)
         if value > best:
             best, found["greedy"] = value, plan
+        if request.deadline.expired():
+            break
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
@@ -36,11 +37,16 @@ class PatternState:
     """What is known of one pattern: best plan, bound, and how the last run ended."""
 
     data: PatternData
-    model: AssignmentModel
+    formulation: Formulation
     bound: float = math.inf
     plan: FlexibleGangPlan | None = None
     value: float = -math.inf
     status: str = "open"
+
+    @cached_property
+    def model(self) -> AssignmentModel:
+        """The program, built when it is first needed."""
+        return AssignmentModel(self.data, self.formulation)
 
     @property
     def gap(self) -> float | None:
@@ -72,7 +78,7 @@ class PatternSearch:
     ) -> None:
         self.request = request
         self.backend = request.options.backend or "HiGHS"
-        self.states = [PatternState(item, AssignmentModel(item, formulation)) for item in data]
+        self.states = [PatternState(item, formulation) for item in data]
         self.by_key = {state.data.pattern.key: state for state in self.states}
         self.versions: dict[str, str] = {}
 

@@ -13,7 +13,7 @@ from ioopt.generate.flexible_gang import generate
 from ioopt.io_surface import Surface
 from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
 from ioopt.sim.flexible_gang import measure, simulate
-from ioopt.sim.io_server import NANOSECONDS, Windows, draw_bursts, mean_slowdown, serve
+from ioopt.sim.io_server import NANOSECONDS, Windows, draw_bursts, mean_slowdown, num_bursts, serve
 from ioopt.solvers.flexgang.strict import strict_plan
 
 MS = 1_000_000
@@ -54,9 +54,8 @@ def test_windows_that_touch_are_one() -> None:
 def test_compiled_and_plain_serve_alike() -> None:
     horizon = 2 * NANOSECONDS
     jobs = [IoBehaviour(), IoBehaviour(burst_seconds=0.002, io_seconds=0.013), IoBehaviour()]
-    rows = [draw_bursts(job, 3, j, 0, horizon) for j, job in enumerate(jobs)]
-    size = min(len(row) for row in rows)
-    bursts = np.stack([row[:size] for row in rows])
+    count = num_bursts(jobs, horizon)
+    bursts = np.stack([draw_bursts(job, 3, j, 0, count) for j, job in enumerate(jobs)])
     windows = Windows.of(0.07, [(0.0, 0.02), (0.035, 0.02)])
     first, second = (serve(windows, jobs, bursts, horizon, compiled) for compiled in (True, False))
     assert len(first.ready) > 50
@@ -72,14 +71,28 @@ def test_one_process_agrees_with_the_chain(on: float, off: float) -> None:
     chain = Surface(32).at(PAPER, on, off)
     horizon = 200 * NANOSECONDS
     windows = Windows.of(on + off, [(0.0, on)])
+    count = num_bursts([PAPER], horizon)
     runs = [
-        serve(windows, [PAPER], draw_bursts(PAPER, 5, 0, p, horizon)[None], horizon)
-        for p in range(8)
+        serve(windows, [PAPER], draw_bursts(PAPER, 5, 0, p, count)[None], horizon) for p in range(8)
     ]
     slowdown = np.mean([mean_slowdown(run, 0, PAPER, horizon // 10)[0] for run in runs])
     assert slowdown == pytest.approx(chain.slowdown, rel=0.01)
     used = np.mean([run.burst.sum() / horizon for run in runs])
     assert used == pytest.approx(chain.beta, rel=0.01)
+
+
+def test_jobs_with_different_io_are_simulated_to_the_end() -> None:
+    # One process asks every 12 ms or so, the other every 42: the quick one must not stop early.
+    quick = IoBehaviour(burst_seconds=0.002, io_seconds=0.010)
+    slow = IoBehaviour(burst_seconds=0.002, io_seconds=0.040)
+    horizon = 20 * NANOSECONDS
+    count = num_bursts([quick, slow], horizon)
+    bursts = np.stack([draw_bursts(io, 1, j, 0, count) for j, io in enumerate((quick, slow))])
+    served = serve(Windows.of(0.01, [(0.0, 0.01)]), [quick, slow], bursts, horizon)
+    for process in (0, 1):
+        assert served.finish[served.process == process][-1] > horizon - NANOSECONDS // 10
+    prefix = draw_bursts(quick, 1, 0, 0, 50)
+    assert prefix.tolist() == bursts[0][:50].tolist()
 
 
 TINY = {

@@ -1,0 +1,24 @@
+"""The reproduction section of features F4 to F6, as it is printed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import lee_f456
+
+
+def test_correction_of_shared_columns() -> None:
+    rows = lee_f456.correction_claims(6)
+    assert [row.reproduced for row in rows] == ["reproduced"]
+
+
+@pytest.mark.slow
+def test_heavy_mixes_and_quantum_selection() -> None:
+    rows = lee_f456.main(quick=True)
+    assert len(rows) == 8
+    assert [row.claim for row in rows if row.reproduced == "not reproduced"] == []
