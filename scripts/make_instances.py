@@ -308,9 +308,17 @@ def batch_io() -> list[Entry]:
     return entries
 
 
+def gang() -> list[Entry]:
+    """Entries of the gang family."""
+    from instances_gang import instances
+
+    return [Entry(*row) for row in instances()]
+
+
 FAMILIES: dict[str, Callable[[], list[Entry]]] = {
     "batch_io": batch_io,
     "flexgang": flexgang,
+    "gang": gang,
     "replication": replication,
 }
 """Family folder -> its entries; a new family adds one line."""

@@ -41,6 +41,7 @@ def check(
     objectives = {f"value_{kind}": value_of(problem, plan, kind) for kind in WEIGHTS}
     slots = problem.machine.nodes * problem.machine.levels
     metrics = {
+        **objectives,
         "jobs_in_matrix": len(known),
         "started_jobs": sum(not isinstance(jobs[placed.id], RunningJob) for placed in known),
         "local_jobs": sum(_is_local(placed, jobs[placed.id]) for placed in known),
