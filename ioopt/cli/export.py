@@ -14,6 +14,8 @@ from ioopt.registry import load_target
 
 MODELS = {
     "replication": "ioopt.formats.lp:export_model",
+    "flexible-gang": "ioopt.formats.lp_flexgang:export_assignment",
+    "quantum-selection": "ioopt.formats.lp_flexgang:export_quantum",
 }
 INSTANCES = {
     "wfformat": ("replication", "ioopt.formats.wfformat:export_wfformat"),
@@ -31,7 +33,7 @@ def _model(form: str, text: str) -> click.Command:
     @file_argument()
     @output_option(required=True)
     @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-                  help="A switch of the model, such as cycles=acyclic.")  # fmt: skip
+                  help="A switch of the model, such as cycles=acyclic or k=2.")  # fmt: skip
     def export(file: str, output: str, settings: tuple[str, ...]) -> int:
         from ioopt.options import parse_assignments
 

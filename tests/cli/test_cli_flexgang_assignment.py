@@ -83,3 +83,26 @@ def test_bundled_instances_reach_their_best() -> None:
     for name in ("quantum-plain", "quantum-visits"):
         assert ioopt.solve(name).objective == pytest.approx(entries()[name]["best_objective"])
     assert ioopt.solve("flexgang-tiny", time_limit=30).objective == pytest.approx(0.579)
+
+
+def test_models_are_written_and_solve_to_the_same_optimum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import highspy
+
+    target = tmp_path / "model.lp"
+    assert main(["export", "lp", "flexgang-tiny", "--set", "k=2", "--set", "d=2",
+                 "-o", str(target)]) == 0  # fmt: skip
+    assert "capacity_0" in target.read_text()
+    mps = tmp_path / "model.mps"
+    assert main(["export", "mps", "quantum-plain", "-o", str(mps)]) == 0
+    for path, wanted in ((target, 0.579), (mps, 0.8306444)):
+        solver = highspy.Highs()
+        solver.setOptionValue("output_flag", False)
+        solver.readModel(str(path))
+        solver.run()
+        assert solver.getInfo().objective_function_value == pytest.approx(wanted, abs=1e-6)
+    assert main(["export", "lp", "flexgang-tiny", "--set", "k=3", "--set", "d=2",
+                 "-o", str(target)]) == 2  # fmt: skip
+    assert "0,1 1,1 2,1 2,2 3,1 4,1" in capsys.readouterr().err
+    assert main(["export", "lp", "flexgang-tiny", "-o", str(mps)]) == 2

@@ -272,3 +272,31 @@ def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
     refused = ioopt.solve(problem, "quantum-ip", warm_start=spoilt)
     assert "left out: cycle" in refused.notes[0]
     assert refused.objective == pytest.approx(best.objective)
+
+
+# From the good point of TINY (20/20, cycle 40 ms): what to change, and the constraint it breaks.
+MODEL_BREAKS = [
+    ("one_cycle", {"y_4": 0.0}),
+    ("option_0_4", {"z_0_1_4": 0.0}),
+    ("option_1_4", {"z_1_1_4": 0.0}),
+    ("full_3", {"z_0_0_3": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("constraint", "change"), MODEL_BREAKS)
+def test_a_change_breaks_its_constraint_of_the_model(
+    constraint: str, change: dict[str, float]
+) -> None:
+    costs = QuantumCosts(ioopt.load(TINY))
+    model = QuantumModel(costs, cycle_grid(costs))
+
+    def broken(values: dict[str, float]) -> set[str]:
+        return {
+            name
+            for name, row in model.program.constraints.items()
+            if abs(sum(c * values[v.name] for v, c in row.items()) + row.constant) > 1e-9
+        }
+
+    values = model.start_values([(0.020, 1), (0.020, 1)])
+    assert broken(values) == set()
+    assert constraint in broken(values | change)
