@@ -97,6 +97,7 @@ class _Entries:
 
     @classmethod
     def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> _Entries:
+        """Read the queues; SimulationError for what is unknown, left out or stands twice."""
         for known in plan.order:
             if known not in problem.node_index:
                 raise SimulationError(f"order: there is no node {known!r}")

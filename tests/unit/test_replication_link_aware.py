@@ -1,0 +1,189 @@
+"""link-aware and auto: starts, bounds, deadlines, choices, engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import shared_files
+
+import ioopt
+from ioopt.generate.replication import generate
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.options import Deadline, SolveOptions
+from ioopt.protocols import SolveRequest
+from ioopt.sim import compiled as compiling
+from ioopt.solvers.replication import link_aware
+from ioopt.solvers.replication.auto import pick
+from ioopt.solvers.replication.link_search import Engine
+from ioopt.solvers.replication.spectral import task_order
+
+
+def chain(**node: Any) -> dict[str, Any]:
+    """Four tasks along a line of five files of 40 bytes; two nodes of 100 bytes; 10 bytes a second."""
+    return {
+        "format": "ioopt/replication", "version": 1, "name": "chain",
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 1000},
+        "nodes": [{"id": "n0", "disk_bytes": 100, **node}, {"id": "n1", "disk_bytes": 100, **node}],
+        "files": [{"id": f"f{k}", "bytes": 40} for k in range(5)],
+        "tasks": [
+            {"id": f"t{k}", "compute_seconds": 1, "inputs": [f"f{k}", f"f{k + 1}"]}
+            for k in (2, 0, 3, 1)
+        ],
+    }  # fmt: skip
+
+
+def test_chain_is_ordered_along_its_line() -> None:
+    """t0 t1 t2 t3 are tasks 1, 3, 0, 2 of the list; either direction is right."""
+    assert task_order(ioopt.load(chain())) in ([1, 3, 0, 2], [2, 0, 3, 1])
+
+
+def test_chain_fetches_no_file_twice() -> None:
+    """200 bytes at 10 a second and one task of 1 s: at least 21 s, and the search gets within 1 s."""
+    result = ioopt.solve(chain(), "link-aware", settings={"evaluations": 400})
+    assert result.bound == pytest.approx(21)
+    assert result.objective_name == "makespan_seconds"
+    assert result.metrics["remote_transfers"] == 5
+    assert result.objective is not None
+    assert result.objective <= 22
+
+
+def test_bounds_by_hand() -> None:
+    """Shared: 200 / 10 + 1. Private: 200 / 20 + 1. A storage of 2 bytes a second: 200 / 2 + 1.
+
+    Computing of 60 s a task on two nodes: 120 s. One task of 500 s after its first file: 504 s.
+    """
+    data = chain()
+    assert makespan_bound_seconds(ioopt.load(data)) == pytest.approx(21)
+    assert makespan_bound_seconds(ioopt.load(data), "per-node") == pytest.approx(11)
+    stored = {**data, "storages": [{"id": "s", "bytes_per_second": 2}]}
+    stored["files"] = [{**file, "storage": "s"} for file in data["files"]]
+    assert makespan_bound_seconds(ioopt.load(stored)) == pytest.approx(101)
+    slow = {**data, "tasks": [{**task, "compute_seconds": 60} for task in data["tasks"]]}
+    assert makespan_bound_seconds(ioopt.load(slow)) == pytest.approx(120)
+    slow["tasks"][0]["compute_seconds"] = 500
+    assert makespan_bound_seconds(ioopt.load(slow)) == pytest.approx(504)
+    assert makespan_bound_seconds(ioopt.load({**data, "tasks": []})) == 0
+
+
+def test_plain_and_compiled_search_give_the_same_answer() -> None:
+    problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
+    answers = []
+    for fast in (False, True):
+        engine = Engine(problem, 5, fast)
+        queues = engine.deal(task_order(problem), 10, 1.0, 0.1, 0.2)
+        assert queues is not None
+        annealing = engine.annealing(queues, engine.score(queues))
+        annealing.run(60, 2.0, 0.1, 0.0)
+        answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
+    assert answers[0] == answers[1]
+    assert answers[0][2] == 60
+
+
+def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
+    problem = generate("image-85", {"tasks": 40, "nodes": 4, "disk": "500MB"}, 0)
+    result = ioopt.solve(problem, "link-aware", time_limit=60, settings={"evaluations": 800})
+    minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
+    assert result.violations == ()
+    assert result.objective is not None
+    assert result.bound is not None
+    assert result.objective <= 1.01 * result.bound
+    assert result.objective < minmin
+    assert result.trace[-1][1] >= result.objective
+
+
+def test_without_numba_the_search_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_aware, "available", lambda: False)
+    monkeypatch.setattr(compiling, "available", lambda: False)
+    problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 30})
+    assert result.violations == ()
+    assert "pure Python" in result.notes[0]
+
+
+def test_a_compiler_at_work_does_not_hold_up_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that are not on disk are made elsewhere; their arrival is picked up in between."""
+
+    class Process:
+        returncode = 0
+        asked = 0
+
+        def poll(self) -> int | None:
+            self.asked += 1
+            return 0 if self.asked > 3 else None
+
+    process = Process()
+    monkeypatch.setattr(link_aware, "kernels_ready", lambda: False)
+    monkeypatch.setattr(link_aware, "compile_apart", lambda call: process)
+    problem = generate("image-85", {"tasks": 30, "nodes": 2, "disk": "500MB"}, 0)
+    request = SolveRequest(SolveOptions(time_limit_seconds=3.0), Deadline(3.0))
+    outcome = link_aware.solve(problem, request)
+    assert process.asked > 3
+    assert "compiled" in outcome.notes[0]
+
+
+def test_gap_and_interruption() -> None:
+    problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "500MB"}, 1)
+    loose = ioopt.solve(problem, "link-aware", gap=0.9)
+    assert loose.stop.value == "gap"
+
+    def interrupt(incumbents: Any) -> None:
+        raise KeyboardInterrupt
+
+    stopped = ioopt.solve(problem, "link-aware", progress=interrupt)
+    assert stopped.stop.value == "interrupted"
+    assert stopped.plan is not None
+    assert stopped.violations == ()
+
+
+def test_no_tasks_and_no_inputs() -> None:
+    data = chain()
+    empty = ioopt.solve({**data, "tasks": []}, "link-aware")
+    assert empty.status.value == "optimal"
+    assert empty.objective == 0
+    bare = {**data, "tasks": [{"id": name, "compute_seconds": 2} for name in "abcd"]}
+    result = ioopt.solve(bare, "link-aware", time_limit=5)
+    assert result.objective == pytest.approx(4)
+    assert result.status.value == "optimal"
+
+
+def test_auto_says_what_it_picks_and_why() -> None:
+    problem = ioopt.load(chain())
+    assert pick(problem, 10) == (
+        "link-aware", "the disk of n0 (100 B) cannot hold the 200 B of the batch",
+    )  # fmt: skip
+    ample = chain(disk_bytes=None)
+    assert pick(ioopt.load(ample), 10)[0] == "link-aware"
+    ample["network"]["remote_link"] = "per-node"
+    assert pick(ioopt.load(ample), 10)[0] == "ip"
+    assert "too many" in pick(ioopt.load(ample), 1e-3)[1]
+
+
+@pytest.mark.parametrize("link", ["shared", "per-node"])
+@pytest.mark.parametrize("disk", ["400MB", "unlimited"])
+def test_auto_is_never_worse_than_minmin(link: str, disk: str) -> None:
+    settings = {"tasks": 16, "nodes": 3, "disk": disk, "link": link, "cap": "400MB"}
+    problem = generate("image-85", settings, 4)
+    result = ioopt.solve(problem, time_limit=3)
+    minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
+    assert result.solver == "auto"
+    assert result.violations == ()
+    assert result.notes[0].startswith("auto: ")
+    assert result.metrics["makespan_seconds"] <= minmin * 1.001
+
+
+WORKFLOWS = shared_files("data/wfformat", "*-001.json")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not WORKFLOWS, reason="data/wfformat is not here (set IOOPT_SHARED)")
+def test_auto_on_real_workflows_with_a_third_of_the_bytes_on_disk() -> None:
+    from ioopt.formats.wfformat import Machine, read_wfformat
+
+    machine = Machine.model_validate({"disk": "33.34%"})
+    for path in WORKFLOWS:
+        problem = read_wfformat(str(path), "all", machine)
+        result = ioopt.solve(problem, time_limit=4)
+        minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
+        assert result.violations == (), path.stem
+        assert result.metrics["makespan_seconds"] <= minmin * 1.001, path.stem
