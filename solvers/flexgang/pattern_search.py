@@ -179,6 +179,9 @@ class PatternSearch:
         bound = self.bound
         if bound is not None and self.best >= bound - 1e-9 * max(1.0, abs(bound)):
             return StopReason.FINISHED
+        done = ("optimal", "pruned", "infeasible")
+        if all(state.status in done or state.bound <= self.best for state in self.states):
+            return StopReason.FINISHED  # CP-SAT: what is left is the width of its time grid
         final = relative_gap(self.best, bound) if math.isfinite(self.best) else None
         return StopReason.GAP if final is not None and final <= gap else StopReason.TIME
 

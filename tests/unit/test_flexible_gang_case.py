@@ -51,6 +51,8 @@ def test_worked_case(backend: str) -> None:
     assert result.objective == pytest.approx(wanted["best"]["value"], abs=1e-6)
     assert (result.plan["k"], result.plan["d"]) == (2, 2)
     assert not result.violations
+    assert result.stop == "finished"
+    assert result.bound >= wanted["best"]["value"] - 1e-6
 
 
 def test_useful_progress_of_the_worked_case() -> None:
