@@ -1,6 +1,7 @@
 """Batch I/O in one run: decisions in microseconds, whole traces in seconds, memory of each.
 
-``python scripts/benchmark.py batch-io``. The traces of real machines need the shared data
+``python scripts/benchmark.py batch-io``. Times are processor seconds, those of child processes
+included, so that what else runs on the machine counts little. The traces of real machines need the shared data
 (``IOOPT_SHARED``), the peer simulator ``pip install accasim``; without them their rows say so.
 """
 
@@ -41,19 +42,31 @@ SIZES = (1, 1, 1, 2, 2, 4, 8)
 Row = list[Any]
 
 
+def cpu() -> float:
+    """Processor seconds of this process and of its ended children."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def peak_bytes() -> int:
+    """Peak memory of this process since its start."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
 def per_call(function: Callable[[], Any], seconds: float = 0.5) -> float:
     """Microseconds of one call: the best of several batches that last *seconds* in all."""
     function()
-    begun = time.perf_counter()
+    begun = cpu()
     function()
-    once = max(time.perf_counter() - begun, 1e-7)
+    once = max(cpu() - begun, 1e-7)
     calls = max(1, int(seconds / 5 / once))
     best = float("inf")
     for _ in range(5):
-        begun = time.perf_counter()
+        begun = cpu()
         for _ in range(calls):
             function()
-        best = min(best, (time.perf_counter() - begun) / calls)
+        best = min(best, (cpu() - begun) / calls)
     return best * 1e6
 
 
@@ -117,11 +130,16 @@ def policy_rows(quick: bool) -> list[Row]:
 def simulate(problem: BatchIoProblem, policy: str, name: str) -> tuple[float, int, int, int]:
     """(seconds, instants, decisions, peak bytes) of one simulation on an engine."""
     trace = Trace.of(problem)
-    begun = time.perf_counter()
+    begun = cpu()
     run = run_trace(trace, BatchIoPlan(policy=policy), name)  # type: ignore[arg-type]
-    seconds = time.perf_counter() - begun
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return seconds, run.events, run.decisions, peak
+    seconds = cpu() - begun
+    return seconds, run.events, run.decisions, peak_bytes()
+
+
+def warm(problem: BatchIoProblem, policy: str, name: str) -> tuple[float, int, int, int]:
+    """:func:`simulate` after a small trace, which loads the compiled code."""
+    simulate(generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, name)
+    return simulate(problem, policy, name)
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -142,17 +160,21 @@ def long_trace(jobs: int, phases: int) -> BatchIoProblem:
     return problem.model_copy(update={"jobs": tuple(changed)})
 
 
+def warm_long(jobs: int, policy: str, name: str) -> tuple[float, int, int, int]:
+    """:func:`warm` of a :func:`long_trace` of 100 phases a job."""
+    return warm(long_trace(jobs, 100), policy, name)
+
+
 def long_rows(quick: bool) -> list[Row]:
     """Traces of growing length: seconds, and microseconds an instant."""
     rows: list[Row] = []
     lengths = (500, 1000, 2000) if quick else (7_500, 15_000, 30_000)
     for name, policy, goal in (
-        ("compiled", "base-line", 10), ("compiled", "adaptive", 10), ("python", "base-line", 90),
-        ("python", "adaptive", 90),
+        ("compiled", "base-line", 10), ("compiled", "cons-fcfs", 10), ("compiled", "adaptive", 10),
+        ("python", "base-line", 90), ("python", "cons-fcfs", 90),
     ):  # fmt: skip
-        apart(simulate, long_trace(20, 2), policy, name)  # loads, and compiles where not cached
         for jobs in lengths:
-            seconds, events, decisions, peak = apart(simulate, long_trace(jobs, 100), policy, name)
+            seconds, events, decisions, peak = apart(warm_long, jobs, policy, name)
             rows.append([
                 f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{seconds:.2f} s",
                 f"{seconds / events * 1e6:.2f} us an instant, {decisions} decisions, {peak / 1e6:.0f} MB",
@@ -179,9 +201,9 @@ def trace_rows(quick: bool) -> list[Row]:
             for policy in ("base-line", "adaptive", "fill"):
                 settings = {"engine": "compiled"}
                 ioopt.solve(problem if jobs == 1000 else target, policy, settings=settings)
-                begun = time.perf_counter()
+                begun = cpu()
                 result = ioopt.solve(problem, policy, settings=settings)
-                seconds = time.perf_counter() - begun
+                seconds = cpu() - begun
                 rows.append([f"KTH-SP2, {jobs} jobs", f"compiled, {policy}, checked",
                              f"{seconds:.2f} s", f"{len(result.violations)} violations",
                              f"<= {goal} s"])  # fmt: skip
@@ -202,19 +224,12 @@ def month_rows(quick: bool) -> list[Row]:
                      f"{rate:.0f} jobs/s, {peer['memory_bytes'] / 1e6:.0f} MB", ""])  # fmt: skip
     for name, goal in (("python", 5), ("compiled", 60)):
         for policy in ("base-line", "adaptive", "fill"):
-            apart(simulate, generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, name)
-            seconds, _, decisions, peak = apart(_warm, problem, policy, name)
+            seconds, _, decisions, peak = apart(warm, problem, policy, name)
             times = "" if isinstance(peer, str) else f"{peer['seconds'] / seconds:.0f}x, "
             rows.append(["", f"{name}, {policy}, {decisions} I/O decisions", f"{seconds:.3f} s",
                          f"{times}{jobs / seconds:.0f} jobs/s, {peak / 1e6:.0f} MB",
                          f">= {goal}x"])  # fmt: skip
     return rows
-
-
-def _warm(problem: BatchIoProblem, policy: str, name: str) -> tuple[float, int, int, int]:
-    """The second of two simulations: the first also loads the compiled code."""
-    simulate(problem, policy, name)
-    return simulate(problem, policy, name)
 
 
 def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
