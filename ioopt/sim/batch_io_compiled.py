@@ -159,7 +159,7 @@ def advance(t: Fixed, s: Moving, instants: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def least(values: np.ndarray, count: int, least: float) -> float:
     """The least of the first *count* values and *least*."""
     for k in range(count):
@@ -168,7 +168,7 @@ def least(values: np.ndarray, count: int, least: float) -> float:
     return least
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def next_instant(t: Fixed, s: Moving) -> float:
     """When something happens next; infinity when nothing will."""
     instant = np.inf
@@ -187,7 +187,7 @@ def next_instant(t: Fixed, s: Moving) -> float:
     return instant
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def apply_instant(t: Fixed, s: Moving, until: float) -> None:
     """Completions, kills and arrivals, in the order of rule 1."""
     target = -np.inf
@@ -269,7 +269,7 @@ def start(t: Fixed, s: Moving, job: int) -> None:
     begin_phase(t, s, job)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def begin_phase(t: Fixed, s: Moving, job: int) -> None:
     """Go to the next compute or request of *job*, or end it (rule 3)."""
     while True:
@@ -290,7 +290,7 @@ def begin_phase(t: Fixed, s: Moving, job: int) -> None:
         s.i[J.phase, job] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
     """The compute of a phase ended."""
     place = s.i[J.phase, job]
@@ -302,7 +302,7 @@ def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
         begin_phase(t, s, job)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def finish(t: Fixed, s: Moving, job: int) -> None:
     """The request of *job* is done."""
     leave(t, s, job)
@@ -324,7 +324,7 @@ def kill(t: Fixed, s: Moving, job: int) -> None:
     end(t, s, job)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def end(t: Fixed, s: Moving, job: int) -> None:
     """*job* leaves the machine; the last running job takes its slot."""
     s.f[F.end, job] = s.value[NOW]

@@ -203,7 +203,7 @@ def moving_of(
     return Moving(count, np.zeros(7), f, i, p, spans, np.zeros(units, np.uint8), np.zeros(units))
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def tolerance(now: float) -> float:
     """:func:`ioopt.sim.batch_io_view.time_tolerance`."""
     return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * (np.nextafter(now, np.inf) - now)
@@ -224,7 +224,7 @@ def rounded(value: float) -> float:
     return value
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def add_useful(t: Fixed, s: Moving, job: int, since: float, until: float, part: float) -> None:
     """Uncongested work inside the window of rule 22."""
     span = min(until, t.window_last) - max(since, t.window_first)

@@ -31,7 +31,7 @@ from ioopt.sim.batch_io_compiled_state import (
 )
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def set_clock(t: Fixed, s: Moving) -> None:
     """Bring the clock of shared storage to now."""
     now, since, rho = s.value[NOW], s.value[SINCE], s.value[RHO]
@@ -43,7 +43,7 @@ def set_clock(t: Fixed, s: Moving) -> None:
     s.value[SINCE] = now
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def issue(t: Fixed, s: Moving, job: int, place: int) -> None:
     """A request becomes outstanding, in FCFS order (rule 10)."""
     now, volume = s.value[NOW], s.p[P.volume, place]
@@ -74,7 +74,7 @@ def issue(t: Fixed, s: Moving, job: int, place: int) -> None:
     s.count[OUT] += 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def leave(t: Fixed, s: Moving, job: int) -> None:
     """The request of *job* is no longer outstanding; an idle storage sets its sums back to 0."""
     if t.shared:
@@ -126,7 +126,7 @@ def apply_decision(t: Fixed, s: Moving) -> None:
             set_rate(t, s, s.i[J.out, k], rates[k])
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def set_rho(t: Fixed, s: Moving) -> None:
     """rho = min(b, BW_max / N_S) (rule 7); new requests have their first grant."""
     for job in s.i[J.fresh, : s.count[FRESH]]:
@@ -146,7 +146,7 @@ def set_rho(t: Fixed, s: Moving) -> None:
             s.count[SPANS] = k + 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def set_rate(t: Fixed, s: Moving, job: int, rate: float) -> None:
     """From now on *job* transfers at *rate*."""
     settle(t, s, job)
@@ -159,7 +159,7 @@ def set_rate(t: Fixed, s: Moving, job: int, rate: float) -> None:
         s.p[P.grant, s.i[J.phase, job]] = s.value[NOW]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def settle(t: Fixed, s: Moving, job: int) -> None:
     """Book what *job* moved since its rate last changed."""
     rate, since, now = s.f[F.rate, job], s.f[F.anchor, job], s.value[NOW]
