@@ -28,6 +28,7 @@ KINDS: tuple[KindSpec, ...] = (
         simulate=_RUN + "simulate",
         generate="ioopt.generate.batch_io:generate",
         presets="ioopt.generate.batch_io:PRESETS",
+        plot="ioopt.plot.bandwidth:plot_batch_io",
         default_solver="fill",
         objective_name="mean_response_seconds",
         compare_solvers=("no-congestion", *_POLICIES),

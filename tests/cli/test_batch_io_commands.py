@@ -1,0 +1,71 @@
+"""Every command on batch I/O instances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioopt.cli.main import main
+
+Run = Callable[..., tuple[str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command, hold it to its exit code, return what it printed and complained."""
+
+    def command(*words: Any, code: int = 0) -> tuple[str, str]:
+        assert main([str(word) for word in words]) == code
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    return command
+
+
+def test_solve_check_simulate_and_plot(tmp_path: Path, run: Run) -> None:
+    result = tmp_path / "result.json"
+    run("solve", "two-writers", "--solver", "fill", "--set", "arithmetic=exact", "-o", result)
+    data = json.loads(result.read_text())
+    assert data["objective"] == 3 and data["objective_name"] == "mean_response_seconds"
+    assert data["schedule"]["exact"]["mean_response_seconds"] == "3"
+    run("check", "two-writers", result)
+    timeline = tmp_path / "trace.json"
+    replay, _ = run("simulate", "two-writers", result, "--format", "json", "--timeline", timeline)
+    assert json.loads(replay)["metrics"]["mean_response_seconds"] == 3
+    assert timeline.exists()
+    run("plot", result, "-o", tmp_path / "bandwidth.png")
+    assert (tmp_path / "bandwidth.png").stat().st_size > 1000
+    # B ends too early: its last phase ends at 4.
+    data["schedule"]["jobs"][1]["end_seconds"] = 3.5
+    result.write_text(json.dumps(data))
+    assert "end: B" in run("check", "two-writers", result, code=5)[0]
+
+
+def test_compare_runs_all_policies(tmp_path: Path, run: Run) -> None:
+    out, _ = run("compare", "mira-day", "--format", "json", "--set", "loop=open")
+    rows = json.loads(out)["rows"]
+    assert len(rows) == 9
+    assert all(row["status"] == "feasible" and not row["violations"] for row in rows)
+    best = min(rows, key=lambda row: row["objective"])
+    assert best["solver"] == "no-congestion" and best["ratio_to_best"] == 1
+
+
+@pytest.mark.parametrize(
+    ("solver", "grants"),
+    [("base-line", {"A": 2e9, "B": 2e9}), ("cons-fcfs", {"A": 4e9, "B": 0.0})],
+)
+def test_decide(solver: str, grants: dict[str, float], run: Run) -> None:
+    out, _ = run("decide", "two-writers-now", "--solver", solver)
+    assert json.loads(out)["grants"] == grants
+
+
+def test_bad_settings_and_instances_are_usage_errors(tmp_path: Path, run: Run) -> None:
+    _, errors = run("solve", "two-writers", "--solver", "fill", "--set", "alfa=1", code=2)
+    assert "no setting 'alfa'" in errors
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"format": "ioopt/batch-io", "version": 1, "name": "x", "jobs": []}')
+    assert "machine: missing" in run("solve", bad, code=2)[1]
