@@ -66,6 +66,8 @@ def compare(
     names = solvers or default_solvers(kind)
     if baseline is not None and baseline not in names:
         raise UsageError(f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}")
+    if baseline is None and len(problems) > 1 and kind.baseline in names:
+        baseline = kind.baseline
     rows: list[Row] = []
     for problem in problems:
         with watching(f"{problem.name}: {len(names)} solvers", None) as listener:
@@ -153,7 +155,7 @@ RATIO_HEADERS = ("solver", "metric", "mean_ratio", "standard_error", "pairs")
 def _ratios(rows: list[Row], kind: KindSpec, baseline: str) -> list[tuple[Any, ...]]:
     from ioopt.metrics import paired_ratios
 
-    metrics = list(dict.fromkeys([*kind.compare_columns]))
+    metrics = list(dict.fromkeys([kind.objective_name, *kind.compare_columns]))
     return [
         (found.solver, found.metric, found.mean, found.standard_error, found.pairs)
         for found in paired_ratios(rows, baseline, metrics)

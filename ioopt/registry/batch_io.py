@@ -41,6 +41,7 @@ KINDS: tuple[KindSpec, ...] = (
             "utilisation",
             "useful_utilisation",
         ),
+        baseline="base-line",
         summary="a job trace with I/O phases behind one storage system (paper 002)",
     ),
     KindSpec(

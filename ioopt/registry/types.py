@@ -34,7 +34,8 @@ class KindSpec:
     ``objective_name`` is what the solvers of this kind optimise unless they say otherwise, and
     ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named;
     ``compare_columns`` are metrics its table shows; ``ratio_metric`` is the metric (or
-    ``objective``) that ``ratio_to_best`` divides. ``fallback`` is the solver that answers when
+    ``objective``) that ``ratio_to_best`` divides, ``baseline`` the solver to which the comparison of
+    several instances prints mean ratios. ``fallback`` is the solver that answers when
     another one fails. ``bound`` is a quick function from the problem to a proven bound of the
     objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that
     ``ioopt decide`` takes.
@@ -57,6 +58,7 @@ class KindSpec:
     compare_solvers: tuple[str, ...] = ()
     compare_columns: tuple[str, ...] = ()
     ratio_metric: str = "objective"
+    baseline: str | None = None
     decision: bool = False
     summary: str = ""
 

@@ -122,13 +122,14 @@ def _simulate(
     phases = len(trace.compute)
     record = rates == "yes" or (rates == "auto" and phases <= RATES_UP_TO_PHASES)
     run = run_trace(trace, plan, engine, record, deadline)
-    metrics = {
+    metrics: dict[str, float | None] = {
         name: None if value is None else float(value)
         for name, value in metrics_of(trace, run).items()
     }
     timeline = timeline_of(trace, run) if phases <= TIMELINE_UP_TO_PHASES else None
-    notes = [f"{run.engine} engine: {run.events} instants, {run.decisions} I/O decisions"]
-    if not record:
+    metrics |= {"instants": run.events, "io_decisions": run.decisions}
+    notes = []
+    if not record and rates == "auto":
         notes.append(f"{phases} phases: rates not recorded (--set rates=yes), so checked in part")
     return Simulation(schedule_of(trace, run), metrics, timeline), tuple(notes)
 

@@ -69,3 +69,22 @@ def test_bad_settings_and_instances_are_usage_errors(tmp_path: Path, run: Run) -
     bad = tmp_path / "bad.json"
     bad.write_text('{"format": "ioopt/batch-io", "version": 1, "name": "x", "jobs": []}')
     assert "machine: missing" in run("solve", bad, code=2)[1]
+
+
+def test_several_files_give_paired_ratios_to_base_line(run: Run) -> None:
+    out, _ = run(
+        "compare", "mira-day", "small-8", "--solver", "base-line", "--solver", "fill",
+        "--format", "json",
+    )  # fmt: skip
+    document = json.loads(out)
+    values: dict[str, list[float]] = {"base-line": [], "fill": []}
+    for row in document["rows"]:
+        values[row["solver"]].append(row["metrics"]["mean_response_seconds"])
+    ratios = [fill / base for fill, base in zip(values["fill"], values["base-line"])]
+    found = next(
+        row for row in document["ratios"]
+        if row["solver"] == "fill" and row["metric"] == "mean_response_seconds"
+    )  # fmt: skip
+    assert found["mean_ratio"] == pytest.approx(sum(ratios) / 2)
+    # Two values: the standard error of their mean is half their distance.
+    assert found["standard_error"] == pytest.approx(abs(ratios[0] - ratios[1]) / 2)
