@@ -40,7 +40,7 @@ from ioopt.solvers.replication.spectral import task_order
 DEFAULT_SECONDS = 60.0
 STRETCH_SECONDS = 0.1
 MEDIUM_CELLS, SLOW_CELLS = 10_000, 90_000
-DEALS_PER_REPLAY = 4
+DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 HOT, COLD = 5e-3, 1e-4
 PURE_SECONDS_PER_CELL = 3e-6
 SMALL_CELLS = 150
@@ -252,8 +252,11 @@ class _LinkAware:
         files = [file.bytes for file in self.problem.files] or [0]
         typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
         deals = DEALS_PER_REPLAY if self._cells > MEDIUM_CELLS else 1
-        first = True
-        while not self._over() and self._progress() < until:
+        replays = 0
+        while not self._over():
+            if self._progress() >= (until if replays >= FEWEST_DEALS else max(until, 0.5)):
+                return
+            first = replays == 0
             planned, queues = float("inf"), None
             for _ in range(1 if first else deals):
                 dealt = self._random_deal(order, rng, typical, first)
@@ -262,7 +265,7 @@ class _LinkAware:
                     return
                 if dealt[0] < planned:
                     planned, queues = dealt
-            first = False
+            replays += 1
             if queues is not None:
                 self._try(queues, "dispatch in spectral order")
 
