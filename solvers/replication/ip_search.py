@@ -120,10 +120,10 @@ class Search:
 
     def pack(self) -> None:
         """Whole components of tasks and files as items, where there are enough to balance nodes."""
-        seconds = min(3.0, 0.6 * self.deadline.remaining())
-        assign = packed(self.instance, self.bound, seconds)
-        if assign is not None:
-            self.offer(gathered(self.instance, assign))
+        for seconds in (0.0, min(3.0, 0.5 * self.deadline.remaining())):
+            assign = None if self.over() else packed(self.instance, self.bound, seconds)
+            if assign is not None:
+                self.offer(gathered(self.instance, assign))
 
     def anneal(self, share: float, rounds: int) -> None:
         """Annealing from several seeds within *share* of the time limit.

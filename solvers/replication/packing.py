@@ -38,7 +38,8 @@ def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
 def packed(instance: StaticInstance, bound: int, seconds: float) -> list[int] | None:
     """A node for every task with every component whole, or None where that cannot be balanced.
 
-    Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest.
+    Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest. With
+    no *seconds* for CP-SAT the answer is that of :func:`longest_first`.
     """
     nodes = instance.num_nodes
     speeds = {node.speed for node in instance.problem.nodes}
@@ -52,6 +53,49 @@ def packed(instance: StaticInstance, bound: int, seconds: float) -> list[int] | 
         + sum(instance.classes[k].count * instance.work[k][0] for k in classes)
         for classes, files in parts
     ]
+    node_of = longest_first(weights, nodes)
+    load = [sum(w for part, w in enumerate(weights) if node_of[part] == i) for i in range(nodes)]
+    if max(load) > bound and seconds > 0:
+        better = _packed_exactly(weights, nodes, bound, seconds)
+        node_of = node_of if better is None else better
+    return _assigned(instance, parts, weights, node_of)
+
+
+def longest_first(weights: list[int], nodes: int) -> list[int]:
+    """A node for every weight: heaviest first to the least load, then exchanges that lower the top.
+
+    An exchange moves one weight off the fullest node, or swaps one of it with a smaller one
+    elsewhere; the one that leaves the lower of the two highest loads is made, a hundred at most.
+    """
+    load, node_of = [0] * nodes, [0] * len(weights)
+    for part in sorted(range(len(weights)), key=lambda part: (-weights[part], part)):
+        node_of[part] = load.index(min(load))
+        load[node_of[part]] += weights[part]
+    for _ in range(100 if len(weights) <= 600 else 0):
+        top = load.index(max(load))
+        inside = [part for part, node in enumerate(node_of) if node == top]
+        others: list[int | None] = [None]
+        others += [part for part, node in enumerate(node_of) if node != top]
+        best: tuple[int, int, int | None, int] | None = None
+        for part in inside:
+            for other in others:
+                for node in range(nodes) if other is None else (node_of[other],):
+                    shift = weights[part] - (0 if other is None else weights[other])
+                    after = max(load[top] - shift, load[node] + shift)
+                    if node != top and after < (load[top] if best is None else best[0]):
+                        best = (after, part, other, node)
+        if best is None:
+            break
+        _, part, swapped, node = best
+        shift = weights[part] - (0 if swapped is None else weights[swapped])
+        load[top], load[node] = load[top] - shift, load[node] + shift
+        node_of[part] = node
+        if swapped is not None:
+            node_of[swapped] = top
+    return node_of
+
+
+def _packed_exactly(weights: list[int], nodes: int, bound: int, seconds: float) -> list[int] | None:
     model = partition_model([Fraction(weight) for weight in weights], nodes, bound)
     if model is None or model.num_weights * nodes > MOST_COUNTS:
         return None
@@ -61,25 +105,25 @@ def packed(instance: StaticInstance, bound: int, seconds: float) -> list[int] | 
     waiting: dict[int, list[int]] = defaultdict(list)
     for part, weight in enumerate(weights):
         waiting[weight].append(part)
-    node_of: dict[int, int] = {}
+    node_of = [0] * len(weights)
     for weight, row in zip(model.kinds, model.place, strict=True):
         for node, variable in enumerate(row):
             for _ in range(int(answer.values[variable.index])):
                 node_of[waiting[weight].pop()] = node
-    return _assigned(instance, parts, weights, node_of)
+    return node_of
 
 
 def _assigned(
     instance: StaticInstance,
     parts: list[tuple[list[int], list[int]]],
     weights: list[int],
-    node_of: dict[int, int],
+    node_of: list[int],
 ) -> list[int]:
     """Tasks to the nodes of their parts; parts of no weight and tasks without files balance."""
     assign = [0] * len(instance.problem.tasks)
     load = [0] * instance.num_nodes
     for part, (classes, _) in enumerate(parts):
-        node = node_of.get(part, 0)
+        node = node_of[part]
         load[node] += weights[part]
         for k in classes:
             for task in instance.classes[k].tasks:
