@@ -7,14 +7,18 @@ solution is put back into the constraints before it is believed.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError, UsageError
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
 PROVEN = 1e-9
 FEASIBILITY = 1e-5
+APART_TERMS = 30_000
+"""Coefficients from which HiGHS runs in a process of its own, where a time limit is set."""
 
 _HIGHS_STATUS = {
     "kOptimal": (Status.OPTIMAL, StopReason.FINISHED),
@@ -98,6 +104,9 @@ def solve_pulp(
 def _judged(lp: LpProblem, raw: commands.RawAnswer, name: str, seconds: float) -> BackendAnswer:
     """Believe values only when they keep every constraint, and "optimal" only without a gap."""
     status, stop, bound = raw.status, raw.stop, raw.bound
+    if bound is not None and lp.objective is not None:
+        # No model file or solver is given the constant of the objective.
+        bound += lp.objective.constant
     if status not in (Status.OPTIMAL, Status.FEASIBLE):
         return BackendAnswer(status, stop, {}, None, bound, seconds, name, raw.version)
     values = {variable.name: raw.values.get(variable.name) for variable in lp.variables()}
@@ -166,12 +175,19 @@ def _solve_highs(
         raise BackendMissingError(
             f"backend HiGHS needs the package highspy ({error}); pip install 'highspy>=1.12,<1.13'"
         ) from None
+    size = sum(len(row) for row in lp.constraints.values())
+    if limits.seconds is not None and size > APART_TERMS:
+        return _solve_highs_apart(lp, limits, start)
+    begun = time.monotonic()
     builder = pulp.HiGHS(msg=False)
     builder.createAndConfigureSolver(lp)
     highs = lp.solverModel
     for option, value in _highs_options(limits).items():
         highs.setOptionValue(option, value)
     builder.buildSolverModel(lp)
+    if limits.seconds is not None:
+        left = limits.seconds - (time.monotonic() - begun)
+        highs.setOptionValue("time_limit", max(left, 0.0))
     if start is not None:
         begin = highspy.HighsSolution()
         begin.col_value = [start.get(variable.name, 0.0) for variable in lp.variables()]
@@ -184,19 +200,64 @@ def _solve_highs(
         highs.setOptionValue("presolve", "off")
         with _stdout_kept_clean():
             run_interruptibly(highs.solve, highs.cancelSolve, cancel)
-    status, stop = highs_status(highs.getModelStatus().name)
-    if stop is StopReason.FINISHED and limits.gap is not None:
-        stop = StopReason.GAP
-    info, integer = highs.getInfo(), any(v.cat == pulp.LpInteger for v in lp.variables())
-    sign = -1.0 if lp.sense == pulp.LpMaximize else 1.0
-    constant = lp.objective.constant if lp.objective is not None else 0.0
-    bound = sign * info.mip_dual_bound + constant if integer else None
-    if bound is not None and not math.isfinite(bound):
-        bound = None
     columns = list(highs.getSolution().col_value)
     values = {v.name: columns[k] for k, v in enumerate(lp.variables())} if columns else {}
     lp.solverModel = None
-    return commands.RawAnswer(status, stop, values, bound, highs.version())
+    sign = -1.0 if lp.sense == pulp.LpMaximize else 1.0
+    bound = sign * highs.getInfo().mip_dual_bound
+    return _highs_answer(lp, limits, highs.getModelStatus().name, values, bound, highs.version())
+
+
+def _highs_answer(
+    lp: LpProblem,
+    limits: BackendLimits,
+    name: str,
+    values: Mapping[str, float],
+    bound: float,
+    version: str,
+) -> commands.RawAnswer:
+    import pulp
+
+    status, stop = highs_status(name)
+    if stop is StopReason.FINISHED and limits.gap is not None:
+        stop = StopReason.GAP
+    integer = any(variable.cat == pulp.LpInteger for variable in lp.variables())
+    known = bound if integer and math.isfinite(bound) and abs(bound) < 1e29 else None
+    return commands.RawAnswer(status, stop, values, known, version)
+
+
+def _solve_highs_apart(
+    lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] | None
+) -> commands.RawAnswer:
+    """HiGHS in a process of its own, ended on time; its best solution so far is still read."""
+    import pulp
+
+    assert limits.seconds is not None
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="ioopt-highs-") as folder:
+        model, job, answer = (str(Path(folder, n)) for n in ("m.mps", "job.json", "answer.json"))
+        _, names, _, _ = lp.writeMPS(model, rename=True)
+        left = max(0.1, limits.seconds - (time.monotonic() - begun))
+        options = _highs_options(replace(limits, seconds=left, log=None))
+        options["output_flag"] = limits.log is not None
+        options["log_to_console"] = limits.log is not None
+        begin = None if start is None else {names[key]: value for key, value in start.items()}
+        asked = {"options": options, "maximize": lp.sense == pulp.LpMaximize, "start": begin}
+        Path(job).write_text(json.dumps(asked), "utf-8")
+        command = [
+            sys.executable,
+            str(Path(__file__).with_name("highs_child.py")),
+            model,
+            job,
+            answer,
+        ]
+        commands.run(command, replace(limits, seconds=left))
+        if not Path(answer).exists():
+            return commands.RawAnswer(Status.UNKNOWN, StopReason.TIME)
+        found = json.loads(Path(answer).read_text("utf-8"))
+    columns = {name: found["values"].get(short) for name, short in names.items()}
+    values = columns if found["values"] else {}
+    return _highs_answer(lp, limits, found["status"], values, found["bound"], found["version"])
 
 
 _REDIRECTED = threading.Lock()

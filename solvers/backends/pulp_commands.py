@@ -40,7 +40,7 @@ class RawAnswer:
     version: str = ""
 
 
-def _run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
+def run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
     """Run a solver to its end; its output, and whether it had to be stopped.
 
     A child that passes its limit is asked to stop (SIGINT: CBC then writes its best solution) and
@@ -127,7 +127,7 @@ def solve_cbc(lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] |
             command += ["-mips", str(Path(folder, "start.mst"))]
         command += _cbc_options(limits)
         command += ["-solve", "-printingOptions", "all", "-solution", str(solution)]
-        text, late = _run(command, limits)
+        text, late = run(command, limits)
         version = next(iter(re.findall(r"^Version: (\S+)", text, re.M)), "")
         if not solution.exists() or not (first := solution.open().readline()).strip():
             if late:
@@ -211,7 +211,7 @@ def solve_glpk(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
             command += ["--tmlim", str(max(1, math.floor(limits.seconds)))]
         if limits.gap is not None:
             command += ["--mipgap", str(limits.gap)]
-        text, late = _run(command, limits)
+        text, late = run(command, limits)
         version = next(iter(re.findall(r"GLPSOL.*?(\d+\.\d+)", text)), "")
         if late or not Path(out).exists():
             return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
@@ -261,7 +261,7 @@ def solve_scip(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
     with tempfile.TemporaryDirectory(prefix="ioopt-scip-") as folder:
         model, sol = str(Path(folder, "model.lp")), str(Path(folder, "model.sol"))
         lp.writeLP(model, writeSOS=False)
-        text, late = _run(_scip_command(path, model, sol, limits), limits)
+        text, late = run(_scip_command(path, model, sol, limits), limits)
         if late and not Path(sol).exists():
             return RawAnswer(Status.UNKNOWN, StopReason.TIME)
         status, stop = scip_status(Path(sol).read_text("utf-8"))

@@ -22,7 +22,7 @@ from ioopt.solvers.replication.ip import ROUND_SOLVERS, circle_notes
 from ioopt.solvers.replication.ip_search import enough_disk
 from ioopt.solvers.replication.plans import require_room
 
-TERMS_PER_SECOND = 100_000
+TERMS_PER_SECOND = 60_000
 """How fast PuLP builds and hands over a model, on a slow day."""
 
 

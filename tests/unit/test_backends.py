@@ -95,6 +95,10 @@ def test_stopped_early_is_feasible_not_optimal(backend: str, limits: BackendLimi
     assert (answer.status, answer.stop) == (Status.FEASIBLE, StopReason.ITERATIONS)
     assert pulp_backend.violation(lp, answer.values) < 1e-6
     assert answer.bound is not None and answer.bound < answer.objective
+    # The constant of the objective, which no solver sees, is part of the bound too.
+    lp.objective.constant += 1000
+    moved = solve_pulp(lp, backend, limits)
+    assert moved.bound == pytest.approx(answer.bound + 1000)
 
 
 def test_highs_stopped_before_any_solution_is_unknown() -> None:
@@ -133,6 +137,27 @@ def test_start_is_used(backend: str) -> None:
     best = solve_pulp(lp, "HiGHS", BackendLimits(seconds=30, nodes=200))
     begun = solve_pulp(lp, backend, BackendLimits(nodes=0 if backend == "CBC" else 1), best.values)
     assert begun.objective <= best.objective + 1e-6
+
+
+@pytest.mark.parametrize("sense", [pulp.LpMinimize, pulp.LpMaximize])
+def test_highs_apart_answers_alike(
+    sense: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lp, hard = knapsack(12, 3, 1, sense), knapsack(60, 5, 2)
+    here = solve_pulp(lp, "HiGHS", QUIET)
+    some = solve_pulp(hard, "HiGHS", BackendLimits(seconds=30, nodes=1))
+    monkeypatch.setattr(pulp_backend, "APART_TERMS", 0)
+    log = tmp_path / "log"
+    apart = solve_pulp(lp, "HiGHS", BackendLimits(seconds=30, log=str(log)), here.values)
+    assert (apart.status, apart.objective, apart.version) == (
+        Status.OPTIMAL, pytest.approx(here.objective), here.version,
+    )  # fmt: skip
+    assert "HiGHS" in log.read_text()
+    early = solve_pulp(hard, "HiGHS", BackendLimits(seconds=30, nodes=1))
+    assert (early.status, early.stop) == (Status.FEASIBLE, StopReason.ITERATIONS)
+    assert early.bound == pytest.approx(some.bound) and early.bound < early.objective
+    late = solve_pulp(hard, "HiGHS", BackendLimits(seconds=0.01))
+    assert late.status in (Status.UNKNOWN, Status.FEASIBLE) and late.stop is StopReason.TIME
 
 
 def test_log_is_written(tmp_path: Path) -> None:

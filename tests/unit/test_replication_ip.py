@@ -224,3 +224,12 @@ def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> 
         if len(values) == 3:
             assert values["printed"] <= values["acyclic"] <= values["no_replication"]
     assert values or result.status is Status.INFEASIBLE
+
+
+def test_longest_first_by_hand() -> None:
+    """5 4 3 3 3 on two nodes: longest first gives 5 + 3 = 8 and 4 + 3 + 3 = 10; swapping 4 and 3 gives
+    9 and 9."""
+    weights = [5, 4, 3, 3, 3]
+    node_of = packing.longest_first(weights, 2)
+    loads_ = [sum(w for w, n in zip(weights, node_of, strict=True) if n == k) for k in (0, 1)]
+    assert sorted(loads_) == [9, 9]
