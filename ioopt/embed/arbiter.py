@@ -190,7 +190,7 @@ class IoArbiter:
             raise UsageError(f"request {id!r} is not outstanding")
         return request
 
-    def save(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The whole state as plain JSON values."""
         return {
             "machine": self.machine.model_dump(mode="json"),
@@ -208,7 +208,7 @@ class IoArbiter:
     ) -> IoArbiter:
         """An arbiter that decides as the saved one would; *policy* where that was a function.
 
-        Raises InstanceError when *state* is not what :meth:`save` returns.
+        Raises InstanceError when *state* is not what :meth:`state` returns.
         """
         try:
             made = cls(state["machine"], policy or state["policy"], state["settings"])

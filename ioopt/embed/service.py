@@ -36,7 +36,7 @@ DEFAULT_DEADLINE_SECONDS = 10.0
 
 METHODS: dict[str, frozenset[str]] = {
     "IoArbiter": frozenset({"request", "progress", "finish", "decide"}),
-    "GangScheduler": frozenset({"arrive", "depart", "matrix"}),
+    "GangScheduler": frozenset({"arrive", "depart", "served", "matrix"}),
     "ReplicationPlanner": frozenset({"submit", "plan", "next", "staged", "evicted", "completed"}),
     "GangednessMonitor": frozenset({"observe", "ratio", "classify", "evidence"}),
 }

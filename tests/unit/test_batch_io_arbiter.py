@@ -68,9 +68,9 @@ def test_decides_as_the_solver_does_and_so_does_a_restored_one(name: str) -> Non
         assert plan is not None
         assert arbiter.decide(10.0) == plan["grants"]
         assert arbiter.notes == ()
-        restored = IoArbiter.restore(json.loads(json.dumps(arbiter.save())))
+        restored = IoArbiter.restore(json.loads(json.dumps(arbiter.state())))
         assert restored.decide(10.0) == plan["grants"]
-        assert restored.save() == arbiter.save()
+        assert restored.state() == arbiter.state()
 
 
 def _fails(view: View) -> list[float]:
@@ -125,10 +125,10 @@ def test_a_policy_that_hangs_misses_its_deadline() -> None:
 )
 def test_bad_requests_change_nothing(values: dict[str, Any]) -> None:
     arbiter = two()
-    before = arbiter.save()
+    before = arbiter.state()
     with pytest.raises(InstanceError):
         arbiter.request(**{"size": 1.0, "now": 2.0, **values})
-    assert arbiter.save() == before
+    assert arbiter.state() == before
 
 
 def test_unknown_requests_and_states_are_refused() -> None:
