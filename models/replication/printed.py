@@ -21,13 +21,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ioopt.models.replication.static import Moves, StaticInstance, reduce
 from ioopt.problems.replication import ReplicationProblem
-
-if TYPE_CHECKING:
-    import os
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.]{0,23}")
 
@@ -251,18 +248,3 @@ def num_terms(problem: ReplicationProblem, replication: bool = True) -> int:
     requests = sum(len(files) for files in problem.inputs)
     files = sum(1 for readers in problem.readers if readers)
     return pairs * (files * 12 + requests) + nodes * (requests * 2 + files * 6)
-
-
-def export_model(
-    problem: ReplicationProblem,
-    path: str | os.PathLike[str],
-    cycles: Literal["printed", "acyclic"] = "printed",
-    replication: bool = True,
-) -> None:
-    """Write the printed model as LP, or as MPS where *path* ends in ``.mps``.
-
-    Raises UsageError for another ending or a place that cannot be written.
-    """
-    from ioopt.formats.lp import write_model
-
-    write_model(PrintedModel(problem, cycles, replication).lp, path)

@@ -11,10 +11,11 @@ from replication_samples import tiny
 
 from ioopt.check.replication import check
 from ioopt.errors import UsageError
+from ioopt.formats.lp import export_model
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, attach
 from ioopt.models.replication.engines import CpSatEngine, PulpEngine
-from ioopt.models.replication.printed import PrintedModel, export_model
+from ioopt.models.replication.printed import PrintedModel
 from ioopt.models.replication.static import (
     Moves,
     from_plan,
