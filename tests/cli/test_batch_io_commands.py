@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ioopt.cli.main import main
+from tests.conftest import shared_files
 
 Run = Callable[..., tuple[str, str]]
 
@@ -88,3 +90,20 @@ def test_several_files_give_paired_ratios_to_base_line(run: Run) -> None:
     assert found["mean_ratio"] == pytest.approx(sum(ratios) / 2)
     # Two values: the standard error of their mean is half their distance.
     assert found["standard_error"] == pytest.approx(abs(ratios[0] - ratios[1]) / 2)
+
+
+@pytest.mark.parametrize("path", shared_files("cases/batch-io"), ids=lambda path: path.stem)
+def test_worked_cases_through_the_command_line(path: Path, tmp_path: Path, run: Run) -> None:
+    case = json.loads(path.read_text())
+    instance = tmp_path / "case.json"
+    instance.write_text(json.dumps(case["instance"]))
+    for name, expected in case["expected"].items():
+        solver, _, setting = name.partition(":")
+        words = ["--set", setting] if setting else []
+        out, _ = run("solve", instance, "--solver", solver, *words, "--format", "json")
+        by_id = {job["id"]: job for job in json.loads(out)["schedule"]["jobs"]}
+        for job in expected["jobs"]:
+            found = by_id.pop(job["id"])
+            assert found["start_seconds"] == pytest.approx(float(Fraction(job["start"])), abs=1e-6)
+            assert found["end_seconds"] == pytest.approx(float(Fraction(job["end"])), abs=1e-6)
+        assert not by_id
