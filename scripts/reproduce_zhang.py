@@ -35,10 +35,7 @@ def _cells(row: Claim) -> tuple[str, ...]:
 
 def _high_load(runs: Runs, seeds: int) -> None:
     """Guarded and index against Migrate-IOGS at r = .5, t_e = 3102."""
-    found = {
-        policy: runs.seeds(policy, LAST, 0.5, seeds if policy != "index-iogs" else runs.num_seeds)
-        for policy in ("migrate-iogs", *OURS)
-    }
+    found = {policy: runs.seeds(policy, LAST, 0.5, seeds) for policy in ("migrate-iogs", *OURS)}
     base = found["migrate-iogs"]
     rows = []
     for policy, runs_of in found.items():

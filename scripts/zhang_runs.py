@@ -8,7 +8,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -17,18 +16,21 @@ import numpy as np
 from ioopt.generate.gang import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.sim.gang import Trajectory
 from ioopt.sim.gang_compiled import run
-from ioopt.sim.gang_state import ADAPTIVE, Timing, Twin
+from ioopt.sim.gang_state import Timing, Twin
 from ioopt.sim.gang_table import JobTable
+from ioopt.solvers.gang import guarded, index
 from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
 from ioopt.solvers.gang.gs import POLICY as GS
 from ioopt.solvers.gang.iogs import POLICY as IOGS
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 
 FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
-GUARDED = Twin(ADAPTIVE, migrate=True, local_first=True, share=Fraction(7, 10))
 TWINS: dict[str, Twin | None] = {
     policy.name: policy.twin for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)
-} | {"guarded-iogs": GUARDED}
+} | {
+    "guarded-iogs": guarded.policy(guarded.Settings()).twin,
+    "index-iogs": index.policy(index.Settings()).twin,
+}
 INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
 
 
@@ -55,25 +57,9 @@ def point(
         migration_seconds=migration, migration_tasks_per_quantum=budget,
     )  # fmt: skip
     table, timing = make_table(settings, seed), Timing.of(settings.machine)
-    if policy == "index-iogs":
-        return figures(table, timing, _index(table, timing))
     twin = TWINS[policy]
     assert twin is not None
     return figures(table, timing, run(table, timing, twin))
-
-
-def _index(table: JobTable, timing: Timing) -> Trajectory:
-    from ioopt.generate.gang import problem_of
-    from ioopt.problems.gang import Machine
-    from ioopt.sim.gang import GangSimulation
-    from ioopt.sim.gang_state import gangs_of
-    from ioopt.solvers.gang.index import Settings, policy
-
-    machine = Machine(
-        nodes=timing.nodes, levels=timing.levels, quantum_seconds=float(timing.quantum)
-    )
-    gangs = gangs_of(problem_of(table, machine, "point"))
-    return GangSimulation(gangs, timing, policy(Settings())).run()
 
 
 @dataclass(frozen=True)
@@ -81,7 +67,7 @@ class Runs:
     """How many jobs and seeds a table rests on, and access to its runs.
 
     ``many_seeds`` serve the local-job counts and the points at which a policy is metastable (r =
-    .5, t_e >= 2286: one seed says nothing there); index-iogs, which is slower, takes ``num_seeds``.
+    .5, t_e >= 2286: one seed says nothing there).
     """
 
     jobs: int = 10_000
@@ -99,13 +85,12 @@ class Runs:
         """The figures of one point over the seeds 0, 1, ..."""
         return [
             point(policy, load, intensity, seed, self.jobs, **options)
-            for seed in range(count or self.count(policy, load, intensity))
+            for seed in range(count or self.count(load, intensity))
         ]
 
-    def count(self, policy: str, load: int, intensity: Any) -> int:
+    def count(self, load: int, intensity: Any) -> int:
         """Seeds that a point gets unless told otherwise."""
-        metastable = intensity == 0.5 and load >= 3 and policy != "index-iogs"
-        return self.many_seeds if metastable else self.num_seeds
+        return self.many_seeds if intensity == 0.5 and load >= 3 else self.num_seeds
 
 
 def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:

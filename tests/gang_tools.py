@@ -67,6 +67,7 @@ def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
 
 def compiled_phase(state: State, name: str, twin: Twin) -> State:
     """One compiled phase on *state*, replicas in it ignored as they are by CleanMatrix."""
+    from ioopt.sim import gang_board as parts
     from ioopt.sim import gang_kernels as kernels
     from ioopt.sim.gang_table import pack_masks, unpack_masks
 
@@ -77,16 +78,16 @@ def compiled_phase(state: State, name: str, twin: Twin) -> State:
         taken = np.array([[mask >> node & 1 for node in range(nodes)] for mask in masks], bool)
         return pack_masks(taken.reshape(len(masks), nodes))
 
-    jobs = kernels.make_jobs(
+    jobs = parts.make_jobs(
         np.array([job.size for job in everyone], np.int64), words([job.files for job in everyone])
     )
-    board = kernels.make_board(max(len(everyone), 1), nodes, levels)
+    board = parts.make_board(max(len(everyone), 1), nodes, levels)
     placed = words(list(state.columns))
     for i in range(count):
         used = np.flatnonzero(placed[i])
         jobs.columns[i], jobs.low[i], jobs.high[i] = placed[i], used[0], used[-1] + 1
         jobs.local[i] = state.columns[i] == state.jobs[i].files
-        kernels._put.py_func(board, jobs, i, state.homes[i])
+        parts.put.py_func(board, jobs, i, state.homes[i])
         board.run[i] = i
     kernels.clean(board, jobs, count)
     budget, moved = state.budget, 0

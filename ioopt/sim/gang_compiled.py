@@ -1,4 +1,4 @@
-"""Compiled twin of :mod:`ioopt.sim.gang` for the four policies and the guarded one.
+"""Compiled twin of :mod:`ioopt.sim.gang` for the paper's policies, the guard and the index.
 
 Every floating-point operation is that of the Python engine, in the same order, so the finish
 times agree bit for bit. Nodes are 64-bit words, at most 62 rows.
@@ -13,18 +13,15 @@ import numpy as np
 from numba import njit
 
 from ioopt.sim.gang import Trajectory
-from ioopt.sim.gang_kernels import (
-    MAX_LEVELS,
-    Board,
-    Jobs,
-    clean,
-    compact,
-    fill,
-    make_board,
-    make_jobs,
-    migrate,
-    schedule,
+from ioopt.sim.gang_board import MAX_LEVELS, Board, Jobs, make_board, make_jobs
+from ioopt.sim.gang_index import (
+    IndexRules,
+    Service,
+    fill_weighted,
+    migrate_weighted,
+    schedule_weighted,
 )
+from ioopt.sim.gang_kernels import clean, compact, fill, migrate, schedule
 from ioopt.sim.gang_state import UNLIMITED, Timing, Twin, guard_slots
 from ioopt.sim.gang_table import JobTable
 
@@ -45,6 +42,7 @@ class _Rules(NamedTuple):
     migrate: bool
     local_first: bool
     limit: int
+    weighted: IndexRules
 
 
 class _Scratch(NamedTuple):
@@ -59,6 +57,7 @@ class _Times(NamedTuple):
     remote: Any
     start: Any
     finish: Any
+    attained: Any
 
 
 def fits(timing: Timing) -> bool:
@@ -78,15 +77,30 @@ def run(table: JobTable, timing: Timing, twin: Twin, recompute: str = "event") -
         timing.nodes, float(timing.quantum), float(timing.migration), timing.budget,
         float(timing.tolerance), recompute == "boundary",
     )  # fmt: skip
-    rules = _Rules(twin.place, twin.migrate, twin.local_first, limit)
-    times = _Times(table.arrival, table.local, table.remote, start, finish)
+    rules = _Rules(twin.place, twin.migrate, twin.local_first, limit, _index_rules(twin))
+    num = len(table.size)
+    times = _Times(table.arrival, table.local, table.remote, start, finish, np.zeros(num))
+    service = Service(
+        table.local, table.remote, table.arrival, times.attained, np.zeros(num, np.int64),
+        np.zeros(2, np.int64), np.zeros(len(board.run)),
+    )  # fmt: skip
     scratch = _Scratch(
         np.zeros(len(table.size)), np.zeros((2, timing.levels), np.int64),
         np.zeros(len(board.run), np.uint32),
     )  # fmt: skip
-    moved, updates, occupied = _simulate(board, jobs, times, machine, rules, scratch)
+    moved, updates, occupied = _simulate(board, jobs, times, machine, rules, scratch, service)
     return Trajectory(
         start.tolist(), finish.tolist(), jobs.local.tolist(), moved, occupied, updates
+    )
+
+
+def _index_rules(twin: Twin) -> IndexRules:
+    index = twin.weighted
+    if index is None:
+        return IndexRules(False, False, False, 0.0, 0, 1)
+    ratio = index.pack_ratio
+    return IndexRules(
+        True, index.las, index.fcfs, float(index.age), ratio.numerator, ratio.denominator
     )
 
 
@@ -185,6 +199,7 @@ def _advance(
         j = active[a]
         if machine.at_boundary and need[j] <= 0.0:
             continue
+        times.attained[j] += passed
         remaining = need[j] - passed
         if remaining <= machine.tolerance:
             times.finish[j] = min(now + need[j], end) if machine.at_boundary else until
@@ -196,55 +211,68 @@ def _advance(
 
 
 @njit(cache=True, _nrt=False)
-def _skip(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, cycles: int) -> None:
+def _skip(
+    board: Board, jobs: Jobs, count: int, need: Any, attained: Any, quantum: float, cycles: int
+) -> None:
     """Let *cycles* whole cycles pass."""
     for i in range(count):
         j = board.run[i]
-        need[j] -= (cycles * _rows_of(jobs.span[j])) * quantum
+        passed = (cycles * _rows_of(jobs.span[j])) * quantum
+        need[j] -= passed
+        attained[j] += passed
 
 
 @njit(cache=True, _nrt=False)
 def _update(
-    board: Board,
-    jobs: Jobs,
-    count: int,
-    times: _Times,
-    machine: _Machine,
-    rules: _Rules,
-    need: Any,
-    now: float,
-    queued: int,
-    arrived: int,
-    budget: int,
-    order: Any,
-) -> tuple[int, int, int, int]:
-    """One matrix update; returns (running jobs, next key to wait, budget left, slots occupied)."""
+    board: Board, jobs: Jobs, count: int, times: _Times, machine: _Machine, rules: _Rules,
+    scratch: _Scratch, service: Service, now: float, queued: int, arrived: int, budget: int,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """One matrix update; returns (running jobs, arrived less waiting, budget left, slots)."""
+    nodes, quantum, index = machine.nodes, machine.quantum, rules.weighted
+    need, order, num_moved = scratch.need, scratch.order, 0
     clean(board, jobs, count)
-    if rules.migrate:
-        num_moved, budget = migrate(board, jobs, count, machine.nodes, budget)
-        for m in range(num_moved):
-            j = board.moved[m]
-            need[j] = machine.migration + need[j] * times.local[j] / times.remote[j]
-    compact(board, jobs, count, machine.nodes, order[0], order[1])
+    if index.used:
+        num_moved, budget = migrate_weighted(
+            board, jobs, service, index, count, nodes, quantum, budget
+        )
+    elif rules.migrate:
+        num_moved, budget = migrate(board, jobs, count, nodes, budget)
+    for m in range(num_moved):
+        j = board.moved[m]
+        need[j] = machine.migration + need[j] * times.local[j] / times.remote[j]
+    compact(board, jobs, count, nodes, order[0], order[1])
     before = count
-    count, queued = schedule(
-        board, jobs, count, machine.nodes, rules.place, rules.limit, queued, arrived
-    )
+    if index.used:
+        count, queued = schedule_weighted(
+            board, jobs, service, index, count, nodes, rules.limit, now, arrived
+        )
+    else:
+        count, queued = schedule(
+            board, jobs, count, nodes, rules.place, rules.limit, queued, arrived
+        )
     for i in range(before, count):
         j = board.run[i]
         times.start[j] = max(now, times.arrival[j])
         need[j] = times.local[j] if jobs.local[j] else times.remote[j]
-    return count, queued, budget, fill(board, jobs, count, machine.nodes, rules.local_first)
+    if index.used:
+        return (
+            count,
+            queued,
+            budget,
+            fill_weighted(board, jobs, service, index, count, nodes, quantum),
+        )
+    return count, queued, budget, fill(board, jobs, count, nodes, rules.local_first)
 
 
 @njit(cache=True, _nrt=False)
 def _simulate(
-    board: Board, jobs: Jobs, times: _Times, machine: _Machine, rules: _Rules, scratch: _Scratch
-) -> tuple[int, int, float]:
+    board: Board, jobs: Jobs, times: _Times, machine: _Machine, rules: _Rules, scratch: _Scratch,
+    service: Service,
+) -> tuple[int, int, float]:  # fmt: skip
     """The event loop; returns (tasks moved, updates, integral of occupied node slots)."""
     total, levels = times.arrival.shape[0], board.occupied.shape[0]
     quantum, tolerance = machine.quantum, machine.tolerance
-    need, order, gone = scratch.need, scratch.order, scratch.gone
+    need, gone = scratch.need, scratch.gone
     now, index, arrived, queued, count, done, num_gone = 0.0, 0, 0, 0, 0, 0, 0
     budget_slice, budget, tasks, updates = -1, machine.budget, 0, 0
     population, occupied = 0, 0.0
@@ -259,7 +287,7 @@ def _simulate(
         elif now == index * quantum:
             cycles = _skippable(board, jobs, count, need, quantum, following - now)
             if cycles > 0:
-                _skip(board, jobs, count, need, quantum, cycles)
+                _skip(board, jobs, count, need, times.attained, quantum, cycles)
                 occupied += population * (cycles * (levels * quantum))
                 index += cycles * levels
                 now = index * quantum
@@ -286,7 +314,18 @@ def _simulate(
             budget_slice, budget = index, machine.budget
         left = budget
         count, queued, budget, population = _update(
-            board, jobs, count, times, machine, rules, need, now, queued, arrived, budget, order
+            board,
+            jobs,
+            count,
+            times,
+            machine,
+            rules,
+            scratch,
+            service,
+            now,
+            queued,
+            arrived,
+            budget,
         )
         tasks += left - budget
         updates += 1

@@ -1,142 +1,27 @@
-"""Compiled twins of the phases in :mod:`ioopt.solvers.gang.phases`, on 64-bit words.
+"""Compiled twins of the phases in :mod:`ioopt.solvers.gang.phases` (guide rules 11 to 15).
 
-``low[j] .. high[j]`` bounds the words that the columns of job j touch. Who edits this file removes
-the ``__pycache__`` beside it: numba's cache of :mod:`ioopt.sim.gang_compiled` does not see it.
-``_nrt=False`` leaves out reference counts, which would take most of the time; so nothing here may
-allocate an array.
+As in :mod:`ioopt.sim.gang_board`, nothing here may allocate an array, and a change needs the
+``__pycache__`` beside this file removed.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
+from ioopt.sim.gang_board import (
+    Board,
+    Jobs,
+    clear,
+    find_taken,
+    is_stuck,
+    popcount,
+    put,
+    use_files,
+)
 from ioopt.sim.gang_state import ADAPTIVE, BEST_FIT, FILE_NODES
-
-MAX_LEVELS = 62
-
-
-class Jobs(NamedTuple):
-    """Columns of the job table by key; masks are (jobs, words), the rest (jobs,)."""
-
-    size: Any
-    files: Any
-    first: Any
-    last: Any
-    columns: Any
-    low: Any
-    high: Any
-    home: Any
-    span: Any
-    local: Any
-
-
-class Board(NamedTuple):
-    """The matrix at home rows and after filling, running jobs in start order, scratch space."""
-
-    run: Any
-    homes: Any
-    occupied: Any
-    filled: Any
-    levels: Any
-    members: Any
-    following: Any
-    group: Any
-    moved: Any
-    begin: Any
-    filled_count: Any
-    taken: Any
-
-
-def make_board(num_jobs: int, nodes: int, levels: int) -> Board:
-    """An empty matrix and scratch space for it."""
-    words = (nodes + 63) // 64
-    room = min(num_jobs, nodes * levels) + 1
-    homes, filled, at_least = (
-        np.zeros((rows, words), np.uint64) for rows in (levels, levels, levels + 1)
-    )
-    run, members, following, group, moved = (np.zeros(room, np.uint32) for _ in range(5))
-    occupied, filled_count = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
-    begin, taken = np.zeros(levels + 2, np.int64), np.zeros(words, np.uint64)
-    return Board(
-        run, homes, occupied, filled, at_least, members, following, group, moved, begin,
-        filled_count, taken,
-    )  # fmt: skip
-
-
-def make_jobs(size: Any, files: Any) -> Jobs:
-    """A job table from sizes (jobs,) and file-node masks (jobs, words); nothing placed yet."""
-    num = len(size)
-    used = files != 0
-    first = used.argmax(axis=1).astype(np.int64) if num else np.zeros(0, np.int64)
-    words = files.shape[1]
-    last = (words - used[:, ::-1].argmax(axis=1)).astype(np.int64) if num else first
-    low, high, span = (np.zeros(num, np.int64) for _ in range(3))
-    home = np.zeros(num, np.uint32)
-    return Jobs(
-        size.astype(np.int64), files, first, last, np.zeros_like(files), low, high, home, span,
-        np.zeros(num, np.bool_),
-    )  # fmt: skip
-
-
-@intrinsic
-def _popcount(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-@njit(cache=True, _nrt=False)
-def _clear(board: Board, jobs: Jobs, j: int) -> None:
-    """Take job *j* out of its home row."""
-    for w in range(jobs.low[j], jobs.high[j]):
-        board.homes[jobs.home[j], w] &= ~jobs.columns[j, w]
-    board.occupied[jobs.home[j]] -= jobs.size[j]
-
-
-@njit(cache=True, _nrt=False)
-def _put(board: Board, jobs: Jobs, j: int, row: int) -> None:
-    """Put job *j*, columns as they are, into *row* and call that its home."""
-    for w in range(jobs.low[j], jobs.high[j]):
-        board.homes[row, w] |= jobs.columns[j, w]
-    board.occupied[row] += jobs.size[j]
-    jobs.home[j] = row
-
-
-@njit(cache=True, _nrt=False)
-def _use_files(jobs: Jobs, j: int) -> None:
-    for w in range(jobs.low[j], jobs.high[j]):
-        jobs.columns[j, w] = 0
-    for w in range(jobs.first[j], jobs.last[j]):
-        jobs.columns[j, w] = jobs.files[j, w]
-    jobs.low[j] = jobs.first[j]
-    jobs.high[j] = jobs.last[j]
-    jobs.local[j] = True
-
-
-@njit(cache=True, _nrt=False)
-def _find_taken(rows: Any, taken: Any, low: int, high: int) -> None:
-    """Nodes (words *low* .. *high* - 1) that are taken in every row: no job can be added there."""
-    for w in range(low, high):
-        word = rows[0, w]
-        for row in range(1, rows.shape[0]):
-            word &= rows[row, w]
-        taken[w] = word
-
-
-@njit(cache=True, _nrt=False)
-def _is_stuck(board: Board, jobs: Jobs, j: int) -> bool:
-    """Is a column of *j* taken in every row (``taken``), so that no further row can hold it?"""
-    stuck = False
-    for w in range(jobs.low[j], jobs.high[j]):
-        if board.taken[w] & jobs.columns[j, w]:
-            stuck = True
-            break
-    return stuck
 
 
 @njit(cache=True, _nrt=False)
@@ -148,7 +33,7 @@ def clean(board: Board, jobs: Jobs, count: int) -> None:
 
 
 @njit(cache=True, _nrt=False)
-def _files_free(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> bool:
+def files_free(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> bool:
     """Are the file nodes of *j* free in *row*, its own columns at home counting as free?"""
     own = row == jobs.home[j]
     if not own and jobs.size[j] > nodes - board.occupied[row]:
@@ -168,7 +53,7 @@ def migrate(board: Board, jobs: Jobs, count: int, nodes: int, budget: int) -> tu
     levels = board.occupied.shape[0]
     words = board.taken.shape[0]
     changed, num_moved = True, 0
-    _find_taken(board.homes, board.taken, 0, words)
+    find_taken(board.homes, board.taken, 0, words)
     while changed:
         changed = False
         for i in range(count):
@@ -181,19 +66,19 @@ def migrate(board: Board, jobs: Jobs, count: int, nodes: int, budget: int) -> tu
                 if wanted & board.taken[w]:
                     possible = False
                     break
-                cost += _popcount(wanted)
+                cost += popcount(wanted)
             if not possible or cost > budget:
                 continue
             for row in range(levels):
-                if _files_free(board, jobs, j, row, nodes):
-                    _clear(board, jobs, j)
-                    _use_files(jobs, j)
-                    _put(board, jobs, j, row)
+                if files_free(board, jobs, j, row, nodes):
+                    clear(board, jobs, j)
+                    use_files(jobs, j)
+                    put(board, jobs, j, row)
                     budget -= cost
                     board.moved[num_moved] = j
                     num_moved += 1
                     changed = True
-                    _find_taken(board.homes, board.taken, 0, words)
+                    find_taken(board.homes, board.taken, 0, words)
                     break
     return num_moved, budget
 
@@ -221,12 +106,12 @@ def _group_by_home(board: Board, jobs: Jobs, count: int) -> None:
     They stand in ``members[begin[r] : begin[r + 1]]``.
     """
     levels, begin, num = board.occupied.shape[0], board.begin, 0
-    _find_taken(board.homes, board.taken, 0, board.taken.shape[0])
+    find_taken(board.homes, board.taken, 0, board.taken.shape[0])
     for row in range(levels + 2):
         begin[row] = 0
     for i in range(count):
         j = board.run[i]
-        if not _is_stuck(board, jobs, j):
+        if not is_stuck(board, jobs, j):
             board.group[num] = j
             num += 1
             begin[jobs.home[j] + 2] += 1
@@ -265,8 +150,8 @@ def _move_one(
                         fits = False
                         break
                 if fits:
-                    _clear(board, jobs, j)
-                    _put(board, jobs, j, target)
+                    clear(board, jobs, j)
+                    put(board, jobs, j, target)
                     return True
     return False
 
@@ -285,7 +170,7 @@ def compact(
 
 
 @njit(cache=True, _nrt=False)
-def _file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
+def file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The IOGS row: fewest free nodes with all file nodes free; -1 when there is none."""
     best = -1
     for row in range(board.occupied.shape[0]):
@@ -304,7 +189,7 @@ def _file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
 
 
 @njit(cache=True, _nrt=False)
-def _best_fit_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
+def best_fit_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The GS row: fewest free nodes that suffice; -1 when there is none."""
     best = -1
     for row in range(board.occupied.shape[0]):
@@ -325,7 +210,7 @@ def _free_word(row: Any, w: int, words: int, nodes: int) -> Any:
 
 
 @njit(cache=True, _nrt=False)
-def _choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> None:
+def choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> None:
     """Columns for *j* in *row*: free in most rows first, ties to the lowest (rule 14)."""
     levels, words = board.homes.shape
     at_least = board.levels
@@ -344,7 +229,7 @@ def _choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> N
         for w in range(words):
             fresh = at_least[k, w] & ~jobs.columns[j, w]
             while fresh and missing > 0:
-                here = _popcount(fresh)
+                here = popcount(fresh)
                 if here <= missing:
                     jobs.columns[j, w] |= fresh
                     missing -= here
@@ -377,11 +262,11 @@ def schedule(
         j = queued
         row = -1
         if place != BEST_FIT:
-            row = _file_row(board, jobs, j, nodes)
+            row = file_row(board, jobs, j, nodes)
         if row >= 0:
-            _use_files(jobs, j)
+            use_files(jobs, j)
         elif place != FILE_NODES:
-            row = _best_fit_row(board, jobs, j, nodes)
+            row = best_fit_row(board, jobs, j, nodes)
             if row >= 0 and place == ADAPTIVE:
                 total = jobs.size[j]
                 for other in range(board.occupied.shape[0]):
@@ -389,10 +274,10 @@ def schedule(
                 if total > limit:
                     row = -1
             if row >= 0:
-                _choose_columns(board, jobs, j, row, nodes)
+                choose_columns(board, jobs, j, row, nodes)
         if row < 0:
             break
-        _put(board, jobs, j, row)
+        put(board, jobs, j, row)
         jobs.span[j] = 1 << row
         board.run[count] = j
         count += 1
@@ -409,7 +294,7 @@ def _fill_group(board: Board, jobs: Jobs, num: int, nodes: int) -> None:
         for g in range(num):
             i = board.group[g]
             j = board.run[i]
-            if _is_stuck(board, jobs, j):
+            if is_stuck(board, jobs, j):
                 continue
             for row in range(board.following[i], levels):
                 if jobs.size[j] > nodes - board.filled_count[row]:
@@ -422,7 +307,7 @@ def _fill_group(board: Board, jobs: Jobs, num: int, nodes: int) -> None:
                 if fits:
                     for w in range(jobs.low[j], jobs.high[j]):
                         board.filled[row, w] |= jobs.columns[j, w]
-                    _find_taken(board.filled, board.taken, jobs.low[j], jobs.high[j])
+                    find_taken(board.filled, board.taken, jobs.low[j], jobs.high[j])
                     board.filled_count[row] += jobs.size[j]
                     jobs.span[j] |= 1 << row
                     board.following[i] = row + 1
@@ -440,7 +325,7 @@ def fill(board: Board, jobs: Jobs, count: int, nodes: int, local_first: bool) ->
         board.filled_count[row] = board.occupied[row]
         for w in range(words):
             board.filled[row, w] = board.homes[row, w]
-    _find_taken(board.filled, board.taken, 0, words)
+    find_taken(board.filled, board.taken, 0, words)
     for remote in range(2 if local_first else 1):
         num = 0
         for i in range(count):

@@ -74,6 +74,15 @@ BEST_FIT, FILE_NODES, ADAPTIVE = 0, 1, 2
 """Values of :attr:`Twin.place`: the Schedule rules of GS, IOGS and Adaptive-IOGS."""
 
 
+class IndexTwin(NamedTuple):
+    """Settings of the index policy for the compiled engine; ``age`` 0 means no age term."""
+
+    las: bool
+    fcfs: bool
+    age: float
+    pack_ratio: Fraction
+
+
 class Twin(NamedTuple):
     """How the compiled engine imitates a policy; ``share`` is the guard (None: no guard)."""
 
@@ -81,6 +90,7 @@ class Twin(NamedTuple):
     migrate: bool
     local_first: bool
     share: Fraction | None = None
+    weighted: IndexTwin | None = None
 
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.sim.gang_state import Clock, Gang, Number, State
+from ioopt.sim.gang_state import ADAPTIVE, Clock, Gang, IndexTwin, Number, State, Twin
 from ioopt.solvers.gang.guarded import Settings as GuardedSettings
 from ioopt.solvers.gang.guarded import guarded
 from ioopt.solvers.gang.phases import (
@@ -59,7 +59,8 @@ def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
     """The weights of *jobs* (guide, The exact model), per second squared; 1 for ``one``."""
     if kind == "las":
         attained, quantum = clock.attained, clock.quantum
-        return [1 / (attained[job.key] + quantum) ** 2 for job in jobs]
+        since = [attained[job.key] + quantum for job in jobs]
+        return [1 / (seconds * seconds) for seconds in since]
     if kind == "hdf":
         need, quantum = clock.need, clock.quantum
         return [1 / (max(job.local, quantum) * max(need[job.key], 50)) for job in jobs]
@@ -177,7 +178,15 @@ def policy(settings: Settings) -> Policy:
             "schedule": schedule_weighted(settings, place),
             "fill": fill_weighted(settings.weight),
         },
+        None if settings.weight == "hdf" else _twin(settings, ratio),
     )
+
+
+def _twin(settings: Settings, ratio: Fraction) -> Twin:
+    index = IndexTwin(
+        settings.weight == "las", settings.queue == "fcfs", settings.age_seconds, ratio
+    )
+    return Twin(ADAPTIVE, True, False, exact(settings.guard), index)
 
 
 solve = solver(policy)

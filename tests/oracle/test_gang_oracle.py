@@ -68,6 +68,33 @@ def test_updates_at_boundaries(policy: str) -> None:
     assert sum(compare(seed, policy, "boundary", compiled=True) for seed in range(25)) > 100
 
 
+INDEX_SETTINGS: tuple[dict[str, object], ...] = (
+    {},
+    {"weight": "one", "queue": "fcfs"},
+    {"age_seconds": 300, "pack_ratio": 2.5},
+    {"age_seconds": 0, "guard": 0.4},
+)
+
+
+@pytest.mark.parametrize("chosen", INDEX_SETTINGS, ids=str)
+@pytest.mark.parametrize("recompute", ["event", "boundary"])
+def test_index_engines_agree(chosen: dict[str, object], recompute: str) -> None:
+    """The reference has no index policy; the engines are still held to one another."""
+    started = 0
+    for seed in range(40):
+        problem = random_workload(seed)
+        plain, twin = (
+            ioopt.solve(problem, "index-iogs", settings={
+                **chosen, "recompute": recompute, "engine": engine})
+            for engine in ("python", "compiled")
+        )  # fmt: skip
+        assert plain.status == "feasible", plain.violations
+        assert (twin.schedule or {})["jobs"] == (plain.schedule or {})["jobs"]
+        assert twin.metrics["matrix_utilisation"] == plain.metrics["matrix_utilisation"]
+        started += len(problem.jobs)
+    assert started > 200
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", SOLVERS)
 def test_thousand_workloads(policy: str) -> None:

@@ -127,7 +127,7 @@ def test_settings_that_cannot_go_together() -> None:
     with pytest.raises(UsageError, match="exact arithmetic"):
         ioopt.solve(problem, "gs", settings={"engine": "compiled", "arithmetic": "exact"})
     with pytest.raises(UsageError, match="no compiled form"):
-        ioopt.solve(problem, "index-iogs", settings={"engine": "compiled"})
+        ioopt.solve(problem, "index-iogs", settings={"engine": "compiled", "weight": "hdf"})
     with pytest.raises(UsageError, match="gang-matrix"):
         ioopt.solve(problem, "gs", settings={"phase": "fill"})
     with pytest.raises(UsageError, match="its phases: clean, compact, schedule, fill, all"):
