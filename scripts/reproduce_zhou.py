@@ -16,7 +16,7 @@ from zhou_runs import FACTORS, PAPER_POLICIES, Runs, Size, mean_and_error, run_a
 
 from ioopt.tables import render
 
-FULL = Size(12, {"jobs": "1500", "days": "15"}, "compiled")
+FULL = Size(12, {}, "compiled")
 QUICK = Size(3, {"jobs": "200", "days": "2"}, "python")
 WAIT, RESPONSE, BUSY = "mean_wait_seconds", "mean_response_seconds", "utilisation"
 DELAY, WEIGHTED = "io_delay_seconds", "node_weighted_io_delay"

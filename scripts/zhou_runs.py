@@ -18,7 +18,7 @@ PAPER_POLICIES = (
     "base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld", "cons-min-aggr-sld", "adaptive",
 )  # fmt: skip
 CLOSED = (*PAPER_POLICIES, "fill")
-OPEN = ("base-line", "adaptive", "fill")
+OPEN = ("adaptive", "fill")
 METRICS = (
     "mean_wait_seconds", "mean_response_seconds", "utilisation", "useful_utilisation",
     "io_delay_seconds", "node_weighted_io_delay",

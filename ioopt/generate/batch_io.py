@@ -29,10 +29,7 @@ MIRA = Machine(
 # Share of jobs by size. Zhou et al., Section II.A: 512 nodes are the least, 8,192 and 16,384 are
 # common, and jobs up to the whole machine run; the numbers are ours.
 SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 49_152)
-SIZE_SHARES = (0.45, 0.25, 0.12, 0.08, 0.07, 0.02, 0.007, 0.003)
-
-# Share of jobs, and the range of the share of their run time that is I/O: light, moderate, heavy.
-IO_CLASSES = ((0.30, 0.0, 0.03), (0.55, 0.03, 0.32), (0.15, 0.32, 0.56))
+SIZE_SHARES = (0.50, 0.28, 0.10, 0.06, 0.045, 0.01, 0.004, 0.001)
 
 
 def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> BatchIoProblem:
@@ -52,9 +49,10 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Batc
 
 
 def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
-    """Jobs over ``days`` days: sizes and I/O by the tables above, arrivals with a daily rhythm.
+    """Jobs over ``days`` days: sizes by the table above, arrivals with a daily rhythm.
 
-    Run times are lognormal, scaled so that the jobs' node-seconds are ``load`` of the machine's.
+    Run times are lognormal, scaled so that the jobs' node-seconds are ``load`` of the machine's,
+    then cut to the range of the settings.
     """
     arrivals = sorted(_arrival(settings.days, rng) for _ in range(settings.jobs))
     sizes = rng.choices(SIZES, SIZE_SHARES, k=settings.jobs)
@@ -64,10 +62,10 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
     jobs = []
     for k, (submit, nodes, run) in enumerate(zip(arrivals, sizes, raw), 1):
         seconds = min(max(run * scale, settings.shortest_seconds), settings.longest_seconds)
-        share = _io_share(rng) * settings.io_scale
+        share = rng.uniform(settings.io_share_from, settings.io_share_to)
         # Cobalt's walltimes are minutes; users ask for some multiple of what they need.
         walltime = 300.0 * math.ceil(seconds / rng.uniform(0.3, 1.0) / 300.0)
-        phases = _phases(seconds, min(share, 0.9), MIRA.peak(nodes), settings, rng)
+        phases = _phases(seconds, share, MIRA.peak(nodes), settings, rng)
         jobs.append(
             Job(
                 id=k, submit_seconds=round(submit, 3), nodes=nodes, walltime_seconds=walltime,
@@ -84,15 +82,6 @@ def _arrival(days: float, rng: random.Random) -> float:
         hour = seconds % DAY_SECONDS / 3600.0
         if rng.random() < (3.0 + math.cos((hour - 15.0) / 24.0 * 2 * math.pi)) / 4.0:
             return seconds
-
-
-def _io_share(rng: random.Random) -> float:
-    draw = rng.random()
-    for share, low, high in IO_CLASSES:
-        if draw < share:
-            return rng.uniform(low, high)
-        draw -= share
-    return 0.0
 
 
 def _phases(

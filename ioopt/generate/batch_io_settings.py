@@ -15,11 +15,12 @@ class Settings(Record):
 class MiraSettings(Settings):
     """A month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250 GB/s of storage.
 
-    ``load`` is the jobs' uncongested node-seconds over the machine's in ``days`` days;
+    ``load`` is the jobs' uncongested node-seconds over the machine's in ``days`` days, before cuts;
     ``runtime_sigma`` the deviation of the logarithm of run times, which are cut to
     [``shortest_seconds``, ``longest_seconds``]; a job's phases last between the two periods;
-    ``io_scale`` multiplies the jobs' shares of I/O (the expansion factor of rule 23 is
-    ``--set ef`` of the policies instead).
+    the share of its run time that is I/O is uniform between the two shares (at an expansion factor
+    of 1; that factor, rule 23, is ``--set ef`` of the policies). The paper's traces are not public:
+    the numbers are ours.
     """
 
     jobs: int = Field(3000, ge=1, le=1_000_000)
@@ -29,8 +30,9 @@ class MiraSettings(Settings):
     shortest_seconds: float = Field(300.0, gt=0)
     longest_seconds: float = Field(86_400.0, gt=0)
     period_from_seconds: float = Field(600.0, gt=0)
-    period_to_seconds: float = Field(1500.0, gt=0)
-    io_scale: float = Field(1.0, ge=0)
+    period_to_seconds: float = Field(1800.0, gt=0)
+    io_share_from: float = Field(0.05, ge=0, le=1)
+    io_share_to: float = Field(0.17, ge=0, le=1)
 
     @model_validator(mode="after")
     def _ordered(self) -> MiraSettings:
@@ -38,6 +40,10 @@ class MiraSettings(Settings):
             first, second = getattr(self, f"{low}_seconds"), getattr(self, f"{high}_seconds")
             if first > second:
                 raise ValueError(f"{low}_seconds {first} is above {high}_seconds {second}")
+        if self.io_share_from > self.io_share_to:
+            raise ValueError(
+                f"io_share_from {self.io_share_from} is above io_share_to {self.io_share_to}"
+            )
         return self
 
 

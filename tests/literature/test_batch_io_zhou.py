@@ -37,7 +37,7 @@ def test_trends_on_small_workloads(monkeypatch) -> None:
     monkeypatch.setattr(zhou_runs, "FACTORS", (0.3, 1.5))
     size = zhou_runs.Size(3, {"jobs": "100", "days": "1"}, "python")
     runs = zhou_runs.run_all(size, lambda text: None)
-    delay = [runs.mean("io_delay_seconds", "base-line", f, "open") for f in (0.3, 1.5)]
+    delay = [runs.mean("io_delay_seconds", "adaptive", f, "open") for f in (0.3, 1.5)]
     assert delay[1] > 5 * delay[0] > 0
     for factor in (0.3, 1.5):
         ratios = runs.ratios("io_delay_seconds", "fill", "adaptive", factor, "open")
