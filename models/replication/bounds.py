@@ -23,7 +23,7 @@ def area(instance: StaticInstance) -> Fraction:
     """(t_rem sum of sizes + sum of compute at the largest speed) / C, held files free."""
     free = set().union(*instance.held) if instance.held else set()
     total = sum(cost for file, cost in enumerate(instance.far) if file not in free)
-    total += sum(group.count * min(instance.work[k]) for k, group in enumerate(instance.classes))
+    total += sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
     return Fraction(total, instance.num_nodes)
 
 
@@ -45,11 +45,15 @@ def area_seconds(problem: ReplicationProblem) -> float:
 def largest_task(instance: StaticInstance) -> int:
     """The most that one task must cost its node: its files arrive in the cheaper way, it computes."""
     worst = 0
+    cheap = [min(pair) for pair in zip(instance.far, instance.near, strict=True)]
     for k, group in enumerate(instance.classes):
+        if not any(instance.held):
+            worst = max(worst, sum(cheap[file] for file in group.inputs) + instance.least_work[k])
+            continue
         for_node = []
         for node in range(instance.num_nodes):
             files = [file for file in group.inputs if file not in instance.held[node]]
-            staged = sum(min(instance.far[file], instance.near[file]) for file in files)
+            staged = sum(cheap[file] for file in files)
             for_node.append(staged + instance.work[k][node])
         worst = max(worst, min(for_node))
     return worst
@@ -92,7 +96,7 @@ def _share(instance: StaticInstance, task_class: int, file: int, free: set[int])
     inputs = instance.classes[task_class].inputs
     total = sum(instance.sizes[other] for other in inputs if other not in free)
     part = Fraction(instance.sizes[file], total) if total else Fraction(0)
-    return min(instance.work[task_class]) * part
+    return instance.least_work[task_class] * part
 
 
 @dataclass
@@ -107,21 +111,20 @@ class PartitionModel:
     kinds: list[int]
     place: list[list[Any]]
 
-    @property
-    def num_weights(self) -> int:
-        """How many weights differ."""
-        return len(self.kinds)
 
+def partition_model(
+    weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
+) -> PartitionModel | None:
+    """The partition problem of *weights* (rounded down to units), at least *floor*.
 
-def partition_model(weights: list[Fraction], num_nodes: int, floor: int) -> PartitionModel | None:
-    """The partition problem of *weights* (rounded down to units), at least *floor*; None when empty.
+    None when there is no weight, or more than *most* counts (different weights x nodes) to decide.
 
     Variables n_wi = files of weight w on node i, symmetric nodes ordered by load.
     """
     from ortools.sat.python import cp_model
 
     counts = Counter(int(weight) for weight in weights if weight >= 1)
-    if not counts:
+    if not counts or len(counts) * num_nodes > most:
         return None
     model = cp_model.CpModel()
     total = sum(weight * count for weight, count in counts.items())

@@ -8,10 +8,12 @@ so that a bound of the integer problem stays a bound.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.units import exact
@@ -73,6 +75,11 @@ class StaticInstance:
         """The largest speed of a node."""
         return max(node.speed for node in self.problem.nodes)
 
+    @cached_property
+    def least_work(self) -> tuple[int, ...]:
+        """Per class, the compute time of a task on the fastest node."""
+        return tuple(min(row) for row in self.work)
+
     def holders(self, file: int) -> list[int]:
         """Nodes that hold file *file* (model index) from the start."""
         return [node for node in range(self.num_nodes) if file in self.held[node]]
@@ -122,15 +129,26 @@ def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
     far = [size / exact(problem.network.remote_bytes_per_second) for size in sizes]
     near = [size / exact(problem.network.replica_bytes_per_second) for size in sizes]
     speeds = [exact(node.speed) for node in problem.nodes]
-    work = [[group.seconds / speed for speed in speeds] for group in classes]
-    counts = [group.count for group in classes]
-    unit, is_exact = _unit(far, near, work, counts)
+    # Few compute times and speeds differ, and exact division is slow: once for each pair.
+    rows = {
+        seconds: {speed: seconds / speed for speed in set(speeds)}
+        for seconds in {group.seconds for group in classes}
+    }
+    total = sum(group.count * max(rows[group.seconds].values()) for group in classes)
+    unit, is_exact = _unit(
+        [*far, *near], rows, Fraction(total + len(speeds) * (sum(far) + 2 * sum(near)))
+    )
+    units = {
+        seconds: {speed: math.floor(time / unit) for speed, time in row.items()}
+        for seconds, row in rows.items()
+    }
+    work = {seconds: tuple(row[speed] for speed in speeds) for seconds, row in units.items()}
     return StaticInstance(
         problem, kept, sizes, tuple(tuple(r) for r in readers),
         tuple(frozenset(index[f] for f in files if f in index) for files in problem.holds),
         tuple(room), classes, unit, is_exact,
         tuple(math.floor(t / unit) for t in far), tuple(math.floor(t / unit) for t in near),
-        tuple(tuple(math.floor(t / unit) for t in row) for row in work),
+        tuple(work[group.seconds] for group in classes),
     )  # fmt: skip
 
 
@@ -152,16 +170,12 @@ def _classes(
 
 
 def _unit(
-    far: Sequence[Fraction],
-    near: Sequence[Fraction],
-    work: Sequence[Sequence[Fraction]],
-    counts: Sequence[int],
+    transfers: Sequence[Fraction],
+    work: Mapping[Fraction, Mapping[Fraction, Fraction]],
+    total: Fraction,
 ) -> tuple[Fraction, bool]:
     """The largest unit of which every time is a multiple; a rounder one where sums get too large."""
-    nodes = len(work[0]) if work else 1
-    total = nodes * (sum(far) + 2 * sum(near))
-    total += sum(count * max(row) for count, row in zip(counts, work, strict=True))
-    times = {t for t in (*far, *near, *(t for row in work for t in row)) if t}
+    times = {t for t in (*transfers, *(t for row in work.values() for t in row.values())) if t}
     if not times:
         return Fraction(1, 1000), True
     bottom = math.lcm(*(t.denominator for t in times))
@@ -231,23 +245,31 @@ def loads(instance: StaticInstance, moves: Moves) -> list[int]:
 
 
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
-    """A sequence for the tasks of one node: least new bytes first, then most, then file order.
+    """A sequence for the tasks of one node: always the one with the least bytes not there yet.
 
-    Tasks that share files follow one another, so that a node computes while the next files come.
-    Long queues keep the order of the instance (the greedy is quadratic).
+    Ties go to the first in the instance. Tasks that share files follow one another, so that a node
+    computes while the next files come.
     """
-    problem, left = instance.problem, sorted(tasks)
-    if len(left) > 600:
-        return left
+    problem = instance.problem
+    missing = {task: problem.task_bytes(task) for task in tasks}
+    heap = [(size, task) for task, size in missing.items()]
+    heapq.heapify(heap)
     here: set[int] = set()
-    order = []
-    while left:
-        new = [
-            sum(problem.files[f].bytes for f in problem.inputs[t] if f not in here) for t in left
-        ]
-        best = left.pop(min(range(len(left)), key=lambda k: (new[k], left[k])))
-        here.update(problem.inputs[best])
-        order.append(best)
+    order: list[int] = []
+    while heap:
+        size, task = heapq.heappop(heap)
+        if missing.get(task) != size:
+            continue
+        del missing[task]
+        order.append(task)
+        for file in problem.inputs[task]:
+            if file in here:
+                continue
+            here.add(file)
+            for reader in problem.readers[file]:
+                if reader in missing and problem.files[file].bytes:
+                    missing[reader] -= problem.files[file].bytes
+                    heapq.heappush(heap, (missing[reader], reader))
     return order
 
 

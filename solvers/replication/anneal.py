@@ -168,7 +168,7 @@ def chained(instance: StaticInstance) -> list[int]:
     for task in order:
         new = inputs[task] - fetched
         fetched |= new
-        cost.append(sum(instance.far[file] for file in new) + min(instance.work[of_task[task]]))
+        cost.append(sum(instance.far[file] for file in new) + instance.least_work[of_task[task]])
     share, node, filled = sum(cost) / len(problem.nodes) or 1.0, 0, 0.0
     assign = [0] * len(order)
     for task, amount in zip(order, cost, strict=True):

@@ -60,7 +60,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 def _before(deadline: Deadline, tasks: int) -> Deadline:
     """A deadline that leaves time to write the plan, check it and replay it."""
     left = deadline.remaining()
-    return deadline.within(max(0.6 * left, left - 0.05 - 1e-4 * tasks))
+    return deadline.within(max(0.6 * left, left - 0.05 - 4e-4 * tasks))
 
 
 def _warm_start(search: Search, start: ReplicationPlan) -> None:

@@ -112,7 +112,7 @@ class Search:
         self.raise_bound(bounds.largest_task(instance))
         weights = bounds.file_weights(instance, self.cycles, self.replication)
         partition = bounds.partition_model(weights, instance.num_nodes, self.bound)
-        if partition is None or partition.num_weights * instance.num_nodes > 4_000:
+        if partition is None:
             return
         seconds = min(2.0, 0.1 * self.deadline.remaining())
         answer = solve_cpsat(partition.model, BackendLimits(seconds=seconds, work=1.0))

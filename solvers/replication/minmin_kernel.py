@@ -167,7 +167,9 @@ def make_space(inst: Any, work: Any, k: int, i: int, size: int, costs: tuple[flo
         for s in range(work.num_residents[i]):
             f = work.residents[i * files + s]
             value = work.pending[f] * float(inst.size[f]) / work.copies[f]
-            if work.wanted[f] != k and (victim < 0 or value < least or (value == least and f < victim)):
+            if work.wanted[f] != k and (
+                victim < 0 or value < least or (value == least and f < victim)
+            ):
                 victim = f
                 least = value
         present(inst, work, i, victim, 0, costs)

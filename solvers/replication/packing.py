@@ -15,9 +15,6 @@ from ioopt.models.replication.static import Moves, StaticInstance, class_of_task
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 
-MOST_COUNTS = 4_000
-"""Weights x nodes up to which the packing is tried."""
-
 
 def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
     """(task classes, files) of each part that shares no file with another, in a fixed order."""
@@ -97,7 +94,7 @@ def longest_first(weights: list[int], nodes: int) -> list[int]:
 
 def _packed_exactly(weights: list[int], nodes: int, bound: int, seconds: float) -> list[int] | None:
     model = partition_model([Fraction(weight) for weight in weights], nodes, bound)
-    if model is None or model.num_weights * nodes > MOST_COUNTS:
+    if model is None:
         return None
     answer = solve_cpsat(model.model, BackendLimits(seconds=seconds, work=4.0))
     if not answer.found:
