@@ -82,6 +82,8 @@ def make_jobs(size: Any, files: Any) -> Jobs:
 
 @intrinsic
 def popcount(typing_context: Any, word: Any) -> Any:
+    """Number of set bits of a uint64 word, as an int64; compiled code only."""
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
@@ -107,6 +109,7 @@ def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
 
 @njit(cache=True, _nrt=False)
 def use_files(jobs: Jobs, j: int) -> None:
+    """Make the file nodes of job *j* its columns."""
     for w in range(jobs.low[j], jobs.high[j]):
         jobs.columns[j, w] = 0
     for w in range(jobs.first[j], jobs.last[j]):

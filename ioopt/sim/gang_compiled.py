@@ -272,25 +272,21 @@ def _simulate(
     """The event loop; returns (tasks moved, updates, integral of occupied node slots)."""
     total, levels = times.arrival.shape[0], board.occupied.shape[0]
     quantum, tolerance = machine.quantum, machine.tolerance
-    need, gone = scratch.need, scratch.gone
+    need, gone, population, occupied = scratch.need, scratch.gone, 0, 0.0
     now, index, arrived, queued, count, done, num_gone = 0.0, 0, 0, 0, 0, 0, 0
     budget_slice, budget, tasks, updates = -1, machine.budget, 0, 0
-    population, occupied = 0, 0.0
     while done < total:
         following = times.arrival[arrived] if arrived < total else math.inf
-        if count == 0:
-            if queued == arrived and arrived < total and following > now + tolerance:
-                jump = _slice_after_gap(following, index, machine)
-                if jump > index:
-                    index = jump
-                    now = index * quantum
-        elif now == index * quantum:
+        if count > 0 and now == index * quantum:
             cycles = _skippable(board, jobs, count, need, quantum, following - now)
-            if cycles > 0:
-                _skip(board, jobs, count, need, times.attained, quantum, cycles)
-                occupied += population * (cycles * (levels * quantum))
-                index += cycles * levels
-                now = index * quantum
+            _skip(board, jobs, count, need, times.attained, quantum, cycles)
+            occupied += population * (cycles * (levels * quantum))
+            index += cycles * levels
+            now = index * quantum
+        elif count == 0 and queued == arrived and now + tolerance < following < math.inf:
+            jump = _slice_after_gap(following, index, machine)
+            now = now if jump == index else jump * quantum
+            index = jump
         if following > now + tolerance:
             before = num_gone
             until, num_gone = _advance(
@@ -304,9 +300,8 @@ def _simulate(
         fresh = arrived
         while arrived < total and times.arrival[arrived] <= now + tolerance:
             arrived += 1
-        if machine.at_boundary and now != index * quantum:
-            continue
-        if num_gone == 0 and fresh == arrived:
+        held = machine.at_boundary and now != index * quantum
+        if held or (num_gone == 0 and fresh == arrived):
             continue
         count = _remove(board, jobs, count, gone, num_gone)
         num_gone = 0
