@@ -185,7 +185,12 @@ class Rounds:
             self.rushed += seconds < self.scheme.effort
         options = self.request.options
         return BackendLimits(
-            seconds=seconds, threads=1, seed=options.seed, log=options.log, work=self.scheme.effort
+            seconds,
+            options.gap,
+            options.threads,
+            options.seed,
+            options.log,
+            work=self.scheme.effort,
         )
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
