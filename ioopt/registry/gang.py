@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioopt.registry.types import ONLINE, KindSpec, SolverSpec
+from ioopt.registry.types import BOUND, EXACT, ONLINE, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.gang."
 _BOTH = ("gang", "gang-matrix")
@@ -39,7 +39,8 @@ KINDS: tuple[KindSpec, ...] = (
         fallback="migrate-iogs",
         objective_name="value_las",
         sense="max",
-        compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs"),
+        bound="ioopt.solvers.gang.bound:upper_bound",
+        compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs", "exact-iogs"),
         compare_columns=("value_one", "local_jobs", "matrix_utilisation"),
         decision=True,
         summary="one update of the gang scheduler's matrix (paper 000)",
@@ -74,5 +75,11 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "index-iogs", _BOTH, _AT + "index:solve",
         "least attained service first, guarded, with an age term", "ours",
         _AT + "index:Settings", abilities=_ONLINE,
+    ),
+    SolverSpec(
+        "exact-iogs", _BOTH, _AT + "exact:solve",
+        "every decision an integer program over rows and columns", "ours",
+        _AT + "exact:Settings", abilities=frozenset({EXACT, BOUND, ONLINE}),
+        backends=("CP-SAT", "HiGHS", "CBC"),
     ),
 )  # fmt: skip

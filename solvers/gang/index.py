@@ -7,13 +7,14 @@ once. The queue is free (a job that does not fit is passed over) under the guard
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.sim.gang_state import ADAPTIVE, Clock, Gang, IndexTwin, Number, State, Twin
+from ioopt.sim.gang_state import ADAPTIVE, Gang, IndexTwin, State, Twin
+from ioopt.sim.gang_weights import Weight, weights
 from ioopt.solvers.gang.guarded import Settings as GuardedSettings
 from ioopt.solvers.gang.guarded import guarded
 from ioopt.solvers.gang.phases import (
@@ -34,8 +35,6 @@ from ioopt.solvers.gang.policy import Policy
 from ioopt.solvers.gang.run import solver
 from ioopt.units import exact
 
-Weight = Literal["las", "hdf", "one"]
-
 
 class Settings(GuardedSettings):
     """How jobs are weighed and how the queue is served.
@@ -53,18 +52,6 @@ class Settings(GuardedSettings):
     queue: Literal["free", "fcfs"] = "free"
     age_seconds: Annotated[float, Field(ge=0)] = 40_000.0
     pack_ratio: Annotated[float, Field(ge=1)] = 1.25
-
-
-def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """The weights of *jobs* (guide, The exact model), per second squared; 1 for ``one``."""
-    if kind == "las":
-        attained, quantum = clock.attained, clock.quantum
-        since = [attained[job.key] + quantum for job in jobs]
-        return [1 / (seconds * seconds) for seconds in since]
-    if kind == "hdf":
-        need, quantum = clock.need, clock.quantum
-        return [1 / (max(job.local, quantum) * max(need[job.key], 50)) for job in jobs]
-    return [1 for _ in jobs]
 
 
 def _by_weight(state: State, kind: Weight) -> list[int]:

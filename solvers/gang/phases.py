@@ -118,10 +118,10 @@ def best_fit(job: Gang, board: Board) -> tuple[int, int] | None:
     if not fitting:
         return None
     row = min(fitting)[1]
-    return row, _freest_columns(board, row, job.size)
+    return row, freest_columns(board, row, job.size)
 
 
-def _freest_columns(board: Board, row: int, size: int) -> int:
+def freest_columns(board: Board, row: int, size: int) -> int:
     """*size* columns free in *row*, those free in most rows first, ties to the lowest."""
     at_least = [board.free[row]] + [0] * len(board.free)
     for other, free in enumerate(board.free):

@@ -19,7 +19,7 @@ from ioopt.protocols import Outcome, Simulation, SolveRequest, SolverFunction
 from ioopt.sim.gang import GangSimulation, Trajectory
 from ioopt.sim.gang_history import History
 from ioopt.sim.gang_metrics import simulation_of
-from ioopt.sim.gang_state import State, Timing, gangs_of, state_of
+from ioopt.sim.gang_state import GangPolicy, State, Timing, gangs_of, state_of
 from ioopt.solvers.gang.policy import Policy
 
 COMPILE_FROM_JOBS = 30_000
@@ -79,11 +79,11 @@ def simulate(problem: GangProblem, plan: GangPlan) -> Simulation:
     spec = registry.solver(plan.policy, registry.kind_of_problem(problem))
     module = spec.target.partition(":")[0]
     settings = settings_for(spec, plan.settings)
-    policy: Policy = registry.load_target(f"{module}:policy")(settings)
+    policy: GangPolicy = registry.load_target(f"{module}:policy")(settings)
     return simulate_policy(problem, policy, settings)
 
 
-def simulate_policy(problem: GangProblem, policy: Policy, settings: Settings) -> Simulation:
+def simulate_policy(problem: GangProblem, policy: GangPolicy, settings: Settings) -> Simulation:
     """Simulate a workload with the engine that *settings* ask for, or the one that suits it."""
     num = len(problem.jobs)
     wanted = settings.history == "yes" or (
@@ -104,7 +104,7 @@ def simulate_policy(problem: GangProblem, policy: Policy, settings: Settings) ->
     return simulation_of(problem, engine.run(), history)
 
 
-def _obstacle(policy: Policy, timing: Timing, settings: Settings) -> str | None:
+def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
     if policy.twin is None:
         return f"{policy.name} has no compiled form"
     if settings.arithmetic == "exact":
@@ -115,7 +115,7 @@ def _obstacle(policy: Policy, timing: Timing, settings: Settings) -> str | None:
 
 
 def _compiled(
-    problem: GangProblem, timing: Timing, policy: Policy, settings: Settings
+    problem: GangProblem, timing: Timing, policy: GangPolicy, settings: Settings
 ) -> Trajectory:
     from ioopt.sim.gang_compiled import run
     from ioopt.sim.gang_table import table_of

@@ -1,0 +1,87 @@
+"""Row and column assignment of one gang decision (guide, The exact model; ours).
+
+Variables: x[o,r] 0/1, option o is in row r of M; u[o] 0/1, option o is taken.
+  (1) sum of u over a running job's options = 1, over a waiting job's <= 1
+  (2) u_o <= sum_r x_or,  x_or <= u_o;  remote options: sum_r x_or = u_o
+  (3) sum over the options in a clique K of x_or <= 1 for every r
+  (4) with remote options: sum over all options of n_o x_or <= P for every r
+  (5) sum of cost u <= what is left of Q;  (6) FCFS variant: admitted(k) <= admitted(k-1)
+Objective: max sum of worth_o x_or. Remote options carry no columns: a row with n free nodes holds
+them, whichever they are. Rows are alike, so homes are chosen when the answer is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ioopt.models.gang.linear import Program
+from ioopt.models.gang.question import Question
+from ioopt.models.gang.row_free import add_choice
+
+
+class AssignmentModel:
+    """The row model of a question; :attr:`program` maximises the sum of worths."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.program = Program("gang_assignment")
+        self.taken = add_choice(self.program, question)
+        self.cells = [
+            [
+                self.program.variable(f"x_{o}_{r}", 0, 1, option.worth)
+                for r in range(question.levels)
+            ]
+            for o, option in enumerate(question.options)
+        ]
+        self.add_rows_of_taken()
+        self.add_cliques()
+        self.add_row_slots()
+
+    def add_rows_of_taken(self) -> None:
+        """(2): an option has rows exactly when it is taken; a remote one has one."""
+        for o, (option, taken) in enumerate(zip(self.question.options, self.taken)):
+            cells = [(cell, 1) for cell in self.cells[o]]
+            if taken is None:
+                self.program.add(f"some_{o}", cells, least=1)
+            elif option.deed == "remote":
+                self.program.add(f"once_{o}", [*cells, (taken, -1)], least=0, most=0)
+            else:
+                self.program.add(f"some_{o}", [*cells, (taken, -1)], least=0)
+                for r, (cell, _) in enumerate(cells):
+                    self.program.add(f"taken_{o}_{r}", [(cell, 1), (taken, -1)], most=0)
+
+    def add_cliques(self) -> None:
+        """(3): in a row, one of the options that share a node."""
+        for k, clique in enumerate(self.question.cliques):
+            for r in range(self.question.levels):
+                self.program.add(f"clique_{k}_{r}", [(self.cells[o][r], 1) for o in clique], most=1)
+
+    def add_row_slots(self) -> None:
+        """(4): a row has P nodes for those with columns and those without."""
+        question = self.question
+        if not question.remote:
+            return
+        for r in range(question.levels):
+            terms = [(cells[r], option.size) for cells, option in zip(self.cells, question.options)]
+            self.program.add(f"slots_{r}", terms, most=question.nodes)
+
+    def start(self, spans: Mapping[int, int]) -> list[int]:
+        """Values of all variables for a matrix given as row masks by option."""
+        values = [0] * len(self.program.variables)
+        for o, span in spans.items():
+            if self.question.options[o].deed == "remote":
+                span &= -span
+            for r, cell in enumerate(self.cells[o]):
+                values[cell] = span >> r & 1
+            if (taken := self.taken[o]) is not None:
+                values[taken] = 1
+        return values
+
+    def spans(self, point: Sequence[int]) -> dict[int, int]:
+        """The row mask of every option that has rows, of a solution."""
+        found = {}
+        for o, cells in enumerate(self.cells):
+            span = sum(1 << r for r, cell in enumerate(cells) if point[cell])
+            if span:
+                found[o] = span
+        return found

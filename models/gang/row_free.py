@@ -1,0 +1,93 @@
+"""Row-free form of the gang decision: how many rows each option gets, not which (guide; ours).
+
+Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M u_o).
+  (1) sum of u over a running job's options = 1, over a waiting job's <= 1
+  (2) sum over the options in a clique K of y <= M
+  (3) remote options: y = u, and sum over all options of n_o y_o <= P M
+  (4) sum of cost u <= what is left of Q;  (5) FCFS variant: admitted(k) <= admitted(k-1)
+Objective: max sum of worth_o y_o. Exact where all column sets are intervals of a line (interval
+graphs are perfect) and the remote jobs find room; else an upper bound of
+:mod:`ioopt.models.gang.assignment`. With ``replicated`` remote options may have up to M rows,
+which bounds every policy's matrix, also of those that replicate jobs they start remote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ioopt.models.gang.linear import Program
+from ioopt.models.gang.question import Question
+
+
+def add_choice(program: Program, question: Question) -> list[int | None]:
+    """Variables u[o] with (1), (4) and (5); None for the only option of a running job (u = 1)."""
+    taken: list[int | None] = [None] * len(question.options)
+    for j, options in enumerate(question.by_job):
+        if j < question.num_running and len(options) == 1:
+            continue
+        for o in options:
+            taken[o] = program.variable(f"u_{o}", 0, 1)
+        terms = [(at, 1) for o in options if (at := taken[o]) is not None]
+        program.add(f"choice_{j}", terms, 1 if j < question.num_running else None, 1)
+    costs = [
+        (at, option.cost)
+        for at, option in zip(taken, question.options)
+        if option.cost and at is not None
+    ]
+    if costs:
+        program.add("budget", costs, most=question.budget)
+    if question.fcfs:
+        for j in range(question.num_running + 1, len(question.jobs)):
+            later = [(at, 1) for o in question.by_job[j] if (at := taken[o]) is not None]
+            before = [(at, -1) for o in question.by_job[j - 1] if (at := taken[o]) is not None]
+            program.add(f"fcfs_{j}", [*later, *before], most=0)
+    return taken
+
+
+class RowFreeModel:
+    """The row-free program of a question; :attr:`program` maximises the sum of worths."""
+
+    def __init__(self, question: Question, replicated: bool = False) -> None:
+        self.question, self.replicated = question, replicated
+        self.program = Program("gang_row_free")
+        self.taken = add_choice(self.program, question)
+        self.rows = [self._rows_variable(o) for o in range(len(question.options))]
+        self.add_cliques()
+        self.add_slots()
+
+    def _rows_variable(self, o: int) -> int:
+        """y[o] with u_o <= y_o <= M u_o."""
+        option, taken = self.question.options[o], self.taken[o]
+        most = 1 if option.deed == "remote" and not self.replicated else self.question.levels
+        rows = self.program.variable(f"y_{o}", 0 if taken is not None else 1, most, option.worth)
+        if taken is not None:
+            self.program.add(f"some_{o}", [(taken, 1), (rows, -1)], most=0)
+            self.program.add(f"most_{o}", [(rows, 1), (taken, -most)], most=0)
+        return rows
+
+    def add_cliques(self) -> None:
+        """(2): options that share a node share its M slots."""
+        for k, clique in enumerate(self.question.cliques):
+            terms = [(self.rows[o], 1) for o in clique]
+            self.program.add(f"clique_{k}", terms, most=self.question.levels)
+
+    def add_slots(self) -> None:
+        """(3): remote options, whose columns are open, fit at least into all slots together."""
+        question = self.question
+        if question.remote:
+            terms = [(at, option.size) for at, option in zip(self.rows, question.options)]
+            self.program.add("slots", terms, most=question.nodes * question.levels)
+
+    def start(self, spans: Mapping[int, int]) -> list[int]:
+        """Values of all variables for a matrix given as row masks by option."""
+        values = [0] * len(self.program.variables)
+        for o, span in spans.items():
+            limit = self.program.variables[self.rows[o]][2]
+            values[self.rows[o]] = min(span.bit_count(), limit)
+            if (taken := self.taken[o]) is not None:
+                values[taken] = 1
+        return values
+
+    def counts(self, point: Sequence[int]) -> dict[int, int]:
+        """The rows of every option that has any, of a solution."""
+        return {o: point[at] for o, at in enumerate(self.rows) if point[at]}

@@ -1,0 +1,29 @@
+"""What no policy's matrix can exceed: the row-free bound of one gang decision."""
+
+from __future__ import annotations
+
+from ioopt.models.gang.question import ask
+from ioopt.models.gang.row_free import RowFreeModel
+from ioopt.problems.gang import GangMatrixProblem
+from ioopt.sim.gang_state import state_of
+from ioopt.sim.gang_weights import Weight
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+
+WORK = 2.0
+"""Deterministic seconds of CP-SAT: where they do not suffice, the bound is weaker but holds."""
+
+
+def upper_bound(problem: GangMatrixProblem, weight: Weight = "las") -> float:
+    """A bound of the value of every matrix for *problem* under *weight*.
+
+    Holds for any policy: the whole queue may start in any order, and jobs that start away from
+    their files may have up to M rows (:mod:`ioopt.models.gang.row_free`, ``replicated``).
+    """
+    question = ask(state_of(problem), weight)
+    if not question.options:
+        return 0.0
+    model = RowFreeModel(question, replicated=True)
+    answer = solve_cpsat(model.program.to_cpsat(), BackendLimits(work=WORK))
+    assert answer.bound is not None
+    return answer.bound / question.scale

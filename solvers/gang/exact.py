@@ -1,0 +1,252 @@
+"""exact-iogs (ours): every decision an integer program, warm-started by the greedy of its weights.
+
+The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound and, coloured by left endpoint,
+mostly a matrix that meets it; where it does not, the row model
+(:mod:`ioopt.models.gang.assignment`) is solved from the greedy's matrix. Cells left over are
+filled by weight x speed. The greedy is index-iogs without guard and age term; its matrix is
+taken where it is worth more, so that a decision is never below it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.models.gang.assignment import AssignmentModel
+from ioopt.models.gang.linear import Program
+from ioopt.models.gang.question import Question, ask
+from ioopt.models.gang.row_free import RowFreeModel
+from ioopt.options import Deadline
+from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import Status, StopReason
+from ioopt.sim.gang_state import State, state_of
+from ioopt.sim.gang_weights import Weight, value_of
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
+from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.gang import index, run
+from ioopt.solvers.gang.bound import upper_bound
+from ioopt.solvers.gang.exact_layout import lay_out, spans_of, state_with, with_columns
+from ioopt.solvers.gang.row_order import urgent_rows_first
+
+PROVEN = 1e-9
+"""Relative distance from the bound within which a decision counts as proven (rounded worths)."""
+
+
+class Settings(run.Settings):
+    """How jobs are weighed and how far each decision is driven.
+
+    ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one before it
+    does). ``limit`` is the CP-SAT deterministic time of each of a decision's two programs.
+    ``window``: only so many waiting jobs, first come first, are put into the program, which keeps
+    it small at high load; jobs behind them start when the queue has moved up, or where the greedy,
+    which sees them all, is better. ``row_order``: ``urgent`` renumbers the rows of every matrix so
+    that the most urgent runs now (:mod:`ioopt.solvers.gang.row_order`). ``exact_events``: the
+    greedy answers after so many events (how a run that its deadline stopped is repeated).
+    """
+
+    weight: Weight = "las"
+    queue: Literal["free", "fcfs"] = "free"
+    limit: Annotated[float, Field(gt=0)] = 0.1
+    window: Annotated[int, Field(ge=1)] = 30
+    row_order: Literal["kept", "urgent"] = "urgent"
+    exact_events: Annotated[int, Field(ge=0)] | None = None
+
+
+class Decision(NamedTuple):
+    """One decision: the value of its matrix, of the greedy's, and the bound of the models.
+
+    Values are in weight units, the bound for matrices in which remote starters have one row (the
+    fill may exceed it). ``rows_solved``: the row model was needed. ``seconds`` are measured.
+    """
+
+    value: float
+    greedy: float
+    bound: float
+    rows_solved: bool
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """How far the value may be below the best of the models, relative to the bound."""
+        return max(0.0, 1.0 - self.value / self.bound) if self.bound > 0 else 0.0
+
+    @property
+    def proven(self) -> bool:
+        """Whether no matrix of the models is better."""
+        return self.gap <= PROVEN
+
+
+class ExactPolicy:
+    """The policy; ``observer`` is told every decision, ``clock`` measures them.
+
+    After *deadline* the greedy answers; ``stopped_at`` is the first event (from 0) that it
+    answered, None as long as there is none.
+    """
+
+    name = "exact-iogs"
+    twin = None
+
+    def __init__(
+        self,
+        settings: Settings,
+        deadline: Deadline | None = None,
+        backend: str | None = None,
+        observer: Callable[[Decision], None] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.settings, self.backend = settings, backend or CPSAT
+        self.deadline = deadline or Deadline(None)
+        self.observer, self.clock = observer, clock
+        self.events = 0
+        self.stopped_at: int | None = settings.exact_events
+        self.greedy = index.policy(
+            index.Settings(weight=settings.weight, queue=settings.queue, guard=1.0, age_seconds=0.0)
+        )
+
+    def update(self, state: State) -> State:
+        """One scheduling event."""
+        after = self._chosen(state)
+        if self.settings.row_order == "kept" or not after.jobs:
+            return after
+        return urgent_rows_first(self.settings.weight)(after)
+
+    def _chosen(self, state: State) -> State:
+        event, self.events = self.events, self.events + 1
+        greedy = self.greedy.update(state)
+        if self.stopped_at is not None and event >= self.stopped_at:
+            return greedy
+        if self.deadline.expired():
+            self.stopped_at = event
+            return greedy
+        begun = self.clock()
+        after, decision = self._decide(state, greedy)
+        if self.observer is not None:
+            self.observer(decision._replace(seconds=self.clock() - begun))
+        return after
+
+    def _decide(self, state: State, greedy: State) -> tuple[State, Decision]:
+        kind = self.settings.weight
+        question = ask(state, kind, fcfs=self.settings.queue == "fcfs", window=self.settings.window)
+        floor = float(value_of(greedy, kind))
+        if not question.options:
+            return greedy, Decision(floor, floor, floor, False, 0.0)
+        best, bound, rows_solved = self._search(question, state, greedy)
+        filled = index.fill_weighted(kind)(best) if best is not greedy else greedy
+        value = float(value_of(filled, kind))
+        if value < floor:
+            filled, value = greedy, floor
+        return filled, Decision(value, floor, bound / question.scale, rows_solved, 0.0)
+
+    def _search(self, question: Question, state: State, greedy: State) -> tuple[State, float, bool]:
+        """The best matrix of the models, their bound in worths, whether the row model was solved."""
+        spans = spans_of(question, state, greedy)
+        free = RowFreeModel(question)
+        start = free.start(spans)
+        values, bound = self._solve(free.program, start)
+        if values is None or free.program.value(values) < free.program.value(start):
+            values = start
+        placed = lay_out(question, free.counts(values))
+        if placed is not None:
+            return state_with(state, question, placed), bound, False
+        if free.program.value(start) >= bound:
+            return greedy, bound, False
+        rows = AssignmentModel(question)
+        start = rows.start(spans)
+        values, row_bound = self._solve(rows.program, start)
+        bound = min(bound, row_bound)
+        if values is None or rows.program.value(values) <= rows.program.value(start):
+            return greedy, bound, True
+        placed = with_columns(question, rows.spans(values))
+        return state_with(state, question, placed), bound, True
+
+    def _solve(self, program: Program, start: list[int]) -> tuple[list[int] | None, float]:
+        """The best point found (None: none) and the bound of the objective."""
+        limits = BackendLimits(seconds=_finite(self.deadline.remaining()))
+        if self.backend == CPSAT:
+            limits = replace(limits, work=self.settings.limit)
+            answer = solve_cpsat(program.to_cpsat(start), limits, parameters={"symmetry_level": 0})
+            return _point(program, answer, 1, by_name=False)
+        lp = program.to_pulp()
+        begin = {name: float(value) for (name, *_), value in zip(program.variables, start)}
+        answer = solve_pulp(lp, self.backend, limits, begin)
+        return _point(program, answer, program.unit, by_name=True)
+
+
+def _point(
+    program: Program, answer: BackendAnswer, unit: int, by_name: bool
+) -> tuple[list[int] | None, float]:
+    values = program.point(answer.values, by_name) if answer.found else None
+    bound = float("inf") if answer.bound is None else answer.bound * unit
+    if answer.status is Status.OPTIMAL and values is not None:
+        bound = program.value(values)
+    return values, bound
+
+
+def _finite(seconds: float) -> float | None:
+    return None if seconds == float("inf") else seconds
+
+
+def policy(settings: Settings) -> ExactPolicy:
+    """The exact policy of *settings*, without a deadline."""
+    return ExactPolicy(settings)
+
+
+def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
+    """Simulate a workload under the exact policy, or take the one decision of a snapshot."""
+    settings: Settings = request.settings or Settings()
+    if settings.phase != "all":
+        raise UsageError("exact-iogs decides in one piece; it has no phases (leave phase=all)")
+    log: list[Decision] = []
+    backend = request.options.backend
+    chosen = ExactPolicy(settings, request.deadline, backend, log.append)
+    if isinstance(problem, GangMatrixProblem):
+        return _decide(problem, chosen, log)
+    if backend not in (None, CPSAT):
+        raise UsageError(
+            f"backend {backend} has no deterministic limit and serves single decisions "
+            "(ioopt/gang-matrix); a workload needs CP-SAT"
+        )
+    simulation = run.simulate_policy(problem, chosen, settings)
+    values: dict[str, Any] = settings.model_dump(mode="json")
+    notes, stop = [], StopReason.FINISHED
+    if chosen.stopped_at is not None and chosen.stopped_at < chosen.events:
+        values["exact_events"] = chosen.stopped_at
+        notes.append(f"from event {chosen.stopped_at} of {chosen.events} on the greedy decided")
+        if settings.exact_events is None:
+            stop = StopReason.TIME
+    plan = GangPlan(policy=chosen.name, settings=values)
+    return Outcome(plan, simulation=simulation, stop=stop, notes=tuple(notes), metrics=summary(log))
+
+
+def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, log: list[Decision]) -> Outcome:
+    after = chosen.update(state_of(problem))
+    ids = [job.id for job in (*problem.running, *problem.waiting)]
+    weight = chosen.settings.weight
+    notes = ["no time was left: the greedy decided"] if not log else []
+    return Outcome(
+        run.plan_of_state(after, ids), bound=upper_bound(problem, weight),
+        stop=StopReason.FINISHED if log else StopReason.TIME,
+        objective_name=f"value_{weight}", notes=tuple(notes), metrics=summary(log),
+    )  # fmt: skip
+
+
+def summary(log: list[Decision]) -> dict[str, Any]:
+    """Figures over the exact decisions of a run; the seconds are measured and do not repeat."""
+    if not log:
+        return {"exact_decisions": 0}
+    return {
+        "exact_decisions": len(log),
+        "proven_decisions": sum(decision.proven for decision in log) / len(log),
+        "row_model_decisions": sum(decision.rows_solved for decision in log) / len(log),
+        "mean_decision_gap": statistics.fmean(decision.gap for decision in log),
+        "median_decision_seconds": statistics.median(decision.seconds for decision in log),
+    }

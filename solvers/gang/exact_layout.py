@@ -1,0 +1,193 @@
+"""From an answer of the gang models to rows and columns, and back from a matrix to a start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ioopt.models.gang.question import Question
+from ioopt.problems.gang import mask_of, nodes_of
+from ioopt.sim.gang_state import State
+from ioopt.solvers.gang.phases import Board, freest_columns, take
+
+Placed = dict[int, tuple[int, int]]
+"""(columns, rows) as masks, by option."""
+
+
+def lay_out(question: Question, counts: Mapping[int, int]) -> Placed | None:
+    """Rows and columns for an answer of the row-free model; None where this colouring finds none.
+
+    First remote jobs get contiguous nodes that fewer than M rows use, the tightest such gap, large
+    jobs first, and all instances are coloured by left endpoint, each in the free row that ends
+    nearest to it: a proof for intervals of a line. Where there is no such gap, or columns have
+    holes, the others are packed into the lowest rows, and remote jobs take what a row has left.
+    """
+    fixed = {o: question.options[o].columns for o in counts if question.options[o].columns}
+    masks = _in_gaps(question, counts, dict(fixed))
+    spans = None if masks is None else colour(masks, counts, question.levels, nearest_end)
+    if masks is not None and spans is not None:
+        return {o: (masks[o], span) for o, span in spans.items()}
+    spans = colour(fixed, counts, question.levels, lowest_row)
+    return None if spans is None else _in_rows(question, counts, spans)
+
+
+def _in_gaps(
+    question: Question, counts: Mapping[int, int], masks: dict[int, int]
+) -> dict[int, int] | None:
+    """*masks* with contiguous columns for the remote options of *counts*."""
+    levels = question.levels
+    crowded = _at_least([masks[o] for o in masks for _ in range(counts[o])], levels)
+    for o in _largest_first(question, counts):
+        free = (1 << question.nodes) - 1 & ~crowded[levels]
+        columns = tightest_run(free, question.options[o].size)
+        if columns is None:
+            return None
+        masks[o] = columns
+        _add(crowded, columns)
+    return masks
+
+
+def nearest_end(rows: Sequence[int], row: int, left: int) -> int:
+    """Preference for the row that is occupied up to the nearest node before *left*."""
+    return -(rows[row] & (1 << left) - 1).bit_length()
+
+
+def lowest_row(rows: Sequence[int], row: int, left: int) -> int:
+    """Preference for the lowest row, which leaves the others empty."""
+    return row
+
+
+def colour(
+    masks: Mapping[int, int],
+    counts: Mapping[int, int],
+    levels: int,
+    prefer: Callable[[Sequence[int], int, int], int],
+) -> dict[int, int] | None:
+    """Rows for *counts* instances of every mask, by left endpoint; None where one finds none."""
+    rows, spans = [0] * levels, {}
+    for o in sorted(masks, key=lambda o: (masks[o] & -masks[o], o)):
+        left = (masks[o] & -masks[o]).bit_length() - 1
+        free = [r for r in range(levels) if not rows[r] & masks[o]]
+        if len(free) < counts[o]:
+            return None
+        free.sort(key=lambda r: prefer(rows, r, left))
+        for r in free[: counts[o]]:
+            rows[r] |= masks[o]
+        spans[o] = mask_of(free[: counts[o]])
+    return spans
+
+
+def _in_rows(question: Question, counts: Mapping[int, int], spans: dict[int, int]) -> Placed | None:
+    """Remote jobs, large ones first, into the rows with the fewest free nodes that suffice."""
+    board = _board(question, {o: (question.options[o].columns, s) for o, s in spans.items()})
+    spans = dict(spans)
+    counted = list(board.counts)
+    for o in _largest_first(question, counts):
+        size = question.options[o].size
+        fitting = [(free, r) for r, free in enumerate(counted) if free >= size]
+        if not fitting:
+            return None
+        row = min(fitting)[1]
+        counted[row] -= size
+        spans[o] = 1 << row
+    return with_columns(question, spans)
+
+
+def _board(question: Question, placed: Placed) -> Board:
+    free = [(1 << question.nodes) - 1] * question.levels
+    for columns, span in placed.values():
+        for r in nodes_of(span):
+            free[r] &= ~columns
+    return Board(question.nodes, free, [row.bit_count() for row in free])
+
+
+def _at_least(masks: list[int], levels: int) -> list[int]:
+    """For k = 0 .. levels, the nodes that at least k of the masks cover (0: none counted)."""
+    covered = [0] * (levels + 1)
+    for mask in masks:
+        _add(covered, mask)
+    return covered
+
+
+def _add(covered: list[int], mask: int) -> None:
+    for k in range(len(covered) - 1, 1, -1):
+        covered[k] |= covered[k - 1] & mask
+    covered[1] |= mask
+
+
+def _largest_first(question: Question, chosen: Mapping[int, int]) -> list[int]:
+    remote = [o for o in chosen if not question.options[o].columns]
+    return sorted(remote, key=lambda o: (-question.options[o].size, o))
+
+
+def tightest_run(free: int, size: int) -> int | None:
+    """*size* contiguous bits of *free*, at the start of the shortest run that holds them.
+
+    >>> bin(tightest_run(0b1101111, 2))
+    '0b1100000'
+    """
+    best: tuple[int, int] | None = None
+    rest = free
+    while rest:
+        start = (rest & -rest).bit_length() - 1
+        length = (~(rest >> start) & (rest >> start) + 1).bit_length() - 1
+        rest &= ~(((1 << length) - 1) << start)
+        if length >= size and (best is None or length < best[0]):
+            best = (length, start)
+    return None if best is None else ((1 << size) - 1) << best[1]
+
+
+def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
+    """Columns for the remote options of an answer of the row model.
+
+    Contiguous where the row has such a gap, else the nodes that are free in most rows.
+    """
+    placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
+    board = _board(question, placed)
+    for o in _largest_first(question, spans):
+        row, size = spans[o].bit_length() - 1, question.options[o].size
+        columns = tightest_run(board.free[row], size) or freest_columns(board, row, size)
+        take(board, row, columns)
+        placed[o] = (columns, spans[o])
+    return placed
+
+
+def spans_of(question: Question, before: State, after: State) -> dict[int, int]:
+    """The rows of every option that the update from *before* to *after* took.
+
+    Jobs that started although the question does not ask about them are left out.
+    """
+    position = {job.key: j for j, job in enumerate(question.jobs)}
+    spans = {}
+    for job, columns, span in zip(after.jobs, after.columns, after.spans):
+        j = position.get(job.key)
+        if j is None:
+            continue
+        choices = question.by_job[j]
+        stays = j < question.num_running and columns == before.columns[j]
+        starts_local = j >= question.num_running and columns == job.files
+        spans[choices[0] if stays or starts_local else choices[1]] = span
+    return spans
+
+
+def state_with(before: State, question: Question, placed: Placed) -> State:
+    """The matrix of *placed*; a job keeps its home row where it still has it, else the lowest."""
+    by_job = {question.options[o].job: o for o in placed}
+    order = sorted(by_job)
+    columns, homes, spans, moved, cost = [], [], [], [], 0
+    rows = [0] * question.levels
+    for j in order:
+        option = question.options[by_job[j]]
+        mask, span = placed[by_job[j]]
+        kept = j < question.num_running and span >> before.homes[j] & 1
+        columns.append(mask)
+        spans.append(span)
+        homes.append(before.homes[j] if kept else (span & -span).bit_length() - 1)
+        rows = [row | mask if span >> r & 1 else row for r, row in enumerate(rows)]
+        if option.deed == "move":
+            moved.append(question.jobs[j].key)
+            cost += option.cost
+    return before._replace(
+        jobs=[question.jobs[j] for j in order], columns=columns, homes=homes, spans=spans,
+        rows=rows, budget=before.budget - cost, tasks_moved=cost, moved=tuple(moved),
+        admitted=tuple(question.jobs[j] for j in order if j >= question.num_running),
+    )  # fmt: skip
