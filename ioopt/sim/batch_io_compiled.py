@@ -2,6 +2,8 @@
 
 It reads the next times of the running jobs in one piece, which at the sizes of real machines is
 cheaper than a heap; the cost of an instant depends on what runs and waits, not on the trace's length.
+numba notices changes of this file only: after a change in another ``batch_io_compiled_*`` module
+delete the ``*.nbi`` files in ``__pycache__``.
 """
 
 from __future__ import annotations

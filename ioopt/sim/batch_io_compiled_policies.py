@@ -28,6 +28,7 @@ READS_PROGRESS = (MIN_INST, ADAPTIVE, FILL)
 """Policies that look at the bytes left or moved."""
 SLACK = 1 + FIT_TOLERANCE
 PAYS = 1 - 1e-9
+MOST_SETS = 64
 
 
 @njit(cache=True)
@@ -237,13 +238,13 @@ def room_at(nodes: np.ndarray, finishes: np.ndarray, room: float) -> float:
 @njit(cache=True)
 def set_10(t: Fixed, s: Moving, rates: np.ndarray) -> None:
     """One request a set, the sets in proportion to 10^-set (rule 16)."""
-    count = len(rates)
-    positions, size = np.empty(count, np.int64), 0
-    for k in range(count):
-        known = False
-        for p in range(size):
-            known |= s.i[J.set_number, s.i[J.out, positions[p]]] == s.i[J.set_number, s.i[J.out, k]]
-        if not known:
+    positions, size = np.empty(MOST_SETS, np.int64), 0
+    seen = np.zeros(MOST_SETS, np.bool_)
+    for k in range(len(rates)):
+        # A set below 0 wraps around: 10^-32 to 10^31 seconds have a place each.
+        number = s.i[J.set_number, s.i[J.out, k]]
+        if not seen[number]:
+            seen[number] = True
             positions[size] = k
             size += 1
     weights, ratios = np.empty(size), np.empty(size)
