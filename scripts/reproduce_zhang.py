@@ -11,7 +11,7 @@ from zhang_runs import FOUR, INTENSITIES, Figures, Runs
 from ioopt.tables import render
 
 OURS = ("guarded-iogs", "index-iogs")
-GUARD_SEEDS = 12
+GUARD_SEEDS = 24
 
 
 def main(quick: bool = False) -> list[Claim]:

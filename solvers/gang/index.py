@@ -50,7 +50,7 @@ class Settings(GuardedSettings):
 
     weight: Weight = "las"
     queue: Literal["free", "fcfs"] = "free"
-    age_seconds: Annotated[float, Field(ge=0)] = 40_000.0
+    age_seconds: Annotated[float, Field(ge=0)] = 80_000.0
     pack_ratio: Annotated[float, Field(ge=1)] = 1.25
 
 
