@@ -24,7 +24,7 @@ STAGING = ("remote", "copy")
 def plot_timeline(timeline: Timeline, axes: Any = None, title: str = "") -> Any:
     """Draw *timeline*, one row a resource, time in seconds; returns the axes.
 
-    Transfers take the lower half of a row and everything else the upper half, since a node stages
+    Transfers take the upper half of a row and everything else the lower half, since a node stages
     while it computes. Marks are drawn as ticks. Few enough intervals are labelled.
     """
     from matplotlib.figure import Figure
@@ -56,7 +56,10 @@ def plot_timeline(timeline: Timeline, axes: Any = None, title: str = "") -> Any:
     shown = [*kinds, *sorted({item.kind for item in timeline.marks})]
     handles = [Patch(color=colour(kind), label=kind) for kind in shown]
     if handles:
-        axes.legend(handles=handles, fontsize="small", ncols=len(handles), loc="upper right")
+        axes.legend(
+            handles=handles, fontsize="small", ncols=len(handles), frameon=False,
+            loc="upper right", bbox_to_anchor=(1.0, -0.04 - 0.25 / max(1, len(timeline.resources))),
+        )  # fmt: skip
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 

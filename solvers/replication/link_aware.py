@@ -44,6 +44,7 @@ DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 HOT, COLD = 5e-3, 1e-4
 PURE_SECONDS_PER_CELL = 3e-6
 SMALL_CELLS = 150
+SHORT_SECONDS = 2.5
 WINDOWS, PENALTIES, DRIFTS, NOISES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0), (0.0, 0.02, 0.1), (
     0.0, 0.1, 0.3,
 )  # fmt: skip
@@ -119,7 +120,8 @@ class _LinkAware:
 
     def _fast_from_start(self) -> bool:
         """Compiled kernels where they stand ready, or where pure Python would be hopeless."""
-        if not available() or self._cells < SMALL_CELLS:
+        short = self._left() < SHORT_SECONDS and self._cells < MEDIUM_CELLS
+        if not available() or self._cells < SMALL_CELLS or (short and self.limit is None):
             return False
         hopeless = self._cells * PURE_SECONDS_PER_CELL > 0.2 and self._left() > 40.0
         if hopeless or kernels_ready():
