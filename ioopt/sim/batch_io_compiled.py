@@ -170,6 +170,20 @@ def least(values: np.ndarray, count: int, least: float) -> float:
     return least
 
 
+@njit(cache=True)
+def collect(
+    due: np.ndarray, jobs: np.ndarray, times: np.ndarray, targets: np.ndarray, count: int,
+    until: float, target: float,
+) -> int:  # fmt: skip
+    """Put those of the first *count* jobs whose time or target has come into *due*; how many."""
+    found = 0
+    for k in range(count):
+        if times[k] <= until or targets[k] <= target:
+            due[found] = jobs[k]
+            found += 1
+    return found
+
+
 @njit(cache=True, inline="always")
 def next_instant(t: Fixed, s: Moving) -> float:
     """When something happens next; infinity when nothing will."""
@@ -196,11 +210,9 @@ def apply_instant(t: Fixed, s: Moving, until: float) -> None:
     if t.shared:
         set_clock(t, s)
         target = s.value[CLOCK] + s.value[RHO] * (until - s.value[NOW])
-    count = 0
-    for k in range(s.count[RUNNING]):
-        if s.f[F.next_time, k] <= until or s.f[F.target, k] <= target:
-            s.i[J.due, count] = s.i[J.running, k]
-            count += 1
+    count = collect(
+        s.i[J.due], s.i[J.running], s.f[F.next_time], s.f[F.target], s.count[RUNNING], until, target
+    )
     for k in range(count):
         if s.i[J.status, s.i[J.due, k]] == TRANSFERRING:
             finish(t, s, s.i[J.due, k])

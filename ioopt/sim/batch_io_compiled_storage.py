@@ -98,7 +98,7 @@ def leave(t: Fixed, s: Moving, job: int) -> None:
     s.count[OUT] = count - 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def apply_decision(t: Fixed, s: Moving) -> None:
     """One decision (rule 9); while all fit, policies that then grant every peak are not asked."""
     if t.shared:
