@@ -207,7 +207,7 @@ class _LinkAware:
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
         self._baseline(plan_minmin(self.problem)[0], "MinMin")
-        if self._over() or self._left() < 2 * self._replay_seconds:
+        if self._over() or self._cells > SLOW_CELLS or self._left() < 2 * self._replay_seconds:
             return
         self._baseline(plan_job_data_present(self.problem)[0], "JobDataPresent")
         if self._left() > 10 * self._replay_seconds:
