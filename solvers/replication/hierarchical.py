@@ -25,14 +25,17 @@ PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
 
 
 class Settings(Record):
-    """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); others as two-stage."""
+    """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); others as two-stage.
+
+    The models are smaller than those of the flat scheme, so each gets less ``effort``.
+    """
 
     hierarchy: str | None = None
     eviction: EvictionPolicy = "popularity"
     barriers: bool = True
     thresh: Thresh = 0.2
     ties: Literal["any", "bytes"] = "bytes"
-    effort: Effort = 0.5
+    effort: Effort = 0.1
 
     @field_validator("hierarchy")
     @classmethod
