@@ -10,7 +10,7 @@ from typing import Any
 def plot_load(
     points: Mapping[str, Mapping[float, Sequence[float]]],
     metric: str = "mean slowdown",
-    label: str = "mean execution time $t^e$ (s)",
+    label: str = "mean local execution time t_e (s)",
     log: bool = True,
     axes: Any = None,
 ) -> Any:

@@ -1,0 +1,48 @@
+"""Figures 9 and 10 of Zhang et al., ours beside: ``python scripts/figures_zhang.py FOLDER [--quick]``.
+
+Slowdown and wait against load for every policy, one picture an intensity and metric.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
+
+from zhang_runs import FOUR, INTENSITIES, Runs  # noqa: E402
+
+from ioopt.plot.load import plot_load  # noqa: E402
+from ioopt.plot.save import save  # noqa: E402
+
+METRICS = {"slowdown": "mean slowdown from arrival", "wait": "mean wait (s)"}
+POLICIES = (*FOUR, "guarded-iogs", "index-iogs")
+
+
+def main() -> None:
+    """Write the pictures into the folder named on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--quick", action="store_true", help="1,000 jobs, two seeds")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    runs = Runs(1_000, 2, 2) if arguments.quick else Runs()
+    for intensity in INTENSITIES:
+        for metric, label in METRICS.items():
+            points = {
+                policy: {
+                    seconds: [getattr(run, metric) for run in runs.seeds(policy, load, intensity)]
+                    for load, seconds in enumerate(runs.loads)
+                }
+                for policy in POLICIES
+            }
+            axes = plot_load(points, label, log=metric == "slowdown")
+            axes.set_title(f"I/O intensity {intensity}")
+            target = arguments.folder / f"{metric}-{intensity}.png"
+            save(axes, str(target))
+            print(target)
+
+
+if __name__ == "__main__":
+    main()
