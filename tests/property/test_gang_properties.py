@@ -72,7 +72,7 @@ def test_every_decision_passes_the_checker(seed: int) -> None:
     problem = _snapshot(seed)
     for name in ONLINE:
         result = ioopt.solve(problem, name)
-        assert result.status == "feasible", (name, result.violations)
+        assert result.status in ("feasible", "optimal"), (name, result.violations)
         placed = (result.plan or {})["jobs"]
         assert len(placed) >= len(problem.running)
 
