@@ -30,7 +30,7 @@ from ioopt.sim import compiled
 from ioopt.solvers.replication import anneal_kernel as kernel
 from ioopt.solvers.replication.plans import require_room
 
-HOTTEST, COLDEST = 0.1, 0.0006
+HOTTEST, COLDEST = 0.2, 0.0006
 COMPILE_SECONDS = 30.0
 """Time to have left before compiling the kernel in this process."""
 _CHUNK = 4_000

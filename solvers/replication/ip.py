@@ -89,11 +89,9 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     terms = num_terms(instance)
     fits = terms <= TERMS_PER_SECOND * 0.3 * min(search.deadline.remaining(), 120.0)
     if settings.anneal:
-        # In a hurry annealing gains more than a model that presolve hardly gets through.
+        # Annealing gains more than CP-SAT on what is too large to prove.
         hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
-        search.anneal(
-            0.1 if small else 0.6 if hurried else 0.3, 6 if small else 2 if hurried else 4
-        )
+        search.anneal(0.2 if small else 0.6, 6 if small else 2 if hurried else 6)
     if search.over():
         return
     if not fits:

@@ -139,6 +139,8 @@ class Search:
                 return
             start = None if self.moves is None or number % 2 == 0 else self.moves.assign
             steps = steps_within(self.instance, share * limit / rounds)
+            if num_columns(self.instance) <= SMALL_COLUMNS:
+                steps = min(steps, 2_000 * (len(self.instance.problem.tasks) + 1))
             found, _ = anneal(
                 self.instance, self.replication, seed + number, steps, self.deadline, start
             )
