@@ -48,6 +48,11 @@ class Program:
         """The objective of a point."""
         return sum(worth * values[at] for at, worth in self.worth.items())
 
+    def most(self) -> int:
+        """The objective with every variable at its better limit: a bound without a solver."""
+        limits = ((worth, self.variables[at]) for at, worth in self.worth.items())
+        return sum(worth * (high if worth > 0 else low) for worth, (_, low, high) in limits)
+
     def broken(self, values: Sequence[int]) -> str | None:
         """The name of a variable or row that a point breaks, None when it breaks none."""
         for (name, least, most), value in zip(self.variables, values):

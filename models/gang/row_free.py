@@ -3,7 +3,9 @@
 Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M u_o).
   (1) sum of u over a running job's options = 1, over a waiting job's <= 1
   (2) sum over the options in a clique K of y <= M
-  (3) remote options: y = u, and sum over all options of n_o y_o <= P M
+  (3) remote options: y = u, and sum over all options of n_o y_o <= P M, and its rounded kin
+      sum of (ceil((k+1) n_o / P) - 1) y_o <= k M: what one row cannot hold, such as two jobs of
+      more than P/2 nodes, M rows cannot hold M times (Chvatal-Gomory)
   (4) sum of cost u <= what is left of Q;  (5) FCFS variant: admitted(k) <= admitted(k-1)
 Objective: max sum of worth_o y_o. Exact where all column sets are intervals of a line (interval
 graphs are perfect) and the remote jobs find room; else an upper bound of
@@ -17,6 +19,9 @@ from collections.abc import Mapping, Sequence
 
 from ioopt.models.gang.linear import Program
 from ioopt.models.gang.question import Question
+
+ROUNDED = 4
+"""Rounded forms of the slots row."""
 
 
 def add_choice(program: Program, question: Question) -> list[int | None]:
@@ -77,6 +82,13 @@ class RowFreeModel:
         if question.remote:
             terms = [(at, option.size) for at, option in zip(self.rows, question.options)]
             self.program.add("slots", terms, most=question.nodes * question.levels)
+            for k in range(1, ROUNDED + 1):
+                rounded = [
+                    (at, factor)
+                    for at, option in zip(self.rows, question.options)
+                    if (factor := -(-(k + 1) * option.size // question.nodes) - 1)
+                ]
+                self.program.add(f"slots_{k}", rounded, most=k * question.levels)
 
     def start(self, spans: Mapping[int, int]) -> list[int]:
         """Values of all variables for a matrix given as row masks by option."""

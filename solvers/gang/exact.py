@@ -34,7 +34,7 @@ from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.gang import index, run
 from ioopt.solvers.gang.bound import upper_bound
-from ioopt.solvers.gang.exact_layout import lay_out, spans_of, state_with, with_columns
+from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
 from ioopt.solvers.gang.row_order import urgent_rows_first
 
 PROVEN = 1e-9
@@ -55,7 +55,7 @@ class Settings(run.Settings):
 
     weight: Weight = "las"
     queue: Literal["free", "fcfs"] = "free"
-    limit: Annotated[float, Field(gt=0)] = 0.1
+    limit: Annotated[float, Field(gt=0)] = 0.05
     window: Annotated[int, Field(ge=1)] = 30
     row_order: Literal["kept", "urgent"] = "urgent"
     exact_events: Annotated[int, Field(ge=0)] | None = None
@@ -159,14 +159,24 @@ class ExactPolicy:
             return state_with(state, question, placed), bound, False
         if free.program.value(start) >= bound:
             return greedy, bound, False
+        best, bound = self._rows(question, spans, free.counts(values), bound)
+        return greedy if best is None else state_with(state, question, best), bound, True
+
+    def _rows(
+        self, question: Question, spans: dict[int, int], counts: dict[int, int], bound: float
+    ) -> tuple[Placed | None, float]:
+        """Solve the row model from the greedy's matrix or what can be laid out of *counts*."""
         rows = AssignmentModel(question)
-        start = rows.start(spans)
+        start, best = rows.start(spans), None
+        partial = None if question.fcfs else lay_out(question, counts, partial=True)
+        if partial is not None:
+            laid = rows.start({o: span for o, (_, span) in partial.items()})
+            if rows.program.value(laid) > rows.program.value(start):
+                start, best = laid, partial
         values, row_bound = self._solve(rows.program, start)
-        bound = min(bound, row_bound)
-        if values is None or rows.program.value(values) <= rows.program.value(start):
-            return greedy, bound, True
-        placed = with_columns(question, rows.spans(values))
-        return state_with(state, question, placed), bound, True
+        if values is not None and rows.program.value(values) > rows.program.value(start):
+            best = with_columns(question, rows.spans(values))
+        return best, min(bound, row_bound)
 
     def _solve(self, program: Program, start: list[int]) -> tuple[list[int] | None, float]:
         """The best point found (None: none) and the bound of the objective."""
@@ -185,7 +195,8 @@ def _point(
     program: Program, answer: BackendAnswer, unit: int, by_name: bool
 ) -> tuple[list[int] | None, float]:
     values = program.point(answer.values, by_name) if answer.found else None
-    bound = float("inf") if answer.bound is None else answer.bound * unit
+    # CP-SAT stopped in presolve states a bound of 0 that means nothing.
+    bound = answer.bound * unit if answer.found and answer.bound is not None else float("inf")
     if answer.status is Status.OPTIMAL and values is not None:
         bound = program.value(values)
     return values, bound

@@ -13,13 +13,14 @@ Placed = dict[int, tuple[int, int]]
 """(columns, rows) as masks, by option."""
 
 
-def lay_out(question: Question, counts: Mapping[int, int]) -> Placed | None:
+def lay_out(question: Question, counts: Mapping[int, int], partial: bool = False) -> Placed | None:
     """Rows and columns for an answer of the row-free model; None where this colouring finds none.
 
     First remote jobs get contiguous nodes that fewer than M rows use, the tightest such gap, large
     jobs first, and all instances are coloured by left endpoint, each in the free row that ends
     nearest to it: a proof for intervals of a line. Where there is no such gap, or columns have
-    holes, the others are packed into the lowest rows, and remote jobs take what a row has left.
+    holes, the others are packed into the lowest rows, and remote jobs take what a row has left;
+    with *partial* those that find no room are left out.
     """
     fixed = {o: question.options[o].columns for o in counts if question.options[o].columns}
     masks = _in_gaps(question, counts, dict(fixed))
@@ -27,7 +28,7 @@ def lay_out(question: Question, counts: Mapping[int, int]) -> Placed | None:
     if masks is not None and spans is not None:
         return {o: (masks[o], span) for o, span in spans.items()}
     spans = colour(fixed, counts, question.levels, lowest_row)
-    return None if spans is None else _in_rows(question, counts, spans)
+    return None if spans is None else _in_rows(question, counts, spans, partial)
 
 
 def _in_gaps(
@@ -76,7 +77,9 @@ def colour(
     return spans
 
 
-def _in_rows(question: Question, counts: Mapping[int, int], spans: dict[int, int]) -> Placed | None:
+def _in_rows(
+    question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
+) -> Placed | None:
     """Remote jobs, large ones first, into the rows with the fewest free nodes that suffice."""
     board = _board(question, {o: (question.options[o].columns, s) for o, s in spans.items()})
     spans = dict(spans)
@@ -84,8 +87,10 @@ def _in_rows(question: Question, counts: Mapping[int, int], spans: dict[int, int
     for o in _largest_first(question, counts):
         size = question.options[o].size
         fitting = [(free, r) for r, free in enumerate(counted) if free >= size]
-        if not fitting:
+        if not fitting and not partial:
             return None
+        if not fitting:
+            continue
         row = min(fitting)[1]
         counted[row] -= size
         spans[o] = 1 << row
