@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,10 +42,11 @@ class RawAnswer:
 
 
 def run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
-    """Run a solver to its end; its output, and whether it had to be stopped.
+    """Run a solver to its end; its output, and whether it was cut off before it could finish.
 
     A child that passes its limit is asked to stop (SIGINT: CBC then writes its best solution) and
-    killed when it does not; it never outlives this call, whatever is raised.
+    killed when it does not; it never outlives this call, whatever is raised. What a child that was
+    cut off leaves in its files may be half written.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(
@@ -74,7 +76,7 @@ def run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
     if child.returncode != 0 and not late:
         tail = " ".join(text.split("\n")[-4:]).strip()
         raise BackendFailureError(f"{command[0]} ended with code {child.returncode}: {tail}")
-    return text, late
+    return text, child.returncode != 0
 
 
 # ------------------------------------------------------------------------------------------- CBC
@@ -127,13 +129,18 @@ def solve_cbc(lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] |
             command += ["-mips", str(Path(folder, "start.mst"))]
         command += _cbc_options(limits)
         command += ["-solve", "-printingOptions", "all", "-solution", str(solution)]
-        text, late = run(command, limits)
+        begun = time.monotonic()
+        text, cut_off = run(command, limits)
+        late = limits.seconds is not None and time.monotonic() - begun > 0.8 * limits.seconds
         version = next(iter(re.findall(r"^Version: (\S+)", text, re.M)), "")
-        if not solution.exists() or not (first := solution.open().readline()).strip():
-            if late:
-                return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
+        if cut_off:
+            return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
+        if not solution.exists() or not (first := solution.read_text("utf-8").partition("\n")[0]):
             raise BackendFailureError(f"CBC wrote no solution file: {text[-200:].strip()}")
         status, stop = cbc_status(first)
+        if status is Status.INFEASIBLE and late:
+            # Out of time during preprocessing, CBC 2.10 calls feasible models infeasible.
+            return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
         values: Mapping[str, float] = {}
         if status in (Status.OPTIMAL, Status.FEASIBLE):
             values = reader.readsol_MPS(str(solution), lp, variables, names, rows)[1]
@@ -211,9 +218,9 @@ def solve_glpk(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
             command += ["--tmlim", str(max(1, math.floor(limits.seconds)))]
         if limits.gap is not None:
             command += ["--mipgap", str(limits.gap)]
-        text, late = run(command, limits)
+        text, cut_off = run(command, limits)
         version = next(iter(re.findall(r"GLPSOL.*?(\d+\.\d+)", text)), "")
-        if late or not Path(out).exists():
+        if cut_off or not Path(out).exists():
             return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
         if "PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION" in text:
             return RawAnswer(Status.INFEASIBLE, StopReason.FINISHED, version=version)
@@ -261,8 +268,8 @@ def solve_scip(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
     with tempfile.TemporaryDirectory(prefix="ioopt-scip-") as folder:
         model, sol = str(Path(folder, "model.lp")), str(Path(folder, "model.sol"))
         lp.writeLP(model, writeSOS=False)
-        text, late = run(_scip_command(path, model, sol, limits), limits)
-        if late and not Path(sol).exists():
+        text, cut_off = run(_scip_command(path, model, sol, limits), limits)
+        if cut_off or not Path(sol).exists():
             return RawAnswer(Status.UNKNOWN, StopReason.TIME)
         status, stop = scip_status(Path(sol).read_text("utf-8"))
         values: dict[str, float] = {}
