@@ -99,7 +99,7 @@ def mix_claims(seeds: range) -> list[Claim]:
     ratio = _mean([r.slowdown_ratio for r in rows])
     cost = [r.progress["k0"] - r.progress["exact"] for r in rows if r.pattern != "0,1"]
     worst = min(r.margin for r in rows)
-    where = f"guide F6, {count} seeds"
+    where = f"F6, {count} seeds"
     span = f"{100 * min(cost):.0f} to {100 * max(cost):.0f}" if cost else "none loose"
     return [
         Claim("exact never below strict + fill nor k = 0", where, "margin >= 0",
@@ -146,7 +146,7 @@ def correction_claims(count: int) -> list[Claim]:
             corrected.append(found[j].slowdown / simulated - 1)
     before, after = max(map(abs, plain)), max(map(abs, corrected))
     return [
-        Claim("surface for several I/O jobs on a column, corrected", f"guide F6, {count} mixes",
+        Claim("surface for several I/O jobs on a column, corrected", f"F6, {count} mixes",
               "within 3 % of simulation", f"worst {after:.1%} (uncorrected {before:.1%})",
               verdict(after <= 0.03))
     ]  # fmt: skip
@@ -204,7 +204,7 @@ def quantum_claims(count: int) -> list[Claim]:
             kept += 1
             predicted, realised = result.objective or 0.0, result.metrics["realised"]
             apart = max(apart, abs(realised - predicted) / predicted)
-    where = f"guide F4, {count} instances"
+    where = f"F4, {count} instances"
     return [
         Claim("dynamic program = HiGHS = CP-SAT", where, "equal", f"largest difference {worst:.1e}",
               verdict(worst <= 1e-6)),

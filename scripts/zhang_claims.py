@@ -31,7 +31,7 @@ class Claim:
 
 
 def claims(runs: Runs) -> list[Claim]:
-    """Every claim listed in the guide, measured on *runs*."""
+    """Every claim of the paper that is listed here, measured on *runs*."""
     return [
         *_local_jobs(runs), *_iogs_against_gs(runs), *_adaptive(runs), *_migration(runs),
         *_migrate(runs),

@@ -1,4 +1,4 @@
-"""Checker of one gang-scheduling decision, and the value of a matrix (guide, The exact model)."""
+"""Checker of one gang-scheduling decision, and the value of a matrix (docs/gang.md, The mathematics)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(
 
 
 def value_of(problem: GangMatrixProblem, plan: GangMatrixPlan, kind: str) -> float:
-    """Sum over jobs of weight x speed x rows (guide): speed 1 local, L/R remote.
+    """Sum over jobs of weight x speed x rows: speed 1 local, L/R remote.
 
     A job that migrates in this decision counts 1 - C/(2T) of its local speed.
     """

@@ -2,7 +2,7 @@
 
 A log knows nothing of files: their placement and the I/O intensity come from the generator's
 settings. The logged run time is taken as the job's time with all input local (L, up to the
-rounding of guide rule 6).
+rounding of requests).
 """
 
 from __future__ import annotations

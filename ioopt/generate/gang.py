@@ -1,4 +1,4 @@
-"""Gang workloads: ``blue-pacific-like`` (guide, Workload generator) and variations of it.
+"""Gang workloads: ``blue-pacific-like`` and variations of it.
 
 The tables of Jann et al. 1997 are not to be had, so the preset is a stated, calibrated assumption
 and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for sweeps),
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ioopt.sim.gang_table import JobTable
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
-"""The nine mean execution times t_e of the paper's load axis (guide rule 16)."""
+"""The nine mean execution times t_e of the paper's load axis."""
 INTENSITIES = (0.5, 0.33, 0.1)
 """The three I/O intensities r of the paper's classes, and of the mixed workload."""
 LOCAL_BLOCK_SECONDS, REMOTE_BLOCK_SECONDS = 0.03, 0.09
@@ -64,7 +64,7 @@ class Settings(Record):
 
 
 class BluePacificLike(Settings):
-    """Sizes, gaps and run times of the calibrated assumption (guide)."""
+    """Sizes, gaps and run times of the calibrated assumption."""
 
     class_centre: float = 4.79
     class_width: Above = 1.25
@@ -175,7 +175,7 @@ def assemble(
 
 
 def job_times(length: Any, ratio: Any) -> tuple[Any, Any]:
-    """L and R (guide rule 6) from intended execution times and I/O intensities r, as arrays."""
+    """L and R from intended execution times and I/O intensities r, as arrays."""
     import numpy as np
 
     compute = length * (1.0 - ratio)
@@ -215,7 +215,7 @@ def _balanced_hyperexponential(random: Any, count: int, variation: float) -> Any
 
 
 def place_files(placement: Placement, size: Any, nodes: int, random: Any) -> Any:
-    """File-node masks (jobs, words) for jobs of *size* tasks (guide rule 9)."""
+    """File-node masks (jobs, words) for jobs of *size* tasks."""
     import numpy as np
 
     from ioopt.sim.gang_table import interval_masks, pack_masks

@@ -31,9 +31,9 @@ Fraction01 = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False
 """A number from 0 to 1."""
 
 NO_LOOSE_GAMMA = 0.95
-"""Jobs at least this ganged make no use of loose or fragmented time (guide, F5)."""
+"""Jobs at least this ganged make no use of loose or fragmented time (F5)."""
 WINDOW_COUNTS = (1, 2, 4, 8)
-"""Numbers of loose windows that a frame may have (guide, F5)."""
+"""Numbers of loose windows that a frame may have (F5)."""
 
 
 class SurfaceEntry(Record):
@@ -286,7 +286,7 @@ class FlexibleGangProblem(Problem):
         return self.machine.rows or 1 + max(row for row, _ in self.strict_packing)
 
     def patterns(self) -> tuple[Pattern, ...]:
-        """All patterns of the frame (guide, F5), k = 0 first.
+        """All patterns of the frame (F5), k = 0 first.
 
         k = 0; 0 < k < K with d windows, d <= min(k, K - k) and d dividing K - k; k = K, d = 1.
         """
@@ -344,7 +344,7 @@ class FlexibleGangPlan(Record):
 
 
 def useful_seconds(received: tuple[float, ...] | list[float], self_balancing: bool) -> float:
-    """Useful progress of a gang whose processes received these CPU seconds (guide, F5).
+    """Useful progress of a gang whose processes received these CPU seconds (F5).
 
     n times the least of them, for a self-balancing job their sum.
 

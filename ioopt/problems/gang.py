@@ -101,7 +101,7 @@ class GangProblem(Problem):
 
     @cached_property
     def exact_times(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Per job, L and R as the rationals that the written decimals mean (guide rule 6)."""
+        """Per job, L and R as the rationals that the written decimals mean."""
         return tuple(_times(job, self.io) for job in self.jobs)
 
     @cached_property
@@ -116,7 +116,7 @@ class GangProblem(Problem):
 
     @cached_property
     def fcfs(self) -> tuple[int, ...]:
-        """Positions of the jobs in order of (arrival, position in the file): guide rule 3."""
+        """Positions of the jobs in order of (arrival, position in the file)."""
         return tuple(sorted(range(len(self.jobs)), key=lambda k: self.jobs[k].arrival_seconds))
 
 

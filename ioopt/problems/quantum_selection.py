@@ -182,7 +182,7 @@ Slot = tuple[int, float, float]
 
 
 def slot_sequence(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[Slot, ...]:
-    """The slots of one cycle (guide, F4): visit n of a job wants (n + 0.5) / f of the cycle.
+    """The slots of one cycle (F4): visit n of a job wants (n + 0.5) / f of the cycle.
 
     Sorted by the wanted place, ties by job position, then laid back to back from 0.
     """

@@ -1,4 +1,4 @@
-"""Timeline simulator of flexible gang plans (guide, F6): every processor, frame after frame.
+"""Timeline simulator of flexible gang plans (F6): every processor, frame after frame.
 
 In a loose window the I/O processes of the processor run first-come first-served with priority; in
 a strict row the row's job runs, and a blocked I/O process gives its CPU away until its I/O
@@ -44,7 +44,7 @@ WARM_FRACTION = 0.1
 REPORT_SEEDS = tuple(range(70_001, 70_007))
 """Seeds of reported figures; never those on which a plan was selected."""
 FLOOR_TOLERANCE = 0.02
-"""Simulated floors are reported with this relative tolerance (guide, F6)."""
+"""Simulated floors are reported with this relative tolerance (F6)."""
 
 
 @dataclass(frozen=True)

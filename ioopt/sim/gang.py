@@ -1,4 +1,4 @@
-"""Simulator of a time-sliced machine under a gang-scheduling policy (guide rules 1 to 10).
+"""Simulator of a time-sliced machine under a gang-scheduling policy.
 
 The row that runs at time t is floor(t/T) mod M. Arrivals and departures within the tolerance are
 one event: departures, arrivals, one matrix update. The same code runs on floats and on Fractions.

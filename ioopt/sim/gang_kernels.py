@@ -1,4 +1,4 @@
-"""Compiled twins of the phases in :mod:`ioopt.solvers.gang.phases` (guide rules 11 to 15).
+"""Compiled twins of the phases in :mod:`ioopt.solvers.gang.phases`.
 
 As in :mod:`ioopt.sim.gang_board`, nothing here may allocate an array, and a change needs the
 ``__pycache__`` beside this file removed.

@@ -1,4 +1,4 @@
-"""Metrics, schedule and timeline of a simulated gang workload (guide rules 16 and 17)."""
+"""Metrics, schedule and timeline of a simulated gang workload."""
 
 from __future__ import annotations
 

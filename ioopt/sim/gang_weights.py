@@ -1,4 +1,4 @@
-"""What a matrix is worth: job weights x speeds x rows (guide, The exact model)."""
+"""What a matrix is worth: job weights x speeds x rows (docs/gang.md, The mathematics)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Weight = Literal["las", "hdf", "one"]
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """The weights of *jobs* (guide, The exact model), per second squared; 1 for ``one``."""
+    """The weights of *jobs* (docs/gang.md, The mathematics), per second squared; 1 for ``one``."""
     if kind == "las":
         attained, quantum = clock.attained, clock.quantum
         since = [attained[job.key] + quantum for job in jobs]

@@ -1,4 +1,4 @@
-"""Correction of the response surface for several I/O jobs on one loose column (guide, F6).
+"""Correction of the response surface for several I/O jobs on one loose column (F6).
 
 The two-job surface knows one I/O process on a CPU. Where several share a column they queue for it,
 and their slowdown is 10-17 % above the surface. The correction is

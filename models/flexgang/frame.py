@@ -1,6 +1,6 @@
 """What a pattern and a placement give: column capacities, I/O responses, rows laid out as a plan.
 
-Shared by the assignment model, the greedy and the strict baselines (guide, F5). The checker
+Shared by the assignment model, the greedy and the strict baselines (F5). The checker
 recomputes all of it on its own.
 """
 

@@ -9,7 +9,7 @@ from ioopt.problems.flexible_gang import FlexibleGangPlan
 
 
 def model_objective(data: PatternData, plan: FlexibleGangPlan) -> float:
-    """sum w (n/P) pr - lambda sum w (n/P)(S - 1) of *plan* in the pattern of *data* (guide, F5)."""
+    """sum w (n/P) pr - lambda sum w (n/P)(S - 1) of *plan* in the pattern of *data* (F5)."""
     problem, frame = data.problem, data.pattern.frame_seconds
     terms = []
     for j, job in enumerate(problem.jobs):

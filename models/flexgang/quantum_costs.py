@@ -1,4 +1,4 @@
-"""Costs of quantum selection (guide, F4): c = w (S(q, L/f - q) - 1) + mu waste(q, L/f - q).
+"""Costs of quantum selection (F4): c = w (S(q, L/f - q) - 1) + mu waste(q, L/f - q).
 
 Other I/O jobs are ignored, as the two-job surface demands; compute jobs cost nothing but need
 f q / L of at least their floor.

@@ -1,4 +1,4 @@
-"""Linear program for the loose and fragment CPU of a given placement (guide, F5, greedy).
+"""Linear program for the loose and fragment CPU of a given placement (F5, greedy).
 
 max sum_j w (n/P) (1 - gamma_j) tau_j / L, with the columns' capacity, interprocess fairness and
 the floors of progress. Homes and rows are fixed.

@@ -1,4 +1,4 @@
-"""Row and column assignment of one gang decision (guide, The exact model; ours).
+"""Row and column assignment of one gang decision (docs/gang.md, The mathematics; ours).
 
 Variables: x[o,r] 0/1, option o is in row r of M; u[o] 0/1, option o is taken.
   (1) sum of u over a running job's options = 1, over a waiting job's <= 1

@@ -1,7 +1,7 @@
 """One scheduling decision as options: what every job may do, and which options exclude each other.
 
 Options of a running job: stay on its columns, or migrate to its file nodes; of a waiting job:
-start on its file nodes, or anywhere in one row (guide, The exact model; ours). Nodes with the
+start on its file nodes, or anywhere in one row (docs/gang.md, The mathematics; ours). Nodes with the
 same covering options are one atom; only maximal atoms, the cliques K, are kept.
 """
 

@@ -1,4 +1,4 @@
-"""Row-free form of the gang decision: how many rows each option gets, not which (guide; ours).
+"""Row-free form of the gang decision: how many rows each option gets, not which (ours).
 
 Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M u_o).
   (1) sum of u over a running job's options = 1, over a waiting job's <= 1

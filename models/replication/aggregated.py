@@ -28,7 +28,7 @@ class AggregatedModel:
     """The aggregated model of one static instance, written through *engine*.
 
     ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in units.
-    ``evictable`` lets held files go before the transfers begin (later rounds, guide rule 6).
+    ``evictable`` lets held files go before the transfers begin (later rounds).
     """
 
     def __init__(

@@ -4,7 +4,7 @@ Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tas
 Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file l is stored there.
 Tasks with equal files and equal compute time are merged, so T counts them; that is exact.
 
-Departures: files that a place already has may stay or go, so they are ordinary X here (guide: free
+Departures: files that a place already has may stay or go, so they are ordinary X here (free
 and evictable; equation (8) plays no part in the first stage); computing is divided by the place's
 speed; among the selections that (20) does not tell apart, ``ties="bytes"`` takes one that brings
 the fewest bytes (ours).

@@ -1,7 +1,7 @@
 """Exact flexible gang assignment: one model a pattern, the best wins; then re-ranked by simulation.
 
 The deadline is shared between patterns by promise; the strict, filled and greedy plans are warm
-starts and stay candidates, so that the answer is never worse than a baseline (guide, F5 and F6).
+starts and stay candidates, so that the answer is never worse than a baseline (F5 and F6).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Exact quantum selection by dynamic programming: a multiple-choice knapsack per cycle length.
 
 For a fixed L every job takes one option of width f q and cost c[j,o,L], and the widths must add up
-to L (guide, F4). The oracle of the integer program.
+to L (F4). The oracle of the integer program.
 """
 
 from __future__ import annotations

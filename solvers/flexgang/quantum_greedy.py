@@ -1,4 +1,4 @@
-"""Greedy quantum selection: the best uniform quantum, then coordinate descent (guide, F4)."""
+"""Greedy quantum selection: the best uniform quantum, then coordinate descent (F4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact quantum selection by integer programming, through PuLP (HiGHS) or CP-SAT (guide, F4)."""
+"""Exact quantum selection by integer programming, through PuLP (HiGHS) or CP-SAT (F4)."""
 
 from __future__ import annotations
 

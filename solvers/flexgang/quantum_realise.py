@@ -2,7 +2,7 @@
 
 The two-job surface presumes evenly spaced visits. Slots of different lengths back to back are not
 evenly spaced, so a plan with several visits is kept only when its realised cost is within 5 % of
-the predicted one (guide, F4). Where the best plan is not, the next ones are tried before falling
+the predicted one (F4). Where the best plan is not, the next ones are tried before falling
 back.
 """
 

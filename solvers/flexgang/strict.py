@@ -2,7 +2,7 @@
 
 Strict: one row a job, packed first-fit decreasing, nothing loose. Strict + fill: every compute job
 with gamma < .95 in a strict row of a column shares the column's fragments and idle cells equally
-(guide, F6). Both are feasible points of the model with k = 0.
+(F6). Both are feasible points of the model with k = 0.
 """
 
 from __future__ import annotations

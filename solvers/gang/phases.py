@@ -1,4 +1,4 @@
-"""The phases of a matrix update (Section 3.1 and guide rules 11 to 15) as pure functions.
+"""The phases of a matrix update (Section 3.1) as pure functions.
 
 Each takes a :class:`~ioopt.sim.gang_state.State` and returns a new one. Rows, nodes and jobs tie
 to the lowest index. A policy is a tuple of phases; what differs between policies is where the

@@ -18,7 +18,7 @@ Move = tuple[int, int, int]
 
 
 def require_room(problem: ReplicationProblem) -> None:
-    """Raise UnsolvableInstanceError for a task whose files exceed every disk (guide, rule 8)."""
+    """Raise UnsolvableInstanceError for a task whose files exceed every disk."""
     disks = [node.disk_bytes for node in problem.nodes]
     if any(disk is None for disk in disks):
         return

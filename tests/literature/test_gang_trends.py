@@ -1,4 +1,4 @@
-"""What the calibrated preset must show (guide, Workload generator), and the claims on the way."""
+"""What the calibrated preset must show, and the claims on the way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _mean(values) -> float:
     [("gs", 6.2, 12.2), ("iogs", 3.5, 5.3), ("adaptive-iogs", 2.14, 2.30), ("migrate-iogs", 2.13, 2.27)],
 )  # fmt: skip
 def test_slowdown_at_the_lowest_load(runs, policy: str, low: float, high: float) -> None:
-    """The guide's range over twelve seeds, r = .5, t_e = 1796 s."""
+    """The calibrated range over twelve seeds, r = .5, t_e = 1796 s."""
     assert low <= _mean(run.slowdown for run in runs.seeds(policy, 0, 0.5)) <= high
 
 

@@ -1,4 +1,4 @@
-"""The shared worked cases and the guide's example: exactly on Fractions, to 1e-6 in floats."""
+"""The shared worked cases and a worked example: exactly on Fractions, to 1e-6 in floats."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_cases_as_rationals(path: Path) -> None:
 
 
 def two_jobs() -> dict[str, Any]:
-    """The guide's worked example: 8 nodes at 1 GB/s, storage 4 GB/s, two jobs of 4 nodes, 8 GB."""
+    """A worked example: 8 nodes at 1 GB/s, storage 4 GB/s, two jobs of 4 nodes, 8 GB."""
     phases = [{"compute_seconds": 0, "io_bytes": 8e9}]
     common = {"submit_seconds": 0, "nodes": 4, "walltime_seconds": 100, "phases": phases}
     return {

@@ -82,7 +82,7 @@ def _matrices(problem: GangMatrixProblem) -> Iterator[GangMatrixPlan]:
 
 
 def _model_value(problem: GangMatrixProblem, fcfs: bool) -> float:
-    """The optimum of the guide's model by enumeration: remote starters have one row, no columns."""
+    """The optimum of the model by enumeration: remote starters have one row, no columns."""
     machine, left = problem.machine, problem.tasks_left
     speed_moved = 1 - machine.migration_seconds / (2 * machine.quantum_seconds)
     rows_of = _subsets(range(machine.levels))
