@@ -161,6 +161,7 @@ class _State:
         self.done = self.failed = 0
 
     def write(self, row: Row, document: dict[str, Any] | None) -> None:
+        """Store one point and tell the listener."""
         self.store.put(row, document)
         self.done += 1
         self.failed += row["status"] == FAILED
