@@ -6,6 +6,7 @@ Variables: x[o,r] 0/1, option o is in row r of M; u[o] 0/1, option o is taken.
   (3) sum over the options in a clique K of x_or <= 1 for every r
   (4) with remote options: sum over all options of n_o x_or <= P for every r
   (5) sum of cost u <= what is left of Q;  (6) FCFS variant: admitted(k) <= admitted(k-1)
+  (7) guard (ours): n_j of running jobs + sum of n_o u_o over slower remote options <= share M P
 Objective: max sum of worth_o x_or. Remote options carry no columns: a row with n free nodes holds
 them, whichever they are. Rows are alike, so homes are chosen when the answer is decoded.
 """

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from ioopt.problems.gang import nodes_of
-from ioopt.sim.gang_state import Gang, Number, State
+from ioopt.sim.gang_state import Gang, Number, State, guard_slots
 from ioopt.sim.gang_weights import Weight, move_speed, weights
 
 LARGEST_WORTH = 10**11
@@ -40,6 +41,7 @@ class Option(NamedTuple):
 class Question:
     """Options of all jobs, running ones first; ``cliques`` and ``by_job`` hold option positions.
 
+    ``remote_slots`` is how many tasks may start away from their files (``guarded`` options).
     A value in weight units is the sum of worths divided by ``scale``.
     """
 
@@ -53,22 +55,34 @@ class Question:
     budget: int
     fcfs: bool
     scale: float
+    remote_slots: int
 
     @property
     def remote(self) -> tuple[int, ...]:
         """Positions of the options without columns."""
         return tuple(o for o, option in enumerate(self.options) if option.deed == "remote")
 
+    @property
+    def guarded(self) -> tuple[int, ...]:
+        """Positions of the remote options that are slower than local ones."""
+        jobs, options = self.jobs, self.options
+        return tuple(o for o in self.remote if _slower(jobs[options[o].job]))
+
 
 def ask(
-    state: State, weight: Weight = "las", *, fcfs: bool = False, window: int | None = None
-) -> Question:
+    state: State, weight: Weight = "las", *, fcfs: bool = False, window: int | None = None,
+    share: Fraction = Fraction(1),
+) -> Question:  # fmt: skip
     """The question that *state* (before an update) poses under *weight*.
 
     Only the first *window* waiting jobs in queue order are asked about (None: all). With *fcfs* a
-    job may start only if the one before it does.
+    job may start only if the one before it does. Running jobs and those that start remote, and
+    slower for it, may have at most *share* of all M P slots (the guard; 1: all).
     """
     waiting = list(state.waiting)[:window]
+    levels = len(state.rows)
+    running = sum(job.size for job in state.jobs)
+    remote_slots = max(0, guard_slots(share, state.nodes, levels) - running)
     drafts: list[tuple[int, Deed, int, int, Number]] = []
     moving = move_speed(state.clock)
     for j, (job, columns) in enumerate(zip(state.jobs, state.columns)):
@@ -78,7 +92,8 @@ def ask(
             drafts.append((j, "move", job.files, cost, moving))
     for j, job in enumerate(waiting, start=len(state.jobs)):
         drafts.append((j, "local", job.files, 0, 1))
-        drafts.append((j, "remote", 0, 0, job.local / job.remote))
+        if job.size <= remote_slots or not _slower(job):
+            drafts.append((j, "remote", 0, 0, job.local / job.remote))
     jobs = (*state.jobs, *waiting)
     heavy = weights(weight, jobs, state.clock)
     scale = LARGEST_WORTH / float(max(heavy, default=1))
@@ -90,10 +105,14 @@ def ask(
     for o, option in enumerate(options):
         by_job[option.job].append(o)
     return Question(
-        state.nodes, len(state.rows), jobs, len(state.jobs), options,
+        state.nodes, levels, jobs, len(state.jobs), options,
         tuple(map(tuple, by_job)), cliques_of([option.columns for option in options], state.nodes),
-        state.budget, fcfs, scale,
+        state.budget, fcfs, scale, remote_slots,
     )  # fmt: skip
+
+
+def _slower(job: Gang) -> bool:
+    return job.remote > job.local
 
 
 def cliques_of(masks: Sequence[int], nodes: int) -> tuple[tuple[int, ...], ...]:

@@ -7,6 +7,7 @@ Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M 
       sum of (ceil((k+1) n_o / P) - 1) y_o <= k M: what one row cannot hold, such as two jobs of
       more than P/2 nodes, M rows cannot hold M times (Chvatal-Gomory)
   (4) sum of cost u <= what is left of Q;  (5) FCFS variant: admitted(k) <= admitted(k-1)
+  (6) guard (ours): n_j of running jobs + sum of n_o u_o over slower remote options <= share M P
 Objective: max sum of worth_o y_o. Exact where all column sets are intervals of a line (interval
 graphs are perfect) and the remote jobs find room; else an upper bound of
 :mod:`ioopt.models.gang.assignment`. With ``replicated`` remote options may have up to M rows,
@@ -25,7 +26,7 @@ ROUNDED = 4
 
 
 def add_choice(program: Program, question: Question) -> list[int | None]:
-    """Variables u[o] with (1), (4) and (5); None for the only option of a running job (u = 1)."""
+    """Variables u[o] with (1), (4), (5) and (6); None for the only option of a running job (u = 1)."""
     taken: list[int | None] = [None] * len(question.options)
     for j, options in enumerate(question.by_job):
         if j < question.num_running and len(options) == 1:
@@ -41,6 +42,11 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
     ]
     if costs:
         program.add("budget", costs, most=question.budget)
+    starts = [
+        (at, question.options[o].size) for o in question.guarded if (at := taken[o]) is not None
+    ]
+    if sum(size for _, size in starts) > question.remote_slots:
+        program.add("guard", starts, most=question.remote_slots)
     if question.fcfs:
         for j in range(question.num_running + 1, len(question.jobs)):
             later = [(at, 1) for o in question.by_job[j] if (at := taken[o]) is not None]

@@ -3,7 +3,7 @@
 The row-free model (:mod:`ioopt.models.gang.row_free`) gives a bound and, coloured by left endpoint,
 mostly a matrix that meets it; where it does not, the row model
 (:mod:`ioopt.models.gang.assignment`) is solved from the greedy's matrix. Cells left over are
-filled by weight x speed. The greedy is index-iogs without guard and age term; its matrix is
+filled by weight x speed. The greedy is index-iogs with the same guard, without age term; its matrix is
 taken where it is worth more, so that a decision is never below it.
 """
 
@@ -36,6 +36,7 @@ from ioopt.solvers.gang import index, run
 from ioopt.solvers.gang.bound import upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
 from ioopt.solvers.gang.row_order import urgent_rows_first
+from ioopt.units import exact
 
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """CP-SAT: the full linear relaxation proves most row models at the root; hints survive."""
@@ -47,17 +48,20 @@ class Settings(run.Settings):
     """How jobs are weighed and how far each decision is driven.
 
     ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one before it
-    does). ``limit`` is the CP-SAT deterministic time of each of a decision's two programs.
-    ``window``: only so many waiting jobs, first come first, are put into the program, which keeps
-    it small at high load; jobs behind them start when the queue has moved up, or where the greedy,
-    which sees them all, is better. ``row_order``: ``urgent`` renumbers the rows of every matrix so
-    that the most urgent runs now (:mod:`ioopt.solvers.gang.row_order`). ``exact_events``: the
-    greedy answers after so many events (how a run that its deadline stopped is repeated).
+    does). ``guard``: running jobs and remote starts may have this share of all slots, as for
+    guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic time of each of a decision's
+    two programs. ``window``: only so many waiting jobs, first come first, are put into the
+    program, which keeps it small at high load; jobs behind them start when the queue has moved up,
+    or where the greedy, which sees them all, is better. ``row_order``: ``urgent`` renumbers the
+    rows of every matrix so that the most urgent runs now (:mod:`ioopt.solvers.gang.row_order`).
+    ``exact_events``: the greedy answers after so many events (how a run that its deadline stopped
+    is repeated).
     """
 
     weight: Weight = "las"
     queue: Literal["free", "fcfs"] = "free"
-    limit: Annotated[float, Field(gt=0)] = 0.05
+    guard: Annotated[float, Field(ge=0, le=1)] = 0.7
+    limit: Annotated[float, Field(gt=0)] = 0.1
     window: Annotated[int, Field(ge=1)] = 30
     row_order: Literal["kept", "urgent"] = "urgent"
     exact_events: Annotated[int, Field(ge=0)] | None = None
@@ -110,8 +114,15 @@ class ExactPolicy:
         self.observer, self.clock = observer, clock
         self.events = 0
         self.stopped_at: int | None = settings.exact_events
+        self.share = exact(settings.guard)
         self.greedy = index.policy(
-            index.Settings(weight=settings.weight, queue=settings.queue, guard=1.0, age_seconds=0.0)
+            index.Settings(
+                weight=settings.weight,
+                queue=settings.queue,
+                guard=settings.guard,
+                age_seconds=0.0,
+                pack_ratio=1.0,
+            )
         )
 
     def update(self, state: State) -> State:
@@ -137,7 +148,13 @@ class ExactPolicy:
 
     def _decide(self, state: State, greedy: State) -> tuple[State, Decision]:
         kind = self.settings.weight
-        question = ask(state, kind, fcfs=self.settings.queue == "fcfs", window=self.settings.window)
+        question = ask(
+            state,
+            kind,
+            fcfs=self.settings.queue == "fcfs",
+            window=self.settings.window,
+            share=self.share,
+        )
         floor = float(value_of(greedy, kind))
         if not question.options:
             return greedy, Decision(floor, floor, floor, False, 0.0)

@@ -36,7 +36,7 @@ def test_decisions_are_sound_and_not_below_the_greedy(weight: str) -> None:
         assert result.objective is not None and result.bound is not None
         assert result.objective <= result.bound * (1 + 1e-9)
         greedy = ioopt.solve(
-            problem, "index-iogs", settings={"weight": weight, "guard": 1, "age_seconds": 0}
+            problem, "index-iogs", settings={"weight": weight, "age_seconds": 0, "pack_ratio": 1}
         )
         plan = GangMatrixPlan.model_validate(greedy.plan)
         floor = value_of(problem, plan, weight)
