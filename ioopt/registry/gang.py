@@ -40,7 +40,7 @@ KINDS: tuple[KindSpec, ...] = (
         objective_name="value_las",
         sense="max",
         bound="ioopt.solvers.gang.bound:upper_bound",
-        compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs", "exact-iogs"),
+        compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs", "exact-iogs", "exact-iogs:guard=1"),
         compare_columns=("value_one", "local_jobs", "matrix_utilisation"),
         decision=True,
         summary="one update of the gang scheduler's matrix (paper 000)",

@@ -40,6 +40,8 @@ from ioopt.units import exact
 
 PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
 """CP-SAT: the full linear relaxation proves most row models at the root; hints survive."""
+EVENT_LIMIT, SNAPSHOT_LIMIT = 0.1, 2.0
+"""Deterministic seconds of CP-SAT for a program: at every event, and for one decision alone."""
 PROVEN = 1e-9
 """Relative distance from the bound within which a decision counts as proven (rounded worths)."""
 
@@ -50,18 +52,18 @@ class Settings(run.Settings):
     ``weight`` and ``queue`` as for index-iogs (``fcfs``: a job starts only if the one before it
     does). ``guard``: running jobs and remote starts may have this share of all slots, as for
     guarded-iogs (1: no guard). ``limit`` is the CP-SAT deterministic time of each of a decision's
-    two programs. ``window``: only so many waiting jobs, first come first, are put into the
-    program, which keeps it small at high load; jobs behind them start when the queue has moved up,
-    or where the greedy, which sees them all, is better. ``row_order``: ``urgent`` renumbers the
-    rows of every matrix so that the most urgent runs now (:mod:`ioopt.solvers.gang.row_order`).
-    ``exact_events``: the greedy answers after so many events (how a run that its deadline stopped
-    is repeated).
+    two programs (default 0.1; 2 for a snapshot, which is decided once). ``window``: only so many
+    waiting jobs, first come first, are put into the program, which keeps it small at high load;
+    jobs behind them start when the queue has moved up, or where the greedy, which sees them all, is
+    better. ``row_order``: ``urgent`` renumbers the rows of every matrix so that the most urgent
+    runs now (:mod:`ioopt.solvers.gang.row_order`). ``exact_events``: the greedy answers after so
+    many events (how a run that its deadline stopped is repeated).
     """
 
     weight: Weight = "las"
     queue: Literal["free", "fcfs"] = "free"
     guard: Annotated[float, Field(ge=0, le=1)] = 0.7
-    limit: Annotated[float, Field(gt=0)] = 0.1
+    limit: Annotated[float, Field(gt=0)] | None = None
     window: Annotated[int, Field(ge=1)] = 30
     row_order: Literal["kept", "urgent"] = "urgent"
     exact_events: Annotated[int, Field(ge=0)] | None = None
@@ -201,7 +203,7 @@ class ExactPolicy:
         """The best point found (None: none) and the bound of the objective."""
         limits = BackendLimits(seconds=_finite(self.deadline.remaining()))
         if self.backend == CPSAT:
-            limits = replace(limits, work=self.settings.limit)
+            limits = replace(limits, work=self.settings.limit or EVENT_LIMIT)
             answer = solve_cpsat(program.to_cpsat(start), limits, parameters=PARAMETERS)
             return _point(program, answer, 1, by_name=False)
         lp = program.to_pulp()
@@ -237,6 +239,8 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         raise UsageError("exact-iogs decides in one piece; it has no phases (leave phase=all)")
     log: list[Decision] = []
     backend = request.options.backend
+    if isinstance(problem, GangMatrixProblem):
+        settings = settings.model_copy(update={"limit": settings.limit or SNAPSHOT_LIMIT})
     chosen = ExactPolicy(settings, request.deadline, backend, log.append)
     if isinstance(problem, GangMatrixProblem):
         return _decide(problem, chosen, log)
