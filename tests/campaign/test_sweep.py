@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from campaign_helpers import environment, run_sweep, stable_rows, sweep_command, write_config
@@ -30,16 +31,25 @@ def test_a_sweep_runs_every_point_and_resumes_nothing(tmp_path):
 
 
 def test_a_point_past_its_hard_limit_fails_and_the_rest_goes_on(tmp_path):
-    config, store = tmp_path / "g.toml", tmp_path / "runs.sqlite"
+    """Only the long point is limited, so that slow start-up of a worker cannot end another one."""
+    from ioopt.campaign.grid import build_grid, read_config
+    from ioopt.campaign.runner import cluster_client, run_grid
+    from ioopt.campaign.store import Store
+
+    config, path = tmp_path / "g.toml", tmp_path / "runs.sqlite"
     config.write_text(
-        'time_limit = 60\nhard_limit = 2\n[[instances]]\nbundled = "cycle3"\n'
-        '[[instances]]\ngenerate = "replication"\npreset = "image-85"\nset = {tasks = 60}\n'
+        'time_limit = 600\n[[instances]]\nbundled = "cycle3"\n'
+        '[[instances]]\ngenerate = "replication"\npreset = "image-85"\nset = {disk = "unlimited"}\n'
         '[[solvers]]\nname = "minmin"\n[[solvers]]\nname = "ip"\n'
     )
-    run = run_sweep(config, store, "--workers", "2")
-    assert run.returncode == 0, run.stderr
-    assert "4 points run, 0 were there, 1 failed" in run.stdout
-    assert sorted(row[7] for row in stable_rows(store)).count("failed") == 1
+    grid = build_grid(read_config(str(config)), str(tmp_path))
+    names = {digest: source.name for digest, source in grid.sources.items()}
+    long = [p.key for p in grid.points if p.solver == "ip" and names[p.source] != "cycle3"]
+    limited = tuple(replace(p, hard_limit=1.0) if p.key in long else p for p in grid.points)
+    with Store(str(path)) as store, cluster_client(2, None, None) as client:
+        done = run_grid(replace(grid, points=limited), store, client)
+    assert (done.done, done.failed) == (4, 1)
+    assert [row[0] for row in stable_rows(path) if row[7] == "failed"] == long
 
 
 def worker_processes(client_pid):
