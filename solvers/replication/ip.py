@@ -53,6 +53,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     build = request.deadline.elapsed()
     if request.start is not None:
         _warm_start(search, request.start)
+    _greedy_start(search, request)
     _run(search, settings, request.options.backend)
     return _outcome(search, problem, request, build)
 
@@ -69,6 +70,20 @@ def _warm_start(search: Search, start: ReplicationPlan) -> None:
     search.offer(moves if complete else None)
     if not complete:
         search.notes.append("the warm start states no complete static plan and was not used")
+
+
+def _greedy_start(search: Search, request: SolveRequest) -> None:
+    """Offer MinMin's plan, so that a starved search is never worse than the greedy."""
+    from ioopt.solvers.replication import minmin
+
+    problem = search.instance.problem
+    limited = any(node.disk_bytes is not None for node in problem.nodes)
+    if limited or not search.replication:
+        return
+    greedy = minmin.solve(problem, replace(request, settings=None, start=None)).plan
+    moves = from_plan(search.instance, greedy)
+    if moves is not None and _stands(search, moves):
+        search.offer(moves)
 
 
 def _stands(search: Search, moves: Moves) -> bool:
