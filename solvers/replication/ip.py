@@ -81,7 +81,7 @@ def _greedy_start(search: Search, request: SolveRequest) -> None:
     if limited or not search.replication:
         return
     greedy = minmin.solve(problem, replace(request, settings=None, start=None)).plan
-    moves = from_plan(search.instance, greedy)
+    moves = None if greedy is None else from_plan(search.instance, greedy)
     if moves is not None and _stands(search, moves):
         search.offer(moves)
 
