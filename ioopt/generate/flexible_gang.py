@@ -6,7 +6,8 @@ five is drawn to have 8 processes, two to have 16 and two to have 32 (about seve
 so that strict gang scheduling shows about the .76 utilisation and 2.8 slowdown for which the mix is
 meant); one I/O job in four is coordinated; the gangedness of a compute job is drawn evenly from 0,
 .2, .4, .7 and 1, but the first compute job is strict (gamma 1), since a machine without one needs
-no gang scheduling; weights are 1 and floors the default.
+no gang scheduling; weights are 1 and floors the default. With sizes drawn evenly (tried first) strict
+gang scheduling is less wasteful, and on some seeds the best plan opens no loose window.
 """
 
 from __future__ import annotations
