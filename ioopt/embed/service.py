@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -152,12 +153,20 @@ class Service:
 
 def _parsed(line: bytes) -> Mapping[str, Any]:
     try:
-        message = json.loads(line)
+        message = json.loads(line, parse_float=_finite, parse_constant=_finite)
     except (ValueError, UnicodeDecodeError) as error:
         raise MessageError("malformed", f"not a line of JSON: {error}") from None
     if not isinstance(message, dict):
         raise MessageError("malformed", f"a message is a JSON object, not {type(message).__name__}")
     return message
+
+
+def _finite(text: str) -> float:
+    """A number that JSON can also carry back; ``1e999``, NaN and Infinity are malformed."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"number {text} is out of range")
+    return value
 
 
 def _wanted(message: Mapping[str, Any], key: str, kind: type) -> Any:

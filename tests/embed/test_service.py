@@ -68,6 +68,8 @@ def test_a_session_lives_is_saved_and_goes_on():
         (b"[1]", "malformed"),
         (b"\xff\xfe", "malformed"),
         (b"[" * 100_000, "malformed"),
+        (b'{"ioopt": 1, "id": 1e999, "op": "ping"}', "malformed"),
+        (b'{"ioopt": 1, "id": NaN, "op": "ping"}', "malformed"),
         (b'{"id": 1}', "version"),
         (b'{"ioopt": 2, "op": "ping"}', "version"),
         (b'{"ioopt": 1, "op": "shout"}', "unknown"),
