@@ -50,9 +50,12 @@ FAILED = "failed"
 def _inspect(connection: sqlite3.Connection, path: str) -> int:
     """The schema version of an open file; raises InstanceError for anything but an ioopt store."""
     try:
+        # One read transaction: a sweep may be creating the store at this moment.
+        connection.execute("BEGIN")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        connection.execute("COMMIT")
     except sqlite3.DatabaseError as error:
         raise InstanceError(f"{path}: not a readable run store: {error}") from None
     if application != APPLICATION_ID and (tables or version):

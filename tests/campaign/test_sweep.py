@@ -12,6 +12,8 @@ from dataclasses import replace
 import pytest
 from campaign_helpers import environment, run_sweep, stable_rows, sweep_command, write_config
 
+from ioopt.errors import InstanceError
+
 pytest.importorskip("distributed")
 
 
@@ -67,11 +69,19 @@ def worker_processes(client_pid):
     return [pid for pid in found if "spawn_main" in names.get(pid, "")]
 
 
+def rows_so_far(store):
+    """Rows of a store that may not be there yet, or be in creation."""
+    try:
+        return len(stable_rows(store))
+    except InstanceError:
+        return 0
+
+
 def kill_some(process, store, stop_at, rng):
     """Kill workers with SIGKILL as rows come in, then the client once *stop_at* rows are stored."""
     killed, last = 0, 0
     while process.poll() is None:
-        rows = len(stable_rows(store)) if store.exists() and store.stat().st_size else 0
+        rows = rows_so_far(store)
         if rows >= stop_at:
             process.send_signal(signal.SIGKILL)
             break
