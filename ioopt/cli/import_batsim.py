@@ -1,4 +1,4 @@
-"""``ioopt import batsim``: a Batsim workload as a batch-io instance."""
+"""``ioopt import batsim`` and ``batsim-jobs``: a workload, or what became of one, as batch-io."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ EPILOG = """\b
 Examples:
   ioopt import batsim workload.json -o instance.json
   ioopt import batsim KTH-io-aware.json --node-rate 1250MB/s --storage-rate 5000MB/s -o kth.json
+"""
+
+JOBS_EPILOG = """\b
+Example:
+  ioopt import batsim-jobs out_jobs.csv -o instance.json
 """
 
 
@@ -45,4 +50,20 @@ def import_batsim(
         platform=Platform(flops, parse_rate(network_rate)),
         options={"kill": kill, "queue": queue, "backfill": backfill},
     )
+    return finish(made.problem, made.warnings, output)
+
+
+@click.command(name="batsim-jobs", cls=IooptCommand, epilog=JOBS_EPILOG)
+@click.argument("source", metavar="SOURCE")
+@machine_options
+@queue_options
+@output_option(required=True, text="Where to write the instance.")
+def import_batsim_jobs(
+    source: str, output: str, kill: bool, queue: str, backfill: str, **machine: str | int | None
+) -> int:
+    """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
+    from ioopt.formats.batsim_jobs import batch_io_from_jobs
+
+    options = {"kill": kill, "queue": queue, "backfill": backfill}
+    made = batch_io_from_jobs(source, machine=rule_of(machine), options=options)
     return finish(made.problem, made.warnings, output)

@@ -11,6 +11,7 @@ COMMANDS = {
     "darshan": ("ioopt.cli.import_darshan:import_darshan", "Darshan logs and darshan-parser text."),
     "wfformat": ("ioopt.cli.import_wfformat:import_wfformat", "Workflows in WfFormat 1.4 or 1.5."),
     "batsim": ("ioopt.cli.import_batsim:import_batsim", "Batsim workloads."),
+    "batsim-jobs": ("ioopt.cli.import_batsim:import_batsim_jobs", "Batsim's _jobs.csv."),
     "io-congestion": (
         "ioopt.cli.import_io_congestion:import_io_congestion",
         "Sets of periodic applications of the I/O congestion literature.",

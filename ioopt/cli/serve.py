@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,19 +13,57 @@ from ioopt.cli.lazy import IooptCommand
 from ioopt.embed.service import MAX_LINE_BYTES
 from ioopt.errors import ExitCode, UsageError
 
+if TYPE_CHECKING:
+    from ioopt.embed.adapters.batsim_transport import BatsimServer
+
 EPILOG = """\b
 Examples:
   echo '{"ioopt": 1, "id": 1, "op": "ping"}' | ioopt serve --stdio
   ioopt serve --socket /run/scheduler/ioopt.sock
+  ioopt serve --batsim tcp://*:28000 --policy cons-fcfs --node-rate 1GB/s --storage-rate 4GB/s
 """
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.option("--stdio", is_flag=True, help="Read standard input, answer on standard output.")
 @click.option("--socket", "path", metavar="PATH", help="Listen on a Unix socket, owner only.")
-@click.option("--max-bytes", type=click.IntRange(min=1024), default=MAX_LINE_BYTES,
-              show_default=True, help="Longest line that is accepted.")  # fmt: skip
-def serve(stdio: bool, path: str | None, max_bytes: int) -> int:
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(min=1024),
+    default=MAX_LINE_BYTES,
+    show_default=True,
+    help="Longest line that is accepted.",
+)
+@click.option(
+    "--batsim",
+    "endpoint",
+    metavar="ENDPOINT",
+    help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint.",
+)
+@click.option(
+    "--policy",
+    default="fill",
+    show_default=True,
+    help="With --batsim: the I/O policy that admits transfers.",
+)
+@click.option("--node-rate", metavar="RATE", help="With --batsim: I/O rate of a node.")
+@click.option(
+    "--storage-rate",
+    metavar="RATE",
+    help="With --batsim: rate of the storage. Without rates jobs run whole.",
+)
+@click.option(
+    "--queue",
+    type=click.Choice(["wfp", "fcfs"]),
+    default="wfp",
+    show_default=True,
+    help="With --batsim: order of the batch queue.",
+)
+@click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
+              show_default=True, help="With --batsim: backfill.")  # fmt: skip
+def serve(
+    stdio: bool, path: str | None, max_bytes: int, endpoint: str | None, **batsim: str
+) -> int:
     """Answer a line of JSON with a line of JSON until the input ends or SIGTERM arrives.
 
     See the page on embedding for the messages. On SIGTERM what has arrived is still answered.
@@ -32,10 +71,13 @@ def serve(stdio: bool, path: str | None, max_bytes: int) -> int:
     from ioopt.embed.service import Service
     from ioopt.embed.transport import SocketServer, StreamServer
 
-    if stdio == (path is not None):
-        raise UsageError("give either --stdio or --socket PATH")
-    server: SocketServer | StreamServer
-    if path is not None:
+    if [stdio, path is not None, endpoint is not None].count(True) != 1:
+        raise UsageError("give one of --stdio, --socket PATH and --batsim ENDPOINT")
+    server: SocketServer | StreamServer | BatsimServer
+    if endpoint is not None:
+        server = _batsim(endpoint, **batsim)
+        print(f"listening on {server.endpoint}", file=sys.stderr, flush=True)
+    elif path is not None:
         server = SocketServer(path, max_bytes)
         print(f"listening on {path}", file=sys.stderr, flush=True)
     else:
@@ -45,3 +87,28 @@ def serve(stdio: bool, path: str | None, max_bytes: int) -> int:
     with contextlib.suppress(SystemExit):
         server.run()
     return ExitCode.ANSWER
+
+
+def _batsim(
+    endpoint: str,
+    policy: str,
+    node_rate: str | None,
+    storage_rate: str | None,
+    queue: str,
+    backfill: str,
+) -> BatsimServer:
+    from ioopt.embed.adapters.batsim import BatsimDecider
+    from ioopt.embed.adapters.batsim_transport import BatsimServer
+    from ioopt.units import parse_rate
+
+    if (node_rate is None) != (storage_rate is None):
+        raise UsageError("--node-rate and --storage-rate go together")
+    rates = [None if text is None else parse_rate(text) for text in (node_rate, storage_rate)]
+    decider = BatsimDecider(
+        policy=policy,
+        node_bytes_per_second=rates[0],
+        storage_bytes_per_second=rates[1],
+        queue=queue,
+        backfill=backfill,
+    )
+    return BatsimServer(endpoint, decider)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import shared_path
 
+import ioopt
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.batsim import (
     JOB_COLUMNS,
@@ -18,6 +19,7 @@ from ioopt.formats.batsim import (
     jobs_csv,
     read_batsim,
 )
+from ioopt.formats.batsim_jobs import batch_io_from_jobs, read_jobs_csv
 from ioopt.formats.batsim_profiles import Platform
 from ioopt.formats.io_rule import MachineRule
 
@@ -212,3 +214,46 @@ def test_jobs_csv() -> None:
     assert row["allocated_resources"] == ""
     with pytest.raises(InstanceError, match="names a job 'z'"):
         jobs_csv(problem, {"jobs": [{**schedule["jobs"][0], "id": "z"}]})
+
+
+def test_jobs_csv_is_read_as_written(tmp_path) -> None:
+    load = workload({"type": "delay", "delay": 4})
+    load["jobs"] += [{**load["jobs"][0], "id": "b", "subtime": 1}]
+    problem = batch_io_from_batsim(load, "w.json").problem
+    schedule = ioopt.solve(problem, "fill").schedule
+    path = tmp_path / "out_jobs.csv"
+    refused = "c,w,p,2,9,60,0,REJECTED,,,,,,,,,\n"
+    path.write_text(jobs_csv(problem, schedule) + refused)
+    records, others = read_jobs_csv(path)
+    assert others == ["c"]
+    rows = {row["id"]: row for row in schedule["jobs"]}
+    assert [record.id for record in records] == ["b", "a"]  # by submission: 1 s, 3 s
+    for record in records:
+        assert record.row().items() <= rows[record.id].items()
+    made = batch_io_from_jobs(path, machine=MachineRule(nodes=8))
+    assert [(j.id, j.nodes, j.submit_seconds, j.walltime_seconds) for j in made.problem.jobs] == [
+        ("b", 2, 1.0, 60.0), ("a", 2, 3.0, 60.0)
+    ]  # fmt: skip
+    assert "1 jobs left out" in made.warnings[0]
+    again = ioopt.solve(made.problem, "fill").schedule
+    assert sorted(row["end_seconds"] for row in again["jobs"]) == sorted(
+        row["end_seconds"] for row in schedule["jobs"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("job_id", "name"), "no column 'job_id'"),
+        (("5.0,4.0,9.0", "5.0,4.0,x"), "line 2: finish_time: wanted a number, not 'x'"),
+        (("5.0,4.0,9.0", "5.0,4.0,1"), "line 2: 2 resources from 5 to 1 s"),
+        (("5.0,4.0,9.0", "nan,4.0,9.0"), "line 2: starting_time"),
+    ],
+)
+def test_jobs_csv_that_is_wrong(tmp_path, change, message) -> None:
+    problem = batch_io_from_batsim(workload({"type": "delay", "delay": 4}), "w.json").problem
+    row = {"id": "a", "start_seconds": 5.0, "end_seconds": 9.0, "killed": False, "io": []}
+    path = tmp_path / "jobs.csv"
+    path.write_text(jobs_csv(problem, {"jobs": [row]}).replace(*change))
+    with pytest.raises(InstanceError, match=message):
+        read_jobs_csv(path)

@@ -1,0 +1,311 @@
+"""Batsim: a decision component for its JSON protocol (version 4), over the simulators' own objects.
+
+:class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock nor file and
+knows no socket (those are in :mod:`ioopt.embed.adapters.batsim_transport`, and
+:mod:`ioopt.embed.adapters.pybatsim` plugs it into pybatsim). Jobs are ordered and placed by
+:class:`ioopt.embed.batch.BatchCluster`. When rates are given and Batsim allows dynamic jobs
+(``--enable-dynamic-jobs``) and forwards profiles, a job with transfers in its profile is run as a
+chain of dynamic jobs on the job's nodes, and :class:`ioopt.embed.IoArbiter` says when a transfer
+begins. Batsim itself shares the storage among those begun: a transfer cannot be slowed or stopped.
+
+Source of the protocol: Batsim's documentation (protocol, version 4) and the rules of its server for
+``CHANGE_JOB_STATE``. It was played by a stand-in here and through pybatsim 3.2, never by Batsim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.embed.adapters.batsim_steps import Step, steps_of
+from ioopt.embed.adapters.batsim_transfers import Transfers
+from ioopt.embed.batch import BatchCluster
+from ioopt.errors import InstanceError, UsageError
+from ioopt.sim.batch_io_view import time_tolerance
+
+_DONE = "COMPLETED_SUCCESSFULLY"
+_LATE = "COMPLETED_WALLTIME_REACHED"
+_MAX_NOTES = 100
+
+
+@dataclass
+class _Job:
+    """A job that has not ended. ``steps`` is empty for a job that Batsim runs whole."""
+
+    id: str
+    nodes: int
+    walltime: float
+    profile: str
+    steps: tuple[Step, ...] = ()
+    alloc: str = ""
+    start: float = 0.0
+    step: int = -1
+    step_start: float = 0.0
+    computed: float = 0.0
+    moved: float = 0.0
+    woken: bool = False
+
+    @property
+    def part(self) -> str:
+        """Id of the dynamic job of the step at hand."""
+        return f"{self.id}~{self.step}"
+
+
+class BatsimDecider:
+    """Replies to Batsim's messages, one after the other: ``decider.reply(message)``.
+
+    *queue*, *backfill*, *unit_nodes* and *allocation* are those of :class:`BatchCluster`. With
+    *node_bytes_per_second* and *storage_bytes_per_second* transfers are admitted by *policy*, an
+    I/O policy of ``ioopt/batch-io``. *storage_mapping* names Batsim's storage resources for the
+    labels in profiles, where Batsim cannot guess. Decisions take no simulated time. ``notes`` say
+    what could not be done; ``ended`` is set when Batsim has said that the simulation is over.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: str = "fill",
+        node_bytes_per_second: float | None = None,
+        storage_bytes_per_second: float | None = None,
+        queue: str = "wfp",
+        backfill: str = "easy",
+        unit_nodes: int = 1,
+        allocation: str = "flat",
+        storage_mapping: Mapping[str, int] | None = None,
+    ) -> None:
+        self._batch: dict[str, Any] = {"queue": queue, "backfill": backfill, "unit_nodes": unit_nodes,
+                       "allocation": allocation}  # fmt: skip
+        self._policy = policy
+        self._rates = (node_bytes_per_second, storage_bytes_per_second)
+        self._storage_mapping = dict(storage_mapping or {})
+        self._cluster: BatchCluster | None = None
+        self._transfers: Transfers | None = None
+        self._resources: list[int] = []
+        self._profiles: dict[str, dict[str, Any]] = {}
+        self._registered: set[tuple[str, str]] = set()
+        self._jobs: dict[str, _Job] = {}
+        self._parts: dict[str, str] = {}
+        self._dynamic = self._acknowledged = self._static_over = self._finished = False
+        self._now = 0.0
+        self._events: list[dict[str, Any]] = []
+        self.ended = False
+        self.notes: list[str] = []
+        self._react: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "SIMULATION_BEGINS": self._begin, "SIMULATION_ENDS": self._end,
+            "JOB_SUBMITTED": self._submitted, "JOB_COMPLETED": self._completed,
+            "REQUESTED_CALL": self._called, "NOTIFY": self._notified,
+        }  # fmt: skip
+
+    def reply(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """What to do now; all events of the message count as simultaneous.
+
+        Raises InstanceError for a message that is none of the protocol's: a simulation that went
+        on without its scheduler would only seem to be one.
+        """
+        try:
+            self._now = float(message["now"])
+            self._events = []
+            for event in message["events"]:
+                react = self._react.get(event["type"])
+                if react is not None:
+                    react(event.get("data") or {})
+        except UsageError as error:
+            raise InstanceError(f"not a message of Batsim's protocol ({error})") from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            text = f"{type(error).__name__}: {error}"
+            raise InstanceError(f"not a message of Batsim's protocol ({text})") from None
+        if self._cluster is not None and not self.ended:
+            self._decide(self._cluster)
+        return {"now": self._now, "events": self._events}
+
+    def _begin(self, data: Mapping[str, Any]) -> None:
+        config = data.get("config", {})
+        if config.get("redis-enabled"):
+            raise InstanceError("Batsim keeps its jobs in Redis; start it without --enable-redis")
+        self._resources = sorted(int(item["id"]) for item in data["compute_resources"])
+        self._cluster = BatchCluster(len(self._resources), **self._batch)
+        self._dynamic = bool(config.get("dynamic-jobs-enabled"))
+        self._acknowledged = bool(config.get("dynamic-jobs-acknowledged"))
+        for workload, profiles in data.get("profiles", {}).items():
+            self._profiles[workload] = dict(profiles)
+        node, storage = self._rates
+        if node is None or storage is None:
+            return
+        if not self._dynamic:
+            self._note("Batsim allows no dynamic jobs (--enable-dynamic-jobs): jobs run whole")
+            return
+        block = self._cluster.machine.model_dump() | {
+            "node_bytes_per_second": node, "storage_bytes_per_second": storage,
+        }  # fmt: skip
+        self._transfers = Transfers(block, self._policy)
+
+    def _end(self, data: Mapping[str, Any]) -> None:
+        self.ended, self._events = True, []
+
+    def _submitted(self, data: Mapping[str, Any]) -> None:
+        name = data["job_id"]
+        if name in self._parts:
+            self._execute(name, self._jobs[self._parts[name]].alloc)
+            return
+        given = data["job"]
+        walltime = float(given.get("walltime", -1))
+        job = _Job(name, int(given["res"]), walltime if walltime > 0 else math.inf,
+                   str(given.get("profile")))  # fmt: skip
+        cluster = self._begun()
+        if not 1 <= job.nodes <= len(self._resources):
+            self._say("REJECT_JOB", job_id=name)
+            self._note(f"job {name}: {job.nodes} resources, but there are {len(self._resources)}")
+            return
+        workload = self._profiles.setdefault(name.partition("!")[0], {})
+        if "profile" in data:
+            workload.setdefault(job.profile, data["profile"])
+        if self._transfers is not None:
+            try:
+                job.steps = steps_of(workload, job.profile, job.nodes)
+            except InstanceError as error:
+                self._note(f"job {name} runs whole: {error}")
+        cluster.arrive(name, job.nodes, job.walltime, self._now)
+        self._jobs[name] = job
+
+    def _begun(self) -> BatchCluster:
+        if self._cluster is None:
+            raise InstanceError("Batsim sent events before SIMULATION_BEGINS")
+        return self._cluster
+
+    def _completed(self, data: Mapping[str, Any]) -> None:
+        name, state = data["job_id"], data.get("job_state", _DONE)
+        job = self._jobs.get(self._parts.pop(name, name))
+        if job is None:
+            self._note(f"job {name} completed, but is not known")
+            return
+        if job.steps:
+            self._account(job)
+            if state == _DONE and job.step + 1 < len(job.steps):
+                self._next_step(job)
+                return
+            self._say("CHANGE_JOB_STATE", job_id=job.id, job_state=state)
+        self._leave(job)
+
+    def _account(self, job: _Job) -> None:
+        """The step at hand has ended: what the job has computed and moved so far."""
+        step = job.steps[job.step]
+        if step.io_bytes and self._transfers is not None:
+            self._transfers.finish(job.id)
+            job.moved += step.io_bytes
+        else:
+            job.computed += self._now - job.step_start
+
+    def _leave(self, job: _Job) -> None:
+        del self._jobs[job.id]
+        self._begun().leave(job.id)
+
+    def _called(self, data: Mapping[str, Any]) -> None:
+        """Transfers that still wait when their job's walltime is over end the job, as in Batsim."""
+        if self._transfers is None:
+            return
+        for name in self._transfers.waiting():
+            if self._is_late(self._jobs[name]):
+                self._transfers.finish(name)
+                self._end_late(self._jobs[name])
+
+    def _is_late(self, job: _Job) -> bool:
+        return job.start + job.walltime - self._now <= time_tolerance(self._now)
+
+    def _end_late(self, job: _Job) -> None:
+        self._say("CHANGE_JOB_STATE", job_id=job.id, job_state=_LATE)
+        self._leave(job)
+
+    def _notified(self, data: Mapping[str, Any]) -> None:
+        kind = data.get("type")
+        if kind == "no_more_static_job_to_submit":
+            self._static_over = True
+        elif kind in ("event_machine_unavailable", "event_machine_available"):
+            self._note(f"{kind} at {self._now:g} s: machines that come and go are not followed")
+
+    def _decide(self, cluster: BatchCluster) -> None:
+        for name, places in cluster.run(self._now):
+            job = self._jobs[name]
+            job.alloc = intervals([self._resources[place] for place in places])
+            job.start = self._now
+            if job.steps:
+                self._say("CHANGE_JOB_STATE", job_id=name, job_state="RUNNING")
+                self._next_step(job)
+            else:
+                self._execute(name, job.alloc)
+        if self._transfers is not None:
+            for name in self._transfers.admit(self._now):
+                self._launch(self._jobs[name])
+            for note in self._transfers.notes:
+                self._note(f"{self._now:g} s: {note}")
+        if self._dynamic and self._static_over and not self._jobs and not self._finished:
+            self._finished = True
+            self._say("NOTIFY", type="registration_finished")
+
+    def _next_step(self, job: _Job) -> None:
+        if self._is_late(job):
+            self._end_late(job)
+            return
+        job.step += 1
+        job.step_start = self._now
+        step = job.steps[job.step]
+        if not step.io_bytes or self._transfers is None:
+            self._launch(job)
+            return
+        self._transfers.request(
+            job.id, job.nodes, step.io_bytes, self._now,
+            start=job.start, computed=job.computed, moved=job.moved,
+        )  # fmt: skip
+        if not job.woken and job.walltime < math.inf:
+            job.woken = True
+            self._say("CALL_ME_LATER", timestamp=job.start + job.walltime)
+
+    def _launch(self, job: _Job) -> None:
+        """Register and, unless Batsim acknowledges first, execute the dynamic job of a step."""
+        workload = job.id.partition("!")[0]
+        names = job.steps[job.step].profiles
+        profile = names[0]
+        if len(names) > 1:
+            profile = f"ioopt:{job.profile}:{job.step}"
+            if (workload, profile) not in self._registered:
+                self._registered.add((workload, profile))
+                body = {"type": "composed", "repeat": 1, "seq": list(names)}
+                self._say("REGISTER_PROFILE", workload_name=workload, profile_name=profile,
+                          profile=body)  # fmt: skip
+        left = job.start + job.walltime - self._now
+        walltime = left if left < math.inf else -1
+        described = {"id": job.part, "profile": profile, "res": job.nodes, "walltime": walltime,
+                     "subtime": self._now}  # fmt: skip
+        self._parts[job.part] = job.id
+        self._say("REGISTER_JOB", job_id=job.part, job=described)
+        if not self._acknowledged:
+            self._execute(job.part, job.alloc)
+
+    def _execute(self, name: str, alloc: str) -> None:
+        data: dict[str, Any] = {"job_id": name, "alloc": alloc}
+        if self._storage_mapping:
+            data["storage_mapping"] = self._storage_mapping
+        self._say("EXECUTE_JOB", **data)
+
+    def _say(self, kind: str, **data: Any) -> None:
+        self._events.append({"timestamp": self._now, "type": kind, "data": data})
+
+    def _note(self, text: str) -> None:
+        self.notes.append(text)
+        del self.notes[:-_MAX_NOTES]
+
+
+def intervals(resources: list[int]) -> str:
+    """Batsim's interval sets.
+
+    >>> intervals([0, 1, 2, 5, 7, 8])
+    '0-2 5 7-8'
+    """
+    parts: list[list[int]] = []
+    for resource in sorted(resources):
+        if parts and resource == parts[-1][-1] + 1:
+            parts[-1][1:] = [resource]
+        else:
+            parts.append([resource])
+    return " ".join("-".join(map(str, part)) for part in parts)

@@ -1,0 +1,323 @@
+"""The Batsim decision component, against a stand-in for Batsim (no real Batsim runs here).
+
+The stand-in (``batsim_stand_in.py``) keeps Batsim's rules; starts and ends are compared with those
+of ioopt's own simulator, and pybatsim, where installed, reads and writes the same messages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from batsim_stand_in import StandIn, resources
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ioopt
+from ioopt.embed.adapters.batsim import BatsimDecider, intervals
+from ioopt.embed.adapters.batsim_steps import Step, steps_of
+from ioopt.embed.batch import BatchCluster
+from ioopt.errors import InstanceError, UsageError
+
+RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
+PLATFORM = {"node_rate": 1.0, "storage_rate": 4.0}
+
+
+def job(name, subtime, res, profile, walltime=1000.0):
+    return {"id": name, "subtime": subtime, "res": res, "profile": profile, "walltime": walltime}
+
+
+def pfs(size):
+    return {"type": "parallel_homogeneous_pfs", "bytes_to_read": 0, "bytes_to_write": size}
+
+
+def then(*names, repeat=1):
+    return {"type": "composed", "repeat": repeat, "seq": list(names)}
+
+
+def workload(nodes, jobs, **profiles):
+    return {"nb_res": nodes, "jobs": jobs, "profiles": profiles}
+
+
+def spans(jobs):
+    return {name.partition("!")[2]: (job.start, job.end) for name, job in jobs.items()}
+
+
+def test_fcfs_with_backfill_by_hand():
+    # 4 nodes: a takes 3 until 10; b wants 4 and gets the promise of 10; c (5 s, 1 node) slips in
+    # beside a, since it ends before 10; d (50 s) would delay b and waits until 20.
+    load = workload(
+        4,
+        [job("a", 0, 3, "p10", 10.0), job("b", 1, 4, "p10", 10.0), job("c", 2, 1, "p5", 5.0),
+         job("d", 2, 1, "p50", 50.0)],
+        p5={"type": "delay", "delay": 5}, p10={"type": "delay", "delay": 10},
+        p50={"type": "delay", "delay": 50},
+    )  # fmt: skip
+    decider = BatsimDecider(queue="fcfs")
+    played = StandIn(load, decider.reply)
+    assert spans(played.play()) == {"a": (0, 10), "b": (10, 20), "c": (2, 7), "d": (20, 70)}
+    assert decider.ended and decider.notes == []
+    assert "REGISTER_JOB" not in played.seen
+
+
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_one_transfer_at_a_time_by_hand(acknowledged):
+    # Storage 4 B/s, 4 nodes of 1 B/s each a job: each transfer of 40 bytes alone takes 10 s.
+    # Both compute 5 s; cons-fcfs lets a write 5 to 15, b 15 to 25, then both compute 5 s again.
+    load = workload(
+        8, [job("a", 0, 4, "p"), job("b", 0, 4, "p")],
+        c={"type": "delay", "delay": 5}, io=pfs(10), p=then("c", "io", "c"),
+    )  # fmt: skip
+    options = {"dynamic-jobs-acknowledged": acknowledged}
+    held = StandIn(load, BatsimDecider(policy="cons-fcfs", **RATES).reply, **PLATFORM, **options)
+    assert spans(held.play()) == {"a": (0, 20), "b": (0, 30)}
+    # without arbitration both write at once, at half the rate
+    free = StandIn(load, BatsimDecider().reply, **PLATFORM, **options)
+    assert spans(free.play()) == {"a": (0, 30), "b": (0, 30)}
+    shared = StandIn(load, BatsimDecider(policy="base-line", **RATES).reply, **PLATFORM, **options)
+    assert spans(shared.play()) == {"a": (0, 30), "b": (0, 30)}
+
+
+def test_a_transfer_that_waits_past_the_walltime_ends_its_job():
+    load = workload(
+        8, [job("a", 0, 4, "io"), job("b", 0, 4, "p", walltime=6.0), job("late", 8, 4, "io")],
+        c={"type": "delay", "delay": 1}, io=pfs(10), p=then("c", "io"),
+    )  # fmt: skip
+    played = StandIn(load, BatsimDecider(policy="cons-fcfs", **RATES).reply, **PLATFORM)
+    jobs = played.play()
+    assert jobs["w0!b"].state == "COMPLETED_WALLTIME_REACHED" and jobs["w0!b"].end == 6.0
+    assert spans(jobs)["late"] == (8, 20)
+    assert "CALL_ME_LATER" in played.seen
+
+
+def test_what_cannot_run_is_rejected_and_batsim_may_forbid_dynamic_jobs():
+    load = workload(
+        2, [job("big", 0, 3, "io"), job("ok", 0, 2, "io", walltime=-1)], io=pfs(10)
+    )  # fmt: skip
+    decider = BatsimDecider(policy="cons-fcfs", **RATES)
+    played = StandIn(load, decider.reply, **PLATFORM, **{"dynamic-jobs-enabled": False})
+    jobs = played.play()
+    assert jobs["w0!big"].state == "REJECTED" and spans(jobs)["ok"] == (0, 10)
+    assert any("no dynamic jobs" in note for note in decider.notes)
+    assert any("3 resources, but there are 2" in note for note in decider.notes)
+
+
+JOBS = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 6), st.integers(1, 20), st.integers(1, 20),
+              st.integers(1, 40)),
+    min_size=1, max_size=9,
+)  # fmt: skip
+
+
+def both(rows, with_io, policy, queue, backfill):
+    """(spans by the stand-in and our decider, spans by ioopt's simulator) of the same jobs."""
+    rows = sorted(rows)
+    profiles, jobs, own = {}, [], []
+    for k, (subtime, res, first, last, size) in enumerate(rows):
+        parts = [(f"c{k}", {"type": "delay", "delay": first})]
+        if with_io:
+            parts += [(f"io{k}", pfs(size)), (f"d{k}", {"type": "delay", "delay": last})]
+        profiles |= dict(parts) | {f"p{k}": then(*[name for name, _ in parts])}
+        # never reached: a walltime that kills is another test
+        jobs.append(job(f"{k:02}", subtime, res, f"p{k}", walltime=5000.0 + 7 * last))
+        phases = [{"compute_seconds": first, "io_bytes": size * res if with_io else 0}]
+        phases += [{"compute_seconds": last, "io_bytes": 0}] if with_io else []
+        own.append({"id": f"w0!{k:02}", "submit_seconds": subtime, "nodes": res, "phases": phases,
+                    "walltime_seconds": 5000.0 + 7 * last})  # fmt: skip
+    decider = BatsimDecider(policy=policy, queue=queue, backfill=backfill, **RATES)
+    played = StandIn(workload(6, jobs, **profiles), decider.reply, **PLATFORM).play()
+    machine = {"nodes": 6, "unit_nodes": 1, "allocation": "flat", **RATES}
+    problem = {"format": "ioopt/batch-io", "version": 1, "name": "n", "machine": machine,
+               "options": {"queue": queue, "backfill": backfill}, "jobs": own}  # fmt: skip
+    found = ioopt.solve(problem, policy).schedule["jobs"]
+    wanted = {row["id"].partition("!")[2]: (row["start_seconds"], row["end_seconds"])
+              for row in found}  # fmt: skip
+    return spans(played), wanted
+
+
+def alike(got, wanted):
+    assert got.keys() == wanted.keys()
+    for name, times in wanted.items():
+        assert got[name] == pytest.approx(times, rel=1e-7, abs=1e-6), (name, got, wanted)
+
+
+@settings(max_examples=60, deadline=None)
+@given(JOBS, st.sampled_from(["wfp", "fcfs"]), st.sampled_from(["easy", "none"]))
+def test_jobs_start_and_end_as_simulated(rows, queue, backfill):
+    alike(*both(rows, False, "fill", queue, backfill))
+
+
+@settings(max_examples=60, deadline=None)
+@given(JOBS, st.sampled_from(["wfp", "fcfs"]))
+def test_transfers_first_come_first_served_end_as_simulated(rows, queue):
+    # cons-fcfs never takes back what it granted as long as nobody is passed over: that is a policy
+    # whose transfers need no stopping, so Batsim's limits do not show and the times are the same.
+    alike(*both([(*row[:1], 4, *row[2:]) for row in rows], True, "cons-fcfs", queue, "easy"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(JOBS, st.sampled_from(["fill", "adaptive", "cons-max-util", "base-line", "no-congestion"]))
+def test_every_policy_brings_every_job_to_its_end(rows, policy):
+    got, wanted = both(rows, True, policy, "wfp", "easy")
+    assert got.keys() == wanted.keys() and all(end > start for start, end in got.values())
+
+
+def test_messages_that_are_not_batsims_are_refused():
+    for message in ({}, {"now": 1}, {"now": "x", "events": []}, {"now": 0, "events": [3]},
+                    {"now": 0, "events": [{"type": "JOB_SUBMITTED", "data": {"job_id": "a"}}]},
+                    {"now": 0, "events": [{"type": "JOB_SUBMITTED", "data": {
+                        "job_id": "w!a", "job": {"res": 1}}}]}):  # fmt: skip
+        with pytest.raises(InstanceError):
+            BatsimDecider().reply(message)
+    unknown = {"now": 0, "events": [{"type": "FROM_JOB_MSG", "data": {}}]}
+    assert BatsimDecider().reply(unknown) == {"now": 0.0, "events": []}
+
+
+def test_profiles_become_steps():
+    profiles = {
+        "c": {"type": "delay", "delay": 1}, "io": pfs(10), "two": then("c", "io", repeat=2),
+        "all": then("c", "two", "c"), "self": then("c", "self"),
+        "long": then("c", "io", repeat=5000), "trace": {"type": "smpi", "trace": "x"},
+        "mixed": then("trace", "io"),
+    }  # fmt: skip
+    io = Step(("io",), 20.0)
+    assert steps_of(profiles, "all", 2) == (Step(("c", "c")), io, Step(("c",)), io, Step(("c",)))
+    assert steps_of(profiles, "c", 2) == () == steps_of(profiles, "long", 2)
+    assert steps_of(profiles, "mixed", 1) == (Step(("trace",)), Step(("io",), 10.0))
+    for wrong in ("self", "none"):
+        with pytest.raises(InstanceError):
+            steps_of(profiles, wrong, 2)
+
+
+def test_a_cluster_of_partitions_gives_aligned_blocks_and_forgets_who_left():
+    cluster = BatchCluster(16, unit_nodes=2, allocation="partition", queue="fcfs")
+    for turn in range(50):
+        cluster.arrive(("a", turn), 3, 10.0, float(turn))
+        cluster.arrive(("b", turn), 8, 10.0, float(turn))
+        # 3 nodes take a block of 2 units (4 nodes), 8 nodes one of 4 units
+        assert cluster.run(float(turn)) == [
+            (("a", turn), [0, 1, 2]), (("b", turn), list(range(8, 16)))
+        ]  # fmt: skip
+        cluster.leave(("b", turn))
+        cluster.leave(("a", turn))
+    assert len(cluster) == cluster.waiting == 0 and len(cluster._names) == 2
+    cluster.arrive("x", 1, 10.0, 0.0)
+    for call in (lambda: cluster.arrive("x", 1, 1.0, 0.0), lambda: cluster.leave("y"),
+                 lambda: cluster.arrive("z", 17, 1.0, 0.0)):  # fmt: skip
+        with pytest.raises(UsageError):
+            call()
+
+
+def test_interval_sets_are_read_as_written():
+    for chosen in ([0], [3, 1, 2], [9, 0, 1, 5]):
+        assert resources(intervals(chosen)) == tuple(sorted(chosen))
+
+
+LOAD = workload(
+    8, [job("a", 0, 4, "p"), job("b", 0, 4, "p"), job("c", 3, 9, "p"), job("d", 4, 2, "c")],
+    c={"type": "delay", "delay": 5}, io=pfs(10), p=then("c", "c", "io", "c"),
+)  # fmt: skip
+OPTIONS = {"policy": "cons-fcfs", **RATES}
+
+
+class Asking:
+    """Batsim's end of the socket."""
+
+    def __init__(self, endpoint):
+        zmq = pytest.importorskip("zmq")
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.REQ)
+        self.socket.linger = 0
+        self.socket.rcvtimeo = 60_000
+        self.socket.connect(endpoint)
+
+    def __call__(self, message):
+        self.socket.send(json.dumps(message).encode())
+        return json.loads(self.socket.recv())
+
+    def close(self):
+        self.socket.close()
+        self.context.term()
+
+
+def test_over_a_socket_it_says_the_same():
+    pytest.importorskip("zmq")
+    from ioopt.embed.adapters.batsim_transport import BatsimServer
+
+    server = BatsimServer("tcp://127.0.0.1:*", BatsimDecider(**OPTIONS))
+    with pytest.raises(UsageError, match="cannot be bound"):
+        BatsimServer(server.endpoint, BatsimDecider())
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    asking = Asking(server.endpoint)
+    played = StandIn(LOAD, asking, **PLATFORM)
+    got = spans(played.play())
+    thread.join(timeout=60)
+    asking.close()
+    assert not thread.is_alive()
+    assert got == spans(StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM).play())
+
+
+def test_a_message_that_is_not_batsims_ends_the_service_with_an_answer():
+    pytest.importorskip("zmq")
+    from ioopt.embed.adapters.batsim_transport import BatsimServer
+
+    server = BatsimServer("tcp://127.0.0.1:*", BatsimDecider())
+    asking = Asking(server.endpoint)
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(asking({"now": 3.0, "events": 1})))
+    thread.start()
+    with pytest.raises(InstanceError, match="not a message of Batsim's protocol"):
+        server.run()
+    thread.join(timeout=60)
+    asking.close()
+    assert answers == [{"now": 3.0, "events": []}]
+
+
+def test_through_pybatsim_it_says_the_same():
+    batsim = pytest.importorskip("batsim.batsim")
+    from ioopt.embed.adapters.pybatsim import Pybatsim
+
+    endpoint = f"ipc://@ioopt-test-{os.getpid()}"  # an abstract name: no file, no port to collide
+    thread = threading.Thread(
+        target=lambda: batsim.Batsim(Pybatsim(OPTIONS), endpoint, 60_000).start()
+    )
+    thread.start()
+    asking = Asking(endpoint)
+    played = StandIn(LOAD, asking, **PLATFORM)
+    got = spans(played.play())
+    thread.join(timeout=60)
+    asking.close()
+    assert not thread.is_alive()
+    own = StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM)
+    assert got == spans(own.play()) and sorted(played.seen) == sorted(own.seen)
+
+
+def serving(*options):
+    """``ioopt serve --batsim`` in a process of its own, and its endpoint."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", "--batsim", "tcp://127.0.0.1:*", *options],
+        cwd=ROOT, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    return process, process.stderr.readline().split()[-1]
+
+
+def test_the_command_serves_one_simulation_and_stops_on_sigterm():
+    pytest.importorskip("zmq")
+    process, endpoint = serving(
+        "--policy", "cons-fcfs", "--node-rate", "1B/s", "--storage-rate", "4B/s"
+    )
+    asking = Asking(endpoint)
+    got = spans(StandIn(LOAD, asking, **PLATFORM).play())
+    asking.close()
+    assert process.wait(timeout=60) == 0
+    assert got == spans(StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM).play())
+    process, _ = serving()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
