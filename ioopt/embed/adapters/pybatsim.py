@@ -44,7 +44,8 @@ class Pybatsim(BatsimScheduler):
         self._hear("JOB_COMPLETED", job_id=job.id, job_state=job.job_state.name)
 
     def onJobsKilled(self, jobs: list[Any]) -> None:
-        """Nothing: each of them is reported as completed too."""
+        """Each of them is reported as completed too; this only leaves a trace in the log."""
+        self.logger.info("killed: %s", ", ".join(job.id for job in jobs))
 
     def onRequestedCall(self) -> None:
         """The time we asked to be called at."""
