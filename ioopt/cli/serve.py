@@ -76,14 +76,16 @@ def serve(
     server: SocketServer | StreamServer | BatsimServer
     if endpoint is not None:
         server = _batsim(endpoint, **batsim)
-        print(f"listening on {server.endpoint}", file=sys.stderr, flush=True)
+        where = server.endpoint
     elif path is not None:
         server = SocketServer(path, max_bytes)
-        print(f"listening on {path}", file=sys.stderr, flush=True)
+        where = path
     else:
-        server = StreamServer(sys.stdin.buffer, sys.stdout.buffer, Service(max_bytes))
+        server, where = StreamServer(sys.stdin.buffer, sys.stdout.buffer, Service(max_bytes)), None
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
+    if where is not None:  # said last: whoever waits for it may send signals
+        print(f"listening on {where}", file=sys.stderr, flush=True)
     with contextlib.suppress(SystemExit):
         server.run()
     return ExitCode.ANSWER
