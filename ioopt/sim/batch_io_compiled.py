@@ -8,10 +8,10 @@ delete the ``*.nbi`` files in ``__pycache__``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from ioopt.errors import SimulationError
 from ioopt.options import Deadline
@@ -19,15 +19,17 @@ from ioopt.sim.batch_io import OutOfTime
 from ioopt.sim.batch_io_compiled_policies import (
     BASE_LINE,
     CODES,
+    MAX_UTIL,
     READS_PROGRESS,
 )
 from ioopt.sim.batch_io_compiled_queue import (
     drop_started,
     find_place,
     occupy,
-    queue_order,
     reserve_block,
     reserve_flat,
+    smallest,
+    sort_queue,
     vacate,
 )
 from ioopt.sim.batch_io_compiled_state import (
@@ -53,11 +55,16 @@ from ioopt.sim.batch_io_compiled_state import (
     F,
     Fixed,
     J,
+    L,
     Moving,
     P,
+    W,
     add_useful,
     fixed_of,
+    inlined,
+    kernel,
     moving_of,
+    searching,
     tolerance,
 )
 from ioopt.sim.batch_io_compiled_storage import apply_decision, issue, leave, set_clock
@@ -85,15 +92,15 @@ def simulate_compiled(
     plain = policy.removesuffix("+top")
     code, jobs = CODES[plain], len(trace)
     t = fixed_of(
-        trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, alpha,
-        record_rates, starts is None,
+        trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, record_rates,
+        starts is None,
     )  # fmt: skip
-    s = moving_of(trace, record_rates, set_numbers or [0] * len(trace), starts)
+    s = moving_of(trace, record_rates, set_numbers or 0, alpha, code == MAX_UTIL, starts)
     spans: list[tuple[int, float, float, float]] = []
     while advance(t, s, INSTANTS_PER_CALL):
         _drain(s, spans)
         if deadline and deadline.expired():
-            ended = int((s.i[J.status, :jobs] == ENDED).sum())
+            ended = int((s.i[:jobs, J.status] == ENDED).sum())
             raise OutOfTime(f"out of time with {ended} of {jobs} jobs ended")
     _drain(s, spans)
     if t.shared and record_rates:
@@ -101,10 +108,10 @@ def simulate_compiled(
     if s.count[OUT]:
         raise SimulationError(f"{policy}: {s.count[OUT]} request(s) never get bandwidth")
     return Run(
-        start=s.f[F.start, :jobs].tolist(), end=s.f[F.end, :jobs].tolist(),
-        killed=s.i[J.killed, :jobs].tolist(), block=s.i[J.block, :jobs].tolist(),
-        request=s.p[P.request], grant=s.p[P.grant],
-        finish=s.p[P.finish], useful=float(s.value[USEFUL]),
+        start=s.f[:jobs, F.start].tolist(), end=s.f[:jobs, F.end].tolist(),
+        killed=s.i[:jobs, J.killed].tolist(), block=s.i[:jobs, J.block].tolist(),
+        request=s.p[:, P.request], grant=s.p[:, P.grant],
+        finish=s.p[:, P.finish], useful=float(s.value[USEFUL]),
         rates=spans if record_rates else None, events=int(s.count[EVENTS]),
         decisions=int(s.count[DECISIONS]), engine="compiled",
     )  # fmt: skip
@@ -118,10 +125,10 @@ def _spread(
     spans = []
     for j, nodes in enumerate(trace.allocated):
         for place in range(trace.offset[j], trace.offset[j + 1]):
-            if not np.isnan(s.p[P.grant, place]):
-                known = not np.isnan(s.p[P.finish, place])
-                last = float(s.p[P.finish, place] if known else s.f[F.end, j])
-                for since, until, rho in history(times, rhos, float(s.p[P.grant, place]), last):
+            if not np.isnan(s.p[place, P.grant]):
+                known = not np.isnan(s.p[place, P.finish])
+                last = float(s.p[place, P.finish] if known else s.f[j, F.end])
+                for since, until, rho in history(times, rhos, float(s.p[place, P.grant]), last):
                     spans.append((place, since, until, rho * nodes))
     return spans
 
@@ -132,23 +139,26 @@ def _drain(s: Moving, spans: list[tuple[int, float, float, float]]) -> None:
     s.count[SPANS] = 0
 
 
-@njit(cache=True)
+@kernel
 def advance(t: Fixed, s: Moving, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
     for _ in range(instants):
         if t.record and s.count[SPANS] + 4 * (s.count[RUNNING] + 64) > s.spans.shape[1]:
             return True
         instant = next_instant(t, s)
-        if instant == np.inf:
+        if instant == math.inf:
             return False
         until = instant + tolerance(instant)
         k = s.count[ARRIVED]
-        while k < t.jobs and s.f[F.arrival_times, k] <= until:
-            instant = max(instant, s.f[F.arrival_times, k])
-            k += 1
+        if k < t.jobs and s.w[W.arrival_times, k] <= until:
+            last = until
+            while k < t.jobs and s.w[W.arrival_times, k] <= last:
+                instant = max(instant, s.w[W.arrival_times, k])
+                k += 1
+            until = instant + tolerance(instant)
         s.value[NOW] = instant
         s.count[EVENTS] += 1
-        apply_instant(t, s, instant + tolerance(instant))
+        apply_instant(t, s, until)
         if s.count[PASS] and t.closed:
             while s.count[QUEUE] and s.count[FREE] and batch_pass(t, s):
                 pass
@@ -161,92 +171,107 @@ def advance(t: Fixed, s: Moving, instants: int) -> bool:
     return True
 
 
-@njit(cache=True, inline="always")
-def least(values: np.ndarray, count: int, least: float) -> float:
-    """The least of the first *count* values and *least*."""
+@searching
+def least(values: np.ndarray, count: int, best: float) -> float:
+    """The least of the first *count* values and *best*."""
     for k in range(count):
-        if values[k] < least:
-            least = values[k]
-    return least
+        best = min(best, values[k])
+    return best
 
 
-@njit(cache=True)
-def collect(
-    due: np.ndarray, jobs: np.ndarray, times: np.ndarray, targets: np.ndarray, count: int,
-    until: float, target: float,
-) -> int:  # fmt: skip
-    """Put those of the first *count* jobs whose time or target has come into *due*; how many."""
+@searching
+def num_due(values: np.ndarray, count: int, until: float) -> int:
+    """How many of the first *count* values are at most *until*."""
     found = 0
     for k in range(count):
-        if times[k] <= until or targets[k] <= target:
-            due[found] = jobs[k]
-            found += 1
+        found += values[k] <= until
     return found
 
 
-@njit(cache=True, inline="always")
+@inlined
 def next_instant(t: Fixed, s: Moving) -> float:
     """When something happens next; infinity when nothing will."""
-    instant = np.inf
+    instant = math.inf
     if s.count[ARRIVED] < t.jobs:
-        instant = s.f[F.arrival_times, s.count[ARRIVED]]
+        instant = s.w[W.arrival_times, s.count[ARRIVED]]
     count = s.count[RUNNING]
-    instant = least(s.f[F.next_time], count, instant)
+    instant = least(s.w[W.next_time], count, instant)
     if t.shared and s.value[RHO] > 0:
-        target = least(s.f[F.target], count, np.inf)
+        target = least(s.w[W.target], count, math.inf)
         finish = s.value[SINCE] + (target - s.value[CLOCK]) / s.value[RHO]
         instant = min(instant, finish)
     if t.kill:
         for k in range(count):
-            job = s.i[J.running, k]
-            instant = min(instant, s.f[F.start, job] + s.f[F.walltime, job])
+            job = s.l[L.running, k]
+            instant = min(instant, s.f[job, F.start] + s.f[job, F.walltime])
     return instant
 
 
-@njit(cache=True, inline="always")
-def apply_instant(t: Fixed, s: Moving, until: float) -> None:
-    """Completions, kills and arrivals, in the order of rule 1."""
-    target = -np.inf
+@inlined
+def collect(t: Fixed, s: Moving, until: float) -> int:
+    """Put the running jobs whose time or target has come into ``L.due``; how many."""
+    times, targets, count = s.w[W.next_time], s.w[W.target], s.count[RUNNING]
+    target, due = -math.inf, num_due(times, count, until)
     if t.shared:
         set_clock(t, s)
         target = s.value[CLOCK] + s.value[RHO] * (until - s.value[NOW])
-    count = collect(
-        s.i[J.due], s.i[J.running], s.f[F.next_time], s.f[F.target], s.count[RUNNING], until, target
-    )
+        due += num_due(targets, count, target)
+    found, k = 0, 0
+    while found < due:
+        if times[k] <= until or targets[k] <= target:
+            s.l[L.due, found] = s.l[L.running, k]
+            found += 1
+        k += 1
+    return due
+
+
+@inlined
+def apply_instant(t: Fixed, s: Moving, until: float) -> None:
+    """Completions, kills and arrivals, in the order of rule 1."""
+    count = collect(t, s, until)
     for k in range(count):
-        if s.i[J.status, s.i[J.due, k]] == TRANSFERRING:
-            finish(t, s, s.i[J.due, k])
+        if s.i[s.l[L.due, k], J.status] == TRANSFERRING:
+            finish(t, s, s.l[L.due, k])
     for k in range(count):
-        job = s.i[J.due, k]
-        while s.i[J.status, job] == COMPUTING and s.f[F.next_time, s.i[J.slot, job]] <= until:
+        job = s.l[L.due, k]
+        while s.i[job, J.status] == COMPUTING and s.w[W.next_time, s.i[job, J.slot]] <= until:
             issue_or_go_on(t, s, job)
     if t.kill:
         for k in range(s.count[RUNNING] - 1, -1, -1):
-            job = s.i[J.running, k]
-            if s.f[F.start, job] + s.f[F.walltime, job] <= until:
+            job = s.l[L.running, k]
+            if s.f[job, F.start] + s.f[job, F.walltime] <= until:
                 kill(t, s, job)
     while s.count[ARRIVED] < t.jobs:
-        if s.f[F.arrival_times, s.count[ARRIVED]] > s.value[NOW]:
+        if s.w[W.arrival_times, s.count[ARRIVED]] > s.value[NOW]:
             break
-        job = s.i[J.arrivals, s.count[ARRIVED]]
+        job = s.l[L.arrivals, s.count[ARRIVED]]
         s.count[ARRIVED] += 1
         s.count[PASS] = 1
         if t.closed:
-            s.i[J.waiting, s.count[QUEUE]] = job
+            s.l[L.waiting, s.count[QUEUE]] = job
             s.count[QUEUE] += 1
         else:
             start(t, s, job)
 
 
-@njit(cache=True)
+@kernel
 def batch_pass(t: Fixed, s: Moving) -> bool:
-    """One pass over the queue; True when a job that it started ended at once (rules 19 and 20)."""
-    again = False
-    reserved, until, extra, avoid, length = False, 0.0, 0, 0, 0
-    for job in queue_order(t, s):
-        units = s.i[J.units, job]
-        if s.count[FREE] == 0:
+    """One pass over the queue; True when a job that it started ended at once (rules 19 and 20).
+
+    A pass that can start nothing is left at once. On partitions a size that found no block rules
+    out the larger ones: aligned blocks nest.
+    """
+    least_units = smallest(s)
+    if find_place(t, s, least_units, 0, 0) < 0:
+        return False
+    sort_queue(t, s)
+    again, reserved, until, extra, avoid, length = False, False, 0.0, 0, 0, 0
+    no_short, no_long = t.total_units + 1, t.total_units + 1
+    for k in range(s.count[QUEUE]):
+        if s.count[FREE] < least_units:
             break
+        job = s.l[L.waiting, k]
+        units = s.i[job, J.units]
         if not reserved:
             place = find_place(t, s, units, 0, 0)
             if place < 0:
@@ -258,100 +283,105 @@ def batch_pass(t: Fixed, s: Moving) -> bool:
                     length = units
                 else:
                     until, extra = reserve_flat(t, s, units)
+                until += tolerance(until)
                 continue
         else:
-            short = s.value[NOW] + s.f[F.walltime, job] <= until + tolerance(until)
+            short = s.value[NOW] + s.f[job, F.walltime] <= until
+            if units >= (no_short if short else no_long):
+                continue
             place = find_place(t, s, units, avoid, 0 if short else length)
             if place < 0 or (not t.partition and not short and units > extra):
+                if t.partition:
+                    no_short, no_long = (units, no_long) if short else (no_short, units)
                 continue
             if not t.partition and not short:
                 extra -= units
         occupy(t, s, job, place)
         start(t, s, job)
-        again |= s.i[J.status, job] == ENDED
+        again |= s.i[job, J.status] == ENDED
     drop_started(s)
     return again
 
 
-@njit(cache=True)
+@kernel
 def start(t: Fixed, s: Moving, job: int) -> None:
     """Start *job* now."""
-    s.f[F.start, job] = s.value[NOW]
-    s.i[J.slot, job] = s.count[RUNNING]
-    s.i[J.running, s.count[RUNNING]] = job
+    s.f[job, F.start] = s.value[NOW]
+    s.i[job, J.slot] = s.count[RUNNING]
+    s.l[L.running, s.count[RUNNING]] = job
     s.count[RUNNING] += 1
     begin_phase(t, s, job)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def begin_phase(t: Fixed, s: Moving, job: int) -> None:
     """Go to the next compute or request of *job*, or end it (rule 3)."""
     while True:
-        place = s.i[J.phase, job]
-        if place == s.i[J.offset, job + 1]:
+        place = s.i[job, J.phase]
+        if place == s.i[job + 1, J.offset]:
             end(t, s, job)
             return
-        seconds = s.p[P.compute, place]
+        seconds = s.p[place, P.compute]
         if seconds > 0:
-            s.f[F.compute_so_far, job] += seconds
-            s.f[F.began, job] = s.value[NOW]
-            s.i[J.status, job] = COMPUTING
-            s.f[F.next_time, s.i[J.slot, job]] = s.value[NOW] + seconds
+            s.f[job, F.compute_so_far] += seconds
+            s.f[job, F.began] = s.value[NOW]
+            s.i[job, J.status] = COMPUTING
+            s.w[W.next_time, s.i[job, J.slot]] = s.value[NOW] + seconds
             return
-        if s.p[P.volume, place] > 0:
+        if s.p[place, P.volume] > 0:
             issue(t, s, job, place)
             return
-        s.i[J.phase, job] += 1
+        s.i[job, J.phase] += 1
 
 
-@njit(cache=True, inline="always")
+@inlined
 def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
     """The compute of a phase ended."""
-    place = s.i[J.phase, job]
-    add_useful(t, s, job, s.f[F.began, job], s.value[NOW], 1.0)
-    if s.p[P.volume, place] > 0:
+    place = s.i[job, J.phase]
+    add_useful(t, s, job, s.f[job, F.began], s.value[NOW], 1.0)
+    if s.p[place, P.volume] > 0:
         issue(t, s, job, place)
     else:
-        s.i[J.phase, job] += 1
+        s.i[job, J.phase] += 1
         begin_phase(t, s, job)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def finish(t: Fixed, s: Moving, job: int) -> None:
     """The request of *job* is done."""
     leave(t, s, job)
-    place = s.i[J.phase, job]
-    s.p[P.finish, place] = s.value[NOW]
-    s.f[F.ideal_so_far, job] += s.p[P.volume, place] / s.f[F.peak, job]
-    s.i[J.phase, job] += 1
+    place = s.i[job, J.phase]
+    s.p[place, P.finish] = s.value[NOW]
+    s.f[job, F.ideal_so_far] += s.p[place, P.volume] / s.f[job, F.peak]
+    s.i[job, J.phase] += 1
     begin_phase(t, s, job)
 
 
-@njit(cache=True)
+@kernel
 def kill(t: Fixed, s: Moving, job: int) -> None:
     """The walltime of *job* is over (rule 21)."""
-    if s.i[J.status, job] == TRANSFERRING:
+    if s.i[job, J.status] == TRANSFERRING:
         leave(t, s, job)
     else:
-        add_useful(t, s, job, s.f[F.began, job], s.value[NOW], 1.0)
-    s.i[J.killed, job] = 1
+        add_useful(t, s, job, s.f[job, F.began], s.value[NOW], 1.0)
+    s.i[job, J.killed] = 1
     end(t, s, job)
 
 
-@njit(cache=True, inline="always")
+@kernel
 def end(t: Fixed, s: Moving, job: int) -> None:
     """*job* leaves the machine; the last running job takes its slot."""
-    s.f[F.end, job] = s.value[NOW]
-    s.i[J.status, job] = ENDED
+    s.f[job, F.end] = s.value[NOW]
+    s.i[job, J.status] = ENDED
     s.count[PASS] = 1
     s.count[RUNNING] -= 1
-    slot, last_slot = s.i[J.slot, job], s.count[RUNNING]
-    last = s.i[J.running, last_slot]
-    s.i[J.running, slot], s.i[J.slot, last] = last, slot
-    s.f[F.next_time, slot], s.f[F.target, slot] = (
-        s.f[F.next_time, last_slot],
-        s.f[F.target, last_slot],
+    slot, last_slot = s.i[job, J.slot], s.count[RUNNING]
+    last = s.l[L.running, last_slot]
+    s.l[L.running, slot], s.i[last, J.slot] = last, slot
+    s.w[W.next_time, slot], s.w[W.target, slot] = (
+        s.w[W.next_time, last_slot],
+        s.w[W.target, last_slot],
     )
-    s.f[F.next_time, last_slot] = s.f[F.target, last_slot] = np.inf
+    s.w[W.next_time, last_slot] = s.w[W.target, last_slot] = math.inf
     if t.closed:
         vacate(t, s, job)

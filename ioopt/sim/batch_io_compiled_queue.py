@@ -1,9 +1,10 @@
-"""Compiled twin of :mod:`ioopt.sim.batch_io_queue`: one batch pass (rules 18 to 20)."""
+"""Compiled twin of :mod:`ioopt.sim.batch_io_queue`: what one batch pass needs (rules 18 to 20)."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numba import njit
 
 from ioopt.sim.batch_io_compiled_state import (
     FREE,
@@ -14,29 +15,50 @@ from ioopt.sim.batch_io_compiled_state import (
     F,
     Fixed,
     J,
+    L,
     Moving,
-    rounded,
+    W,
+    below,
+    inlined,
+    kernel,
     tolerance,
 )
 from ioopt.sim.batch_io_queue import OVERDUE_SECONDS
 
 
-@njit(cache=True)
-def queue_order(t: Fixed, s: Moving) -> np.ndarray:
-    """Waiting jobs by WFP score, or as they stand (rule 19)."""
-    count = s.count[QUEUE]
-    jobs = s.i[J.waiting, :count].copy()
+@kernel
+def smallest(s: Moving) -> int:
+    """Units of the smallest waiting job."""
+    least = s.i[s.l[L.waiting, 0], J.units]
+    for k in range(1, s.count[QUEUE]):
+        least = min(least, s.i[s.l[L.waiting, k], J.units])
+    return least
+
+
+@kernel
+def sort_queue(t: Fixed, s: Moving) -> None:
+    """Waiting jobs by WFP score, ties by (submit, id), which is the order of jobs (rule 19).
+
+    The order changes little from one pass to the next, so it is kept and mended by insertion.
+    """
     if not t.wfp:
-        return jobs
-    keys = np.empty(count)
-    for k in range(count):
+        return
+    jobs, keys, now = s.l[L.waiting], s.w[W.keys], s.value[NOW]
+    for k in range(s.count[QUEUE]):
         job = jobs[k]
-        wait = (s.value[NOW] - s.f[F.submit, job]) / s.f[F.walltime, job]
-        keys[k] = -rounded(wait * wait * wait * s.f[F.nodes, job])
-    return jobs[np.argsort(keys, kind="mergesort")]
+        wait = (now - s.f[job, F.submit]) / s.f[job, F.walltime]
+        key = wait * wait * wait * s.f[job, F.nodes]
+        at = k
+        while at > 0:
+            before = keys[at - 1]
+            if below(key, before) or (jobs[at - 1] < job and not below(before, key)):
+                break
+            jobs[at], keys[at] = jobs[at - 1], before
+            at -= 1
+        jobs[at], keys[at] = job, key
 
 
-@njit(cache=True)
+@kernel
 def find_place(t: Fixed, s: Moving, units: int, avoid: int, length: int) -> int:
     """Lowest free block of *units* outside the *length* units from *avoid*; -1: none; flat: 0."""
     if units > s.count[FREE]:
@@ -56,72 +78,99 @@ def find_place(t: Fixed, s: Moving, units: int, avoid: int, length: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@inlined
 def occupy(t: Fixed, s: Moving, job: int, place: int) -> None:
     """Give *job* its units."""
-    s.count[FREE] -= s.i[J.units, job]
+    s.count[FREE] -= s.i[job, J.units]
     if t.partition:
-        s.i[J.block, job] = place
-        s.busy[place : place + s.i[J.units, job]] = 1
+        s.i[job, J.block] = place
+        for unit in range(place, place + s.i[job, J.units]):
+            s.busy[unit] = 1
 
 
-@njit(cache=True)
+@inlined
 def vacate(t: Fixed, s: Moving, job: int) -> None:
     """Take the units of *job* back."""
-    s.count[FREE] += s.i[J.units, job]
+    s.count[FREE] += s.i[job, J.units]
     if t.partition:
-        s.busy[s.i[J.block, job] : s.i[J.block, job] + s.i[J.units, job]] = 0
+        for unit in range(s.i[job, J.block], s.i[job, J.block] + s.i[job, J.units]):
+            s.busy[unit] = 0
 
 
-@njit(cache=True)
-def predicted(t: Fixed, s: Moving) -> np.ndarray:
-    """Predicted end of every running job, by its place in the list of running jobs (rule 20)."""
-    now = s.value[NOW]
-    ends = np.empty(s.count[RUNNING])
-    for k in range(len(ends)):
-        job = s.i[J.running, k]
-        end = s.f[F.start, job] + s.f[F.walltime, job]
-        ends[k] = end if end > now + tolerance(now) else now + OVERDUE_SECONDS
-    return ends
+@inlined
+def predicted_end(s: Moving, job: int, passed: float) -> float:
+    """Predicted end of a running job, overdue when its walltime was over at *passed* (rule 20)."""
+    end = s.f[job, F.start] + s.f[job, F.walltime]
+    return end if end > passed else s.value[NOW] + OVERDUE_SECONDS
 
 
-@njit(cache=True)
+@kernel
 def reserve_flat(t: Fixed, s: Moving, units: int) -> tuple[float, int]:
     """(time at which enough units are free, units free beside the request then)."""
-    ends = predicted(t, s)
+    ends, places, count = s.w[W.keys], s.l[L.order], s.count[RUNNING]
+    passed = s.value[NOW] + tolerance(s.value[NOW])
+    for k in range(count):
+        ends[k] = predicted_end(s, s.l[L.running, k], passed)
+        places[k] = k
+    for k in range(count // 2 - 1, -1, -1):
+        sift(ends, places, k, count)
     free, time = s.count[FREE], s.value[NOW]
-    for k in np.argsort(ends, kind="mergesort"):
+    while count > 0:
+        k = places[0]
         if free >= units and ends[k] > time + tolerance(time):
             break
         if free < units:
             time = ends[k]
-        free += s.i[J.units, s.i[J.running, k]]
+        free += s.i[s.l[L.running, k], J.units]
+        count -= 1
+        places[0] = places[count]
+        sift(ends, places, 0, count)
     return time, free - units
 
 
-@njit(cache=True)
+@kernel
+def sift(keys: np.ndarray, places: np.ndarray, k: int, count: int) -> None:
+    """Let the entry at *k* of a heap of *count* places, least key on top, sink to where it belongs."""
+    item = places[k]
+    while 2 * k + 1 < count:
+        child = 2 * k + 1
+        if child + 1 < count and keys[places[child + 1]] < keys[places[child]]:
+            child += 1
+        if keys[item] <= keys[places[child]]:
+            break
+        places[k] = places[child]
+        k = child
+    places[k] = item
+
+
+@kernel
 def reserve_block(t: Fixed, s: Moving, units: int) -> tuple[float, int]:
     """(earliest predicted free time of a block of *units*, its first unit); ties: lowest start."""
-    ends = predicted(t, s)
-    s.until[:] = s.value[NOW]
-    for k in range(len(ends)):
-        job = s.i[J.running, k]
-        s.until[s.i[J.block, job] : s.i[J.block, job] + s.i[J.units, job]] = ends[k]
-    best, best_place = 0.0, -1
+    passed = s.value[NOW] + tolerance(s.value[NOW])
+    for unit in range(t.total_units):
+        s.until[unit] = s.value[NOW]
+    for k in range(s.count[RUNNING]):
+        job = s.l[L.running, k]
+        end = predicted_end(s, job, passed)
+        for unit in range(s.i[job, J.block], s.i[job, J.block] + s.i[job, J.units]):
+            s.until[unit] = end
+    best, best_place, sooner = 0.0, -1, math.inf
     for place in range(0, t.total_units - units + 1, units):
-        time = s.until[place : place + units].max()
-        if best_place < 0 or time < best - tolerance(best):
-            best, best_place = time, place
+        time = s.until[place]
+        for unit in range(place + 1, place + units):
+            time = max(time, s.until[unit])
+        if time < sooner:
+            best, best_place, sooner = time, place, time - tolerance(time)
     return best, best_place
 
 
-@njit(cache=True)
+@kernel
 def drop_started(s: Moving) -> None:
     """Take the jobs that no longer wait out of the queue."""
     kept = 0
     for k in range(s.count[QUEUE]):
-        job = s.i[J.waiting, k]
-        if s.i[J.status, job] == WAITING:
-            s.i[J.waiting, kept] = job
+        job = s.l[L.waiting, k]
+        if s.i[job, J.status] == WAITING:
+            s.l[L.waiting, kept] = job
             kept += 1
     s.count[QUEUE] = kept

@@ -1,7 +1,9 @@
 """Arrays of the compiled batch I/O engine, and helpers that its parts share.
 
 Everything lives in two named tuples of arrays and scalars, so a run can stop between two instants
-and go on later: that is how the rate buffer is emptied and the deadline looked at.
+and go on later: that is how the rate buffer is emptied and the deadline looked at. Kernels allocate
+nothing, so numba's reference counting is off (on, it takes most of an instant's time): what they
+need to work in stands in ``Moving`` too.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ import numpy as np
 from numba import njit
 
 from ioopt.sim.batch_io_trace import Trace
-from ioopt.sim.batch_io_view import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
+from ioopt.sim.batch_io_view import NEAR, TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
+
+kernel = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
+inlined = njit(cache=True, nogil=True, _nrt=False, error_model="numpy", inline="always")
+searching = njit(cache=True, nogil=True, _nrt=False, fastmath={"nnan", "nsz"})
+"""For loops over times: without NaN, and with no sign of zero, they run several at once."""
 
 POWERS = np.array([10.0**k for k in range(-300, 301)])
 WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
@@ -38,13 +45,14 @@ NOW, USEFUL, CLOCK, SINCE, RHO, WEIGHT, NODES = range(7)
 
 
 class FloatFields(NamedTuple):
-    """Rows of ``Moving.f``, by job; ``next_time`` and ``target`` by slot, ``arrival_times`` in order."""
+    """Columns of ``Moving.f``, by job; ``scale`` is N^alpha of rule 17."""
 
     submit: int
     walltime: int
     nodes: int
     allocated: int
     peak: int
+    scale: int
     base: int
     anchor: int
     rate: int
@@ -56,13 +64,10 @@ class FloatFields(NamedTuple):
     began: int
     start: int
     end: int
-    next_time: int
-    target: int
-    arrival_times: int
 
 
 class IntFields(NamedTuple):
-    """Rows of ``Moving.i``, by job; from ``running`` on they are lists of jobs."""
+    """Columns of ``Moving.i``, by job."""
 
     units: int
     rank: int
@@ -74,16 +79,39 @@ class IntFields(NamedTuple):
     killed: int
     block: int
     slot: int
+
+
+class ListFields(NamedTuple):
+    """Rows of ``Moving.l``: lists of jobs; ``order`` holds places in another list."""
+
     running: int
     out: int
     fresh: int
     waiting: int
     due: int
     arrivals: int
+    order: int
+
+
+class WorkFields(NamedTuple):
+    """Rows of ``Moving.w``.
+
+    ``next_time`` and ``target`` go by slot in ``running``, ``arrival_times`` in order; ``rates`` by
+    place in ``out``; the others are room to work in.
+    """
+
+    next_time: int
+    target: int
+    arrival_times: int
+    rates: int
+    keys: int
+    depths: int
+    sizes: int
+    finishes: int
 
 
 class PhaseFields(NamedTuple):
-    """Rows of ``Moving.p``, by phase."""
+    """Columns of ``Moving.p``, by phase."""
 
     compute: int
     volume: int
@@ -101,9 +129,11 @@ class SpanFields(NamedTuple):
     rate: int
 
 
-F, J, P, S = (
-    FloatFields(*range(19)),
-    IntFields(*range(16)),
+F, J, L, W, P, S = (
+    FloatFields(*range(17)),
+    IntFields(*range(10)),
+    ListFields(*range(7)),
+    WorkFields(*range(8)),
     PhaseFields(*range(5)),
     SpanFields(*range(4)),
 )
@@ -128,7 +158,6 @@ class Fixed(NamedTuple):
     saturating_units: int
     node_rate: float
     storage: float
-    alpha: float
     window_first: float
     window_last: float
 
@@ -136,25 +165,28 @@ class Fixed(NamedTuple):
 class Moving(NamedTuple):
     """The trace and what changes, in few arrays: compiled calls copy the fields of each.
 
-    ``next_time`` and ``target`` (the clock of :class:`ioopt.sim.batch_io_storage.SharedStorage`
-    when a request finishes) go by the slot in ``running``, so that the next instant is found by
-    reading them in one piece. ``busy`` and ``until`` go by allocation unit.
+    What belongs to one job, or to one phase, stands together. ``next_time`` and ``target`` (the
+    clock of :class:`ioopt.sim.batch_io_storage.SharedStorage` when a request finishes) go by the
+    slot in ``running``, so that the next instant is found by reading them in one piece. ``busy``
+    and ``until`` go by allocation unit; ``reach`` is the table of Cons-MaxUtil, 64 sums a word.
     """
 
     count: Any
     value: Any
     f: Any
     i: Any
+    l: Any  # noqa: E741
+    w: Any
     p: Any
     spans: Any
     busy: Any
     until: Any
+    reach: Any
 
 
 def fixed_of(
-    trace: Trace, policy: int, top: bool, shared: bool, progress: bool, alpha: float,
-    record: bool, closed: bool,
-) -> Fixed:  # fmt: skip
+    trace: Trace, policy: int, top: bool, shared: bool, progress: bool, record: bool, closed: bool
+) -> Fixed:
     """The constant side of a run."""
     limits, machine, options = trace.limits, trace.machine, trace.options
     return Fixed(
@@ -163,7 +195,7 @@ def fixed_of(
         record=record, top=top, shared=shared, progress=progress, policy=policy,
         total_units=machine.units, capacity_units=limits.capacity_units,
         saturating_units=limits.saturating_units, node_rate=limits.node_rate,
-        storage=limits.storage, alpha=float(alpha), window_first=float(trace.window[0]),
+        storage=limits.storage, window_first=float(trace.window[0]),
         window_last=float(trace.window[1]),
     )  # fmt: skip
 
@@ -171,45 +203,59 @@ def fixed_of(
 def moving_of(
     trace: Trace,
     record: bool,
-    set_numbers: Sequence[int],
+    set_numbers: Sequence[int] | int,
+    alpha: float,
+    subsets: bool,
     starts: tuple[Sequence[float], Sequence[int]] | None,
 ) -> Moving:
-    """The trace at time 0; *starts* as in :func:`ioopt.sim.batch_io.simulate_trace`."""
-    jobs, phases, units = len(trace), len(trace.compute), trace.machine.units
-    f, i = np.zeros((len(F), jobs + 1)), np.zeros((len(J), jobs + 1), np.int64)
-    p = np.full((len(P), phases), math.nan)
-    p[P.compute], p[P.volume] = trace.compute, trace.volume
-    order = list(range(jobs))
-    times = trace.submit if starts is None else starts[0]
-    if starts is not None:
-        order.sort(key=lambda j: (times[j], j))
-    for row, column in (
+    """The trace at time 0; *starts* as in :func:`ioopt.sim.batch_io.simulate_trace`.
+
+    *subsets* asks for room for the subset-sums of rule 12.
+    """
+    jobs, units = len(trace), trace.machine.units
+    f, i = np.zeros((jobs + 1, len(F))), np.zeros((jobs + 1, len(J)), np.int64)
+    p = np.full((trace.num_phases, len(P)), math.nan)
+    seconds, volumes, repeats = np.array(trace.pieces, float).reshape(-1, 3).T
+    p[:, P.compute] = np.repeat(seconds, repeats.astype(np.int64))
+    p[:, P.volume] = np.repeat(volumes, repeats.astype(np.int64))
+    times = np.array(trace.submit if starts is None else starts[0], float)
+    order = np.argsort(times, kind="stable")
+    scale = {nodes: nodes**alpha for nodes in set(trace.allocated)}
+    for column, values in (
         (F.submit, trace.submit), (F.walltime, trace.walltime), (F.nodes, trace.nodes),
         (F.allocated, trace.allocated), (F.peak, trace.peak), (F.start, math.nan),
-        (F.end, math.nan), (F.next_time, math.inf), (F.target, math.inf),
-        (F.arrival_times, [times[j] for j in order]),
+        (F.end, math.nan), (F.scale, [scale[nodes] for nodes in trace.allocated]),
     ):  # fmt: skip
-        f[row, :jobs] = column
-    for row, numbers in (
+        f[:jobs, column] = values
+    for column, numbers in (
         (J.units, trace.units), (J.rank, trace.rank), (J.set_number, set_numbers),
         (J.phase, trace.offset[:-1]), (J.block, -1 if starts is None else starts[1]),
-        (J.arrivals, order),
     ):  # fmt: skip
-        i[row, :jobs] = numbers
-    i[J.offset] = trace.offset
+        i[:jobs, column] = numbers
+    i[:, J.offset] = trace.offset
+    lists, work = np.zeros((len(L), jobs + 1), np.int64), np.zeros((len(W), jobs + 1))
+    lists[L.arrivals, :jobs] = order
+    work[W.next_time], work[W.target] = math.inf, math.inf
+    work[W.arrival_times, :jobs] = times[order]
     count = np.zeros(13, np.int64)
     count[FREE] = units
     spans = np.zeros((len(S), max(1 << 16, 8 * jobs) + 4096 if record else 1))
-    return Moving(count, np.zeros(7), f, i, p, spans, np.zeros(units, np.uint8), np.zeros(units))
+    # Memory that is never touched costs nothing: few runs have as many requests at once.
+    words = min(units, trace.limits.capacity_units) // 64 + 1
+    reach = np.empty((min(jobs, units) + 1 if subsets else 1, words), np.uint64)
+    return Moving(
+        count, np.zeros(7), f, i, lists, work, p, spans, np.zeros(units, np.uint8),
+        np.zeros(units), reach,
+    )  # fmt: skip
 
 
-@njit(cache=True, inline="always")
+@inlined
 def tolerance(now: float) -> float:
     """:func:`ioopt.sim.batch_io_view.time_tolerance`."""
     return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * (np.nextafter(now, np.inf) - now)
 
 
-@njit(cache=True)
+@kernel
 def rounded(value: float) -> float:
     """:func:`ioopt.sim.batch_io_view.nine_digits`."""
     if value == 0.0 or math.isinf(value):
@@ -224,9 +270,31 @@ def rounded(value: float) -> float:
     return value
 
 
-@njit(cache=True, inline="always")
+@inlined
+def below(one: float, other: float) -> bool:
+    """Whether ``rounded(one) < rounded(other)``; keys that are not close need no rounding."""
+    if one * NEAR < other:
+        return True
+    if other * NEAR < one or one == other:
+        return False
+    return rounded(one) < rounded(other)
+
+
+@kernel
+def sort_places(keys: np.ndarray, order: np.ndarray, count: int) -> None:
+    """Places 0 to *count* by rounded key, ascending, ties by place, into *order*."""
+    for k in range(count):
+        key = keys[k]
+        at = k
+        while at > 0 and below(key, keys[order[at - 1]]):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+
+
+@inlined
 def add_useful(t: Fixed, s: Moving, job: int, since: float, until: float, part: float) -> None:
     """Uncongested work inside the window of rule 22."""
     span = min(until, t.window_last) - max(since, t.window_first)
     if span > 0:
-        s.value[USEFUL] += span * part * s.f[F.allocated, job]
+        s.value[USEFUL] += span * part * s.f[job, F.allocated]

@@ -19,7 +19,8 @@ class Trace:
 
     ``position`` leads back to the problem's jobs; ``rank`` is the place of a job's id among all
     ids (rule 10). The phases of job j are ``offset[j]`` to ``offset[j + 1]`` of ``compute``
-    (seconds) and ``volume`` (bytes, EF applied). ``units`` and ``allocated`` are the allocation.
+    (seconds) and ``volume`` (bytes, EF applied); ``pieces`` are all phases in a row as (seconds,
+    bytes, how often). ``units`` and ``allocated`` are the allocation.
     """
 
     machine: Machine
@@ -35,42 +36,60 @@ class Trace:
     allocated: Sequence[int]
     peak: Sequence[Number]
     offset: Sequence[int]
-    compute: Sequence[Number]
-    volume: Sequence[Number]
+    pieces: Sequence[tuple[Number, Number, int]]
 
     @classmethod
     def of(cls, problem: BatchIoProblem, ef: float = 1.0, use_exact: bool = False) -> Trace:
         """Expand *problem*; *ef* multiplies every volume (rule 23)."""
         machine = problem.machine
         limits = Limits.of(machine, use_exact)
-        number, factor = limits.number, limits.number(ef)
+        number, factor = limits.number if use_exact else float, limits.number(ef)
         by_id = {job.id: k for k, job in enumerate(problem.jobs)}
         rank_of = {by_id[name]: rank for rank, name in enumerate(sorted(by_id))}
         submits = [number(job.submit_seconds) for job in problem.jobs]
         position = sorted(range(len(submits)), key=lambda k: (submits[k], rank_of[k]))
         jobs = [problem.jobs[k] for k in position]
-        compute: list[Number] = []
-        volume: list[Number] = []
+        pieces: list[tuple[Number, Number, int]] = []
         offset = [0]
         for job in jobs:
+            count = offset[-1]
             for phase in job.phases:
-                compute += [number(phase.compute_seconds)] * phase.repeat
-                volume += [number(phase.io_bytes) * factor] * phase.repeat
-            offset.append(len(compute))
-        allocated = [machine.allocated_nodes(job.nodes) for job in jobs]
+                repeat = phase.repeat
+                pieces.append(
+                    (number(phase.compute_seconds), number(phase.io_bytes) * factor, repeat)
+                )
+                count += repeat
+            offset.append(count)
+        nodes = [job.nodes for job in jobs]
+        allocation = {size: machine.allocated_nodes(size) for size in set(nodes)}
+        peaks = {size: limits.peak(size) for size in set(allocation.values())}
+        allocated = [allocation[size] for size in nodes]
         return cls(
             machine=machine, options=problem.options, limits=limits,
             ids=[job.id for job in jobs], position=position,
             rank=[rank_of[k] for k in position], submit=[submits[k] for k in position],
-            walltime=[number(job.walltime_seconds) for job in jobs],
-            nodes=[job.nodes for job in jobs],
-            units=[nodes // machine.unit_nodes for nodes in allocated], allocated=allocated,
-            peak=[limits.peak(nodes) for nodes in allocated],
-            offset=offset, compute=compute, volume=volume,
+            walltime=[number(job.walltime_seconds) for job in jobs], nodes=nodes,
+            units=[size // machine.unit_nodes for size in allocated], allocated=allocated,
+            peak=[peaks[size] for size in allocated], offset=offset, pieces=pieces,
         )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def num_phases(self) -> int:
+        """Phases of all jobs."""
+        return self.offset[-1]
+
+    @cached_property
+    def compute(self) -> list[Number]:
+        """Compute seconds of every phase."""
+        return [seconds for seconds, _, repeat in self.pieces for _ in range(repeat)]
+
+    @cached_property
+    def volume(self) -> list[Number]:
+        """Bytes of every phase."""
+        return [volume for _, volume, repeat in self.pieces for _ in range(repeat)]
 
     @cached_property
     def ideal(self) -> list[Number]:
@@ -133,7 +152,7 @@ class Run:
     @classmethod
     def empty(cls, trace: Trace, record_rates: bool) -> Run:
         """Nothing known yet about *trace*."""
-        jobs, phases, use_exact = len(trace), len(trace.compute), trace.limits.exact
+        jobs, phases, use_exact = len(trace), trace.num_phases, trace.limits.exact
         return cls(
             start=column(jobs, use_exact), end=column(jobs, use_exact),
             killed=bytearray(jobs), block=array("q", [-1]) * jobs,

@@ -21,6 +21,8 @@ Number = Any
 FIT_TOLERANCE = 1e-12
 TIME_TOLERANCE_SECONDS = 1e-9
 TIME_TOLERANCE_ULPS = 4
+NEAR = 1 + 1.1e-8
+"""Numbers that differ by more than this factor differ in their nine digits."""
 
 
 def time_tolerance(now: float) -> float:

@@ -119,7 +119,7 @@ def _simulate(
     deadline: Deadline,
 ) -> tuple[Simulation, tuple[str, ...]]:
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
-    phases = len(trace.compute)
+    phases = trace.num_phases
     record = rates == "yes" or (rates == "auto" and phases <= RATES_UP_TO_PHASES)
     run = run_trace(trace, plan, engine, record, deadline)
     metrics: dict[str, float | None] = {
@@ -168,7 +168,7 @@ def _use_compiled(trace: Trace, plan: BatchIoPlan, engine: Engine) -> bool:
         unable = f"knapsack={plan.knapsack}"
     if engine == "compiled" and unable:
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
-    large = len(trace.compute) >= COMPILED_FROM_PHASES
+    large = trace.num_phases >= COMPILED_FROM_PHASES
     return engine == "compiled" or (engine == "auto" and large and unable is None)
 
 
