@@ -16,7 +16,7 @@ from zhou_runs import FACTORS, PAPER_POLICIES, Runs, Size, mean_and_error, run_a
 
 from ioopt.tables import render
 
-FULL = Size(12, {}, "compiled")
+FULL = Size(40, {}, "compiled")
 QUICK = Size(3, {"jobs": "200", "days": "2"}, "python")
 WAIT, RESPONSE, BUSY = "mean_wait_seconds", "mean_response_seconds", "utilisation"
 DELAY, WEIGHTED = "io_delay_seconds", "node_weighted_io_delay"
@@ -41,7 +41,7 @@ def claim(text: str, where: str, paper: str, ours: str, holds: bool) -> Claim:
 def shown(values: list[float]) -> str:
     """A ratio as ``mean +- standard error``."""
     mean, error = mean_and_error(values)
-    return f"{mean:.3f}±{error:.3f}"
+    return f"{mean:.4f}±{error:.4f}"
 
 
 def below(values: list[float], limit: float = 1.0) -> bool:

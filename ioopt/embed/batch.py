@@ -54,7 +54,7 @@ class BatchCluster:
         trace = Trace(
             machine=self.machine, options=options, limits=Limits.of(self.machine), ids=[],
             position=[], rank=[], submit=self._submit, walltime=self._walltime, nodes=self._nodes,
-            units=self._units, allocated=[], peak=[], offset=[], compute=[], volume=[],
+            units=self._units, allocated=[], peak=[], offset=[], pieces=[],
         )  # fmt: skip
         self._queue = BatchQueue(trace, self._start)
         self._names: list[Any] = []

@@ -22,6 +22,7 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     null when flat), and, where the run recorded them, a request has ``rates``: [from, until, bytes
     per second] of every span above 0. Exact runs add ``exact`` with the rationals as text.
     """
+    run = run.in_lists()
     rates = _by_place(run)
     jobs: list[dict[str, Any]] = [{}] * len(trace)
     for j in range(len(trace)):
@@ -94,7 +95,7 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
     zero = trace.limits.number(0)
     runtimes = [run.end[j] - run.start[j] for j in jobs]
     slowdowns = [r / ideal if ideal else zero + 1 for r, ideal in zip(runtimes, trace.ideal)]
-    delays = [_delay(trace, run, j) for j in jobs]
+    delays = _delays(trace, run.in_lists())
     nodes = trace.allocated
     last = max((run.end[j] for j in jobs), default=zero)
     metrics: dict[str, Number] = {
@@ -120,13 +121,19 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
     return metrics
 
 
-def _delay(trace: Trace, run: Run, j: int) -> Number:
-    total = trace.limits.number(0)
-    peak = trace.peak[j]
-    for place in range(trace.offset[j], trace.offset[j + 1]):
-        if known(run.finish[place]):
-            total += run.finish[place] - run.request[place] - trace.volume[place] / peak
-    return total
+def _delays(trace: Trace, run: Run) -> list[Number]:
+    """I/O delay of every job: what its finished requests took longer than uncongested."""
+    delays = []
+    for j, peak in enumerate(trace.peak):
+        phases = slice(trace.offset[j], trace.offset[j + 1])
+        total = trace.limits.number(0)
+        for request, finish, volume in zip(
+            run.request[phases], run.finish[phases], trace.volume[phases]
+        ):
+            if known(finish):
+                total += finish - request - volume / peak
+        delays.append(total)
+    return delays
 
 
 def _sum(values: list[Number], zero: Number) -> Number:
@@ -139,6 +146,7 @@ def _mean(values: list[Number], zero: Number) -> Number:
 
 def timeline_of(trace: Trace, run: Run) -> Timeline:
     """Per job: waiting in the queue, computing, transferring (with the rate), suspended."""
+    run = run.in_lists()
     rates = _by_place(run) or {}
     names = {j: f"job {trace.ids[j]}" for j in range(len(trace))}
     order = sorted(names, key=lambda j: trace.position[j])
