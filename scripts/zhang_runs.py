@@ -67,11 +67,11 @@ class Runs:
     """How many jobs and seeds a table rests on, and access to its runs.
 
     ``many_seeds`` serve the local-job counts and the points at which a policy is metastable (r =
-    .5, t_e >= 2286: one seed says nothing there).
+    .5, t_e >= 2286: a few seeds say nothing there).
     """
 
     jobs: int = 10_000
-    num_seeds: int = 5
+    num_seeds: int = 10
     many_seeds: int = 10
 
     @property
