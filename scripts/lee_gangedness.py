@@ -3,21 +3,25 @@
 The truth of a workload is its gamma_sub from the perturbation laboratory, which knows nothing of
 messages. The paper's own classes set the scale: LOW up to the gamma_sub of a blocking application
 at LU's rate (3 requests a quantum), HIGH from that at Water's rate (12) on; between them the paper
-says nothing, and such workloads are printed but not scored. An application that meets its partners
-less often than every .154 quantum can never have a lower ratio than that, since each of the
-running processes still reaches the next meeting once; these are a group of their own.
+says nothing, and such workloads are printed but not scored. Workloads are drawn at random from a wide
+range about the defaults of the laboratory. The line to meet is that of all that block, exchange
+messages all along, or meet at least twice a quantum; those that meet less often are printed by how
+often they do: at once a quantum or less no count of messages in single quanta tells waiting from
+progress.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
 from lee_claims import Claim, show, verdict
 from lee_perturbations import measured
 
 from ioopt.generate.message_counts import TABLE_3
-from ioopt.problems.message_counts import QUANTA, Gangedness, MessageCounts
+from ioopt.problems.message_counts import QUANTA, Gangedness, MessageCounts, Quanta
 from ioopt.problems.perturbation import (
     PATTERNS,
     Application,
@@ -37,18 +41,34 @@ DISTURBED = 32
 
 @dataclass(frozen=True)
 class Trial:
-    """A workload with its truth (None: the paper gives no class there) and the classes found."""
+    """A workload with its truth (None: the paper gives no class there) and the classes found.
+
+    ``by_ratio`` are the classes of a monitor that is not told about running processors.
+    """
 
     app: Application
     gamma: float
     truth: Gangedness | None
     found: Counter[str]
+    by_ratio: Counter[str]
 
     @property
-    def coarse(self) -> bool:
-        """Whether it meets less often than the threshold, where the ratio cannot be low."""
+    def group(self) -> str:
+        """The row of the tables that it belongs to."""
         period = meeting_quanta(self.app)
-        return period is not None and period >= THRESHOLD
+        if period is None:
+            return "blocks, or messages all along"
+        return next(name for most, name in BANDS if period <= most)
+
+
+BANDS = (
+    (THRESHOLD, "meets every .154 quantum or oftener"),
+    (0.5, "meets every .154 to .5 quantum"),
+    (1.0, "meets every .5 to 1 quantum"),
+    (math.inf, "meets less than once a quantum"),
+)
+IN_LINE = ("blocks, or messages all along", BANDS[0][1], BANDS[1][1])
+"""Groups of the line to meet."""
 
 
 def meeting_quanta(app: Application) -> float | None:
@@ -59,59 +79,86 @@ def meeting_quanta(app: Application) -> float | None:
     return app.phase_quanta if isinstance(app, Msg) and app.requests_per_phase == 1 else None
 
 
-def unseen() -> list[Application]:
-    """Workloads at other rates, intervals and phases than those the thresholds come from."""
-    rates = (1.0, 1.5, 2.0, 2.5, 5.0, 7.0, 9.0, 15.0, 20.0, 28.0, 40.0, 60.0)
-    return [
-        *(Blocking(id=f"Blocking-{x:g}", requests_per_quantum=x) for x in rates),
-        *(Barrier(id=f"Barrier-{x:g}", interval_quanta=x) for x in (0.01, 0.03, 0.1, 0.2, 0.5)),
-        *(
-            Msg(id=f"Msg-{name}-{x:g}", phase_quanta=x, pattern=name)
-            for name in PATTERNS
-            for x in (0.02, 0.05, 0.1)
-        ),
-        *(Msg(id=f"Msg-ring-{x:g}", phase_quanta=x, pattern="ring") for x in (0.3, 0.7)),
-        *(
-            Msg(id=f"Msg-all-along-{x:g}", phase_quanta=x, requests_per_phase=n)
-            for x, n in ((10.0, 50), (20.0, 400), (30.0, 60), (40.0, 200))
-        ),
-        Emp(),
-        Workpile(),
-    ]
+def unseen(count: int, seed: int = 5) -> list[Application]:
+    """*count* workloads of each kind, at rates, intervals and phases drawn log-uniformly.
+
+    Barriers and phases reach from a tenth of the laboratory's defaults (.01 and .05 quantum) to half
+    a quantum, and in a quarter as many more from there to three quanta.
+    """
+    draw = np.random.default_rng(seed)
+
+    def between(low: float, high: float) -> float:
+        return float(f"{math.exp(draw.uniform(math.log(low), math.log(high))):.3g}")
+
+    found: list[Application] = []
+    for k in range(count):
+        rate, interval, phase = between(1, 60), between(0.001, 0.5), between(0.005, 0.5)
+        found += [
+            Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate),
+            Barrier(id=f"Barrier-{interval:g}", interval_quanta=interval),
+            _phases(PATTERNS[k % len(PATTERNS)], phase),
+        ]
+        long, requests = between(5, 50), between(1, 20)
+        found.append(
+            Msg(id=f"Msg-all-along-{long:g}-{requests:g}", phase_quanta=long,
+                requests_per_phase=max(2, round(requests * long)))
+        )  # fmt: skip
+    for k in range(count // 2):
+        interval = between(0.5, 3)
+        coarse = Barrier(id=f"Barrier-{interval:g}", interval_quanta=interval)
+        found.append(coarse if k % 2 else _phases(PATTERNS[k // 2 % len(PATTERNS)], interval))
+    return [*found, Emp(), Workpile()]
+
+
+def _phases(pattern: str, quanta: float) -> Msg:
+    return Msg.model_validate(
+        {"id": f"Msg-{pattern}-{quanta:g}", "phase_quanta": quanta, "pattern": pattern}
+    )
 
 
 def main(quick: bool) -> list[Claim]:
     """Table 3's claims and the confusion table."""
     rows = _table3()
-    seeds, runs = (5, 5) if quick else (40, 20)
-    done = trials(seeds, runs)
-    groups = {
-        "meets every .154 quantum or oftener, or blocks": [
-            trial for trial in done if not trial.coarse
-        ],
-        "meets less often": [trial for trial in done if trial.coarse],
-    }
-    table = []
-    for name, group in groups.items():
-        right, wrong, unknown = score(group)
-        total = right + wrong + unknown
-        table += confusion(name, group)
-        rows.append(
-            Claim(
-                f"right class at {DISTURBED} disturbed quanta: {name}", "ours", ">= 95 % right, <= 1 % wrong",
-                f"{right / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of "
-                f"{total}", verdict(right >= 0.95 * total and wrong <= 0.01 * total),
-            )
-        )  # fmt: skip
+    count, seeds, runs = (4, 5, 5) if quick else (24, 40, 20)
+    done = trials(count, seeds, runs)
+    line = [trial for trial in done if trial.group in IN_LINE]
+    rows += [
+        Claim(
+            f"right class at {DISTURBED} disturbed quanta: blocks, messages all along, or meets "
+            "twice a quantum", "ours", ">= 95 % right, <= 1 % wrong", *_measured(line),
+        ),
+        *(
+            Claim(f"the same: {name}", "ours", "wrong <= 1 %", *_measured(group, 0.0))
+            for name in (BANDS[2][1], BANDS[3][1])
+            if (group := [trial for trial in done if trial.group == name])
+        ),
+    ]  # fmt: skip
     show("Section 5: gangedness from message counts", rows)
-    print(render(("group", "truth", "LOW", "HIGH", "UNKNOWN"), table))
+    names = (*IN_LINE, BANDS[2][1], BANDS[3][1])
+    table = [row for name in names for row in confusion(name, [t for t in done if t.group == name])]
+    words = ("LOW", "HIGH", "UNKNOWN")
+    print(f"{len(done)} random workloads, {seeds} recordings each; by the ratio alone: without running "
+          "processors\n")  # fmt: skip
+    print(render(("group", "truth", *words, *(f"{word}, ratio alone" for word in words)), table))
     lines = [
         (trial.app.id, round(trial.gamma, 3), trial.truth or ("silent" if quiet(trial.app) else "between"),
-         trial.found["LOW"], trial.found["HIGH"], trial.found["UNKNOWN"])
+         *(trial.found[word] for word in words))
         for trial in done
     ]  # fmt: skip
-    print(render(("workload", "gamma_sub", "truth", "LOW", "HIGH", "UNKNOWN"), lines))
+    print(render(("workload", "gamma_sub", "truth", *words), lines))
     return rows
+
+
+def _measured(group: list[Trial], least: float = 0.95) -> tuple[str, str]:
+    """The figure and the verdict of a claim on *group*."""
+    right, wrong, unknown = score(group)
+    total = right + wrong + unknown
+    if not total:
+        return "none drawn", "not reproduced"
+    return (
+        f"{right / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of "
+        f"{total}", verdict(right >= least * total and wrong <= 0.01 * total),
+    )  # fmt: skip
 
 
 def quiet(app: Application) -> bool:
@@ -119,27 +166,26 @@ def quiet(app: Application) -> bool:
     return isinstance(app, (Emp, Workpile))
 
 
-def trials(seeds: int, runs: int) -> list[Trial]:
+def trials(count: int, seeds: int, runs: int) -> list[Trial]:
     """Truth and classes of every unseen workload, on *seeds* recordings each."""
     lu, water = (
         measured(Blocking(requests_per_quantum=rate), runs).gamma_sub or 0.0 for rate in (3.0, 12.0)
     )
     done = []
-    for app in unseen():
+    for app in unseen(count):
         gamma = measured(app, runs).gamma_sub or 0.0
         truth: Gangedness | None = "LOW" if gamma <= lu else "HIGH" if gamma >= water else None
         problem = PerturbationProblem(applications=(app,), perturbations=DISTURBED)
-        found = Counter(
-            _heard(message_samples(problem, app, seed=1000 + seed)).classify()
-            for seed in range(seeds)
-        )
-        done.append(Trial(app, gamma, None if quiet(app) else truth, found))
+        heard = [message_samples(problem, app, seed=1000 + seed) for seed in range(seeds)]
+        found = Counter(_heard(counts, QUANTA).classify() for counts in heard)
+        by_ratio = Counter(_heard(counts, ("gang", "nonrunning")).classify() for counts in heard)
+        done.append(Trial(app, gamma, None if quiet(app) else truth, found, by_ratio))
     return done
 
 
-def _heard(counts: MessageCounts) -> GangednessMonitor:
+def _heard(counts: MessageCounts, names: tuple[Quanta, ...]) -> GangednessMonitor:
     monitor = GangednessMonitor(processors=4)
-    for name in QUANTA:
+    for name in names:
         for messages in counts.counts(name):
             monitor.observe(name == "gang", name != "nonrunning", messages)
     return monitor
@@ -153,15 +199,17 @@ def score(group: list[Trial]) -> tuple[int, int, int]:
     return right, sum(trial.found.total() for trial in scored) - right - unknown, unknown
 
 
-def confusion(name: str, group: list[Trial]) -> list[tuple[str, str, int, int, int]]:
-    """Rows of the confusion table: truth against verdict."""
-    rows = []
+def confusion(name: str, group: list[Trial]) -> list[tuple[object, ...]]:
+    """Rows of the confusion table: truth against verdict, and against that by the ratio alone."""
+    rows: list[tuple[object, ...]] = []
     for truth in ("LOW", "HIGH"):
-        found: Counter[str] = Counter()
-        for trial in group:
-            if trial.truth == truth:
-                found += trial.found
-        rows.append((name, truth, found["LOW"], found["HIGH"], found["UNKNOWN"]))
+        scored = [trial for trial in group if trial.truth == truth]
+        if not scored:
+            continue
+        found = sum((trial.found for trial in scored), Counter())
+        plain = sum((trial.by_ratio for trial in scored), Counter())
+        words = ("LOW", "HIGH", "UNKNOWN")
+        rows.append((name, truth, *(found[w] for w in words), *(plain[w] for w in words)))
     return rows
 
 

@@ -6,7 +6,7 @@ A run is kept as the handful of figures that the tables need, so that one sweep 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -118,3 +118,15 @@ def interval(values: Iterable[float]) -> tuple[float, float, float]:
         return mean, mean, mean
     half = float(stats.t.ppf(0.975, len(data) - 1)) * statistics.stdev(data) / len(data) ** 0.5
     return mean, mean - half, mean + half
+
+
+def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[float, float, float]:
+    """(ratio of the means, lower, upper) of paired runs, 95 %.
+
+    The ratio estimator's linearised variance (Cochran, Sampling Techniques, Section 6.4): that of the
+    mean of above - ratio x below, over the mean of below.
+    """
+    scale = max(statistics.fmean(below), 1e-9)
+    ratio = statistics.fmean(above) / scale
+    centre, low, high = interval((b - ratio * a) / scale for a, b in zip(below, above))
+    return ratio, ratio + low - centre, ratio + high - centre

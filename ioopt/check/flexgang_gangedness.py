@@ -1,7 +1,7 @@
 """Checker of gangedness plans: recomputes ratio, interval and class from the counts.
 
-It shares nothing with the monitor: plain statistics over the lists of the instance. The threshold
-is the plan's own, since it is a setting.
+It shares nothing with the monitor: plain statistics over the lists of the instance. The thresholds
+are the plan's own, since they are settings.
 """
 
 from __future__ import annotations
@@ -83,6 +83,12 @@ def _of_application(
             )
             yield broken("interval", message)
     expected = _class(counts, len(used), gang, mean, (low, high), verdict.threshold or math.nan)
+    if expected == "LOW" and basis == "non-running" and _all_may_wait(counts, problem.processors):
+        factor = (problem.processors - 1) / (problem.processors - 2)
+        running = counts.counts("running")
+        _, most = _interval(of_gang, running, factor * fmean(running) / fmean(of_gang))
+        limit = verdict.running_threshold or math.nan
+        expected = "HIGH" if most is not None and most <= limit else "UNKNOWN"
     if expected != verdict.gangedness:
         yield broken("class", f"the plan says {verdict.gangedness}, the counts give {expected}")
 
@@ -116,6 +122,18 @@ def _interval(
         total += max(variance(values), mean) / (len(values) * mean * mean)
     half = 1.645 * math.sqrt(total)
     return math.exp(math.log(ratio) - half), math.exp(math.log(ratio) + half)
+
+
+def _all_may_wait(counts: MessageCounts, processors: int) -> bool:
+    """Whether absent processes mostly hear one message from every other one, and running ones exist.
+
+    "Mostly": the share is over .723 by the score test at 5 %.
+    """
+    absent, running = counts.counts("nonrunning"), counts.counts("running")
+    if counts.means_only or processors < 3 or len(running) < 8 or not any(running):
+        return False
+    share = sum(value == processors - 1 for value in absent) / len(absent)
+    return share >= 0.723 + 1.645 * math.sqrt(0.723 * 0.277 / len(absent))
 
 
 def _class(

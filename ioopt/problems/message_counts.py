@@ -95,7 +95,9 @@ class Verdict(Record):
 
     ``ratio`` is the mean count of the samples used over that of gang quanta (times (P-1)/(P-2) for
     running processors), ``low`` and ``high`` its 90 % interval; the class is decided against
-    ``threshold``. ``reason`` says in words why. What could not be computed is None.
+    ``threshold``. ``one_each`` and ``running_threshold`` are there where running processors decide:
+    the share of non-running samples that are one message from every other process, and the
+    threshold of the running ones. ``reason`` says in words why. What could not be computed is None.
     """
 
     gangedness: Gangedness
@@ -109,6 +111,8 @@ class Verdict(Record):
     samples: Count | None = None
     gang_mean: Amount | None = None
     mean: Amount | None = None
+    one_each: Annotated[float, Field(ge=0, le=1)] | None = None
+    running_threshold: Positive | None = None
 
 
 class ApplicationVerdict(Record):

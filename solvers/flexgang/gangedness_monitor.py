@@ -24,6 +24,12 @@ MIN_SAMPLES = 8
 MIN_GANG_MEAN = 1.0
 """Messages a quantum below which an application is too quiet to judge."""
 Z_90 = 1.645
+WAITING_SHARE = 0.723
+"""Share of counts of absent processes at exactly one message from each other, above which all may wait.
+
+(1 - e^-x)^3 for the x at which (1 - e^-x) / x, the progress of a running process beside an absent
+one, is the geometric mean of that at LU's 3 and Water's 12 blocking requests a quantum (Table 2).
+"""
 SILENCE = 3.0
 """Messages expected at the threshold from which hearing none proves something (e^-3 = 5 %)."""
 STATE_FORMAT = "ioopt/gangedness-state"
@@ -73,6 +79,8 @@ class GangednessMonitor:
         self.threshold = threshold
         self.running_threshold = running_threshold
         self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
+        self.one_each = 0
+        """Counts of absent processes that are exactly one message from every other process."""
 
     def observe(self, ganged: bool, running: bool, messages: float) -> None:
         """Take in the messages that one processor received in one quantum.
@@ -86,6 +94,8 @@ class GangednessMonitor:
             raise UsageError(f"a message count is a number, 0 or more, not {messages}")
         tally = self.gang if ganged else self.running if running else self.nonrunning
         tally.add(float(messages))
+        if tally is self.nonrunning and self.processors is not None:
+            self.one_each += self.processors - 1 <= messages < 2 * (self.processors - 1)
 
     def _basis(self) -> tuple[Basis, Tally, float, float]:
         """The samples to use, their normalising factor and their threshold."""
@@ -146,20 +156,48 @@ class GangednessMonitor:
             return verdict(
                 "UNKNOWN", f"silence, but only {expected:.3g} messages would be expected"
             )
+        known["low"], known["high"] = self._interval(tally, factor)
+        if known["low"] >= threshold:
+            if basis == "non-running" and self._may_wait():
+                known["one_each"] = self.one_each / tally.count
+                known["running_threshold"] = self.running_threshold
+                return verdict(*self._by_running())
+            return verdict("LOW", f"the whole interval is above the threshold {threshold:g}")
+        if known["high"] <= threshold:
+            return verdict("HIGH", f"the whole interval is below the threshold {threshold:g}")
+        return verdict("UNKNOWN", f"the interval straddles the threshold {threshold:g}")
+
+    def _interval(self, tally: Tally, factor: float) -> tuple[float, float]:
+        """The 90 % interval of the ratio of *tally* to gang quanta."""
+        gang = self.gang
         spread = math.sqrt(
             gang.variance() / (gang.count * gang.mean**2)
             + tally.variance() / (tally.count * tally.mean**2)
         )
         ratio = factor * tally.mean / gang.mean
-        known["low"], known["high"] = (
-            ratio * math.exp(-Z_90 * spread),
-            ratio * math.exp(Z_90 * spread),
-        )
-        if known["low"] >= threshold:
-            return verdict("LOW", f"the whole interval is above the threshold {threshold:g}")
-        if known["high"] <= threshold:
-            return verdict("HIGH", f"the whole interval is below the threshold {threshold:g}")
-        return verdict("UNKNOWN", f"the interval straddles the threshold {threshold:g}")
+        return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
+
+    def _may_wait(self) -> bool:
+        """Whether absent processes hear one message from every other and then no more.
+
+        That is what they hear when all wait for them, at a barrier say; a program that meets a few
+        times a quantum has a high ratio by these last messages alone.
+        """
+        count, running = self.nonrunning.count, self.running
+        if self.processors is None or self.processors < 3 or running.count < MIN_SAMPLES:
+            return False
+        chance = Z_90 * math.sqrt(WAITING_SHARE * (1 - WAITING_SHARE) / count)
+        return running.mean > 0 and self.one_each / count >= WAITING_SHARE + chance
+
+    def _by_running(self) -> tuple[Gangedness, str]:
+        """The verdict where absent processes hear one message from each: never LOW."""
+        assert self.processors is not None
+        factor = (self.processors - 1) / (self.processors - 2)
+        _, high = self._interval(self.running, factor)
+        said = f"absent processes hear {self.processors - 1} messages, one from each other one, and "
+        if high <= self.running_threshold:
+            return "HIGH", f"{said}running ones are below {self.running_threshold:g} as well"
+        return "UNKNOWN", f"{said}all may be waiting: the ratio proves no progress"
 
     def state(self) -> dict[str, Any]:
         """All that the monitor knows, as plain JSON values; see :meth:`restore`."""
@@ -167,7 +205,7 @@ class GangednessMonitor:
             "format": STATE_FORMAT, "version": 1, "processors": self.processors,
             "threshold": self.threshold, "running_threshold": self.running_threshold,
             "gang": asdict(self.gang), "running": asdict(self.running),
-            "nonrunning": asdict(self.nonrunning),
+            "nonrunning": asdict(self.nonrunning), "one_each": self.one_each,
         }  # fmt: skip
 
     @classmethod
@@ -182,6 +220,7 @@ class GangednessMonitor:
             monitor = cls(state["processors"], state["threshold"], state["running_threshold"])
             for name in ("gang", "running", "nonrunning"):
                 setattr(monitor, name, Tally(**state[name]))
+            monitor.one_each = int(state.get("one_each", 0))
         except (KeyError, TypeError) as error:
             raise InstanceError(f"gangedness state: {error} is missing or misplaced") from None
         return monitor
