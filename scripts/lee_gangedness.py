@@ -79,7 +79,7 @@ def meeting_quanta(app: Application) -> float | None:
     return app.phase_quanta if isinstance(app, Msg) and app.requests_per_phase == 1 else None
 
 
-def unseen(count: int, seed: int = 5) -> list[Application]:
+def unseen(count: int, seed: int = 11) -> list[Application]:
     """*count* workloads of each kind, at rates, intervals and phases drawn log-uniformly.
 
     Barriers and phases reach from a tenth of the laboratory's defaults (.01 and .05 quantum) to half

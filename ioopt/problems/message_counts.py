@@ -96,8 +96,9 @@ class Verdict(Record):
     ``ratio`` is the mean count of the samples used over that of gang quanta (times (P-1)/(P-2) for
     running processors), ``low`` and ``high`` its 90 % interval; the class is decided against
     ``threshold``. ``one_each`` and ``running_threshold`` are there where running processors decide:
-    the share of non-running samples that are one message from every other process, and the
-    threshold of the running ones. ``reason`` says in words why. What could not be computed is None.
+    the share of non-running samples that are one message from every other process (or one
+    more), and the threshold of the running ones. ``reason`` says in words why. What could not be
+    computed is None.
     """
 
     gangedness: Gangedness

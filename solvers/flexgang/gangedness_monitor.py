@@ -3,7 +3,8 @@
 The ratio of the messages received in disturbed quanta to those received in gang quanta is high for
 applications that go on without being ganged (low gangedness) and low for the others. The paper
 compares means; the interval, the least numbers of samples and UNKNOWN are ours: low message counts
-alone prove nothing, since an application can make progress without sending any.
+alone prove nothing, since an application can make progress without sending any. Nor do high ones
+where they may be the last words of processes that now wait for the absent one.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class GangednessMonitor:
         self.running_threshold = running_threshold
         self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
         self.one_each = 0
-        """Counts of absent processes that are exactly one message from every other process."""
+        """Counts of absent processes that are one message from every other process, or one more."""
 
     def observe(self, ganged: bool, running: bool, messages: float) -> None:
         """Take in the messages that one processor received in one quantum.
@@ -95,7 +96,7 @@ class GangednessMonitor:
         tally = self.gang if ganged else self.running if running else self.nonrunning
         tally.add(float(messages))
         if tally is self.nonrunning and self.processors is not None:
-            self.one_each += self.processors - 1 <= messages < 2 * (self.processors - 1)
+            self.one_each += self.processors - 1 <= messages <= self.processors
 
     def _basis(self) -> tuple[Basis, Tally, float, float]:
         """The samples to use, their normalising factor and their threshold."""
@@ -157,14 +158,14 @@ class GangednessMonitor:
                 "UNKNOWN", f"silence, but only {expected:.3g} messages would be expected"
             )
         known["low"], known["high"] = self._interval(tally, factor)
-        if known["low"] >= threshold:
-            if basis == "non-running" and self._may_wait():
-                known["one_each"] = self.one_each / tally.count
-                known["running_threshold"] = self.running_threshold
-                return verdict(*self._by_running())
-            return verdict("LOW", f"the whole interval is above the threshold {threshold:g}")
         if known["high"] <= threshold:
             return verdict("HIGH", f"the whole interval is below the threshold {threshold:g}")
+        if basis == "non-running" and self._may_wait():
+            known["one_each"] = self.one_each / tally.count
+            known["running_threshold"] = self.running_threshold
+            return verdict(*self._by_running())
+        if known["low"] >= threshold:
+            return verdict("LOW", f"the whole interval is above the threshold {threshold:g}")
         return verdict("UNKNOWN", f"the interval straddles the threshold {threshold:g}")
 
     def _interval(self, tally: Tally, factor: float) -> tuple[float, float]:
@@ -181,7 +182,8 @@ class GangednessMonitor:
         """Whether absent processes hear one message from every other and then no more.
 
         That is what they hear when all wait for them, at a barrier say; a program that meets a few
-        times a quantum has a high ratio by these last messages alone.
+        times a quantum has a high ratio by these last messages alone. (One more is left over when
+        the quantum before was disturbed too.)
         """
         count, running = self.nonrunning.count, self.running
         if self.processors is None or self.processors < 3 or running.count < MIN_SAMPLES:
@@ -190,14 +192,14 @@ class GangednessMonitor:
         return running.mean > 0 and self.one_each / count >= WAITING_SHARE + chance
 
     def _by_running(self) -> tuple[Gangedness, str]:
-        """The verdict where absent processes hear one message from each: never LOW."""
+        """The verdict where the others may all wait for the absent process: never LOW."""
         assert self.processors is not None
         factor = (self.processors - 1) / (self.processors - 2)
         _, high = self._interval(self.running, factor)
-        said = f"absent processes hear {self.processors - 1} messages, one from each other one, and "
+        said = f"absent processes hear {self.processors - 1} messages, one from each other one"
         if high <= self.running_threshold:
-            return "HIGH", f"{said}running ones are below {self.running_threshold:g} as well"
-        return "UNKNOWN", f"{said}all may be waiting: the ratio proves no progress"
+            return "HIGH", f"{said}, and running ones are below {self.running_threshold:g}"
+        return "UNKNOWN", f"{said}: all may be waiting, the ratio proves no progress"
 
     def state(self) -> dict[str, Any]:
         """All that the monitor knows, as plain JSON values; see :meth:`restore`."""

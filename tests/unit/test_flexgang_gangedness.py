@@ -96,6 +96,46 @@ def test_running_samples_are_used_when_there_are_few_others() -> None:
     assert fed([10.0] * 64, [], [3.0] * 960, processors=8).ratio() == pytest.approx(0.3 * 7 / 6)
 
 
+def test_last_words_are_no_proof_of_progress() -> None:
+    """A barrier every .2 quantum, P = 4: 5 x 3 messages in gang quanta; in disturbed ones the absent
+    process hears 3 arrivals, running ones 2. Ratio 3/15 = .2, but running ones 3/2 x 2/15 = .2 < .427.
+    """
+    barrier = fed([15] * 64, [3] * 32, [2] * 96).evidence()
+    assert barrier.gangedness == "HIGH"
+    assert (barrier.ratio, barrier.one_each, barrier.running_threshold) == (0.2, 1.0, 0.427)
+    assert "one from each other one" in barrier.reason
+    # Without counts of running processors the ratio alone decides.
+    assert fed([15] * 64, [3] * 32).classify() == "LOW"
+    # Two meetings a quantum: 6 messages, running ratio .5: cannot be told from progress.
+    assert fed([6] * 64, [3] * 32, [2] * 96).classify() == "UNKNOWN"
+    # One request from each of three a quantum, all answered: 1.5 x 4 / 6 = 1, not known either.
+    assert fed([6] * 64, [3] * 32, [4] * 96).classify() == "UNKNOWN"
+
+
+@pytest.mark.parametrize(("last_words", "gangedness"), [(28, "HIGH"), (27, "LOW")])
+def test_how_many_last_words_are_needed(last_words: int, gangedness: str) -> None:
+    """.723 + 1.645 sqrt(.723 x .277 / 32) = .8531: 28 of 32 are .875, 27 are .844."""
+    absent = [3.0] * last_words + [7.0] * (32 - last_words)
+    assert fed([15] * 64, absent, [2] * 96).classify() == gangedness
+
+
+def test_laboratory_barriers_by_how_often_they_meet() -> None:
+    """The slope of all of them is near 1; under a quantum apart none is called LOW."""
+    found = {}
+    for interval in (0.01, 0.15, 0.25, 0.5):
+        heard = generate(
+            "laboratory",
+            {"barrier_quanta": str(interval), "requests_per_quantum": "3", "phase_quanta": "20"},
+            4,
+        )
+        result = ioopt.solve(heard)
+        assert ioopt.check(heard, result) == []
+        classes = result.metrics["class"]
+        assert (classes["Blocking-3"], classes["Msg-20"]) == ("LOW", "LOW")
+        found[interval] = classes[f"Barrier-{interval:g}"]
+    assert found == {0.01: "HIGH", 0.15: "HIGH", 0.25: "HIGH", 0.5: "UNKNOWN"}
+
+
 def test_table_3_case() -> None:
     case = json.loads(shared_path("cases", "flexgang", "06_gangedness_table3.json").read_text())
     expected, ratios = case["expected"], {}
@@ -154,18 +194,24 @@ def test_bad_monitors_are_refused() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     gang=st.lists(st.integers(0, 40), min_size=8, max_size=40),
-    absent=st.lists(st.integers(0, 40), min_size=8, max_size=40),
+    absent=st.lists(st.integers(0, 40), min_size=8, max_size=40)
+    | st.lists(st.integers(2, 4), min_size=8, max_size=40),
+    running=st.lists(st.integers(0, 5), max_size=20),
     seed=st.integers(0, 1000),
 )
 def test_order_does_not_matter_and_solver_passes_the_checker(
-    gang: list[int], absent: list[int], seed: int
+    gang: list[int], absent: list[int], running: list[int], seed: int
 ) -> None:
-    counts = {"id": "a", "gang": list(map(float, gang)), "nonrunning": list(map(float, absent))}
+    counts = {
+        "id": "a", "gang": list(map(float, gang)), "nonrunning": list(map(float, absent)),
+        "running": list(map(float, running)),
+    }  # fmt: skip
     instance = {"format": "ioopt/message-counts", "version": 1, "applications": [counts]}
     result = ioopt.solve(instance)
     assert ioopt.check(instance, result) == []
     shuffled = np.random.default_rng(seed).permutation(gang).tolist()
-    first, second = fed(counts["gang"], counts["nonrunning"]), fed(shuffled, counts["nonrunning"])
+    rest = counts["nonrunning"], counts["running"]
+    first, second = fed(counts["gang"], *rest), fed(shuffled, *rest)
     assert first.classify() == second.classify() == result.metrics["class"]["a"]
 
 
