@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent)]
 
@@ -20,6 +21,20 @@ METRICS = {"slowdown": "mean slowdown from arrival", "wait": "mean wait (s)"}
 POLICIES = (*FOUR, "guarded-iogs", "index-iogs")
 
 
+def against_load(runs: Runs, intensity: Any, metric: str) -> Any:
+    """The axes of one picture: *metric* of every policy against load."""
+    points = {
+        policy: {
+            seconds: [getattr(run, metric) for run in runs.seeds(policy, load, intensity)]
+            for load, seconds in enumerate(runs.loads)
+        }
+        for policy in POLICIES
+    }
+    axes = plot_load(points, METRICS[metric], log=metric == "slowdown")
+    axes.set_title(f"I/O intensity {intensity}")
+    return axes
+
+
 def main() -> None:
     """Write the pictures into the folder named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -29,16 +44,8 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     runs = Runs(1_000, 2, 2) if arguments.quick else Runs()
     for intensity in INTENSITIES:
-        for metric, label in METRICS.items():
-            points = {
-                policy: {
-                    seconds: [getattr(run, metric) for run in runs.seeds(policy, load, intensity)]
-                    for load, seconds in enumerate(runs.loads)
-                }
-                for policy in POLICIES
-            }
-            axes = plot_load(points, label, log=metric == "slowdown")
-            axes.set_title(f"I/O intensity {intensity}")
+        for metric in METRICS:
+            axes = against_load(runs, intensity, metric)
             target = arguments.folder / f"{metric}-{intensity}.png"
             save(axes, str(target))
             print(target)

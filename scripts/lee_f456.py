@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from experiments import values_of
 from lee_claims import Claim, show, verdict
 
 import ioopt
@@ -78,9 +80,15 @@ def heavy_mix(seed: int, seconds: float = HEAVY_SECONDS) -> MixRow:
     )  # fmt: skip
 
 
-def mix_claims(seeds: range) -> list[Claim]:
+def heavy_mix_values(seed: int, seconds: float) -> dict[str, Any]:
+    """:func:`heavy_mix` as plain values, for the store of a reproduction."""
+    return asdict(heavy_mix(seed, seconds))
+
+
+def mix_claims(seeds: range, seconds: float = HEAVY_SECONDS) -> list[Claim]:
     """Print the heavy mixes and compare them with what is promised."""
-    rows = [heavy_mix(seed) for seed in seeds]
+    asked = [{"seed": seed, "seconds": seconds} for seed in seeds]
+    rows = [MixRow(**found) for found in values_of(heavy_mix_values, asked)]
     names = ("strict", "strict-fill", "greedy", "k0", "exact")
     table = [
         (r.seed, r.rows, r.pattern, *(f"{r.objective[n]:.4f}" for n in names),
@@ -128,28 +136,38 @@ def correction_claims(count: int) -> list[Claim]:
     Only plans within the rule for loose I/O (.6 of the windows) count, since no other is allowed.
     """
     draw = random.Random(11)
-    plain, corrected = [], []
-    mixes = 0
-    while mixes < count:
-        problem, plan = _random_loose(draw, mixed=mixes % 2 == 0)
+    asked: list[dict[str, Any]] = []
+    while len(asked) < count:
+        problem, plan = _random_loose(draw, mixed=len(asked) % 2 == 0)
         if any(item.rule == "loose-io" for item in ioopt.check(problem, plan)):
             continue
-        mixes += 1
-        pattern = problem.pattern(plan.k, plan.d)
-        assert pattern is not None
-        found = corrected_responses(problem, pattern, plan)
-        runs = [measure(problem, plan, seed, 40.0) for seed in (1, 2, 3)]
-        for j, job in enumerate(problem.jobs):
-            simulated = _mean([item.slowdown[job.id] for item in runs])
-            surface = Surface(32).at(job, pattern.on_seconds, pattern.off_seconds).slowdown
-            plain.append(surface / simulated - 1)
-            corrected.append(found[j].slowdown / simulated - 1)
-    before, after = max(map(abs, plain)), max(map(abs, corrected))
+        asked.append({"problem": problem.model_dump(mode="json"), "plan": plan.to_dict()})
+    found = values_of(surface_errors, asked)
+    before, after = (
+        max(abs(error) for errors in found for error in errors[name])
+        for name in ("plain", "corrected")
+    )
     return [
         Claim("surface for several I/O jobs on a column, corrected", f"F6, {count} mixes",
               "within 3 % of simulation", f"worst {after:.1%} (uncorrected {before:.1%})",
               verdict(after <= 0.03))
     ]  # fmt: skip
+
+
+def surface_errors(problem: dict[str, Any], plan: dict[str, Any]) -> dict[str, list[float]]:
+    """Relative errors of the surface by job of one mix, as it is and corrected."""
+    mix, chosen = FlexibleGangProblem.model_validate(problem), FlexibleGangPlan(**plan)
+    pattern = mix.pattern(chosen.k, chosen.d)
+    assert pattern is not None
+    found = corrected_responses(mix, pattern, chosen)
+    runs = [measure(mix, chosen, seed, 40.0) for seed in (1, 2, 3)]
+    errors: dict[str, list[float]] = {"plain": [], "corrected": []}
+    for j, job in enumerate(mix.jobs):
+        simulated = _mean([item.slowdown[job.id] for item in runs])
+        surface = Surface(32).at(job, pattern.on_seconds, pattern.off_seconds).slowdown
+        errors["plain"].append(surface / simulated - 1)
+        errors["corrected"].append(found[j].slowdown / simulated - 1)
+    return errors
 
 
 def _random_loose(draw: random.Random, mixed: bool) -> tuple[FlexibleGangProblem, FlexibleGangPlan]:
@@ -186,24 +204,32 @@ def quantum_problem(seed: int) -> QuantumSelectionProblem:
     return quantum_selection.generate(("plain", "visits", "mixed")[seed % 3], settings, seed)
 
 
+def quantum_selection_errors(seed: int) -> dict[str, Any]:
+    """One instance: how far both backends are from the dynamic program, whether several visits fell
+    back to one, and where they were kept, how far the realised cost is from the predicted one."""
+    costs = QuantumCosts(quantum_problem(seed))
+    grid = cycle_grid(costs)
+    oracle = min(best_for_cycle(costs, cycle)[1] for cycle in grid)
+    worst = 0.0
+    for backend in ("HiGHS", "CP-SAT"):
+        request = SolveRequest(SolveOptions(120, backend=backend), Deadline(120))
+        answer = run(QuantumModel(costs, grid), None, request)
+        worst = max(worst, abs((answer.objective or math.inf) - oracle))
+    result = ioopt.solve(costs.problem, "quantum-dp")
+    visits = [choice["visits"] for choice in (result.plan or {})["options"].values()]
+    fell = any("fell back" in note for note in result.notes)
+    predicted, realised = result.objective or 0.0, result.metrics["realised"]
+    apart = abs(realised - predicted) / predicted if max(visits) > 1 else None
+    return {"worst": worst, "fell": fell, "apart": apart}
+
+
 def quantum_claims(count: int) -> list[Claim]:
     """Dynamic program, HiGHS and CP-SAT on random instances; realised against predicted cost."""
-    worst, kept, fell, apart = 0.0, 0, 0, 0.0
-    for seed in range(count):
-        costs = QuantumCosts(quantum_problem(seed))
-        grid = cycle_grid(costs)
-        oracle = min(best_for_cycle(costs, cycle)[1] for cycle in grid)
-        for backend in ("HiGHS", "CP-SAT"):
-            request = SolveRequest(SolveOptions(120, backend=backend), Deadline(120))
-            answer = run(QuantumModel(costs, grid), None, request)
-            worst = max(worst, abs((answer.objective or math.inf) - oracle))
-        result = ioopt.solve(costs.problem, "quantum-dp")
-        visits = [choice["visits"] for choice in (result.plan or {})["options"].values()]
-        fell += any("fell back" in note for note in result.notes)
-        if max(visits) > 1:
-            kept += 1
-            predicted, realised = result.objective or 0.0, result.metrics["realised"]
-            apart = max(apart, abs(realised - predicted) / predicted)
+    found = values_of(quantum_selection_errors, [{"seed": seed} for seed in range(count)])
+    worst = max(each["worst"] for each in found)
+    fell = sum(each["fell"] for each in found)
+    kept = sum(each["apart"] is not None for each in found)
+    apart = max((each["apart"] for each in found if each["apart"] is not None), default=0.0)
     where = f"F4, {count} instances"
     return [
         Claim("dynamic program = HiGHS = CP-SAT", where, "equal", f"largest difference {worst:.1e}",

@@ -15,8 +15,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from experiments import values_of
 from lee_claims import Claim, show, verdict
 from lee_perturbations import measured
 
@@ -37,6 +39,8 @@ from ioopt.solvers.flexgang.gangedness_monitor import THRESHOLD, GangednessMonit
 from ioopt.tables import render
 
 DISTURBED = 32
+READINGS: dict[str, tuple[Quanta, ...]] = {"all": QUANTA, "ratio": ("gang", "nonrunning")}
+"""Which kinds of quanta the monitor hears: all, or those of the paper's ratio alone."""
 
 
 @dataclass(frozen=True)
@@ -168,19 +172,35 @@ def quiet(app: Application) -> bool:
 
 def trials(count: int, seeds: int, runs: int) -> list[Trial]:
     """Truth and classes of every unseen workload, on *seeds* recordings each."""
-    lu, water = (
-        measured(Blocking(requests_per_quantum=rate), runs).gamma_sub or 0.0 for rate in (3.0, 12.0)
-    )
+    scale = [Blocking(requests_per_quantum=rate) for rate in (3.0, 12.0)]
+    apps = unseen(count)
+    lu, water, *gammas = (found.gamma_sub or 0.0 for found in measured([*scale, *apps], runs))
+    asked = [{"app": app.model_dump(mode="json"), "seeds": seeds} for app in apps]
     done = []
-    for app in unseen(count):
-        gamma = measured(app, runs).gamma_sub or 0.0
+    for app, gamma, found in zip(apps, gammas, values_of(classes, asked)):
         truth: Gangedness | None = "LOW" if gamma <= lu else "HIGH" if gamma >= water else None
-        problem = PerturbationProblem(applications=(app,), perturbations=DISTURBED)
-        heard = [message_samples(problem, app, seed=1000 + seed) for seed in range(seeds)]
-        found = Counter(_heard(counts, QUANTA).classify() for counts in heard)
-        by_ratio = Counter(_heard(counts, ("gang", "nonrunning")).classify() for counts in heard)
-        done.append(Trial(app, gamma, None if quiet(app) else truth, found, by_ratio))
+        done.append(
+            Trial(
+                app,
+                gamma,
+                None if quiet(app) else truth,
+                *(Counter(found[name]) for name in READINGS),
+            )
+        )
     return done
+
+
+def classes(app: dict[str, Any], seeds: int) -> dict[str, dict[str, int]]:
+    """How often the monitor gave each class on *seeds* recordings of one workload, by reading."""
+    problem = PerturbationProblem.model_validate(
+        {"applications": [app], "perturbations": DISTURBED}
+    )
+    (workload,) = problem.applications
+    heard = [message_samples(problem, workload, seed=1000 + seed) for seed in range(seeds)]
+    return {
+        reading: Counter(_heard(counts, names).classify() for counts in heard)
+        for reading, names in READINGS.items()
+    }
 
 
 def _heard(counts: MessageCounts, names: tuple[Quanta, ...]) -> GangednessMonitor:

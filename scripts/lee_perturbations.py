@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from experiments import values_of
 from lee_claims import Claim, show, verdict
 
 from ioopt.problems.perturbation import (
@@ -60,23 +63,22 @@ def main(quick: bool) -> list[Claim]:
     """Measure the synthetic and the blocking applications."""
     runs = 5 if quick else 20
     rows, table = [], []
-    for case in CASES:
-        found = measured(case.app, runs)
+    for case, found in zip(CASES, measured([case.app for case in CASES], runs)):
         table.append(line(found))
         rows.append(_claim(case, found, "Section 4.1, Figure 5"))
     # With 2.4-quanta units the last unit shows in a run of 120 quanta; in a longer one it does not.
     coarse = next(case for case in CASES if case.app.id == "Workpile-2.4")
-    longer = measured(coarse.app, runs, work_quanta=1200, perturbations=200)
+    (longer,) = measured([coarse.app], runs, work_quanta=1200, perturbations=200)
     rows.append(_claim(coarse, longer, "the same, 1200 quanta and 200 perturbations"))
-    for rate in (1.0, 3.0, 12.0, 28.0):
-        app = Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate)
-        found = measured(app, runs)
+    rates = (1.0, 3.0, 12.0, 28.0)
+    blocking = [Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate) for rate in rates]
+    for rate, found in zip(rates, measured(blocking, runs)):
         table.append(line(found))
         x = rate / 3
         progress = (1 - math.exp(-x)) / x
         rows.append(
             Claim(
-                f"{app.id}: gamma_sub", "Section 4.2 (model ours)", "between the types",
+                f"{found.id}: gamma_sub", "Section 4.2 (model ours)", "between the types",
                 f"{found.gamma_sub:.3f}; 1 - phi = {1 - progress:.3f}", "no figure to compare",
             )
         )  # fmt: skip
@@ -85,9 +87,16 @@ def main(quick: bool) -> list[Claim]:
     return rows
 
 
-def measured(app: Application, runs: int, **changes: int) -> ApplicationSlopes:
-    """Slopes of *app* on the paper's four processors."""
-    return measure(PerturbationProblem(applications=(app,), runs=runs, **changes), app)
+def measured(apps: Sequence[Application], runs: int, **changes: int) -> list[ApplicationSlopes]:
+    """Slopes of each of *apps* on the paper's four processors."""
+    asked = [{"app": app.model_dump(mode="json"), "runs": runs, **changes} for app in apps]
+    return [ApplicationSlopes.model_validate(found) for found in values_of(slopes, asked)]
+
+
+def slopes(app: dict[str, Any], runs: int, **changes: int) -> dict[str, Any]:
+    """The slopes of one application, as plain values."""
+    problem = PerturbationProblem.model_validate({"applications": [app], "runs": runs, **changes})
+    return measure(problem, problem.applications[0]).model_dump(mode="json")
 
 
 def line(found: ApplicationSlopes) -> tuple[str | float | None, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 from statistics import fmean
 
+from experiments import values_of
 from lee_claims import Claim, show, verdict
 
 from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
@@ -26,13 +27,10 @@ def main(quick: bool) -> list[Claim]:
     pairs += [
         (float(qi), qc) for qi, qc in product(SWEEP, FIGURE_3) if (float(qi), qc) not in pairs
     ]
-    horizon = 20.0 if quick else None
-    chain: Found = {pair: measure(*_model(*pair, horizon)) for pair in pairs}
-    event: Found = {pair: simulate_point(*_model(*pair, horizon), seed=1) for pair in pairs}
-    low = {
-        pair: measure(*_model(*pair, horizon, donation="irrevocable"))
-        for pair in product(SWEEP, (10.0,))
-    }
+    horizon = horizon_of(quick)
+    chain = measured(pairs, "chain", horizon)
+    event = measured(pairs, "event", horizon)
+    low = measured([(float(qi), 10.0) for qi in SWEEP], "chain", horizon, donation="irrevocable")
     rows = [*_agreement(chain, event), *_figure2(chain), *_figure3(chain), _irrevocable(chain, low)]
     show(
         "Figures 2 and 3: quantum trade-off (32 processors, Erlang-5 bursts of 5 ms, I/O of 20 ms)",
@@ -40,6 +38,31 @@ def main(quick: bool) -> list[Claim]:
     )
     _samples(chain, event)
     return rows
+
+
+def horizon_of(quick: bool) -> float | None:
+    """Simulated seconds a pair; None for the model's own."""
+    return 20.0 if quick else None
+
+
+def measured(
+    pairs: Sequence[tuple[float, float]], engine: str, horizon: float | None, **changes: object
+) -> Found:
+    """What *engine* finds for every pair of quanta (qi, qc) in milliseconds."""
+    asked = [
+        {"qi": qi, "qc": qc, "engine": engine, "horizon": horizon, **changes} for qi, qc in pairs
+    ]
+    found = values_of(one_pair, asked)
+    return {pair: TwoJobMeasures(**each) for pair, each in zip(pairs, found)}
+
+
+def one_pair(
+    qi: float, qc: float, engine: str, horizon: float | None, **changes: object
+) -> dict[str, float]:
+    """The measures of one pair."""
+    problem, point = _model(qi, qc, horizon, **changes)
+    found = measure(problem, point) if engine == "chain" else simulate_point(problem, point, seed=1)
+    return found._asdict()
 
 
 def _model(
@@ -149,10 +172,10 @@ def _figure3(found: Found) -> list[Claim]:
     return rows
 
 
-def _irrevocable(chain: Found, kept: dict[tuple[int, float], TwoJobMeasures]) -> Claim:
+def _irrevocable(chain: Found, kept: Found) -> Claim:
     """The other reading of "remaining time quantum is donated" loses the low-inversion region."""
     mine = max(chain[float(qi), 10.0].slowdown for qi in range(25, 41))
-    other = min(kept[qi, 10.0].slowdown for qi in range(25, 41))
+    other = min(kept[float(qi), 10.0].slowdown for qi in range(25, 41))
     return Claim(
         "a donated CPU comes back when the I/O completes", "Section 3.2", "not said",
         f"qc 10, qi 25 to 40: at most {mine:.2f} with return, at least {other:.2f} when irrevocable",

@@ -1,32 +1,78 @@
 """What the papers claim and what we measure: ``python scripts/reproduce.py khanna|...|all``.
 
-Each paper's module prints a table: claim, where it stands, the paper's word, our figure with its
-interval, and whether it is reproduced. A claim that does not hold is printed as not reproduced.
+Every run behind a claim is one row of a store, run on dask as the points of a sweep are; a killed
+reproduction goes on from what the store has when the same command is given again. Each paper's
+module prints a table: claim, where it stands, the paper's word, our figure with its interval, and
+whether it is reproduced. The page is written from what the store holds of all papers.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import time
 from pathlib import Path
 
 from benchmark import HERE, available
 
+ROOT = HERE.parent
+PAGE = ROOT / "docs" / "reproduction.md"
+EXPLAINED = """\
+A store belongs to one state of the code: runs are keyed by function, settings and version, so after
+changing a solver name another store. Without --quick the page is docs/reproduction.md unless
+--output says otherwise; with --quick a page is written only where --output says."""
+
 
 def main() -> None:
     """Reproduce the papers named on the command line."""
     papers = available("reproduce_")
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EXPLAINED)
     parser.add_argument("paper", choices=[*papers, "all"])
     parser.add_argument("--quick", action="store_true", help="smaller sizes, minutes at most")
+    parser.add_argument("--store", default="reproduction.sqlite", metavar="RUNS.sqlite",
+                        help="where the runs go, and what is there already (%(default)s)")  # fmt: skip
+    parser.add_argument("--output", type=Path, metavar="PAGE.md", help="the page to write")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N",
+                        help="worker processes on this machine (default: number of cores)")  # fmt: skip
+    parser.add_argument("--scheduler", metavar="tcp://...", help="a dask scheduler to use instead")
     arguments = parser.parse_args()
-    sys.path.insert(0, str(Path(HERE).parent))
-    for paper in papers if arguments.paper == "all" else [arguments.paper]:
-        begun = time.monotonic()
-        rows = importlib.import_module(f"reproduce_{paper}").main(arguments.quick)
-        print(f"\n{paper}: {len(rows)} claims, {time.monotonic() - begun:.0f} s\n")
+    sys.path[:0] = [str(HERE), str(ROOT)]
+    chosen = papers if arguments.paper == "all" else [arguments.paper]
+    page = arguments.output or (None if arguments.quick else PAGE)
+
+    from ioopt.errors import IooptError
+
+    try:
+        _reproduce(chosen, arguments, page)
+    except IooptError as error:
+        raise SystemExit(f"reproduce.py: {error}") from None
+
+
+def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
+    from experiments import within
+    from reproduction_page import conclusion, write_page
+
+    from ioopt.campaign.study import open_campaign
+
+    with open_campaign(arguments.store, arguments.workers, arguments.scheduler) as campaign:
+        for paper in papers:
+            begun = time.monotonic()
+            module = importlib.import_module(f"reproduce_{paper}")
+            study = campaign.study(paper)
+            with within(study):
+                rows = module.main(arguments.quick)
+                found = conclusion(paper, module, arguments.quick, rows, study)
+            campaign.store.conclude(paper, "quick" if arguments.quick else "full", found)
+            print(
+                f"\n{paper}: {len(rows)} claims from {study.num_values} runs ({study.num_run} of them "
+                f"run now), {study.seconds:.0f} s of computing, {time.monotonic() - begun:.0f} s now\n",
+                flush=True,
+            )
+        if page is not None:
+            write_page(page, campaign.store.conclusions())
+            print(f"written: {page}")
 
 
 if __name__ == "__main__":

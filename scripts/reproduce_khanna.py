@@ -12,11 +12,12 @@ from __future__ import annotations
 import argparse
 import math
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
+
+from experiments import values_of
 
 import ioopt
 from ioopt.generate.replication import generate
@@ -86,30 +87,35 @@ class Laboratory:
         """Metrics by link model, one entry a seed."""
         key = (preset, *sorted(settings.items()), solver, *sorted(options.items()))
         if key not in self.done:
-            print(
-                f"  {preset} {dict(settings)} {solver} {options or ''}", file=sys.stderr, flush=True
-            )
-            seeds = range(self.sizes.seeds)
-            self.done[key] = [self._one(preset, settings, solver, options, s) for s in seeds]
+            asked = [
+                {"preset": preset, "settings": dict(settings), "solver": solver,
+                 "options": options, "seed": seed, "seconds": self.sizes.seconds}
+                for seed in range(self.sizes.seeds)
+            ]  # fmt: skip
+            self.done[key] = [cast(Figures, found) for found in values_of(solved, asked)]
         return self.done[key]
 
-    def _one(
-        self, preset: str, settings: Mapping[str, Any], solver: str, options: Any, seed: int
-    ) -> Figures:
-        problem = generate(preset, settings, seed)
-        result = ioopt.solve(
-            problem, solver, time_limit=self.sizes.seconds, seed=seed, settings=options
-        )
-        if result.violations or result.plan is None:
-            raise SystemExit(f"{problem.name}: {solver}: {result.status} {result.notes}")
-        planned = {
-            "milliseconds_per_task": 1000 * (result.solve_seconds or 0.0) / len(problem.tasks),
-            "additive_seconds": result.metrics["additive_seconds"],
-        }
-        return {
-            link: planned | dict(ioopt.simulate(problem, result, link=link).metrics)
-            for link in LINKS
-        }
+
+def solved(
+    preset: str,
+    settings: Mapping[str, Any],
+    solver: str,
+    options: Mapping[str, Any],
+    seed: int,
+    seconds: float,
+) -> Figures:
+    """Solve one workload once and replay the plan on both link models."""
+    problem = generate(preset, settings, seed)
+    result = ioopt.solve(problem, solver, time_limit=seconds, seed=seed, settings=options)
+    if result.violations or result.plan is None:
+        raise SystemExit(f"{problem.name}: {solver}: {result.status} {result.notes}")
+    planned = {
+        "milliseconds_per_task": 1000 * (result.solve_seconds or 0.0) / len(problem.tasks),
+        "additive_seconds": result.metrics["additive_seconds"],
+    }
+    return {
+        link: planned | dict(ioopt.simulate(problem, result, link=link).metrics) for link in LINKS
+    }
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -303,6 +309,15 @@ PARTS: Mapping[str, Callable[[Laboratory], Iterator[Row]]] = {
     "5": figure_5,
     "6": figure_6,
 }
+
+
+def sizes(quick: bool) -> str:
+    """One line: how much is run."""
+    size = Sizes.of(quick)
+    return (
+        f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.ppa_tasks} in Figure 6), "
+        f"{size.seeds} seeds, {size.seconds:g} s a solve; mean ± half of the 95 % interval"
+    )
 
 
 def main(

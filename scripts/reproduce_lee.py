@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 SECTIONS = ("lee_quanta", "lee_perturbations", "lee_gangedness", "lee_f456")
 
 
+def sizes(quick: bool) -> str:
+    """One line: how much is run."""
+    if quick:
+        return "horizon of 20 s, 5 runs and 5 recordings a workload, 2 heavy mixes"
+    return "the model's horizon, 20 runs and 40 recordings a workload, 8 heavy mixes"
+
+
 def main(quick: bool = False) -> list[Claim]:
     """Run every section, print its tables, and end with the list of what is not reproduced."""
     rows: list[Claim] = []

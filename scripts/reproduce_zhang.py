@@ -14,9 +14,23 @@ OURS = ("guarded-iogs", "index-iogs")
 GUARD_SEEDS = 24
 
 
+def runs_of(quick: bool) -> Runs:
+    """The runs of one size."""
+    return Runs(1_000, 2, 3) if quick else Runs()
+
+
+def sizes(quick: bool) -> str:
+    """One line: how much is run."""
+    runs = runs_of(quick)
+    return (
+        f"preset blue-pacific-like, {runs.jobs} jobs, {runs.num_seeds} seeds a point, "
+        f"{runs.many_seeds} for local jobs and at r = .5 from t_e = 2286 on; 95 % intervals"
+    )
+
+
 def main(quick: bool = False) -> list[Claim]:
     """Print the claims, all 36 points, and the high-load comparison; return the claims."""
-    runs = Runs(1_000, 2, 3) if quick else Runs()
+    runs = runs_of(quick)
     rows = claims(runs)
     print("Preset blue-pacific-like (a calibrated assumption, not the published fit); slowdown is "
           f"from arrival; {runs.jobs} jobs, {runs.num_seeds} seeds a point, "

@@ -8,7 +8,6 @@ the side that it says by two standard errors.
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import NamedTuple
 
@@ -203,11 +202,16 @@ def print_sweep(runs: Runs) -> None:
         print(render(("policy", *(f"{factor:.0%}" for factor in FACTORS)), table))
 
 
+def sizes(quick: bool) -> str:
+    """One line: how much is run."""
+    return f"{(QUICK if quick else FULL).describe()}; mean ± standard error"
+
+
 def main(quick: bool = False) -> list[Claim]:
     """Run, print the tables, return the rows."""
     size = QUICK if quick else FULL
     begun = time.monotonic()
-    runs = run_all(size, lambda text: print(f"  {text}", file=sys.stderr, flush=True))
+    runs = run_all(size)
     rows = figure_8(runs) + figure_9(runs) + figure_10(runs) + figure_11(runs) + ours(runs)
     print(
         f"\nPaper 002: {size.describe()}; mean ± standard error; {time.monotonic() - begun:.0f} s\n"

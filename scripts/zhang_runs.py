@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+from experiments import values_of
 
 from ioopt.generate.gang import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.sim.gang import Trajectory
@@ -62,6 +63,11 @@ def point(
     return figures(table, timing, run(table, timing, twin))
 
 
+def simulated(**settings: Any) -> dict[str, float]:
+    """:func:`point` as plain values, for the store of a reproduction."""
+    return asdict(point(**settings))
+
+
 @dataclass(frozen=True)
 class Runs:
     """How many jobs and seeds a table rests on, and access to its runs.
@@ -83,10 +89,12 @@ class Runs:
         self, policy: str, load: int, intensity: Any, count: int | None = None, **options: Any
     ) -> list[Figures]:
         """The figures of one point over the seeds 0, 1, ..."""
-        return [
-            point(policy, load, intensity, seed, self.jobs, **options)
+        asked = [
+            {"policy": policy, "load": load, "intensity": intensity, "seed": seed,
+             "jobs": self.jobs, **options}
             for seed in range(count or self.count(load, intensity))
-        ]
+        ]  # fmt: skip
+        return [Figures(**found) for found in values_of(simulated, asked)]
 
     def count(self, load: int, intensity: Any) -> int:
         """Seeds that a point gets unless told otherwise."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+
+from experiments import values_of
 
 from ioopt.generate.batch_io import generate
 from ioopt.problems.batch_io import BatchIoPlan
@@ -44,7 +46,7 @@ class Runs:
     """Metrics by (loop, policy, expansion factor), a value a seed."""
 
     size: Size
-    values: dict[tuple[str, str, float], list[dict[str, float]]] = field(default_factory=dict)
+    values: dict[tuple[Any, ...], list[dict[str, float]]] = field(default_factory=dict)
 
     def ratios(
         self, metric: str, policy: str, against: str, factor: float, loop: str = "closed"
@@ -68,18 +70,32 @@ def mean_and_error(values: list[float]) -> tuple[float, float]:
     return statistics.fmean(values), error
 
 
-def run_all(size: Size, say: Callable[[str], Any] = print) -> Runs:
+@lru_cache(maxsize=2)
+def _trace(seed: int, factor: float, settings: tuple[tuple[str, str], ...]) -> Trace:
+    return Trace.of(generate("mira-month", dict(settings), seed), factor, False)
+
+
+def one_run(
+    seed: int, factor: float, loop: str, policy: str, settings: dict[str, str], engine: str
+) -> dict[str, float]:
+    """The metrics of one policy on one workload."""
+    trace = _trace(seed, factor, tuple(settings.items()))
+    plan = BatchIoPlan(policy=policy, loop=loop, ef=factor)  # type: ignore[arg-type]
+    found = metrics_of(trace, run_trace(trace, plan, engine))  # type: ignore[arg-type]
+    return {name: float(found[name]) for name in METRICS}
+
+
+def run_all(size: Size) -> Runs:
     """Every policy on every seed and expansion factor, closed and open loop."""
+    policies = [("closed", policy) for policy in CLOSED] + [("open", policy) for policy in OPEN]
+    asked = [
+        {"seed": seed, "factor": factor, "loop": loop, "policy": policy,
+         "settings": size.settings, "engine": size.engine}
+        for seed in range(size.seeds)
+        for factor in FACTORS
+        for loop, policy in policies
+    ]  # fmt: skip
     runs = Runs(size)
-    for seed in range(size.seeds):
-        problem = generate("mira-month", size.settings, seed)
-        for factor in FACTORS:
-            trace = Trace.of(problem, factor, False)
-            for loop, policies in (("closed", CLOSED), ("open", OPEN)):
-                for policy in policies:
-                    plan = BatchIoPlan(policy=policy, loop=loop, ef=factor)  # type: ignore[arg-type]
-                    found = metrics_of(trace, run_trace(trace, plan, size.engine))  # type: ignore[arg-type]
-                    row = {name: float(found[name]) for name in METRICS}
-                    runs.values.setdefault((loop, policy, factor), []).append(row)
-        say(f"seed {seed} done")
+    for run, row in zip(asked, values_of(one_run, asked)):
+        runs.values.setdefault((run["loop"], run["policy"], run["factor"]), []).append(row)
     return runs

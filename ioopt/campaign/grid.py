@@ -194,12 +194,13 @@ def _points(config: Config, source: Source, kind: KindSpec, entry: SolverEntry) 
             ]  # fmt: skip
             keep = config.keep == "all" or (config.keep == "first" and repeat == 0)
             yield Point(
-                _digest(identity), source.digest, entry.name, settings, entry.backend, seed,
+                content_key(identity), source.digest, entry.name, settings, entry.backend, seed,
                 repeat, config.time_limit, config.threads, config.hard_limit, keep,
             )  # fmt: skip
 
 
-def _digest(value: Any) -> str:
+def content_key(value: Any) -> str:
+    """SHA-256 of a value's JSON, the same on every machine."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -239,6 +240,6 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
             words = [f"{key}={value}" for key, value in settings.items()]
             name = "-".join([entry.preset or kind.kind, *words, f"seed={seed}"])
             recipe = {"preset": entry.preset, "settings": settings, "seed": seed}
-            digest = _digest([kind.kind, recipe, __version__])
+            digest = content_key([kind.kind, recipe, __version__])
             labels = {"preset": entry.preset, **settings}
             yield Source(name, kind.kind, digest, recipe=recipe, labels=labels)

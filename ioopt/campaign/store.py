@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -33,6 +33,11 @@ MIGRATIONS = (
     """,
     "CREATE TABLE results (key TEXT PRIMARY KEY, document BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE campaign (started TEXT NOT NULL, config TEXT NOT NULL, points INTEGER NOT NULL)",
+    """
+    CREATE TABLE studies (
+        name TEXT NOT NULL, size TEXT NOT NULL, document TEXT NOT NULL, PRIMARY KEY (name, size)
+    )
+    """,
 )
 """Statement k brings a store from version k to version k + 1; never edited, only appended to."""
 
@@ -119,6 +124,23 @@ class Store:
         """Keys that need not run again; failed points are left out when they are to be retried."""
         rows = self._connection.execute("SELECT key, status FROM runs")
         return {key for key, status in rows if not (retry_failed and status == FAILED)}
+
+    def find(self, key: str, columns: Sequence[str]) -> tuple[Any, ...] | None:
+        """These columns of one point; None where it has no row."""
+        query = f"SELECT {', '.join(columns)} FROM runs WHERE key = ?"
+        found: tuple[Any, ...] | None = self._connection.execute(query, (key,)).fetchone()
+        return found
+
+    def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
+        """Keep what a study of one size came to, in place of an earlier conclusion of the same."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", (name, size, json.dumps(document))
+        )
+
+    def conclusions(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """(study, size) -> what it came to."""
+        rows = self._connection.execute("SELECT name, size, document FROM studies ORDER BY 1, 2")
+        return {(name, size): json.loads(document) for name, size, document in rows}
 
     def put(self, row: dict[str, Any], document: dict[str, Any] | None = None) -> None:
         """Write one point in one transaction, in place of an earlier row of the same key."""

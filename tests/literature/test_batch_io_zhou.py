@@ -36,7 +36,7 @@ def test_ratios_pair_the_seeds() -> None:
 def test_trends_on_small_workloads(monkeypatch) -> None:
     monkeypatch.setattr(zhou_runs, "FACTORS", (0.3, 1.5))
     size = zhou_runs.Size(3, {"jobs": "100", "days": "1"}, "python")
-    runs = zhou_runs.run_all(size, lambda text: None)
+    runs = zhou_runs.run_all(size)
     delay = [runs.mean("io_delay_seconds", "adaptive", f, "open") for f in (0.3, 1.5)]
     assert delay[1] > 5 * delay[0] > 0
     for factor in (0.3, 1.5):

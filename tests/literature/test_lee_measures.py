@@ -36,7 +36,7 @@ def test_types_of_applications_but_for_the_last_unit() -> None:
     rows = lee_perturbations.main(quick=True)
     failed = [(row.claim, row.where) for row in rows if row.reproduced == "not reproduced"]
     assert failed == [("Workpile-2.4 is self load-balancing", "Section 4.1, Figure 5")]
-    found = lee_perturbations.measured(lee_perturbations.CASES[-1].app, runs=2)
+    (found,) = lee_perturbations.measured([lee_perturbations.CASES[-1].app], runs=2)
     assert found.slopes["Sub_FX"] == pytest.approx(0.28, abs=0.005)
 
 
@@ -61,5 +61,6 @@ def test_progress_of_a_blocking_application() -> None:
     for rate, phi in ((1, 0.8504), (3, 0.6321), (12, 0.2454), (28, 0.1071)):
         x = rate / 3
         assert (1 - math.exp(-x)) / x == pytest.approx(phi, abs=0.001)
-        gamma = lee_perturbations.measured(Blocking(requests_per_quantum=float(rate)), 10).gamma_sub
+        (found,) = lee_perturbations.measured([Blocking(requests_per_quantum=float(rate))], 10)
+        gamma = found.gamma_sub
         assert gamma == pytest.approx(1 - phi, abs=0.13)

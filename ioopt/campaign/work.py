@@ -1,0 +1,117 @@
+"""What a worker does: one point or one experiment in, its row of the store out; it never raises."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ioopt import __version__
+from ioopt.campaign.experiment import DONE, FAMILY, Experiment
+from ioopt.campaign.grid import Point, Source
+from ioopt.campaign.store import FAILED
+
+Row = dict[str, Any]
+Answer = tuple[Row, dict[str, Any] | None]
+Task = Point | Experiment
+
+GIVE_UP_EXIT = 75
+"""Exit status of a worker that gives up a point past its hard limit."""
+SUMMARY = (
+    "status", "stop", "objective", "objective_name", "bound", "gap", "build_seconds",
+    "solve_seconds", "simulate_seconds", "metrics", "notes", "versions",
+)  # fmt: skip
+
+
+def perform(task: Task, source: Source | None) -> Answer:
+    """Run one task; what it raises becomes a failed row with the reason.
+
+    *source* is the instance of a point, None for an experiment. The second part of the answer is
+    the whole result, when the point's is to be kept.
+    """
+    try:
+        with _watchdog(task.hard_limit):
+            if isinstance(task, Experiment):
+                return _call(task), None
+            assert source is not None
+            return _solve(task, source)
+    except (Exception, SystemExit) as error:
+        return failed_row(task, source, f"{type(error).__name__}: {error}"), None
+
+
+def _solve(point: Point, source: Source) -> Answer:
+    from ioopt.solving import solve
+
+    result = solve(
+        source.problem(), point.solver, settings=point.settings, seed=point.seed,
+        time_limit=point.time_limit, threads=point.threads, backend=point.backend,
+    )  # fmt: skip
+    document = result.to_dict()
+    row = _identity(point, source) | {name: document[name] for name in SUMMARY}
+    row |= {"violations": len(result.violations), "error": None}
+    return row, document if point.keep else None
+
+
+def _call(experiment: Experiment) -> Row:
+    from ioopt.registry import load_target
+
+    function = load_target(experiment.target)
+    begun = time.perf_counter()
+    found = function(**experiment.settings)
+    seconds = time.perf_counter() - begun
+    if not isinstance(found, Mapping):
+        raise TypeError(f"{experiment.target} returned {type(found).__name__}, not a mapping")
+    metrics = json.loads(json.dumps(found))  # what JSON cannot hold fails here, not in the client
+    return _identity(experiment, None) | _blank(DONE) | {
+        "metrics": metrics, "solve_seconds": seconds, "versions": {"ioopt": __version__},
+    }  # fmt: skip
+
+
+@contextmanager
+def _watchdog(limit: float | None) -> Iterator[None]:
+    """End this worker when a point overstays *limit*: a thread cannot be stopped otherwise."""
+    if limit is None:
+        yield
+        return
+    timer = threading.Timer(limit, os._exit, (GIVE_UP_EXIT,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _identity(task: Task, source: Source | None) -> Row:
+    known = {"key": task.key, "settings": dict(task.settings), "seed": task.seed,
+             "machine": platform.node()}  # fmt: skip
+    if isinstance(task, Experiment):
+        return known | {
+            "instance": task.study, "digest": task.target, "family": FAMILY, "kind": FAMILY,
+            "solver": task.target.replace(":", "."), "labels": {}, "repeat": 0,
+        }  # fmt: skip
+    from ioopt import registry
+
+    assert source is not None
+    return known | {
+        "instance": source.name, "digest": source.digest,
+        "family": registry.KINDS[source.kind].family, "kind": source.kind, "solver": task.solver,
+        "labels": dict(source.labels), "repeat": task.repeat,
+    }  # fmt: skip
+
+
+def _blank(status: str) -> Row:
+    """The columns of a row that has no result, with its status."""
+    unknown: Row = dict.fromkeys(SUMMARY)
+    return unknown | {"status": status, "metrics": {}, "notes": [], "versions": {},
+                      "violations": 0, "error": None}  # fmt: skip
+
+
+def failed_row(task: Task, source: Source | None, reason: str) -> Row:
+    """The row of a task without a result, with the reason."""
+    return _identity(task, source) | _blank(FAILED) | {"error": reason}
