@@ -65,9 +65,9 @@ class Sizes:
 
     @classmethod
     def of(cls, quick: bool) -> Sizes:
-        """Full figures as in the paper; quick ones with fewer tasks and seconds, as many seeds."""
+        """Full figures as in the paper; quick ones with fewer tasks, seeds and seconds."""
         if quick:
-            return cls(5, 2.0, 40, 80, 300, ("300MB", "2GB"))
+            return cls(3, 1.0, 40, 60, 160, ("300MB", "2GB"))
         return cls(5, 10.0, 100, 400, 2000, ("300MB", "500MB", "700MB", "1GB", "2GB"))
 
 

@@ -11,6 +11,8 @@ from ioopt.timeline import Interval, Timeline
 
 COLOURS = {
     "compute": "#4c72b0",
+    "local": "#4c72b0",
+    "remote start": "#dd8452",
     "remote": "#c44e52",
     "copy": "#dd8452",
     "io": "#c44e52",

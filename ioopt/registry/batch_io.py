@@ -29,6 +29,7 @@ KINDS: tuple[KindSpec, ...] = (
         generate="ioopt.generate.batch_io:generate",
         presets="ioopt.generate.batch_io:PRESETS",
         plot="ioopt.plot.bandwidth:plot_batch_io",
+        pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
         default_solver="fill",
         objective_name="mean_response_seconds",
         compare_solvers=("no-congestion", *_POLICIES),

@@ -21,6 +21,7 @@ KINDS: tuple[KindSpec, ...] = (
         generate="ioopt.generate.gang:generate",
         presets="ioopt.generate.gang:PRESETS",
         plot="ioopt.plot.matrix:plot_gang",
+        pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
         default_solver="guarded-iogs",
         fallback="migrate-iogs",
         objective_name="mean_slowdown",

@@ -35,7 +35,8 @@ class KindSpec:
     ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named;
     ``compare_columns`` are metrics its table shows; ``ratio_metric`` is the metric (or
     ``objective``) that ``ratio_to_best`` divides, ``baseline`` the solver to which the comparison of
-    several instances prints mean ratios. ``fallback`` is the solver that answers when
+    several instances prints mean ratios. ``plot`` draws a result; ``pictures`` are further ones by
+    name (``ioopt plot --picture``). ``fallback`` is the solver that answers when
     another one fails. ``bound`` is a quick function from the problem to a proven bound of the
     objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that
     ``ioopt decide`` takes.
@@ -53,6 +54,7 @@ class KindSpec:
     generate: str | None = None
     presets: str | None = None
     plot: str | None = None
+    pictures: Mapping[str, str] = field(default_factory=dict)
     sense: Literal["min", "max"] = "min"
     fallback: str | None = None
     compare_solvers: tuple[str, ...] = ()

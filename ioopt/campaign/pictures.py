@@ -1,0 +1,137 @@
+"""The pictures of a report one by one: profiles, a metric against a setting, runs of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ioopt.campaign import frame as frames
+from ioopt.campaign.store import StoreReader
+from ioopt.errors import UsageError
+from ioopt.registry import KINDS, KindSpec, load_target
+from ioopt.result import Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PROFILE, AGAINST = "profile", "against"
+DEFAULT = "default"
+"""The picture of a result that its kind draws first."""
+
+
+def pictures_of(spec: KindSpec) -> Mapping[str, str]:
+    """Name -> target of the pictures of a kind's results, the first one first."""
+    first = {} if spec.plot is None else {DEFAULT: spec.plot}
+    return first | dict(spec.pictures)
+
+
+def draw_result(result: Result, picture: str = DEFAULT) -> Any:
+    """The axes of one picture of a result; UsageError when there is none of that name."""
+    name = result.kind or result.family
+    spec = KINDS.get(name)
+    known = {} if spec is None else pictures_of(spec)
+    if not known:
+        raise UsageError(f"there is no picture for {name}")
+    if picture not in known:
+        raise UsageError(f"no picture {picture!r} for {name}; known: {', '.join(known)}")
+    if result.schedule is None and result.plan is None:
+        raise UsageError("the result holds neither plan nor schedule to draw")
+    return load_target(known[picture])(result)
+
+
+def drawn(result: Result) -> Iterator[tuple[str, Any]]:
+    """(picture, axes) of every picture that a result has what it takes for."""
+    spec = KINDS.get(result.kind or result.family)
+    for picture in () if spec is None else pictures_of(spec):
+        try:
+            axes = draw_result(result, picture)
+        except UsageError:
+            continue  # a schedule kept without the rates or the history that this one draws
+        yield picture, axes
+
+
+def kept_results(
+    paths: Sequence[str], limit: int, keys: Sequence[str] = ()
+) -> Iterator[tuple[str, Result]]:
+    """(key, result) of up to *limit* stored schedules, by instance, solver and seed.
+
+    With *keys* (beginnings are enough) exactly these; UsageError for one that is not there.
+    """
+    found: dict[str, Result] = {}
+    missing = list(keys)
+    for path in paths:
+        with StoreReader(path) as reader:
+            wanted = reader.kept(limit - len(found)) if not keys else []
+            for start in list(missing):
+                matches = reader.kept_like(start)
+                if matches:
+                    missing.remove(start)
+                    wanted += matches[:1]
+            for key in wanted:
+                document = reader.document(key)
+                assert document is not None
+                found[key] = Result.model_validate(document)
+    if missing:
+        raise UsageError(f"no stored schedule of a run whose key begins with {missing[0]!r}")
+    yield from found.items()
+
+
+def draw_store(
+    paths: Sequence[str],
+    picture: str = PROFILE,
+    kind: str | None = None,
+    label: str | None = None,
+    run: str | None = None,
+) -> Any:
+    """The axes of one picture of a report.
+
+    *picture* is ``profile``, ``against`` (needs a *label* when several settings were swept) or a
+    picture of the stored run whose key begins with *run* (the first one by default). *kind* picks
+    the kind of instance when the stores hold several.
+    """
+    if picture not in (PROFILE, AGAINST):
+        stored = list(kept_results(paths, 1, () if run is None else (run,)))
+        if not stored:
+            raise UsageError(f"{', '.join(paths)}: no schedule is stored (keep = 'first' or 'all')")
+        return draw_result(stored[0][1], picture)
+    rows = _of_kind(frames.read_frame(paths), kind)
+    if picture == PROFILE:
+        return profile(rows)
+    labels = frames.numeric_labels(rows)
+    if label is None and len(labels) == 1:
+        label = labels[0]
+    if label is None or label not in labels:
+        known = ", ".join(labels) or "none"
+        raise UsageError(f"--label: give a setting that was swept over numbers; these are: {known}")
+    return against(rows, label)
+
+
+def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
+    kinds = [str(name) for name in rows["kind"].unique()]
+    if kind is None and len(kinds) == 1:
+        kind = kinds[0]
+    if kind not in kinds:
+        raise UsageError(f"--kind: the stores hold {', '.join(kinds) or 'no rows'}")
+    return frames.one_kind(rows, kind)
+
+
+def profile(rows: pd.DataFrame) -> Any:
+    """Performance profiles of the rows of one kind."""
+    from ioopt.plot.profile import plot_profiles
+
+    return plot_profiles(frames.profiles(rows))
+
+
+def against(rows: pd.DataFrame, label: str) -> Any:
+    """The compared metric of one kind against a swept setting, with 95 % intervals."""
+    from ioopt.plot.sweep import plot_sweep
+
+    return plot_sweep(frames.by_label(rows, label), label, metric_of(rows))
+
+
+def metric_of(rows: pd.DataFrame) -> str:
+    """The metric that rows of one kind are compared by."""
+    spec = KINDS.get(str(rows["kind"].iloc[0]))
+    if spec is None:
+        return "objective"
+    return spec.objective_name if spec.ratio_metric == "objective" else spec.ratio_metric
