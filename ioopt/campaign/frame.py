@@ -59,13 +59,32 @@ def with_ratios(frame: pd.DataFrame) -> pd.DataFrame:
     sound = (frame["violations"] == 0) & ~frame["status"].isin([FAILED, "error"])
     value = frame["value"].where(sound).astype(float)
     keys = [frame["digest"], frame["repeat"]]
-    maximise = frame["kind"].astype(str).map(lambda kind: KINDS[kind].sense == "max")
+    most = {name for name, spec in KINDS.items() if spec.sense == "max"}
+    maximise = frame["kind"].isin(most)
     groups = value.groupby(keys, observed=True)
     best = groups.transform("min").where(~maximise, groups.transform("max"))
     ratio = (value / best).where(~maximise, best / value)
     frame["ratio"] = ratio.where(value != best, 1.0).where(value.notna())
     frame["won"] = frame["ratio"] <= 1 + 1e-9
     return frame
+
+
+def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """The rows of one kind, without the solvers and labels of the others."""
+    rows = frame[frame["kind"] == kind].copy()
+    for name in rows.select_dtypes("category"):
+        rows[name] = rows[name].cat.remove_unused_categories()
+    return rows
+
+
+def experiments(frame: pd.DataFrame) -> pd.DataFrame:
+    """One line a study and function of the experiments: runs, failed, seconds of computing."""
+    table = frame.assign(failed=frame["status"] == FAILED)
+    groups = table.groupby(["instance", "solver"], observed=True)
+    out = groups.agg(
+        runs=("key", "size"), failed=("failed", "sum"), seconds=("solve_seconds", "sum")
+    )
+    return out.reset_index()
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -107,10 +126,14 @@ def profiles(frame: pd.DataFrame, points: int = 400) -> dict[str, tuple[list[flo
 
 
 def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, float, float, int]]]:
-    """Per variant, (label value, mean of the compared metric, standard error, runs), by label."""
+    """Per variant, (label value, mean of the compared metric, half width, runs), by label.
+
+    The half width is that of the mean's 95 % interval by Student's t, 0 for a single run.
+    """
     import json
 
     import pandas as pd
+    from scipy import stats
 
     decoded = {text: json.loads(text).get(label) for text in frame["labels"].unique()}
     table = frame.assign(
@@ -120,8 +143,8 @@ def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, flo
     found: dict[str, list[tuple[float, float, float, int]]] = {}
     rows: list[list[Any]] = groups.agg(["mean", "sem", "size"]).reset_index().to_numpy().tolist()
     for variant, at, mean, error, count in rows:
-        known = 0.0 if error != error else float(error)
-        found.setdefault(str(variant), []).append((float(at), float(mean), known, int(count)))
+        half = float(stats.t.ppf(0.975, count - 1) * error) if count > 1 else 0.0
+        found.setdefault(str(variant), []).append((float(at), float(mean), half, int(count)))
     return found
 
 

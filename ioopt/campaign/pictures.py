@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign import frame as frames
 from ioopt.campaign.store import StoreReader
 from ioopt.errors import UsageError
-from ioopt.registry import KINDS, KindSpec, load_target
+from ioopt.plot.pictures import draw_result
+from ioopt.registry import KINDS
 from ioopt.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
 PROFILE, AGAINST = "profile", "against"
-DEFAULT = "default"
-"""The picture of a result that its kind draws first."""
-
-
-def pictures_of(spec: KindSpec) -> Mapping[str, str]:
-    """Name -> target of the pictures of a kind's results, the first one first."""
-    first = {} if spec.plot is None else {DEFAULT: spec.plot}
-    return first | dict(spec.pictures)
-
-
-def draw_result(result: Result, picture: str = DEFAULT) -> Any:
-    """The axes of one picture of a result; UsageError when there is none of that name."""
-    name = result.kind or result.family
-    spec = KINDS.get(name)
-    known = {} if spec is None else pictures_of(spec)
-    if not known:
-        raise UsageError(f"there is no picture for {name}")
-    if picture not in known:
-        raise UsageError(f"no picture {picture!r} for {name}; known: {', '.join(known)}")
-    if result.schedule is None and result.plan is None:
-        raise UsageError("the result holds neither plan nor schedule to draw")
-    return load_target(known[picture])(result)
-
-
-def drawn(result: Result) -> Iterator[tuple[str, Any]]:
-    """(picture, axes) of every picture that a result has what it takes for."""
-    spec = KINDS.get(result.kind or result.family)
-    for picture in () if spec is None else pictures_of(spec):
-        try:
-            axes = draw_result(result, picture)
-        except UsageError:
-            continue  # a schedule kept without the rates or the history that this one draws
-        yield picture, axes
 
 
 def kept_results(
@@ -63,10 +31,10 @@ def kept_results(
         with StoreReader(path) as reader:
             wanted = reader.kept(limit - len(found)) if not keys else []
             for start in list(missing):
-                matches = reader.kept_like(start)
+                matches = reader.kept(1, start)
                 if matches:
                     missing.remove(start)
-                    wanted += matches[:1]
+                    wanted += matches
             for key in wanted:
                 document = reader.document(key)
                 assert document is not None
@@ -107,7 +75,7 @@ def draw_store(
 
 
 def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
-    kinds = [str(name) for name in rows["kind"].unique()]
+    kinds = sorted(str(name) for name in rows["kind"].unique())
     if kind is None and len(kinds) == 1:
         kind = kinds[0]
     if kind not in kinds:

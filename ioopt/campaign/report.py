@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign import frame as frames
-from ioopt.campaign.store import FAILED, StoreReader
-from ioopt.registry import KINDS, load_target
+from ioopt.campaign import pictures
+from ioopt.campaign.experiment import FAMILY
+from ioopt.campaign.store import FAILED
+from ioopt.plot.pictures import DEFAULT, drawn
 from ioopt.tables import percent, show
 
 if TYPE_CHECKING:
@@ -24,18 +26,18 @@ figure{margin:1rem 0}figcaption{color:#57606a}svg{max-width:100%;height:auto}
 """
 
 
-def report_html(paths: Sequence[str], timelines: int = 4) -> str:
+def report_html(paths: Sequence[str], timelines: int = 4, runs: Sequence[str] = ()) -> str:
     """The report of the stores at *paths*; needs nothing from the network to be read.
 
-    At most *timelines* stored schedules are drawn. Raises InstanceError for what is not a store.
+    At most *timelines* stored schedules are drawn, or those of *runs* (beginnings of keys). Raises
+    InstanceError for what is not a store.
     """
     frame = frames.read_frame(paths)
     parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
-    for kind, rows in frame.groupby("kind", observed=True):
-        parts += _kind(
-            str(kind), rows.assign(variant=rows["variant"].cat.remove_unused_categories())
-        )
-    parts += _timelines(paths, timelines)
+    for kind in sorted(frame["kind"].unique()):
+        rows = frames.one_kind(frame, kind)
+        parts += [_experiments(rows)] if kind == FAMILY else _kind(rows)
+    parts += _timelines(paths, timelines, runs)
     parts.append(_failures(frame))
     parts.append("<h2>Versions</h2>" + _table(("package", "version"), frames.versions(frame)))
     body = "\n".join(parts)
@@ -60,8 +62,9 @@ def _overview(frame: pd.DataFrame) -> str:
     return _table(("what", "value"), facts)
 
 
-def _kind(kind: str, frame: pd.DataFrame) -> Iterator[str]:
-    metric = KINDS[kind].ratio_metric if kind in KINDS else "objective"
+def _kind(frame: pd.DataFrame) -> Iterator[str]:
+    metric = pictures.metric_of(frame)
+    kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: exact against heuristic, by {html.escape(metric)}</h2>"
     headers = ("solver", "runs", "proven", "failed", "mean gap", "ratio to best (geometric mean)",
                "worst ratio", "wins", "median seconds")  # fmt: skip
@@ -71,41 +74,35 @@ def _kind(kind: str, frame: pd.DataFrame) -> Iterator[str]:
         for row in frames.summary(frame).itertuples()
     ]  # fmt: skip
     yield _table(headers, lines)
-    from ioopt.plot.profile import plot_profiles
-
-    yield _figure(plot_profiles(frames.profiles(frame)),
-                  "Performance profile: share of runs within a factor of the best.")  # fmt: skip
-    yield from _curves(frame, metric)
-
-
-def _curves(frame: pd.DataFrame, metric: str) -> Iterator[str]:
-    from ioopt.plot.sweep import plot_sweep
-
-    for label in frames.numeric_labels(frame):
-        lines = frames.by_label(frame, label)
-        if lines:
-            caption = f"{metric} against {label}: mean and standard error."
-            yield _figure(plot_sweep(lines, label, metric), caption)
+    caption = "Performance profile: share of runs within a factor of the best."
+    yield _figure(pictures.profile(frame), caption)
+    for label in frames.numeric_labels(frame) if frame["value"].notna().any() else ():
+        caption = f"{metric} against {label}: mean and its 95 % interval."
+        yield _figure(pictures.against(frame, label), caption)
 
 
-def _timelines(paths: Sequence[str], limit: int) -> Iterator[str]:
-    from ioopt.result import Result
+def _experiments(frame: pd.DataFrame) -> str:
+    headers = ("study", "function", "runs", "failed", "seconds of computing")
+    lines = [
+        (row.instance, row.solver, row.runs, row.failed, _known(row.seconds))
+        for row in frames.experiments(frame).itertuples()
+    ]
+    return "<h2>Experiments</h2>" + _table(headers, lines)
 
-    drawn = 0
-    for path in paths:
-        with StoreReader(path) as reader:
-            for key in reader.kept(limit - drawn):
-                document = reader.document(key)
-                assert document is not None
-                result = Result.model_validate(document)
-                kind = KINDS.get(result.kind or result.family)
-                if kind is None or kind.plot is None or result.schedule is None:
-                    continue
-                if drawn == 0:
-                    yield "<h2>Timelines of stored runs</h2>"
-                drawn += 1
-                caption = f"{result.instance}, {result.solver}, seed {result.seed}"
-                yield _figure(load_target(kind.plot)(result), caption)
+
+def _timelines(paths: Sequence[str], limit: int, runs: Sequence[str]) -> Iterator[str]:
+    stored = list(pictures.kept_results(paths, limit, runs))
+    if stored:
+        yield "<h2>Timelines of stored runs</h2>"
+    for key, result in stored:
+        caption = f"{result.instance}, {result.solver}, seed {result.seed}, run {key[:12]}"
+        count = 0
+        for picture, axes in drawn(result):
+            named = "" if picture == DEFAULT else f", {picture}"
+            yield _figure(axes, caption + named)
+            count += 1
+        if not count:
+            yield f"<p>{html.escape(caption)}: its schedule has nothing to draw.</p>"
 
 
 def _failures(frame: pd.DataFrame) -> str:

@@ -41,6 +41,8 @@ MIGRATIONS = (
 )
 """Statement k brings a store from version k to version k + 1; never edited, only appended to."""
 
+WITH_RESULTS = 2
+"""Version from which a store has whole results."""
 COLUMNS = (
     "key", "instance", "digest", "family", "kind", "solver", "settings", "labels", "seed",
     "repeat", "status", "stop", "objective", "objective_name", "bound", "gap", "build_seconds",
@@ -192,6 +194,8 @@ class StoreReader:
 
     def document(self, key: str) -> dict[str, Any] | None:
         """The whole result of a point whose schedule was kept."""
+        if self.version < WITH_RESULTS:
+            return None
         row = self.connection.execute("SELECT document FROM results WHERE key = ?", (key,))
         found = row.fetchone()
         if found is None:
@@ -199,7 +203,15 @@ class StoreReader:
         document: dict[str, Any] = json.loads(zlib.decompress(found[0]))
         return document
 
-    def kept(self, limit: int) -> list[str]:
-        """Keys of up to *limit* points whose whole results are stored, in key order."""
-        query = "SELECT key FROM results ORDER BY key LIMIT ?"
-        return [key for (key,) in self.connection.execute(query, (limit,))]
+    def kept(self, limit: int, start: str = "") -> list[str]:
+        """Keys of up to *limit* points whose whole results are stored, by instance, solver, seed.
+
+        Only keys that begin with *start*.
+        """
+        if self.version < WITH_RESULTS:
+            return []
+        query = (
+            "SELECT key FROM results JOIN runs USING (key) WHERE substr(key, 1, ?) = ? "
+            "ORDER BY instance, solver, settings, seed, repeat LIMIT ?"
+        )
+        return [key for (key,) in self.connection.execute(query, (len(start), start, limit))]

@@ -1,4 +1,4 @@
-"""``ioopt plot``: the picture that fits a result or a comparison."""
+"""``ioopt plot``: the picture that fits a result or a comparison, or one picture of a run store."""
 
 from __future__ import annotations
 
@@ -11,45 +11,80 @@ from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, InstanceError, UsageError
-from ioopt.registry import load_target
 
 EPILOG = """\b
 Examples:
   ioopt plot result.json -o gantt.png
+  ioopt plot result.json --picture gantt -o jobs.svg
   ioopt plot comparison.json -o bars.html
+  ioopt plot runs.sqlite --picture profile -o profile.svg
+  ioopt plot runs.sqlite --picture against --label tasks -o load.png
+  ioopt plot runs.sqlite --picture gantt --run 3fa1 -o gantt.html
 """
+SQLITE = b"SQLite format 3\x00"
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("result")
+@click.argument("result", metavar="RESULT|RUNS.sqlite")
 @output_option(required=True, text="OUT.png, .svg, .pdf or .html.")
-def plot(result: str, output: str) -> int:
-    """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family."""
+@click.option("--picture", metavar="NAME",
+              help="Of a result: default or gantt. Of a store: profile (default), against, or one "
+              "of a stored run.")  # fmt: skip
+@click.option("--kind", metavar="KIND", help="Of a store: the kind of instance.")
+@click.option("--label", metavar="SETTING", help="Of a store: the swept setting of `against`.")
+@click.option("--run", metavar="KEY", help="Of a store: the run, by the beginning of its key.")
+def plot(
+    result: str,
+    output: str,
+    picture: str | None,
+    kind: str | None,
+    label: str | None,
+    run: str | None,
+) -> int:
+    """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
+
+    Of a run store: one picture of its report.
+    """
     from ioopt.formats.native import read_json
     from ioopt.plot.save import check_target, save
 
     check_target(output)
+    if _is_store(result):
+        from ioopt.campaign.pictures import PROFILE, draw_store
+
+        save(draw_store([result], picture or PROFILE, kind, label, run), output)
+        return ExitCode.ANSWER
+    if kind or label or run:
+        raise UsageError(f"{result}: --kind, --label and --run belong to run stores")
     data = read_json(result)
     if not isinstance(data, Mapping):
         raise InstanceError(f"{result}: a result is a JSON object, not {type(data).__name__}")
-    save(_axes(data, result), output)
+    save(_axes(data, result, picture), output)
     return ExitCode.ANSWER
 
 
-def _axes(data: Mapping[str, Any], name: str) -> Any:
+def _is_store(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False  # the reader of results says what is wrong with it
+
+
+def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     if data.get("format") == "ioopt/comparison":
         from ioopt.plot.compare import plot_comparison
 
+        if picture is not None:
+            raise UsageError(f"{name}: a comparison has one picture; leave out --picture")
         rows = data["rows"]
         kinds = [registry.KINDS.get(row.get("kind") or row["family"]) for row in rows]
         metric = kinds[0].ratio_metric if kinds and kinds[0] else "objective"
         return plot_comparison(rows, metric)
+    from ioopt.plot.pictures import DEFAULT, draw_result
     from ioopt.solving import result_from_dict
 
-    result = result_from_dict(data, name)
-    kind = registry.KINDS.get(result.kind or result.family)
-    if kind is None or kind.plot is None:
-        raise UsageError(f"{name}: there is no picture for {result.kind or result.family}")
-    if result.schedule is None and result.plan is None:
-        raise UsageError(f"{name}: the result holds neither plan nor schedule to draw")
-    return load_target(kind.plot)(result)
+    try:
+        return draw_result(result_from_dict(data, name), picture or DEFAULT)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None

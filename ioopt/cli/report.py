@@ -14,6 +14,7 @@ EPILOG = """\b
 Examples:
   ioopt report runs.sqlite -o report.html
   ioopt report monday.sqlite tuesday.sqlite -o both.html
+  ioopt report runs.sqlite -o runs.html --run 3fa1 --run 90c2    (draw the schedules of these runs)
   ioopt report runs.sqlite -o runs.csv
 """
 
@@ -23,7 +24,9 @@ Examples:
 @output_option(required=True, text="OUT.html, OUT.csv or OUT.parquet.")
 @click.option("--timelines", type=click.IntRange(min=0), default=4, show_default=True, metavar="N",
               help="How many stored schedules to draw.")  # fmt: skip
-def report(store: tuple[str, ...], output: str, timelines: int) -> int:
+@click.option("--run", "runs", multiple=True, metavar="KEY",
+              help="Draw the schedule of this run (the beginning of its key; repeatable).")  # fmt: skip
+def report(store: tuple[str, ...], output: str, timelines: int, runs: tuple[str, ...]) -> int:
     """Merge the stores and write tables and pictures; the stores are opened read-only."""
     from ioopt.formats.native import replacing, write_text
 
@@ -31,7 +34,7 @@ def report(store: tuple[str, ...], output: str, timelines: int) -> int:
     if ending == ".html":
         from ioopt.campaign.report import report_html
 
-        write_text(output, report_html(store, timelines))
+        write_text(output, report_html(store, timelines, runs))
     elif ending in (".csv", ".parquet"):
         from ioopt.campaign.frame import read_frame
 

@@ -1,4 +1,4 @@
-"""A metric against a swept setting, one line a solver, with standard errors."""
+"""A metric against a swept setting, one line a solver, with error bars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def plot_sweep(
     metric: str,
     axes: Any = None,
 ) -> Any:
-    """Draw *lines* (solver -> (setting, mean, standard error, runs)); returns the axes."""
+    """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)); returns the axes."""
     from matplotlib.figure import Figure
 
     if axes is None:

@@ -1,0 +1,50 @@
+"""The pictures of a result by name: its kind's own first, further ones beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ioopt.errors import UsageError
+from ioopt.registry import KINDS, KindSpec, load_target
+from ioopt.result import Result
+
+DEFAULT = "default"
+"""The picture that a kind draws first."""
+
+
+def pictures_of(spec: KindSpec) -> Mapping[str, str]:
+    """Name -> target of the pictures of a kind's results, the first one first."""
+    first = {} if spec.plot is None else {DEFAULT: spec.plot}
+    return first | dict(spec.pictures)
+
+
+def draw_result(result: Result, picture: str = DEFAULT) -> Any:
+    """The axes of one picture of a result; UsageError when there is none of that name."""
+    name = result.kind or result.family
+    spec = KINDS.get(name)
+    known = {} if spec is None else pictures_of(spec)
+    if not known:
+        raise UsageError(f"there is no picture for {name}")
+    if picture not in known:
+        raise UsageError(f"no picture {picture!r} for {name}; known: {', '.join(known)}")
+    if result.schedule is None and result.plan is None:
+        raise UsageError("the result holds neither plan nor schedule to draw")
+    return load_target(known[picture])(result)
+
+
+def drawn(result: Result) -> Iterator[tuple[str, Any]]:
+    """(picture, axes) of every picture that a result has what it takes for."""
+    spec = KINDS.get(result.kind or result.family)
+    for picture in () if spec is None else pictures_of(spec):
+        axes = _attempt(result, picture)
+        if axes is not None:
+            yield picture, axes
+
+
+def _attempt(result: Result, picture: str) -> Any:
+    """The axes, or None for a schedule kept without the rates or the history that this one draws."""
+    try:
+        return draw_result(result, picture)
+    except UsageError:
+        return None

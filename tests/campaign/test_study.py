@@ -1,0 +1,139 @@
+"""Experiments: values through the store, failures with their reason, a killed client that goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from campaign_helpers import ROOT, environment
+
+from ioopt.campaign.experiment import make_experiment
+from ioopt.campaign.report import report_html
+from ioopt.campaign.runner import cluster_client, run_experiments
+from ioopt.campaign.store import Store, StoreReader
+from ioopt.campaign.study import open_campaign
+from ioopt.campaign.work import perform
+from ioopt.errors import IooptError
+
+pytest.importorskip("distributed")
+SEEDS = [{"seed": seed} for seed in range(6)]
+
+
+def in_this_process(tasks, store, client, listener=None):
+    for task in tasks:
+        store.put(*perform(task, None))
+
+
+@pytest.fixture
+def without_cluster(monkeypatch):
+    """Experiments run here, so that a test of what a study asks for needs no cluster."""
+    monkeypatch.setattr("ioopt.campaign.study.run_experiments", in_this_process)
+    monkeypatch.setattr("ioopt.campaign.study.cluster_client", lambda *_: open("/dev/null"))
+
+
+def test_a_value_is_computed_once_and_found_again(tmp_path, without_cluster):
+    path = str(tmp_path / "runs.sqlite")
+    with open_campaign(path, 1) as campaign:
+        study = campaign.study("squares")
+        found = study.values("campaign_experiments:square", [*SEEDS, {"seed": 2}])
+        assert [row["value"] for row in found] == [0, 1, 4, 9, 16, 25, 4]
+        assert study.num_run == study.num_values == 6
+        scaled = study.values("campaign_experiments:square", [{"seed": 2, "scale": 10.0}])
+        assert scaled == [{"value": 40.0}] and study.num_run == 7
+    with open_campaign(path, 1) as campaign:
+        study = campaign.study("squares")
+        again = study.values("campaign_experiments:square", list(reversed(SEEDS)))
+        assert [row["value"] for row in again] == [25, 16, 9, 4, 1, 0]
+        assert study.num_run == 0 and study.num_values == 6 and study.seconds > 0
+    with StoreReader(path) as reader:
+        rows = list(reader.rows(("family", "kind", "instance", "solver", "seed", "status")))
+    assert sorted(row[4] for row in rows) == [0, 1, 2, 2, 3, 4, 5]
+    assert {(*row[:4], row[5]) for row in rows} == {
+        ("experiment", "experiment", "squares", "campaign_experiments.square", "done")
+    }
+    page = report_html([path])
+    assert "<h2>Experiments</h2>" in page and "campaign_experiments.square" in page
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("refuse", "ValueError: three is too many"),
+        ("stop", "SystemExit: three is refused"),
+        ("listed", "TypeError: campaign_experiments:listed returned list, not a mapping"),
+        ("opaque", "TypeError: Object of type object is not JSON serializable"),
+    ],
+)
+def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_cluster, function, reason):
+    path, target = str(tmp_path / "runs.sqlite"), f"campaign_experiments:{function}"
+    for _ in range(2):
+        with open_campaign(path, 1) as campaign:
+            study = campaign.study("x")
+            with pytest.raises(IooptError, match=reason) as caught:
+                study.values(target, SEEDS)
+            assert f"{target}(seed=" in str(caught.value)
+            assert 1 <= study.num_run <= 6
+    with StoreReader(path) as reader:
+        assert reader.count() == 6
+
+
+@pytest.mark.slow
+def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(tmp_path):
+    """One crash, one overstay of its hard limit, one hoard past the memory limit; 15 others."""
+    path = str(tmp_path / "runs.sqlite")
+    limits = {"die": None, "overstay": 1.0, "hoard": None}
+    experiments = [
+        make_experiment("x", f"campaign_experiments:{name}", each, limit if each["seed"] == 3 else None)
+        for name, limit in limits.items()
+        for each in SEEDS
+    ]  # fmt: skip
+    with Store(path) as store, cluster_client(2, None, "400MB") as client:
+        done = run_experiments(experiments, store, client)
+    assert (done.done, done.failed) == (18, 3)
+    with StoreReader(path) as reader:
+        rows = [row for row in reader.rows(("solver", "status", "seed", "error")) if row[3]]
+    assert len(rows) == 3
+    assert {row[:3] for row in rows} == {
+        (f"campaign_experiments.{name}", "failed", 3) for name in limits
+    }
+    assert all("its worker died every time" in row[3] for row in rows)
+    assert sum("its hard limit of 1 s" in row[3] for row in rows) == 1
+
+
+KILLED = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from ioopt.campaign.study import open_campaign
+
+def listener(progress):
+    if progress.done == 5:
+        os._exit(9)
+
+if __name__ == "__main__":
+    with open_campaign({path!r}, 2, listener={listener}) as campaign:
+        study = campaign.study("killed")
+        settings = [{{"seed": seed}} for seed in range(12)]
+        found = study.values("campaign_experiments:square", settings)
+        print(study.num_run, sum(row["value"] for row in found))
+"""
+
+
+def test_a_killed_study_goes_on_from_its_store(tmp_path):
+    """The client ends at its fifth row without any farewell; then the same study runs again."""
+    path, script = str(tmp_path / "runs.sqlite"), tmp_path / "study.py"
+
+    def run(listener):
+        script.write_text(KILLED.format(tests=str(ROOT / "tests"), path=path, listener=listener))
+        return subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, env=environment()
+        )
+
+    assert run("listener").returncode == 9
+    with StoreReader(path) as reader:
+        assert reader.count() == 5
+    again = run(None)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.split() == ["7", str(sum(n * n for n in range(12))) + ".0"]
+    with StoreReader(path) as reader:
+        assert reader.count() == 12
