@@ -16,7 +16,7 @@ GUARD_SEEDS = 24
 
 def runs_of(quick: bool) -> Runs:
     """The runs of one size."""
-    return Runs(500, 2, 2) if quick else Runs()
+    return Runs(1_000, 2, 3) if quick else Runs()
 
 
 def sizes(quick: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,6 +27,8 @@ def _svg(figure: Any) -> str:
     """SVG with text as text and without a date, so that the same runs give the same small file."""
     from matplotlib import rc_context
 
+    # Exponents kept as text make matplotlib look, aloud, for fonts that the reader need not have.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     out = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ioopt"}):
         figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})

@@ -49,7 +49,8 @@ def conclusion(
 def _claim(row: Any) -> tuple[str, ...]:
     """A row of any paper's table as (claim, where, paper's word, ours, verdict)."""
     if hasattr(row, "link"):
-        return row.claim, f"Fig. {row.figure}, {row.link} link", row.paper, row.ours, row.verdict
+        figure = f"Fig. {row.figure}" if row.figure[0].isdigit() else row.figure
+        return row.claim, f"{figure}; link: {row.link}", row.paper, row.ours, row.verdict
     return row.claim, row.where, row.paper, row.ours, row.reproduced
 
 

@@ -86,9 +86,9 @@ class Store:
             raise UsageError(f"{path}: cannot be opened: {error}") from None
         try:
             version = _inspect(self._connection, path)
+            self._migrate(version)  # before WAL: a reader sees an empty file or a whole schema
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._migrate(version)
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise InstanceError(f"{path}: not a readable run store: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 from campaign_helpers import ROOT, environment
@@ -29,7 +30,7 @@ def in_this_process(tasks, store, client, listener=None):
 def without_cluster(monkeypatch):
     """Experiments run here, so that a test of what a study asks for needs no cluster."""
     monkeypatch.setattr("ioopt.campaign.study.run_experiments", in_this_process)
-    monkeypatch.setattr("ioopt.campaign.study.cluster_client", lambda *_: open("/dev/null"))
+    monkeypatch.setattr("ioopt.campaign.study.cluster_client", lambda *_: nullcontext())
 
 
 def test_a_value_is_computed_once_and_found_again(tmp_path, without_cluster):
