@@ -41,15 +41,16 @@ def test_types_of_applications_but_for_the_last_unit() -> None:
 
 
 def test_monitor_on_unseen_workloads() -> None:
-    done = lee_gangedness.trials(seeds=6, runs=4)
-    scored = [trial for trial in done if not trial.coarse and trial.truth is not None]
-    assert len(scored) >= 24
+    done = lee_gangedness.trials(count=5, seeds=6, runs=4)
+    line = [trial for trial in done if trial.group in lee_gangedness.IN_LINE]
+    scored = [trial for trial in line if trial.truth is not None]
+    assert len(scored) >= 15
     assert {trial.truth for trial in scored} == {"LOW", "HIGH"}
     right, wrong, unknown = lee_gangedness.score(scored)
     assert right >= 0.95 * (right + wrong + unknown)
     assert wrong <= 0.01 * (right + wrong + unknown)
-    # The blind spot is what the page says it is: rare meetings of all are taken for LOW.
-    coarse = [trial for trial in done if trial.coarse]
+    # The blind spot is what the page says it is: meetings rarer than the quantum look like none.
+    coarse = [trial for trial in done if trial.group == lee_gangedness.BANDS[3][1]]
     assert coarse
     assert all(trial.truth == "HIGH" and trial.found["HIGH"] == 0 for trial in coarse)
     silent = [trial for trial in done if lee_gangedness.quiet(trial.app)]
