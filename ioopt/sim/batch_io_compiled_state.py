@@ -16,13 +16,14 @@ import numpy as np
 from numba import njit
 
 from ioopt.sim.batch_io_trace import Trace
-from ioopt.sim.batch_io_view import NEAR, TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
+from ioopt.sim.batch_io_view import CLOSE, TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
 
 kernel = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
 inlined = njit(cache=True, nogil=True, _nrt=False, error_model="numpy", inline="always")
 searching = njit(cache=True, nogil=True, _nrt=False, fastmath={"nnan", "nsz"})
 """For loops over times: without NaN, and with no sign of zero, they run several at once."""
 
+NEAR = 1 + CLOSE
 POWERS = np.array([10.0**k for k in range(-300, 301)])
 WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
 # Places in Moving.count (whole numbers) and Moving.value (floats).

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ioopt.sim.batch_io_trace import Trace
-from ioopt.sim.batch_io_view import Number, nine_digits, time_tolerance
+from ioopt.sim.batch_io_view import Number, ascending, time_tolerance
 
 OVERDUE_SECONDS = 300
 """A job past its walltime is predicted to run this much longer (rule 20)."""
@@ -16,10 +16,12 @@ OVERDUE_SECONDS = 300
 class Reservation:
     """Where and when the first job that did not fit is promised to start.
 
-    ``extra`` are the units free beside it then (flat); ``mask`` the units of its block (partition).
+    What ends at ``until`` or before counts as ended by ``time`` (rule 2). ``extra`` are the units
+    free beside the job then (flat); ``mask`` the units of its block (partition).
     """
 
     time: Number
+    until: Number
     extra: int = 0
     mask: int = 0
 
@@ -56,28 +58,41 @@ class BatchQueue:
 
     def run(self, now: Number) -> None:
         """One batch pass, repeated while a job started by it ended at once (rule 1)."""
-        while self.waiting and self.free and self._pass(now):
+        while self.waiting and self._pass(now):
             pass
 
     def _pass(self, now: Number) -> bool:
+        """One pass; True when a job that it started ended at once.
+
+        The reservation is made when somebody asks, and what cannot start is not asked.
+        """
+        sizes = self.trace.units
+        least = min([sizes[job] for job in self.waiting])
+        if self._place(least, 0) is None:
+            return False
+        promised = 0
         reservation: Reservation | None = None
         full: set[tuple[int, bool]] = set()
         started: list[int] = []
         again = False
         for job in self._order(now):
-            if not self.free:
+            units = sizes[job]
+            if self.free < least:
                 break
-            units = self.trace.units[job]
-            if reservation is None:
+            if not promised:
                 place = self._place(units, 0)
                 if place is None:
                     if self.trace.options.backfill == "none":
                         break
-                    reservation = self._reserve(units, now)
+                    promised = units
                     continue
             else:
+                if units > self.free:
+                    continue
+                if reservation is None:
+                    reservation = self._reserve(promised, now)
                 short = self._ends_before(job, now, reservation)
-                if units > self.free or (units, short) in full:
+                if (units, short) in full:
                     continue
                 place = self._backfill(units, short, reservation)
                 if place is None:
@@ -103,14 +118,12 @@ class BatchQueue:
         if self.trace.options.queue == "fcfs":
             return self.waiting
         submit, walltime, nodes = self.trace.submit, self.trace.walltime, self.trace.nodes
-        scores = []
+        keys = []
         for job in self.waiting:
             wait = (now - submit[job]) / walltime[job]
-            scores.append(-(wait * wait * wait * nodes[job]))
-        if not self.trace.limits.exact:
-            scores = [-nine_digits(-score) for score in scores]
+            keys.append(-(wait * wait * wait * nodes[job]))
         waiting = self.waiting
-        return [waiting[k] for k in sorted(range(len(scores)), key=scores.__getitem__)]
+        return [waiting[k] for k in ascending(keys, self.trace.limits.exact)]
 
     def _place(self, units: int, avoid: int) -> int | None:
         """Lowest free block of *units* that is not in the mask *avoid*; 0 when flat; None: none."""
@@ -148,23 +161,25 @@ class BatchQueue:
             free += self.trace.units[job]
             if free - self.trace.units[job] < units:
                 time = end
-        return Reservation(time, extra=free - units)
+        return Reservation(time, time + self._tolerance(time), extra=free - units)
 
     def _reserve_block(self, units: int, now: Number) -> Reservation:
         until = [now] * self.total
         for end, job in self._predicted(now):
-            place = self.block[job]
-            until[place : place + self.trace.units[job]] = [end] * self.trace.units[job]
+            place, size = self.block[job], self.trace.units[job]
+            until[place : place + size] = [end] * size
         best, best_place = max(until[:units]), 0
+        sooner = best - self._tolerance(best)
         for place in range(units, self.total - units + 1, units):
             time = max(until[place : place + units])
-            if time < best - self._tolerance(best):
-                best, best_place = time, place
-        return Reservation(best, mask=((1 << units) - 1) << best_place)
+            if time < sooner:
+                best, best_place, sooner = time, place, time - self._tolerance(time)
+        return Reservation(
+            best, best + self._tolerance(best), mask=((1 << units) - 1) << best_place
+        )
 
     def _ends_before(self, job: int, now: Number, reservation: Reservation) -> bool:
-        end = now + self.trace.walltime[job]
-        return bool(end <= reservation.time + self._tolerance(reservation.time))
+        return bool(now + self.trace.walltime[job] <= reservation.until)
 
     def _backfill(self, units: int, short: bool, reservation: Reservation) -> int | None:
         if self.partition:

@@ -21,8 +21,8 @@ Number = Any
 FIT_TOLERANCE = 1e-12
 TIME_TOLERANCE_SECONDS = 1e-9
 TIME_TOLERANCE_ULPS = 4
-NEAR = 1 + 1.1e-8
-"""Numbers that differ by more than this factor differ in their nine digits."""
+CLOSE = 1.1e-8
+"""Numbers that differ by more than this part of them differ in their nine digits."""
 
 
 def time_tolerance(now: float) -> float:
@@ -52,6 +52,28 @@ def nine_digits(value: float) -> float:
         scale = 10.0 ** (exponent - 8)
         return math.floor(value / scale + 0.5) * scale
     return value
+
+
+def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
+    """Positions by key, ties by position; float keys are compared at nine digits (rule 2).
+
+    Only keys close to each other can round to the same nine digits, so the others are not rounded.
+
+    >>> ascending([2.0, 1.00000000001, 1.0], False), ascending([2.0, 1.001, 1.0], False)
+    ([1, 2, 0], [2, 1, 0])
+    """
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    if use_exact or len(order) < 2:
+        return order
+    before = keys[order[0]]
+    for k in order:
+        key = keys[k]
+        if key != before:
+            if not key - before > CLOSE * abs(before):
+                rounded = [math.copysign(nine_digits(abs(key)), key) for key in keys]
+                return sorted(range(len(keys)), key=rounded.__getitem__)
+            before = key
+    return order
 
 
 @dataclass(frozen=True)

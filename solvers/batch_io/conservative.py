@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ioopt.sim.batch_io_view import Limits, Number, Rates, Request, View, nine_digits
+from ioopt.sim.batch_io_view import Limits, Number, Rates, Request, View, ascending
 
 INFINITE = math.inf
 
@@ -82,10 +82,8 @@ def cons_min_aggr_sld_top(view: View) -> Rates:
 
 def _by(view: View, slowdown: Number) -> list[int]:
     keys = [slowdown(view, request) for request in view.requests]
-    if not view.limits.exact:
-        keys = [nine_digits(key) for key in keys]
-    # The sort is stable and the requests stand in FCFS order: every tie ends in the FCFS key.
-    return sorted(range(len(keys)), key=keys.__getitem__)
+    # The requests stand in FCFS order: every tie ends in the FCFS key.
+    return ascending(keys, view.limits.exact)
 
 
 def _instant_slowdown(view: View, request: Request) -> Number:

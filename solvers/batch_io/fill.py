@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ioopt.sim.batch_io_view import DecideFunction, Number, Rates, Request, View, nine_digits
+from ioopt.sim.batch_io_view import DecideFunction, Number, Rates, Request, View, ascending
 
 
 def fill(alpha: float | Fraction) -> DecideFunction:
@@ -20,7 +20,7 @@ def fill(alpha: float | Fraction) -> DecideFunction:
     ratio = Fraction(repr(alpha)) if isinstance(alpha, float) else Fraction(alpha)
 
     def float_key(request: Request) -> float:
-        return nine_digits(request.left / request.nodes**power)
+        return request.left / request.nodes**power
 
     def exact_key(request: Request) -> Number:
         return request.left**ratio.denominator / Fraction(request.nodes) ** ratio.numerator
@@ -32,8 +32,8 @@ def fill(alpha: float | Fraction) -> DecideFunction:
         crumb = left * limits.eps if limits.eps else 0
         slack = 1 + limits.eps if limits.eps else 1
         rates: Rates = [left * 0] * len(keys)
-        # The sort is stable and the requests stand in FCFS order: ties end in the FCFS key.
-        for k in sorted(range(len(keys)), key=keys.__getitem__):
+        # The requests stand in FCFS order: ties end in the FCFS key.
+        for k in ascending(keys, limits.exact):
             peak = requests[k].peak
             if peak <= left * slack:
                 rates[k] = peak
