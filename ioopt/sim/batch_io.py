@@ -7,6 +7,7 @@ on what is outstanding and waiting then, not on the length of the trace.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
@@ -14,6 +15,7 @@ from ioopt.errors import SimulationError
 from ioopt.options import Deadline
 from ioopt.sim.batch_io_queue import BatchQueue
 from ioopt.sim.batch_io_storage import (
+    GONE,
     ActiveRequest,
     PolicyStorage,
     SharedStorage,
@@ -21,7 +23,14 @@ from ioopt.sim.batch_io_storage import (
     Usage,
 )
 from ioopt.sim.batch_io_trace import Run, Trace
-from ioopt.sim.batch_io_view import IoPolicy, Limits, Number, time_tolerance
+from ioopt.sim.batch_io_view import (
+    TIME_TOLERANCE_SECONDS,
+    TIME_TOLERANCE_ULPS,
+    IoPolicy,
+    Limits,
+    Number,
+    time_tolerance,
+)
 
 _INSTANTS_PER_LOOK = 4096
 """Instants between two looks at the deadline."""
@@ -59,15 +68,15 @@ class _Engine:
         self.trace = trace
         self.policy = policy
         self.limits: Limits = trace.limits
-        self.zero = self.limits.number(0)
         self.result = Run.empty(trace, record_rates)
         self.starts = starts
         self.queue = BatchQueue(trace, self._start)
-        self.now: Number = self.zero
+        self.now: Number = self.limits.number(0)
         self.jobs = range(len(trace))
         if starts is not None:
             self.jobs = sorted(self.jobs, key=lambda j: (starts[0][j], j))  # type: ignore[assignment]
         self.arrivals = [(trace.submit if starts is None else starts[0])[j] for j in self.jobs]
+        self.arrivals.append(math.inf)
         self.arrived = 0
         self.computing: list[tuple[Number, int, int]] = []
         self.kills: list[tuple[Number, int, int]] = []
@@ -77,77 +86,90 @@ class _Engine:
             if policy.shares_by_nodes
             else PolicyStorage(policy, self.limits, self.result, self.usage)
         )
+        self.compute, self.volume = trace.compute, trace.volume
         self.phase = list(trace.offset)
-        self.active: list[ActiveRequest | None] = [None] * len(trace)
-        self.so_far: list[list[Number]] = [[]] * len(trace)
-        self.began: list[Number] = [self.zero] * len(trace)
+        self.requests: list[ActiveRequest | None] = [None] * len(trace)
+        self.began: list[Number] = [self.now] * len(trace)
         self.ended = bytearray(len(trace))
         self.changed = False
         self.queue_changed = False
 
     def run(self, deadline: Deadline | None) -> Run:
         """Step from instant to instant until every job has ended."""
-        result, limits = self.result, self.limits
+        result, storage, computing, arrivals = (
+            self.result, self.storage, self.computing, self.arrivals,
+        )  # fmt: skip
+        use_exact, kill = self.limits.exact, self.trace.options.kill
+        shared = self.policy.shares_by_nodes
+        next_finish, decide = storage.next_finish, storage.decide
+        # Hot: the tolerance is written out instead of called.
+        absolute, ulps, ulp = TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, math.ulp
         while True:
-            instant = self._next()
-            if instant is None:
+            if kill:
+                self._forget_ended()
+            finish = instant = next_finish()
+            if computing and computing[0][0] < instant:
+                instant = computing[0][0]
+            if kill and self.kills and self.kills[0][0] < instant:
+                instant = self.kills[0][0]
+            arrival = arrivals[self.arrived]
+            if arrival < instant:
+                instant = arrival
+            if instant == math.inf:
                 break
-            until = instant if limits.exact else instant + time_tolerance(instant)
-            self.now = self._last_arrival(instant, until)
-            if not limits.exact and self.now != instant:
-                until = self.now + time_tolerance(self.now)
+            until = instant if use_exact else instant + (absolute + ulps * ulp(instant))
+            if arrival <= until:
+                instant = self._last_arrival(instant, until)
+                until = instant if use_exact else instant + time_tolerance(instant)
+            self.now = instant
+            if shared or finish <= until:
+                for request in storage.due(instant, until):
+                    self._finish(request)
             self._apply(until)
             result.events += 1
             if deadline and not result.events % _INSTANTS_PER_LOOK and deadline.expired():
                 ended = sum(self.ended)
                 raise OutOfTime(f"out of time with {ended} of {len(self.ended)} jobs ended")
-            if self.queue_changed and self.starts is None:
-                self.queue.run(self.now)
-            self.queue_changed = False
+            if self.queue_changed:
+                self.queue_changed = False
+                if self.starts is None:
+                    self.queue.run(instant)
             if self.changed:
                 self.changed = False
                 result.decisions += 1
-                self.storage.decide(self.now)
-        if self.storage.waiting():
+                decide(instant)
+        if storage.waiting():
             raise SimulationError(
-                f"{self.policy.name}: {self.storage.waiting()} request(s) never get bandwidth"
+                f"{self.policy.name}: {storage.waiting()} request(s) never get bandwidth"
             )
         return result
 
-    def _next(self) -> Number | None:
+    def _forget_ended(self) -> None:
+        """Drop what killed jobs would still have done."""
         for heap in (self.computing, self.kills):
             while heap and self.ended[heap[0][2]]:
                 heappop(heap)
-        tops = [heap[0][0] for heap in (self.computing, self.kills) if heap]
-        finish = self.storage.next_finish()
-        if finish is not None:
-            tops.append(finish)
-        if self.arrived < len(self.arrivals):
-            tops.append(self.arrivals[self.arrived])
-        return min(tops) if tops else None
 
     def _last_arrival(self, instant: Number, until: Number) -> Number:
         """*instant*, or the last arrival that is one instant with it: arrivals are exact inputs."""
         k = self.arrived
-        while k < len(self.arrivals) and self.arrivals[k] <= until:
+        while self.arrivals[k] <= until:
             instant = max(instant, self.arrivals[k])
             k += 1
         return instant
 
     def _apply(self, until: Number) -> None:
-        """Everything of one instant before the batch pass, in the order of rule 1."""
-        computing, kills = self.computing, self.kills
-        for request in self.storage.due(self.now, until):
-            self._finish(request)
+        """What of one instant follows the I/O and precedes the batch pass, in the order of rule 1."""
+        computing, kills, now = self.computing, self.kills, self.now
         while computing and computing[0][0] <= until:
-            _, _, job = heappop(computing)
+            job = heappop(computing)[2]
             if not self.ended[job]:
                 self._issue_or_go_on(job)
         while kills and kills[0][0] <= until:
-            _, _, job = heappop(kills)
+            job = heappop(kills)[2]
             if not self.ended[job]:
                 self._kill(job)
-        while self.arrived < len(self.arrivals) and self.arrivals[self.arrived] <= self.now:
+        while self.arrivals[self.arrived] <= now:
             job = self.jobs[self.arrived]
             self.arrived += 1
             self.queue_changed = True
@@ -165,74 +187,65 @@ class _Engine:
                 self.result.block[job] = self.queue.block[job]
         else:
             self.result.block[job] = self.starts[1][job]
-        self.so_far[job] = [self.zero, self.zero]
+        request = ActiveRequest(trace.rank[job], trace.allocated[job], self.limits, self.now)
+        request.job = job
+        request.iteration = trace.iteration[job]
+        self.requests[job] = request
         if trace.options.kill:
             heappush(self.kills, (self.now + trace.walltime[job], trace.rank[job], job))
-        self._begin_phase(job)
+        self._begin_phase(job, request)
         return bool(self.ended[job])
 
-    def _begin_phase(self, job: int) -> None:
+    def _begin_phase(self, job: int, request: ActiveRequest) -> None:
         """Go to the next compute or request of *job*, or end it (rule 3)."""
-        trace, place = self.trace, self.phase[job]
-        last = trace.offset[job + 1]
+        place, last = self.phase[job], self.trace.offset[job + 1]
         while place < last:
-            seconds = trace.compute[place]
+            seconds = self.compute[place]
             if seconds > 0:
-                self.so_far[job][0] += seconds
+                request.compute_so_far += seconds
                 self.began[job] = self.now
                 self.phase[job] = place
-                heappush(self.computing, (self.now + seconds, trace.rank[job], job))
+                heappush(self.computing, (self.now + seconds, request.id, job))
                 return
-            if trace.volume[place] > 0:
+            if self.volume[place] > 0:
                 self.phase[job] = place
-                self._issue(job, place)
+                self._issue(request, place)
                 return
             place += 1
-        self.phase[job] = place
         self._end(job)
 
     def _issue_or_go_on(self, job: int) -> None:
         """The compute of a phase ended."""
-        place = self.phase[job]
-        self.usage.add(self.began[job], self.now, self.trace.allocated[job])
-        if self.trace.volume[place] > 0:
-            self._issue(job, place)
+        place, request = self.phase[job], self.requests[job]
+        assert request is not None
+        self.usage.add(self.began[job], self.now, request.nodes)
+        if self.volume[place] > 0:
+            self._issue(request, place)
         else:
-            self.phase[job] += 1
-            self._begin_phase(job)
+            self.phase[job] = place + 1
+            self._begin_phase(job, request)
 
-    def _issue(self, job: int, place: int) -> None:
-        trace = self.trace
-        request = ActiveRequest(
-            trace.rank[job], trace.allocated[job], self.limits, self.now, trace.volume[place], place
-        )
-        request.job = job
-        request.start = self.result.start[job]
-        request.compute_so_far, request.ideal_so_far = self.so_far[job]
-        request.iteration = trace.iteration[job]
+    def _issue(self, request: ActiveRequest, place: int) -> None:
+        request.issue(self.now, self.volume[place], place)
         self.result.request[place] = self.now
-        self.active[job] = request
         self.changed = True
         self.storage.issue(request)
 
-    def _leave(self, request: ActiveRequest) -> None:
-        """Take *request* out of the outstanding ones."""
-        self.storage.leave(request, self.now)
-        self.active[request.job] = None
-        self.changed = True
-
     def _finish(self, request: ActiveRequest) -> None:
         job, place = request.job, request.place
-        self._leave(request)
+        self.storage.leave(request, self.now)
+        self.changed = True
         self.result.finish[place] = self.now
-        self.so_far[job][1] += request.volume / request.peak
-        self.phase[job] += 1
-        self._begin_phase(job)
+        request.ideal_so_far += request.volume / request.peak
+        self.phase[job] = place + 1
+        self._begin_phase(job, request)
 
     def _kill(self, job: int) -> None:
-        request = self.active[job]
-        if request is not None:
-            self._leave(request)
+        request = self.requests[job]
+        assert request is not None
+        if request.version != GONE:
+            self.storage.leave(request, self.now)
+            self.changed = True
         else:
             self.usage.add(self.began[job], self.now, self.trace.allocated[job])
         self.result.killed[job] = 1
@@ -241,6 +254,7 @@ class _Engine:
     def _end(self, job: int) -> None:
         self.result.end[job] = self.now
         self.ended[job] = 1
+        self.requests[job] = None
         self.queue_changed = True
         if self.starts is None:
             self.queue.release(job)

@@ -9,6 +9,7 @@ neither an event nor a decision touches any request but its own.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
@@ -23,31 +24,34 @@ GONE = -1
 
 
 class ActiveRequest(Request):
-    """A request inside the engine: ``base`` bytes were left at ``anchor``; ``rate`` since then.
+    """The request of a job inside the engine: ``base`` bytes were left at ``anchor``; ``rate`` since.
 
-    ``version`` stamps the newest entry in the finish heap; older ones are dropped when met. It is
-    0 before the first grant and GONE after the finish.
+    One object serves all requests of a job, one after the other. ``version`` stamps the newest
+    entry in the finish heap; older ones are dropped when met. It is 0 before the first grant of
+    a request and GONE while there is none.
     """
 
     __slots__ = ("anchor", "base", "job", "place", "rate", "version", "volume")
 
-    def __init__(
-        self, rank: int, nodes: int, limits: Limits, now: Number, volume: Number, place: int
-    ) -> None:
-        super().__init__(rank, nodes, limits, now, volume)
-        self.place = place
+    def __init__(self, rank: int, nodes: int, limits: Limits, start: Number) -> None:
+        super().__init__(rank, nodes, limits, start, limits.number(0))
         self.job = 0
-        self.version = 0
-        self.volume = self.base = volume
-        self.anchor: Number = now
-        self.rate: Number = 0
+        self.version = GONE
+
+    def issue(self, now: Number, volume: Number, place: int) -> None:
+        """Become the request for *volume* bytes of the phase at *place*."""
+        self.requested = self.anchor = now
+        self.key = (now, self.id)
+        self.volume = self.base = self.left = volume
+        self.place = place
+        self.moved = self.rate = self.version = 0
 
 
 class Storage(Protocol):
     """What the engine needs of a storage; times never run backward."""
 
-    def next_finish(self) -> Number | None:
-        """When the next request finishes if nothing else happens; None: no request ever does."""
+    def next_finish(self) -> Number:
+        """When the next request finishes if nothing else happens; infinity: none ever does."""
 
     def due(self, now: Number, until: Number) -> list[ActiveRequest]:
         """Requests that finish by *until*, which is one instant with *now*; they have not left."""
@@ -99,12 +103,12 @@ class PolicyStorage:
         """Number of outstanding requests."""
         return len(self.outstanding)
 
-    def next_finish(self) -> Number | None:
+    def next_finish(self) -> Number:
         """The earliest finish at the present rates."""
         finishing = self.finishing
         while finishing and finishing[0][2] != finishing[0][3].version:
             heappop(finishing)
-        return finishing[0][0] if finishing else None
+        return finishing[0][0] if finishing else math.inf
 
     def due(self, now: Number, until: Number) -> list[ActiveRequest]:
         """Requests that finish by *until*, by job id."""
@@ -137,14 +141,21 @@ class PolicyStorage:
     def decide(self, now: Number) -> None:
         """While all peaks fit, policies that then grant them all are not asked."""
         outstanding, policy, limits = self.outstanding, self.policy, self.limits
-        fresh, self.fresh = self.fresh, []
+        fresh = self.fresh
         fits = self.load <= limits.capacity_units or len(outstanding) <= 1
         if policy.ignores_limit or (fits and policy.full_when_fits):
-            for request in outstanding if self.crowded else fresh:
-                if request.version != GONE and request.rate != request.peak:
-                    self._set_rate(request, request.peak, now)
-            self.crowded = False
+            if self.crowded:
+                self.crowded = False
+                for request in outstanding:
+                    if request.rate != request.peak:
+                        self._set_rate(request, request.peak, now)
+            else:
+                for request in fresh:
+                    if request.version != GONE:
+                        self._grant_first(request, now)
+            fresh.clear()
             return
+        fresh.clear()
         self.crowded = True
         if policy.reads_progress:
             for request in outstanding:
@@ -159,6 +170,13 @@ class PolicyStorage:
         else:
             for request, rate in moved:
                 self._set_rate(request, rate, now)
+
+    def _grant_first(self, request: ActiveRequest, now: Number) -> None:
+        """:meth:`_set_rate` to the peak of a request issued now."""
+        peak = request.rate = request.peak
+        stamp = request.version = self.stamp = self.stamp + 1
+        self.run.grant[request.place] = now
+        heappush(self.finishing, (now + request.base / peak, request.id, stamp, request))
 
     def _set_rate(self, request: ActiveRequest, rate: Number, now: Number) -> None:
         self._change(request, rate, now)
@@ -225,13 +243,13 @@ class SharedStorage:
         """Number of outstanding requests."""
         return self.count
 
-    def next_finish(self) -> Number | None:
+    def next_finish(self) -> Number:
         """When the clock reaches the next finish."""
         finishing = self.finishing
         while finishing and finishing[0][3].version == GONE:
             heappop(finishing)
         if not finishing:
-            return None
+            return math.inf
         return self.since + (finishing[0][0] - self.clock) / self.rho
 
     def due(self, now: Number, until: Number) -> list[ActiveRequest]:
