@@ -67,7 +67,7 @@ class Guard:
         if answer:
             return answer[0]
         self._abandoned.append(thread)
-        return None, f"no answer within {deadline:g} s"
+        return None, f"no answer within {deadline:.3g} s"
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:

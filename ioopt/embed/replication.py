@@ -25,6 +25,7 @@ from typing import Any
 from ioopt.embed.guard import Decision, Guard
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
+from ioopt.options import Deadline
 from ioopt.problems.replication import (
     CopyEntry,
     File,
@@ -79,6 +80,9 @@ class ReplicationPlanner:
         self._started: dict[str, Task] = {}
         self._queues: Order = {name: [] for name in self._nodes}
         self._guard = Guard()
+        if len(self._nodes) < len(nodes):
+            raise InstanceError("nodes: two of them have the same id")
+        self._problem()  # raises for holdings that cannot be
 
     def _add_files(self, files: Iterable[Mapping[str, Any] | File]) -> None:
         for given in files:
@@ -100,19 +104,29 @@ class ReplicationPlanner:
         Returns how many tasks wait, with objective, bound and gap of the plan. *deadline* is in
         seconds and counts model building. Nothing changes when the input is invalid.
         """
-        added = [validate(Task, task, "tasks") for task in tasks]
-        self._add_files(files)
-        seen = set(self._tasks) | set(self._running)
-        for task in added:
-            if task.id in seen:
+        until = Deadline(deadline)
+        before = dict(self._files), self._tasks
+        try:
+            self._add_files(files)
+            self._tasks = self._tasks | self._new_tasks(tasks)
+            problem = self._problem()
+        except InstanceError:
+            self._files, self._tasks = before
+            raise
+        return self._planned(problem, until)
+
+    def _new_tasks(self, tasks: Iterable[Mapping[str, Any] | Task]) -> dict[str, Task]:
+        added: dict[str, Task] = {}
+        for given in tasks:
+            task: Task = validate(Task, given, "tasks")
+            if task.id in self._tasks or task.id in self._running or task.id in added:
                 raise InstanceError(f"tasks: {task.id!r} was submitted before")
-            seen.add(task.id)
             unknown = [name for name in task.inputs if name not in self._files]
             if unknown:
                 raise InstanceError(f"tasks: {task.id!r} reads {unknown[0]!r}, an unknown file")
             self._require_room(task)
-        self._tasks |= {task.id: task for task in added}
-        return self.plan(deadline)
+            added[task.id] = task
+        return added
 
     def _require_room(self, task: Task) -> None:
         needed = sum(self._files[name].bytes for name in task.inputs)
@@ -125,10 +139,14 @@ class ReplicationPlanner:
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
         """Plan afresh all tasks that have not started, from what the disks hold now."""
+        until = Deadline(deadline)
+        return self._planned(self._problem(), until)
+
+    def _planned(self, problem: ReplicationProblem, until: Deadline) -> Decision[int]:
         if not self._tasks:
             self._queues = {name: [] for name in self._nodes}
             return Decision(0)
-        problem = self._problem()
+        deadline = None if until.limit_seconds is None else until.remaining()
         found: list[Any] = []
 
         def wanted() -> Order:
@@ -159,10 +177,12 @@ class ReplicationPlanner:
             for name, file in self._files.items()
             if name in used
         )
-        return ReplicationProblem(
-            name="embedded", network=self._network, nodes=nodes, files=files,
-            tasks=tuple(self._tasks.values()),
-        )  # fmt: skip
+        given = {
+            "name": "embedded", "network": self._network, "nodes": nodes, "files": files,
+            "tasks": tuple(self._tasks.values()),
+        }  # fmt: skip
+        problem: ReplicationProblem = validate(ReplicationProblem, given, "planner")
+        return problem
 
     def _wrong(self, order: Order) -> str | None:
         """What is wrong with an order: every waiting task once, on a node whose disk holds it."""
@@ -218,8 +238,15 @@ class ReplicationPlanner:
         return next((name for name, held in self._holds.items() if file in held), None)
 
     def staged(self, node: str, file: str) -> None:
-        """Note that *file* is complete on *node* before its task has ended."""
-        self._known(node, file).add(file)
+        """Note that *file* is complete on *node* before its task has ended.
+
+        Files that no longer fit beside it are taken for evicted, as by :meth:`completed`.
+        """
+        held, disk = self._known(node, file), self._nodes[node].disk_bytes
+        if disk is not None and self._files[file].bytes > disk:
+            raise UsageError(f"file {file!r} does not fit on {node!r}")
+        held.add(file)
+        self._make_room(node, {file})
 
     def evicted(self, node: str, file: str) -> None:
         """Note that *file* is gone from *node*."""
@@ -238,9 +265,12 @@ class ReplicationPlanner:
         """
         if task not in self._running:
             raise UsageError(f"task {task!r} is not running")
+        own = self._started[task].inputs
+        stayed = set(own if inputs is None else inputs)
+        if not stayed <= set(own):
+            raise UsageError(f"task {task!r} does not read {min(stayed - set(own))!r}")
         node = self._running.pop(task)
-        started = self._started.pop(task)
-        stayed = set(started.inputs if inputs is None else inputs)
+        del self._started[task]
         self._holds[node] |= stayed
         self._make_room(node, stayed)
 
@@ -273,17 +303,41 @@ class ReplicationPlanner:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> ReplicationPlanner:
-        """A planner that decides as the one whose :meth:`state` this is would have."""
-        planner = cls(
-            state["network"], state["nodes"], state["files"], solver=state["solver"],
-            settings=state["settings"], seed=state["seed"],
-        )  # fmt: skip
-        planner._tasks = {task["id"]: Task.model_validate(task) for task in state["tasks"]}
-        planner._running = dict(state["running"])
-        planner._started = {task["id"]: Task.model_validate(task) for task in state["started"]}
-        planner._holds = {name: set(held) for name, held in state["holds"].items()}
-        planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
+        """A planner that decides as the one whose :meth:`state` this is would have.
+
+        Raises InstanceError when *state* is not what :meth:`state` returns.
+        """
+        try:
+            planner = cls(
+                state["network"], state["nodes"], state["files"], solver=state["solver"],
+                settings=state["settings"], seed=state["seed"],
+            )  # fmt: skip
+            planner._tasks = planner._new_tasks(state["tasks"])
+            planner._running = dict(state["running"])
+            planner._started = {task["id"]: Task.model_validate(task) for task in state["started"]}
+            planner._holds = {name: set(held) for name, held in state["holds"].items()}
+            planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
+            planner._problem()
+            sound = planner._is_whole()
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            text = f"{type(error).__name__}: {error}"
+            raise InstanceError(f"not a saved planner ({text})") from None
+        if not sound:
+            raise InstanceError("not a saved planner (its parts contradict each other)")
         return planner
+
+    def _is_whole(self) -> bool:
+        """Whether a restored state is one that this class can be in."""
+        nodes = self._nodes.keys()
+        queued = sorted(name for queue in self._queues.values() for name in queue)
+        return (
+            self._holds.keys() == nodes == self._queues.keys()
+            and queued == sorted(self._tasks)
+            and self._started.keys() == self._running.keys()
+            and self._running.keys().isdisjoint(self._tasks)
+            and set(self._running.values()) <= nodes
+            and all(set(task.inputs) <= self._files.keys() for task in self._started.values())
+        )
 
 
 def _order(plan: Mapping[str, Any] | None) -> Order:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import logging
 import os
 import random
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT
@@ -126,3 +129,67 @@ def test_snakemake_runs_a_workflow_with_it(tmp_path):
     assert "ioopt could not" not in run.stderr
     assert len(list((tmp_path / "out").iterdir())) == 12
     assert not any((tmp_path / "tmp").glob("*.txt"))
+
+
+def test_a_hundred_thousand_jobs_that_all_differ_are_nearly_as_good_as_the_bound():
+    rng = random.Random(9)
+    jobs = [ReadyJob(0, cores := rng.randint(1, 8), (cores, rng.randint(100, 30_000)),
+                     frozenset({f"t{k}"} if k % 2 else ()), k) for k in range(100_000)]  # fmt: skip
+    sizes = {f"t{k}": rng.randint(1, 10**9) for k in range(1, 100_000, 2)}
+    found = select(jobs, [128, 256_000], sizes, deadline=30.0)
+    used = [sum(jobs[k].resources[r] for k in found.chosen) for r in range(2)]
+    assert used[0] <= 128 and used[1] <= 256_000 and len(found.chosen) > 16
+    assert found.loss < 0.02, found
+
+
+def test_of_jobs_that_need_the_same_the_ones_with_larger_inputs_go_first():
+    jobs = [ReadyJob(resources=(1,), input_bytes=size) for size in (5, 9, 7)]
+    assert select(jobs, [2], deadline=60).chosen == (1, 2)
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    pytest.importorskip("snakemake_interface_scheduler_plugins")
+    pytest.importorskip("snakemake_interface_common")
+    monkeypatch.syspath_prepend(str(ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"))
+    import snakemake_scheduler_plugin_ioopt
+
+    return snakemake_scheduler_plugin_ioopt
+
+
+class File(str):
+    temp = False
+
+    def is_flagged(self, flag):
+        return flag == "temp" and self.temp
+
+
+class Job:
+    def __init__(self, jobid, reads, makes, cores=1):
+        self.jobid, self.input, self.output, self.priority = jobid, reads, makes, 0
+        self.scheduler_resources = {"_cores": cores, "queue": "text"}
+
+
+def test_the_plugin_sees_temporary_files_by_their_makers(plugin):
+    # Snakemake flags the output of the maker; the reader's input is a plain name
+    big = File("big")
+    big.temp = True
+    maker = Job(0, [], [big])
+    jobs = [Job(1, [File("other")], []), Job(2, [File("big")], [])]
+    dag = SimpleNamespace(job_dependencies=lambda job: [maker] if job is jobs[1] else [])
+    log = logging.getLogger("test")
+    scheduler = plugin.Scheduler(dag, plugin.SchedulerSettings(deadline=60.0), log)
+    available = {"_cores": 1, "_nodes": 2**62, "queue": "text"}
+    sizes = {"big": 10**9, "other": 2 * 10**9}
+    assert scheduler.select_jobs(jobs, jobs, available, sizes) == [jobs[1]]
+    assert gc.isenabled()
+    assert scheduler.select_jobs(jobs[:1], jobs[:1], available, sizes) == [jobs[0]]
+    assert jobs[1] not in scheduler._temp._known
+
+
+def test_the_plugin_leaves_it_to_snakemake_when_anything_fails(plugin, caplog):
+    log = logging.getLogger("test")
+    scheduler = plugin.Scheduler(SimpleNamespace(), plugin.SchedulerSettings(), log)
+    assert scheduler.select_jobs([Job(1, [3], [])], [], {"_cores": 1}, {}) is None
+    assert "using the greedy scheduler" in caplog.text
+    assert scheduler.select_jobs([Job(1, [], [], cores=2)], [], {"_cores": 1}, {}) is None

@@ -6,15 +6,20 @@ the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler, w
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
-from ioopt.embed.selection import ReadyJob, select
+from ioopt.embed.selection import ReadyJob, load_solver, select
+from ioopt.options import Deadline
+
+ENDLESS = 1 << 40
 
 
 @dataclass
@@ -30,6 +35,10 @@ class SchedulerSettings(SchedulerSettingsBase):
 class Scheduler(SchedulerBase):
     """Selects the ready jobs to start now."""
 
+    def __post_init__(self) -> None:
+        self._temp = TempInputs(self.dag)
+        load_solver()  # now, and not within the first selection's deadline
+
     def select_jobs(
         self,
         selectable_jobs: Iterable[Any],
@@ -39,7 +48,10 @@ class Scheduler(SchedulerBase):
     ) -> Sequence[Any] | None:
         """The chosen jobs, or None to let Snakemake's greedy scheduler choose."""
         try:
-            return self._select(selectable_jobs, remaining_jobs, available_resources, input_sizes)
+            with _collector_paused():
+                return self._select(
+                    selectable_jobs, remaining_jobs, available_resources, input_sizes
+                )
         except Exception as error:
             self.logger.warning(
                 f"ioopt could not select jobs ({error}); using the greedy scheduler"
@@ -53,41 +65,108 @@ class Scheduler(SchedulerBase):
         available: Mapping[str, int | str],
         sizes: Mapping[Any, int],
     ) -> Sequence[Any] | None:
-        names = [name for name, value in available.items() if isinstance(value, int)]
-        readers: Counter[str] = Counter()
-        for job in remaining:
-            readers.update({str(file) for file in job.input if file.is_flagged("temp")})
-        temp_bytes: dict[str, int] = {}
-        # Snakemake hands over sets: an order of their own makes runs repeat
-        jobs = sorted(selectable, key=lambda job: str(getattr(job, "jobid", job)))
-        ready = [_ready(job, names, sizes, temp_bytes) for job in jobs]
-        own = {name: readers.get(name, 1) for name in temp_bytes}
-        deadline = getattr(self.settings, "deadline", None) or 2.0
+        until = Deadline(getattr(self.settings, "deadline", None) or 2.0)
+        asked = question(selectable, remaining, available, sizes, self._temp)
         selection = select(
-            ready, [int(available[name]) for name in names], temp_bytes, own, deadline
+            asked.ready, asked.capacities, asked.temp_bytes, asked.readers, until.remaining()
         )
         if selection.loss > 0 or selection.notes:
             self.logger.debug(f"ioopt: at most {selection.loss:.2%} lost; {selection.notes}")
-        return [jobs[position] for position in selection.chosen] or None
+        return [asked.jobs[position] for position in selection.chosen] or None
 
 
-def _ready(
-    job: Any, names: Sequence[str], sizes: Mapping[Any, int], temp_bytes: dict[str, int]
-) -> ReadyJob:
-    resources = job.scheduler_resources
-    temp = set()
-    total = 0
-    for file in job.input:
-        size = sizes[file] or 0
-        total += size
-        if file.is_flagged("temp"):
-            temp.add(str(file))
-            temp_bytes[str(file)] = size
-    needs = (resources.get(name, 0) for name in names)
-    return ReadyJob(
-        priority=job.priority,
-        cores=max(int(resources.get("_cores", 1)), 1),
-        resources=tuple(need if isinstance(need, int) else 0 for need in needs),
-        temp=frozenset(temp),
-        input_bytes=total,
-    )
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """At 100,000 jobs a third of the time would go to the collector walking all of Snakemake's DAG."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class TempInputs:
+    """Which inputs of a job are temporary files.
+
+    Snakemake marks the output of the job that makes a file, not the input of those that read it, so
+    the makers are asked, once a job.
+    """
+
+    def __init__(self, dag: Any) -> None:
+        self._dependencies: Callable[[Any], Iterable[Any]] = getattr(
+            dag, "job_dependencies", lambda job: ()
+        )
+        self._known: dict[Any, frozenset[str]] = {}
+
+    def update(self, jobs: Iterable[Any]) -> None:
+        """Get to know *jobs*, and forget all others."""
+        known = self._known
+        self._known = {job: known[job] if job in known else self._find(job) for job in jobs}
+
+    def __getitem__(self, job: Any) -> frozenset[str]:
+        if job not in self._known:
+            self._known[job] = self._find(job)
+        return self._known[job]
+
+    def _find(self, job: Any) -> frozenset[str]:
+        made = {
+            str(file)
+            for member in getattr(job, "jobs", (job,))
+            for maker in self._dependencies(member)
+            for file in maker.output
+            if file.is_flagged("temp")
+        }
+        return frozenset(
+            str(file) for file in job.input if file.is_flagged("temp") or str(file) in made
+        )
+
+
+@dataclass(frozen=True)
+class Question:
+    """What :func:`ioopt.embed.selection.select` is asked; ``ready[k]`` describes ``jobs[k]``."""
+
+    jobs: list[Any]
+    ready: list[ReadyJob]
+    capacities: list[int]
+    temp_bytes: dict[str, int]
+    readers: dict[str, int]
+
+
+def question(
+    selectable: Iterable[Any],
+    remaining: Iterable[Any],
+    available: Mapping[str, int | str],
+    sizes: Mapping[Any, int],
+    temp: TempInputs,
+) -> Question:
+    """Snakemake's arguments of ``select_jobs`` as a question."""
+    # what there is practically no end of needs no accounts
+    names = [
+        name for name, value in available.items() if isinstance(value, int) and value < ENDLESS
+    ]
+    left = list(remaining)
+    temp.update(left)
+    readers: Counter[str] = Counter()
+    for job in left:
+        if temp[job]:
+            readers.update(temp[job])
+    # Snakemake hands over sets: an order of their own makes runs repeat
+    jobs = sorted(selectable, key=lambda job: str(getattr(job, "jobid", job)))
+    temp_bytes: dict[str, int] = {}
+    ready = []
+    for job in jobs:
+        own, total = temp[job], 0
+        for file in job.input:
+            size = sizes.get(file) or 0
+            total += size
+            if own and str(file) in own:
+                temp_bytes[str(file)] = size
+        has = job.scheduler_resources.get
+        needs = [has(name, 0) for name in names]
+        # text, such as a queue's name, is nobody's capacity
+        resources = tuple([need if isinstance(need, int) else 0 for need in needs])
+        ready.append(ReadyJob(job.priority, max(int(has("_cores", 1)), 1), resources, own, total))
+    counts = {name: readers.get(name, 1) for name in temp_bytes}
+    return Question(jobs, ready, [int(available[name]) for name in names], temp_bytes, counts)

@@ -1,0 +1,130 @@
+"""A million random events through each embedded object: resident memory before and after."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter, ReplicationPlanner
+
+Step = Callable[[int], None]
+
+MACHINE = {
+    "nodes": 49_152, "unit_nodes": 512, "allocation": "flat",
+    "node_bytes_per_second": 1e9 / 32, "storage_bytes_per_second": 250e9,
+}  # fmt: skip
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def arbiter_step() -> Step:
+    """Requests, progress, finishes and decisions; an event is the change with its decision."""
+    arbiter, rng = IoArbiter(MACHINE, "fill"), random.Random(3)
+    here: list[int] = []
+
+    def step(k: int) -> None:
+        if len(here) < 20 and (rng.random() < 0.5 or not here):
+            arbiter.request(k, 512, 1e11, float(k))
+            here.append(k)
+        elif rng.random() < 0.5:
+            arbiter.progress(rng.choice(here), 1e10)
+        else:
+            arbiter.finish(here.pop(rng.randrange(len(here))))
+        arbiter.decide(float(k))
+
+    return step
+
+
+def gang_step() -> Step:
+    """Arrivals, departures and refused calls, each with its matrix."""
+    scheduler = GangScheduler({"nodes": 64, "levels": 3, "quantum_seconds": 200.0})
+    rng, here = random.Random(4), list[int]()
+
+    def step(k: int) -> None:
+        if rng.random() < 0.02:
+            scheduler.depart("nobody", float(k))
+        elif len(here) < 8 and (rng.random() < 0.5 or not here):
+            scheduler.arrive(k, [rng.randrange(64)], 100.0, 200.0, float(k))
+            here.append(k)
+        else:
+            scheduler.depart(here.pop(rng.randrange(len(here))), float(k))
+        scheduler.matrix(float(k))
+
+    return step
+
+
+def planner_step() -> Step:
+    """Submissions (20 tasks a call, planned by minmin), starts, ends, files that come and go."""
+    names = [f"f{k}" for k in range(40)]
+    planner = ReplicationPlanner(
+        {"remote_bytes_per_second": 1e7, "replica_bytes_per_second": 1e8},
+        [{"id": f"n{k}", "disk_bytes": 10**9} for k in range(8)],
+        [{"id": name, "bytes": 10**8} for name in names], solver="minmin",
+    )  # fmt: skip
+    rng, running = random.Random(5), dict[str, str]()
+    waiting = 0
+
+    def step(k: int) -> None:
+        nonlocal waiting
+        node = f"n{rng.randrange(8)}"
+        chance = rng.random()
+        if chance < 0.3:
+            (planner.staged if chance < 0.15 else planner.evicted)(node, rng.choice(names))
+        elif node in running:
+            planner.completed(running.pop(node))
+        elif waiting and (begun := planner.next(node)) is not None:
+            running[node] = begun.task
+            waiting -= 1
+        elif not waiting:
+            tasks = [{"id": f"t{k}.{i}", "compute_seconds": 1.0, "inputs": rng.sample(names, 2)}
+                     for i in range(20)]  # fmt: skip
+            waiting = planner.submit(tasks, deadline=None).value
+
+    return step
+
+
+def monitor_step() -> Step:
+    """Message counts, with a classification each."""
+    monitor, rng = GangednessMonitor(processors=16), random.Random(6)
+
+    def step(k: int) -> None:
+        ganged = rng.random() < 0.5
+        monitor.observe(ganged, ganged or rng.random() < 0.5, float(rng.randrange(30)))
+        if k % 16 == 0:
+            monitor.classify()
+
+    return step
+
+
+STEPS: dict[str, Callable[[], Step]] = {
+    "IoArbiter": arbiter_step,
+    "GangScheduler": gang_step,
+    "ReplicationPlanner": planner_step,
+    "GangednessMonitor": monitor_step,
+}
+
+
+def memory_rows(events: int) -> list[tuple[Any, ...]]:
+    """(object, events, MB after a tenth of them, MB at the end, growth in MB, seconds)."""
+    rows = []
+    for name, make in STEPS.items():
+        step, begun = make(), time.perf_counter()
+        for k in range(events // 10):
+            step(k)
+        before = resident_bytes()
+        for k in range(events // 10, events):
+            step(k)
+        after = resident_bytes()
+        rows.append((name, events, before / 1e6, after / 1e6, (after - before) / 1e6,
+                     time.perf_counter() - begun))  # fmt: skip
+    return rows
