@@ -1,63 +1,66 @@
-"""Embedding: what a decision costs through the embedded objects, and job selection in Snakemake."""
+"""Embedding: what a decision costs through the embedded objects, memory, and Snakemake's selections."""
 
 from __future__ import annotations
 
-import io
 import json
-import logging
 import random
+import statistics
+import subprocess
+import sys
 import time
-import tracemalloc
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from embed_memory import MACHINE, memory_rows
+
 from ioopt.embed import GangScheduler, IoArbiter
-from ioopt.embed.selection import ReadyJob, _Question, select
-from ioopt.embed.service import Service
-from ioopt.embed.transport import StreamServer
+from ioopt.sim.batch_io_view import View
 from ioopt.tables import render
 
-MACHINE = {
-    "nodes": 49_152, "unit_nodes": 512, "allocation": "flat",
-    "node_bytes_per_second": 1e9 / 32, "storage_bytes_per_second": 250e9,
-}  # fmt: skip
+ROOT = Path(__file__).resolve().parent.parent
+REPEATS, CHUNKS = 7, 100
+MEGABYTE_LIMIT = 1.0
 
 
 def _each(function: Callable[[], Any], count: int) -> float:
     begun = time.perf_counter()
     for _ in range(count):
         function()
-    return (time.perf_counter() - begun) / count
+    return 1e6 * (time.perf_counter() - begun) / count
 
 
-def _arbiter(requests: int) -> IoArbiter:
-    arbiter, rng = IoArbiter(MACHINE, "fill"), random.Random(1)
-    for k in range(requests):
-        arbiter.request(k, 512 * rng.randint(1, 16), rng.uniform(1e11, 1e12), float(k))
-    return arbiter
-
-
-def arbiter_overhead(count: int) -> list[tuple[Any, ...]]:
-    """Microseconds of ``decide`` beyond the bare policy on the same view."""
-    from ioopt.sim.batch_io_view import View
-
+def arbiter_rows(count: int) -> list[tuple[Any, ...]]:
+    """(policy, K, us of the bare policy, us embedded, difference): the best of many short runs."""
     rows = []
-    for requests in (5, 20, 50):
-        arbiter = _arbiter(requests)
-        view = View(arbiter._limits, 100.0, arbiter._requests)
-        bare = min(_each(lambda v=view, a=arbiter: a._policy.decide(v), count) for _ in range(5))
-        whole = min(_each(lambda a=arbiter: a.decide(100.0), count) for _ in range(5))
-        rows.append(
-            (f"IoArbiter fill, K = {requests}", 1e6 * bare, 1e6 * whole, 1e6 * (whole - bare))
-        )
+    for policy in ("fill", "adaptive", "cons-max-util", "base-line"):
+        for requests in (5, 20, 50):
+            arbiter, rng = IoArbiter(MACHINE, policy), random.Random(1)
+            for k in range(requests):
+                arbiter.request(k, 512 * rng.randint(1, 16), rng.uniform(1e11, 1e12), float(k))
+            # the simulators call the policy in just this way
+            view = View(arbiter._limits, 100.0, arbiter._requests)
+            decide = arbiter._policy.decide
+            bare, whole = float("inf"), float("inf")
+            for _ in range(CHUNKS):  # short and in turn, so that both see the same machine
+                bare = min(bare, _each(lambda d=decide, v=view: d(v), count))
+                whole = min(whole, _each(lambda a=arbiter: a.decide(100.0), count))
+            rows.append((policy, requests, bare, whole, whole - bare))
     return rows
 
 
-def gang_events(events: int) -> float:
-    """Microseconds an event (arrival or departure with its update), 320 nodes, 5 rows."""
+def gang_rows(events: int) -> list[tuple[Any, ...]]:
+    """(policy, best and median us an event): arrival or departure with its matrix, 320 nodes, 5 rows."""
+    rows = []
+    for policy in ("gs", "migrate-iogs", "guarded-iogs", "index-iogs"):
+        times = [_gang_events(policy, events, seed) for seed in range(REPEATS)]
+        rows.append((policy, min(times), statistics.median(times)))
+    return rows
+
+
+def _gang_events(policy: str, events: int, seed: int) -> float:
     machine = {"nodes": 320, "levels": 5, "quantum_seconds": 200.0}
-    scheduler, rng, running, number = GangScheduler(machine), random.Random(2), [], 0
+    scheduler, rng, running, number = GangScheduler(machine, policy), random.Random(seed), [], 0
     begun = time.perf_counter()
     for k in range(events):
         if len(running) < 25 and (rng.random() < 0.5 or not running):
@@ -73,164 +76,101 @@ def gang_events(events: int) -> float:
 
 
 def decisions_per_second(count: int) -> float:
-    """Lines answered by the service through byte streams."""
+    """Lines that ``ioopt serve --stdio`` answers, in a process of its own, one after the other."""
     requests = [{"id": k, "nodes": 512, "request_seconds": float(k), "left_bytes": 1e11,
                  "moved_bytes": 0.0} for k in range(5)]  # fmt: skip
     instance = {"format": "ioopt/io-requests", "version": 1, "name": "r", "machine": MACHINE,
                 "now_seconds": 9.0, "requests": requests}  # fmt: skip
-    line = json.dumps({"ioopt": 1, "id": 1, "op": "decide", "instance": instance, "solver": "fill"})
-    source = io.BytesIO((line.encode() + b"\n") * count)
+    message = {"ioopt": 1, "id": 1, "op": "decide", "instance": instance, "solver": "fill"}
+    line = json.dumps(message).encode() + b"\n"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", "--stdio"], cwd=ROOT, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+
+    def ask() -> None:
+        process.stdin.write(line)
+        process.stdin.flush()
+        if not json.loads(process.stdout.readline())["ok"]:
+            raise SystemExit("the service refused a decision")
+
+    ask()  # loads the solver
     begun = time.perf_counter()
-    answered = StreamServer(source, io.BytesIO(), Service()).run()
-    return answered / (time.perf_counter() - begun)
+    for _ in range(count):
+        ask()
+    seconds = time.perf_counter() - begun
+    process.stdin.close()
+    process.wait()
+    return count / seconds
 
 
-def memory_growth(events: int) -> tuple[int, int]:
-    """Bytes more held after *events* than after a tenth of them, by IoArbiter and GangScheduler."""
-    grown = []
-    for step in (_arbiter_step(), _gang_step()):
-        tracemalloc.start()
-        for k in range(events // 10):
-            step(k)
-        before = tracemalloc.get_traced_memory()[0]
-        for k in range(events // 10, events):
-            step(k)
-        grown.append(tracemalloc.get_traced_memory()[0] - before)
-        tracemalloc.stop()
-    return grown[0], grown[1]
+Check = tuple[str, str, str, str]
 
 
-def _arbiter_step() -> Callable[[int], None]:
-    arbiter, rng = IoArbiter(MACHINE, "fill"), random.Random(3)
-    here: list[int] = []
-
-    def step(k: int) -> None:
-        if len(here) < 20 and (rng.random() < 0.5 or not here):
-            arbiter.request(k, 512, 1e11, float(k))
-            here.append(k)
-        else:
-            arbiter.finish(here.pop(rng.randrange(len(here))))
-        arbiter.decide(float(k))
-
-    return step
+def _check(what: str, wanted: str, measured: float, holds: bool) -> Check:
+    return what, wanted, f"{measured:.4g}", "yes" if holds else "NO"
 
 
-def _gang_step() -> Callable[[int], None]:
-    scheduler = GangScheduler({"nodes": 64, "levels": 3, "quantum_seconds": 200.0}, "gs")
-    rng, here = random.Random(4), list[int]()
-
-    def step(k: int) -> None:
-        if len(here) < 8 and (rng.random() < 0.5 or not here):
-            scheduler.arrive(k, [rng.randrange(64)], 100.0, 200.0, float(k))
-            here.append(k)
-        else:
-            scheduler.depart(here.pop(), float(k))
-        scheduler.matrix(float(k))
-
-    return step
-
-
-class _File(str):
-    """A file as Snakemake hands it to a scheduler."""
-
-    __slots__ = ("temporary",)
-    temporary: bool
-
-    def is_flagged(self, flag: str) -> bool:
-        """Whether it is a temporary file."""
-        return flag == "temp" and self.temporary
+def objects(quick: bool) -> list[Check]:
+    """Costs and memory of the embedded objects."""
+    rows = arbiter_rows(20 if quick else 100)
+    print(render(("IoArbiter with", "requests", "bare policy us", "embedded us", "more us"), rows))
+    worst = max(row[4] for row in rows)
+    checks = [_check("IoArbiter beyond the bare policy, us, at most", "10", worst, worst <= 10)]
+    gang = gang_rows(500 if quick else 4000)
+    print(render(("GangScheduler, 320 nodes", "us an event, best", "median"), gang))
+    slowest = max(row[1] for row in gang)
+    checks.append(_check("GangScheduler us an event (best run)", "100", slowest, slowest <= 100))
+    rate = decisions_per_second(1000 if quick else 10_000)
+    print(f"serve --stdio: {rate:.0f} decisions a second, each waited for")
+    checks.append(_check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
+    memory = memory_rows(20_000 if quick else 1_000_000)
+    heads = ("object", "events", "MB after 1/10", "MB at the end", "growth MB", "seconds")
+    print(render(heads, memory))
+    grown = max(row[4] for row in memory)
+    checks.append(_check("growth in memory, MB", f"{MEGABYTE_LIMIT:g}", grown,
+                         grown <= MEGABYTE_LIMIT))  # fmt: skip
+    return checks
 
 
-def _snakemake_jobs(count: int, kinds: int, rng: random.Random) -> tuple[list[Any], dict[Any, int]]:
-    """*count* ready jobs of *kinds* shapes, a third of them the only reader of a temporary file."""
-    jobs, sizes = [], {}
-    for k in range(count):
-        shape = k % kinds
-        file = _File(f"file-{k}")
-        file.temporary = shape % 3 == 0
-        sizes[file] = 10**6 * (1 + shape)
-        cores = 1 + shape % 4
-        jobs.append(SimpleNamespace(
-            jobid=k, priority=0, input=[file],
-            scheduler_resources={"_cores": cores, "mem_mb": 500 * (1 + (shape * 7) % 9)},
-        ))  # fmt: skip
-    return jobs, sizes
+def snakemake(quick: bool) -> list[Check]:
+    """Selections of ready sets, selections in real Snakemake, whole executions."""
+    import embed_snakemake as own
 
-
-def snakemake_selection(quick: bool) -> list[tuple[Any, ...]]:
-    """Value and seconds of Snakemake's greedy and integer program, and of ours, on the same jobs."""
-    from snakemake.scheduling import greedy, milp
-
-    select([ReadyJob(1, 3, (3,)), *[ReadyJob(1, 2, (2,))] * 2], [4])  # loads the solver
-    rows: list[tuple[Any, ...]] = []
-    capacities = {"_cores": 64, "mem_mb": 100_000}
-    for count in (100, 1000) if quick else (100, 1000, 10_000, 100_000):
-        jobs, sizes = _snakemake_jobs(count, 50, random.Random(5))
-        ready = [_ready(job, sizes) for job in jobs]
-        temp = {str(f): sizes[f] for job in jobs for f in job.input if f.temporary}
-        question = _Question(ready, list(capacities.values()), temp, dict.fromkeys(temp, 1))
-        own: dict[str, Callable[[], list[int]]] = {
-            "ioopt": lambda q=question, t=temp: list(
-                select(q.jobs, q.capacities, t, dict.fromkeys(t, 1), deadline=2.0).chosen
-            )
-        }
-        if count <= 10_000:
-            own["snakemake greedy"] = _theirs(
-                greedy.Scheduler, greedy.SchedulerSettings(), jobs, capacities, sizes
-            )
-        if count <= 1000:
-            own["snakemake milp"] = _theirs(
-                milp.Scheduler, milp.SchedulerSettings(), jobs, capacities, sizes
-            )
-        for name, choose in own.items():
-            begun = time.perf_counter()
-            chosen = choose()
-            seconds = time.perf_counter() - begun
-            value = question.value(chosen)
-            rows.append((count, name, len(chosen), value, seconds))
-    return rows
-
-
-def _ready(job: Any, sizes: dict[Any, int]) -> ReadyJob:
-    (file,) = job.input
-    needs = job.scheduler_resources
-    return ReadyJob(0, needs["_cores"], tuple(needs.values()),
-                    frozenset({str(file)} if file.temporary else ()), sizes[file])  # fmt: skip
-
-
-def _theirs(
-    cls: Any, settings: Any, jobs: list[Any], capacities: dict[str, int], sizes: dict[Any, int]
-) -> Callable[[], list[int]]:
-    scheduler = cls(SimpleNamespace(), settings, logging.getLogger("snakemake"))
-
-    class Hashed(SimpleNamespace):
-        __hash__ = object.__hash__
-        __eq__ = object.__eq__
-
-    items = [Hashed(**vars(job)) for job in jobs]
-
-    def choose() -> list[int]:
-        chosen = scheduler.select_jobs(items, items, dict(capacities), sizes) or []
-        return sorted(job.jobid for job in chosen)
-
-    return choose
+    rows = own.selection_rows(quick)
+    heads = ("ready jobs", "kinds", "scheduler", "chosen", "value", "lost at most", "seconds")
+    print(render(heads, rows))
+    ours = [row for row in rows if row[2] == "ioopt"]
+    slowest = max(row[6] for row in ours)
+    checks = [
+        _check(f"selection of up to {ours[-1][0]} ready jobs, s", "2", slowest, slowest <= 2),
+        _check("loss stated, at most", "-", max(row[5] for row in ours), True),
+    ]
+    found = own.workflows(quick)
+    for workflow, cores in found[:1] if quick else found[:3]:
+        heads = ("real Snakemake, stub commands", "scheduler", "selections", "value", "mean ms",
+                 "worst ms", "no answer", "peak temp GB")  # fmt: skip
+        real = own.real_rows(workflow, cores)
+        print(render(heads, real))
+        behind = max(row[3] for row in real) / real[0][3] - 1
+        checks.append(_check(f"value missed on {workflow.name}", "0", behind, behind <= 1e-6))
+    heads = ("simulated execution", "jobs", "scheduler", "makespan s", "peak temp GB",
+             "selecting s", "worst ms")  # fmt: skip
+    for workflow, cores in found:
+        print(render(heads, own.simulated_rows(workflow, cores)))
+    return checks
 
 
 def main(quick: bool) -> None:
-    """Print the tables."""
-    count = 2000 if quick else 20_000
-    rows = arbiter_overhead(count)
-    print(render(("decision", "bare policy us", "embedded us", "difference us"), rows))
-    print(f"GangScheduler guarded-iogs, 320 nodes: {gang_events(count // 2):.1f} us an event")
-    print(f"serve: {decisions_per_second(count // 2):.0f} decisions a second through byte streams")
-    events = 20_000 if quick else 1_000_000
-    arbiter, gang = memory_growth(events)
-    print(
-        f"memory after {events} events beyond a tenth: IoArbiter {arbiter} B, GangScheduler {gang} B"
-    )
+    """Print the tables, and at the end what was wanted beside what was measured."""
+    checks = objects(quick)
     try:
-        rows = snakemake_selection(quick)
+        checks += snakemake(quick)
     except ImportError:
         print("Snakemake is not installed: python -m pip install 'ioopt[embed]'")
-        return
-    print(render(("ready jobs", "scheduler", "chosen", "value", "seconds"), rows))
+    _summary(checks)
+
+
+def _summary(checks: Sequence[Check]) -> None:
+    print(render(("criterion", "wanted", "measured", "holds"), list(checks)))

@@ -280,14 +280,12 @@ def run_to_the_end(
     return now, state.peak / 1e9, spent, longest
 
 
-def simulated_rows(workflow: StubWorkflow, cores: int, most: int) -> list[tuple[Any, ...]]:
+def simulated_rows(workflow: StubWorkflow, cores: int) -> list[tuple[Any, ...]]:
     """(workflow, jobs, scheduler, makespan, peak GB, seconds selecting, worst ms)."""
     known, rows = answers(), list[tuple[Any, ...]]()
     greedy = known["snakemake greedy"]
     for scheduler, told in (("ioopt", True), ("snakemake greedy", False), ("snakemake greedy", True),
                             ("snakemake milp", False), ("snakemake milp", True)):  # fmt: skip
-        if scheduler == "snakemake milp" and len(workflow.jobs) > most:
-            continue
         makespan, peak, spent, longest = run_to_the_end(
             workflow, cores, known[scheduler], greedy, told
         )
