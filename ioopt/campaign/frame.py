@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ioopt.campaign.store import FAILED, StoreReader
+from ioopt.campaign.store import FAILED, StoreReader, clearly
 from ioopt.registry import KINDS
 
 if TYPE_CHECKING:
@@ -31,7 +31,13 @@ def read_frame(paths: Sequence[str]) -> pd.DataFrame:
     for path in paths:
         with StoreReader(path) as reader:
             query = f"SELECT {', '.join(PLAIN)}, {_value_sql()} AS value FROM runs"
-            part = pd.read_sql_query(query, reader.connection)
+            with clearly(path):
+                try:
+                    part = pd.read_sql_query(query, reader.connection)
+                except (
+                    pd.errors.DatabaseError
+                ) as error:  # SQLite's own error under the query's text
+                    raise error.__cause__ or error from None
             part[list(REPEATED)] = part[list(REPEATED)].astype("category")
             parts.append(part)
     frame = pd.concat(parts, ignore_index=True).drop_duplicates("key", ignore_index=True)

@@ -231,11 +231,23 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
         yield Source(name, registry.kind_of_problem(problem).kind, digest, text=text)
 
 
+def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any]) -> None:
+    """Refuse a wrong preset or setting here, not once a point on the workers."""
+    from ioopt.options import parse_settings
+
+    presets = load_target(kind.presets) if kind.presets else {}
+    if preset in presets:
+        parse_settings(presets[preset], settings, f"preset {preset}")
+    else:  # the generator knows its default preset, and the message for an unknown one
+        load_target(kind.generate or "")(preset, settings, 0)
+
+
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
     from ioopt.generate import kind_for
 
     kind = kind_for(entry.generate or "")
     for settings in _expand(entry.settings):
+        _check_recipe(kind, entry.preset, settings)
         for seed in entry.seeds:
             words = [f"{key}={value}" for key, value in settings.items()]
             name = "-".join([entry.preset or kind.kind, *words, f"seed={seed}"])

@@ -70,7 +70,24 @@ def cluster_client(workers: int, scheduler: str | None, memory_limit: str | None
             silence_logs=50,
         )  # fmt: skip
         with cluster, Client(cluster, set_as_default=False) as client:
+            client.register_plugin(_deaf())
             yield client
+
+
+def _deaf() -> Any:
+    """A plugin by which local workers ignore Ctrl-C, which a terminal sends to all processes.
+
+    The client hears it and ends them.
+    """
+    import signal
+
+    from distributed import WorkerPlugin
+
+    class Deaf(WorkerPlugin):
+        def setup(self, worker: Any) -> None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Deaf()
 
 
 def run_grid(

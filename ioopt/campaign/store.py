@@ -12,7 +12,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
@@ -75,6 +75,15 @@ def _inspect(connection: sqlite3.Connection, path: str) -> int:
     return version
 
 
+@contextmanager
+def clearly(path: str) -> Iterator[None]:
+    """What SQLite finds wrong with the file, in the middle of it or with its disk, in one line."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise InstanceError(f"{path}: the run store cannot be used: {error}") from None
+
+
 class Store:
     """A store open for writing by the one client of a sweep. Use as a context manager."""
 
@@ -124,8 +133,9 @@ class Store:
 
     def done(self, retry_failed: bool = False) -> set[str]:
         """Keys that need not run again; failed points are left out when they are to be retried."""
-        rows = self._connection.execute("SELECT key, status FROM runs")
-        return {key for key, status in rows if not (retry_failed and status == FAILED)}
+        with clearly(self.path):
+            rows = self._connection.execute("SELECT key, status FROM runs")
+            return {key for key, status in rows if not (retry_failed and status == FAILED)}
 
     def find(self, key: str, columns: Sequence[str]) -> tuple[Any, ...] | None:
         """These columns of one point; None where it has no row."""
@@ -148,14 +158,15 @@ class Store:
         """Write one point in one transaction, in place of an earlier row of the same key."""
         marks = ", ".join("?" * len(COLUMNS))
         values = [json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS]
-        self._connection.execute("BEGIN IMMEDIATE")
-        self._connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", values)
-        if document is not None:
-            packed = zlib.compress(json.dumps(document).encode())
-            self._connection.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?)", (row["key"], packed)
-            )
-        self._connection.execute("COMMIT")
+        packed = None if document is None else zlib.compress(json.dumps(document).encode())
+        with clearly(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", values)
+            if packed is not None:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO results VALUES (?, ?)", (row["key"], packed)
+                )
+            self._connection.execute("COMMIT")
 
 
 class StoreReader:
@@ -184,7 +195,8 @@ class StoreReader:
     def rows(self, columns: Iterable[str] = COLUMNS) -> Iterator[tuple[Any, ...]]:
         """All rows, ordered by key; JSON columns are text as stored."""
         names = ", ".join(columns)
-        with closing(self.connection.execute(f"SELECT {names} FROM runs ORDER BY key")) as cursor:
+        query = f"SELECT {names} FROM runs ORDER BY key"
+        with clearly(self.path), closing(self.connection.execute(query)) as cursor:
             yield from cursor
 
     def count(self) -> int:
@@ -196,8 +208,9 @@ class StoreReader:
         """The whole result of a point whose schedule was kept."""
         if self.version < WITH_RESULTS:
             return None
-        row = self.connection.execute("SELECT document FROM results WHERE key = ?", (key,))
-        found = row.fetchone()
+        query = "SELECT document FROM results WHERE key = ?"
+        with clearly(self.path):
+            found = self.connection.execute(query, (key,)).fetchone()
         if found is None:
             return None
         document: dict[str, Any] = json.loads(zlib.decompress(found[0]))
@@ -214,4 +227,5 @@ class StoreReader:
             "SELECT key FROM results JOIN runs USING (key) WHERE substr(key, 1, ?) = ? "
             "ORDER BY instance, solver, settings, seed, repeat LIMIT ?"
         )
-        return [key for (key,) in self.connection.execute(query, (len(start), start, limit))]
+        with clearly(self.path):
+            return [key for (key,) in self.connection.execute(query, (len(start), start, limit))]

@@ -23,6 +23,16 @@ def grid_of(tmp_path, text):
 MINIMAL = '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
 
 
+GENERATED = """
+[[instances]]
+generate = "replication"
+preset = "{}"
+set = {{ {} = [6, 8] }}
+[[solvers]]
+name = "minmin"
+"""
+
+
 def test_lists_expand_and_keys_are_stable(tmp_path):
     config = write_config(tmp_path, seeds=3, repeats=2)
     first = build_grid(read_config(str(config)), str(tmp_path))
@@ -55,6 +65,8 @@ def test_the_key_follows_content_not_the_file_name(tmp_path):
         (MINIMAL.replace("bundled", "path"), InstanceError, "pattern matches nothing"),
         (MINIMAL.replace("cycle3", "cycel3"), UsageError, "did you mean 'cycle3'"),
         (MINIMAL.replace("minmin", "minmim"), UsageError, "did you mean 'minmin'"),
+        (GENERATED.format("image-99", "tasks"), UsageError, "no preset 'image-99'"),
+        (GENERATED.format("image-85", "taskz"), UsageError, "image-85 has no setting 'taskz'"),
         (MINIMAL + "set = {x = 1}\n", UsageError, "minmin has no setting 'x'"),
         (
             MINIMAL.replace("[[solvers]]", 'path = "*.json"\n[[solvers]]'),
@@ -141,4 +153,45 @@ def test_other_files_are_refused_and_left_alone(tmp_path, make, message, opener)
     with pytest.raises(InstanceError, match=message) as caught:
         opener(str(path))
     assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(tmp_path, capsys):
+    """The head of the file is whole, so that only reading its rows finds the damage."""
+    from ioopt.cli.main import main
+
+    path = tmp_path / "runs.sqlite"
+    with Store(str(path)) as store:
+        for number in range(1500):
+            store.put(row(f"{number:064}"))
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 40_960] = b"\xff" * 40_960
+    path.write_bytes(data)
+    (tmp_path / "g.toml").write_text(MINIMAL)
+    before = path.read_bytes()
+    for words in (
+        ("report", str(path), "-o", str(tmp_path / "x.html")),
+        ("report", str(path), "-o", str(tmp_path / "x.csv")),
+        ("sweep", str(tmp_path / "g.toml"), "--store", str(path), "--resume"),
+    ):
+        assert main(list(words)) == 2
+        error = capsys.readouterr().err
+        assert "the run store cannot be used" in error and error.count("\n") == 1
+    assert path.read_bytes() == before
+    assert not (tmp_path / "x.html").exists() and not (tmp_path / "x.csv").exists()
+
+
+def test_a_store_from_before_whole_results_is_read_as_it_is(tmp_path):
+    from ioopt.campaign.report import report_html
+
+    path = tmp_path / "old.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute(stores.MIGRATIONS[0])
+    connection.execute(f"PRAGMA application_id={stores.APPLICATION_ID}")
+    connection.execute("PRAGMA user_version=1")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+    assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
     assert path.read_bytes() == before

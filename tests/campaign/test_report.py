@@ -53,6 +53,24 @@ def test_a_point_in_two_stores_counts_once(tmp_path):
     assert len(frames.read_frame([path, copy])) == len(ROWS)
 
 
+def test_stores_are_exported_together(tmp_path):
+    import pandas as pd
+
+    from ioopt.cli.main import main
+
+    pytest.importorskip("pyarrow")
+    path = stored(tmp_path, ROWS[:4])
+    (tmp_path / "more").mkdir()
+    other = stored(tmp_path / "more", ROWS)
+    for ending, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
+        target = str(tmp_path / f"rows{ending}")
+        assert main(["report", path, other, "-o", target]) == 0
+        table = read(target)
+        assert list(table["key"]) == [f"k{k:03}" for k in range(6)]
+        assert list(table["value"].dropna()) == [10.0, 20.0, 30.0, 15.0, 7.0]
+        assert list(table["ratio"].dropna()) == [1.0, 2.0, 2.0, 1.0, 1.0]
+
+
 def test_the_page_names_failures_and_needs_no_network(tmp_path):
     page = report_html([stored(tmp_path, ROWS)])
     assert "<h2>Failures</h2><table>" in page

@@ -114,6 +114,27 @@ def test_killed_workers_and_a_killed_client_lose_and_double_nothing(tmp_path):
 
 
 @pytest.mark.slow
+def test_an_interrupted_sweep_says_so_in_one_line_and_goes_on(tmp_path):
+    """Ctrl-C reaches the whole process group, workers included, as it does on a terminal."""
+    config = write_config(tmp_path, seeds=12, repeats=10, tasks=(120, 140))
+    store = tmp_path / "runs.sqlite"
+    process = subprocess.Popen(
+        sweep_command(config, store, "--workers", "2"), env=environment(), text=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    while process.poll() is None:
+        if store.exists() and store.stat().st_size and len(stable_rows(store)) >= 20:
+            os.killpg(process.pid, signal.SIGINT)
+            break
+    assert process.communicate()[1].strip() == "ioopt: interrupted"
+    assert process.returncode == 130
+    before = len(stable_rows(store))
+    assert 20 <= before < 500
+    resumed = run_sweep(config, store, "--resume", "--workers", "2")
+    assert f"{500 - before} points run, {before} were there, 0 failed" in resumed.stdout
+
+
+@pytest.mark.slow
 def test_a_scheduler_and_workers_started_by_hand_give_the_same(tmp_path):
     config = write_config(tmp_path, seeds=3, repeats=2)
     calm, remote = tmp_path / "calm.sqlite", tmp_path / "remote.sqlite"
