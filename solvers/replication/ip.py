@@ -16,6 +16,7 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
+from ioopt.solvers.replication.enumeration import applies
 from ioopt.solvers.replication.ip_search import (
     SMALL_COLUMNS,
     TERMS_PER_SECOND,
@@ -100,7 +101,7 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     search.first_bounds()
     if not search.over():
         search.pack()
-    small = num_columns(instance) <= SMALL_COLUMNS
+    small = num_columns(instance) <= SMALL_COLUMNS or applies(instance)
     terms = num_terms(instance)
     fits = terms <= TERMS_PER_SECOND * 0.3 * min(search.deadline.remaining(), 120.0)
     if settings.anneal:

@@ -24,6 +24,7 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.replication.anneal import anneal, steps_within
+from ioopt.solvers.replication.enumeration import FIRST_NODES, Enumeration, applies
 from ioopt.solvers.replication.packing import gathered, packed
 
 FIRST_PROOF_SECONDS = 2.0
@@ -147,27 +148,53 @@ class Search:
             self.offer(found)
 
     def prove(self) -> None:
-        """A short repeatable run of CP-SAT alone, then CP-SAT and HiGHS at once, a thread each.
+        """Enumeration where it applies, a short repeatable run of CP-SAT, then all engines at once.
 
-        No engine dominates on small proofs; whichever proves first ends the other.
+        No engine dominates on small proofs; whichever proves first ends the others.
         """
-        self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
+        enumeration = None
+        if applies(self.instance):
+            enumeration = Enumeration(self.instance, self.cycles, self.replication, self.deadline)
+            self.enumerate(enumeration, FIRST_NODES[enumeration.compiled])
+        if not self.over():
+            self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
         if self.over():
             return
         cancel = threading.Event()
 
-        def highs() -> None:
-            self.run_highs(None, cancel=cancel)
+        def until_over(step: Callable[[], None]) -> None:
+            step()
             if self.over():
                 cancel.set()
 
-        with ThreadPoolExecutor(1) as pool:
-            other = pool.submit(highs)
+        others: list[Callable[[], None]] = [lambda: self.run_highs(None, cancel=cancel)]
+        if enumeration is not None and enumeration.compiled:
+            others.append(lambda: self.enumerate(enumeration, None, cancel))
+        with ThreadPoolExecutor(len(others)) as pool:
+            running = [pool.submit(until_over, step) for step in others]
             try:
                 self.close_in(cancel)
             finally:
                 cancel.set()
-            other.result()
+            for other in running:
+                other.result()
+
+    def enumerate(
+        self, enumeration: Enumeration, nodes: int | None, cancel: threading.Event | None = None
+    ) -> None:
+        """Go on with *enumeration* for *nodes* more nodes (None: as long as there is time)."""
+
+        def over() -> bool:
+            return self.over() or (cancel is not None and cancel.is_set())
+
+        most = nodes if nodes is not None else 1 << 40
+        bound = enumeration.advance(most, over, lambda: self.load - 1, self.offer)
+        if bound is None:
+            return
+        if self.moves is None:
+            self.infeasible = True
+        else:
+            self.raise_bound(bound)
 
     def close_in(self, cancel: threading.Event) -> None:
         """Ask CP-SAT again and again for any plan below a target, without an objective.

@@ -1,0 +1,84 @@
+"""Ways to bring one file to the nodes that read it, on a few equal nodes (ours).
+
+For a given assignment of tasks the static model falls apart into a choice for every file: which
+nodes fetch it, and which of its holders send how many copies on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from ioopt.models.replication.aggregated import Cycles
+
+
+@dataclass(frozen=True)
+class FileOption:
+    """One way to bring a file to the nodes that read it, on ``num_nodes`` equal nodes.
+
+    ``loads`` units a node, ``roots`` nodes that fetch it, ``receivers`` nodes that get a copy,
+    ``sends`` copies sent a node.
+    """
+
+    loads: tuple[int, ...]
+    roots: frozenset[int]
+    receivers: frozenset[int]
+    sends: tuple[int, ...]
+
+    @property
+    def holders(self) -> frozenset[int]:
+        """Nodes that store the file."""
+        return self.roots | self.receivers
+
+
+def file_options(
+    num_nodes: int, far: int, near: int, readers: frozenset[int], cycles: Cycles, replication: bool
+) -> list[FileOption]:
+    """Every way that no other one beats on all nodes, least sum of loads first.
+
+    *far* and *near* are the units of a fetch and of one end of a copy. By (2) copies go to nodes
+    with a reader only; a fetch may go to any. With ``cycles="acyclic"`` some root sends a copy if
+    there is one; ``printed`` copies may come from any holder.
+    """
+    found = []
+    for roots in _subsets(range(num_nodes)):
+        receivers = readers - roots
+        if not roots or (receivers and not replication):
+            continue
+        for sends in _sends(num_nodes, roots, receivers, cycles):
+            loads = tuple(
+                far * (i in roots) + near * ((i in receivers) + sends[i]) for i in range(num_nodes)
+            )
+            found.append(FileOption(loads, roots, receivers, sends))
+    found.sort(key=lambda o: (sum(o.loads), o.loads, sorted(o.holders)))
+    kept: list[FileOption] = []
+    for option in found:
+        if not any(
+            all(a <= b for a, b in zip(other.loads, option.loads, strict=True))
+            and other.holders <= option.holders
+            for other in kept
+        ):
+            kept.append(option)
+    return kept
+
+
+def _subsets(nodes: range) -> Iterator[frozenset[int]]:
+    for flags in product((0, 1), repeat=len(nodes)):
+        yield frozenset(node for node, flag in zip(nodes, flags, strict=True) if flag)
+
+
+def _sends(
+    num_nodes: int, roots: frozenset[int], receivers: frozenset[int], cycles: Cycles
+) -> Iterator[tuple[int, ...]]:
+    copies = len(receivers)
+    holders = roots | receivers
+    ranges = [
+        range(copies - (i in receivers) + 1) if i in holders else range(1) for i in range(num_nodes)
+    ]
+    for sends in product(*ranges):
+        if sum(sends) != copies:
+            continue
+        if copies and cycles == "acyclic" and not any(sends[i] for i in roots):
+            continue
+        yield sends

@@ -1,0 +1,285 @@
+"""Proof by enumeration (ours) for batches of a few tasks on a few equal nodes.
+
+Where copies are cheap and fetches come in two sizes, loads balance in many ways that the linear
+relaxation cannot tell apart, and integer programs take minutes. Going through the assignments of
+tasks instead, with what copies must cost as the bound, takes a second; see
+:mod:`ioopt.solvers.replication.enumeration_kernel`.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce as fold
+from typing import Any
+
+from ioopt.models.replication.aggregated import Cycles, attach
+from ioopt.models.replication.file_options import FileOption, file_options
+from ioopt.models.replication.static import Moves, StaticInstance
+from ioopt.options import Deadline
+from ioopt.result import Status
+from ioopt.sim import compiled
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_backend import load_cp_model, solve_cpsat
+from ioopt.solvers.replication import enumeration_kernel as kernel
+
+MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
+COMPILE_SECONDS = 12.0
+"""Time to have left before compiling the kernel in this process."""
+FIRST_NODES = {True: 40_000_000, False: 150_000}
+"""Nodes visited at first, by whether the kernel is compiled: about a second of either."""
+LEAF_NODES = {True: 300_000, False: 3_000}
+"""Nodes visited for one assignment of tasks before CP-SAT is asked about its files."""
+LEAF_SECONDS = 5.0
+_CHUNK = {True: 1_000_000, False: 2_000}
+
+
+def applies(instance: StaticInstance) -> bool:
+    """Whether the instance has few tasks and file kinds, and few equal nodes that hold nothing."""
+    nodes = instance.problem.nodes
+    return (
+        1 < len(nodes) <= MOST_NODES
+        and 0 < len(instance.problem.tasks) <= MOST_TASKS
+        and not any(instance.held)
+        and len({(node.speed, room) for node, room in zip(nodes, instance.room, strict=True)}) == 1
+        and len(_kinds(instance)) <= MOST_KINDS
+    )
+
+
+def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
+    """Different (fetch, copy end, bytes) of files, longest fetch first."""
+    every = zip(instance.far, instance.near, instance.sizes, strict=True)
+    return sorted(set(every), reverse=True)
+
+
+def _order(instance: StaticInstance) -> list[int]:
+    """Classes so that each shares as many bytes as it can with those before it."""
+    left, order, seen = set(range(len(instance.classes))), [], set()  # type: ignore[var-annotated]
+    while left:
+        best = max(
+            left,
+            key=lambda k: (
+                sum(instance.sizes[f] for f in instance.classes[k].inputs if f in seen),
+                sum(instance.sizes[f] for f in instance.classes[k].inputs),
+                -k,
+            ),
+        )
+        left.remove(best)
+        order.append(best)
+        seen.update(instance.classes[best].inputs)
+    return order
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of every group of files, (kind << num_nodes) + mask of reader nodes.
+
+    Those of group g are ``every[first[g]:first[g + 1]]``, by rising sum of loads; ``base`` is the
+    least sum by kind and number of readers, (num_nodes + 1) numbers a kind, the first repeated.
+    """
+
+    kinds: list[tuple[int, int, int]]
+    every: list[FileOption]
+    first: list[int]
+    excess: list[int]
+    low: list[int]
+    base: list[int]
+
+    @classmethod
+    def of(cls, instance: StaticInstance, cycles: Cycles, replication: bool) -> _Options:
+        """All options of *instance*."""
+        kinds, nodes = _kinds(instance), instance.num_nodes
+        table = cls(kinds, [], [0, 0], [], [], [])
+        for number, (far, near, _) in enumerate(kinds):
+            least = [0] * (nodes + 1)
+            if number:
+                table.first.append(len(table.every))
+            for mask in range(1, 1 << nodes):
+                readers = frozenset(i for i in range(nodes) if mask >> i & 1)
+                options = file_options(nodes, far, near, readers, cycles, replication)
+                least[len(readers)] = total = sum(options[0].loads)
+                table.excess.extend(sum(option.loads) - total for option in options)
+                for option in options:
+                    table.low.extend(
+                        load - far * (i in option.roots) for i, load in enumerate(option.loads)
+                    )
+                table.every.extend(options)
+                table.first.append(len(table.every))
+            table.base.extend([least[1], *least[1:]])
+        return table
+
+
+class Enumeration:
+    """The search over one instance that :func:`applies` to; it can be left and taken up again.
+
+    ``stuck`` is set where an assignment could not be settled, after which nothing can be proven.
+    """
+
+    def __init__(
+        self, instance: StaticInstance, cycles: Cycles, replication: bool, deadline: Deadline
+    ) -> None:
+        self.instance, self.deadline, self.stuck = instance, deadline, False
+        self.compiled = compiled.available() and (
+            compiled.is_ready(kernel.__name__, "search") or deadline.remaining() > COMPILE_SECONDS
+        )
+        self.options = _Options.of(instance, cycles, replication)
+        order = _order(instance)
+        self._tasks = [task for k in order for task in instance.classes[k].tasks]
+        self._class = [k for k in order for _ in instance.classes[k].tasks]
+        self._kind = [
+            self.options.kinds.index(key)
+            for key in zip(instance.far, instance.near, instance.sizes, strict=True)
+        ]
+        self._horizon = _horizon(instance)
+        self.data, self.state = self._data(), self._state()
+
+    def _data(self) -> kernel.Data:
+        instance, options, box = self.instance, self.options, _boxes(self.compiled)
+        tasks, kinds, room = len(self._tasks), options.kinds, instance.room[0]
+        inputs = [instance.classes[k].inputs for k in self._class]
+        far = [time for time, _, _ in kinds]
+        alike = [int(a == b) for a, b in zip(self._class, self._class[1:], strict=False)]
+        return kernel.Data(
+            instance.num_nodes, tasks, instance.num_files, len(kinds),
+            box([sum(map(len, inputs[:k])) for k in range(tasks + 1)]),
+            box([file for row in inputs for file in row]),
+            box([instance.work[k][0] for k in self._class]), box([0, *alike]), box(self._kind),
+            box(far), box([size for _, _, size in kinds]), box(options.base),
+            box([max(1, fold(math.gcd, far[a : b + 1], 0))
+                 for a in range(len(kinds)) for b in range(len(kinds))]),
+            box(options.first), box([load for option in options.every for load in option.loads]),
+            box(options.low), box(options.excess),
+            box([sum(1 << i for i in option.holders) for option in options.every]),
+            -1 if room is None else room,
+        )  # fmt: skip
+
+    def _state(self) -> kernel.State:
+        box, nodes, files = _boxes(self.compiled), self.instance.num_nodes, self.instance.num_files
+        depths, places, groups = len(self._tasks) + 1, files + 1, len(self.options.first) - 1
+
+        def zeros(count: int) -> Any:
+            return box([0] * count)
+
+        state = kernel.State(
+            box([-1] * depths), zeros(depths * files), zeros(depths), zeros(depths),
+            zeros(depths * nodes), zeros(depths * nodes), zeros(groups), zeros(groups * nodes),
+            zeros(places), zeros(len(self.options.kinds)), zeros(places), zeros(places * nodes),
+            zeros(places), zeros(places), zeros(places * nodes), zeros(places * nodes),
+            zeros(kernel.ROWS * kernel.row_length(nodes)), zeros(kernel.NUMBERS),
+        )  # fmt: skip
+        work = sum(self.instance.work[k][0] for k in self._class)
+        state.cost[0] = work + sum(self.options.base[kind * (nodes + 1)] for kind in self._kind)
+        return state
+
+    def advance(
+        self,
+        nodes: int,
+        over: Callable[[], bool],
+        upper: Callable[[], int],
+        found: Callable[[Moves], None],
+    ) -> int | None:
+        """Visit up to *nodes* nodes more, unless *over*; a proven lower bound in units when done.
+
+        Looks for plans of at most *upper* units, which is asked now and then and may only fall;
+        every plan goes to *found*, after which *upper* must be below its largest load.
+        """
+        run: Any = kernel.search
+        if self.compiled:
+            run = compiled.compiled(kernel.__name__, "search")
+        numbers = self.state.numbers
+        last = int(numbers[kernel.NODES]) + nodes
+        while not (self.stuck or over()) and numbers[kernel.NODES] < last:
+            numbers[kernel.UPPER] = min(upper(), self._horizon)
+            limit = min(int(numbers[kernel.NODES]) + _CHUNK[self.compiled], last)
+            verdict = run(self.data, self.state, limit, LEAF_NODES[self.compiled])
+            if verdict == kernel.DONE:
+                return int(numbers[kernel.UPPER]) + 1
+            moves = None
+            if verdict == kernel.FOUND:
+                files = range(self.instance.num_files)
+                moves = self._moves([int(self.state.chosen[place]) for place in files])
+            elif verdict == kernel.STUCK:
+                moves = self._settled()
+            if moves is not None:
+                found(moves)
+        return None
+
+    def _settled(self) -> Moves | None:
+        """The best plan for the assignment at hand if it has one within reach; goes on from there.
+
+        An integer program over how many files of each group take which option. Sets ``stuck``
+        where it finds no answer in time.
+        """
+        numbers, options, nodes = self.state.numbers, self.options, self.instance.num_nodes
+        model = load_cp_model().CpModel()
+        span = model.new_int_var(0, int(numbers[kernel.UPPER]), "M")
+        depth, room = len(self._tasks), self.data.room
+        loads: list[Any] = [int(self.state.load[depth * nodes + i]) for i in range(nodes)]
+        stored: list[Any] = [0] * nodes
+        counts: list[tuple[int, Any]] = []
+        for group, many in sorted(Counter(map(int, self.state.group[:-1])).items()):
+            size = options.kinds[group >> nodes][2]
+            row = []
+            for at in range(options.first[group], options.first[group + 1]):
+                if options.excess[at] > int(self.state.spare[0]):
+                    break
+                count = model.new_int_var(0, many, "")
+                row.append(count)
+                for i in range(nodes):
+                    loads[i] += options.every[at].loads[i] * count
+                    stored[i] += size * count if i in options.every[at].holders else 0
+                counts.append((at, count))
+            model.add(sum(row) == many)
+        for i in range(nodes):
+            model.add(loads[i] <= span)
+            if room >= 0:
+                model.add(stored[i] <= room)
+        model.minimize(span)
+        seconds = min(LEAF_SECONDS, self.deadline.remaining())
+        answer = solve_cpsat(model, BackendLimits(seconds=seconds, work=LEAF_SECONDS))
+        self.stuck = answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
+        numbers[kernel.DEPTH] -= 1
+        if not answer.found:
+            return None
+        chosen = [at for at, count in counts for _ in range(int(answer.values[count.index]))]
+        return self._moves(chosen)
+
+    def _moves(self, chosen: list[int]) -> Moves:
+        """The plan of the assignment at hand: *chosen* options go to files of their groups in order."""
+        state, options, nodes = self.state, self.options, self.instance.num_nodes
+        assign = [0] * len(self._tasks)
+        for task, node in zip(self._tasks, state.assign, strict=False):
+            assign[task] = int(node)
+        last = len(self._tasks) * self.instance.num_files
+        waiting: dict[int, list[int]] = {}
+        for file in reversed(range(self.instance.num_files)):
+            group = (self._kind[file] << nodes) + int(state.mask[last + file])
+            waiting.setdefault(group, []).append(file)
+        remote: list[tuple[int, int]] = []
+        copies: list[tuple[int, int, int]] = []
+        for at in chosen:
+            option = options.every[at]
+            file = waiting[bisect_right(options.first, at) - 1].pop()
+            roots, receivers = sorted(option.roots), sorted(option.receivers)
+            remote += [(file, node) for node in roots]
+            pairs = attach(roots, receivers, dict(enumerate(option.sends)))
+            copies += [(file, source, target) for source, target in pairs]
+        return Moves(tuple(assign), tuple(sorted(remote)), tuple(sorted(copies)))
+
+
+def _horizon(instance: StaticInstance) -> int:
+    """More units than the best plan takes: one node does everything, every file copied to all."""
+    work = sum(group.count * instance.work[k][0] for k, group in enumerate(instance.classes))
+    return work + sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
+
+
+def _boxes(arrays: bool) -> Callable[[list[int]], Any]:
+    """Lists for the plain kernel, numpy arrays for the compiled one."""
+    if not arrays:
+        return list
+    import numpy as np
+
+    return lambda values: np.array(values, dtype=np.int64)
