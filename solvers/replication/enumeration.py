@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce as fold
+from itertools import pairwise
 from typing import Any
 
 from ioopt.models.replication.aggregated import Cycles, attach
@@ -21,7 +22,7 @@ from ioopt.models.replication.file_options import FileOption, file_options
 from ioopt.models.replication.static import Moves, StaticInstance
 from ioopt.options import Deadline
 from ioopt.result import Status
-from ioopt.sim import compiled
+from ioopt.sim import compiled as machine_code
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import load_cp_model, solve_cpsat
 from ioopt.solvers.replication import enumeration_kernel as kernel
@@ -29,24 +30,41 @@ from ioopt.solvers.replication import enumeration_kernel as kernel
 MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
 COMPILE_SECONDS = 12.0
 """Time to have left before compiling the kernel in this process."""
-FIRST_NODES = {True: 40_000_000, False: 150_000}
-"""Nodes visited at first, by whether the kernel is compiled: about a second of either."""
+FIRST_NODES = {True: 40_000_000, False: 20_000}
+"""Nodes visited at first, by whether the kernel is compiled: a second, and a few tenths."""
 LEAF_NODES = {True: 300_000, False: 3_000}
 """Nodes visited for one assignment of tasks before CP-SAT is asked about its files."""
 LEAF_SECONDS = 5.0
 _CHUNK = {True: 1_000_000, False: 2_000}
 
 
-def applies(instance: StaticInstance) -> bool:
-    """Whether the instance has few tasks and file kinds, and few equal nodes that hold nothing."""
+def equal_nodes(instance: StaticInstance) -> bool:
+    """Whether there are a few nodes, all alike, that hold nothing."""
     nodes = instance.problem.nodes
     return (
         1 < len(nodes) <= MOST_NODES
-        and 0 < len(instance.problem.tasks) <= MOST_TASKS
         and not any(instance.held)
         and len({(node.speed, room) for node, room in zip(nodes, instance.room, strict=True)}) == 1
+    )
+
+
+def applies(instance: StaticInstance) -> bool:
+    """Whether the instance has few tasks and file kinds, and few equal nodes that hold nothing."""
+    return (
+        equal_nodes(instance)
+        and 0 < len(instance.problem.tasks) <= MOST_TASKS
         and len(_kinds(instance)) <= MOST_KINDS
     )
+
+
+def ready() -> bool:
+    """Whether the compiled kernel can be had at once."""
+    return machine_code.is_ready(kernel.__name__, "search")
+
+
+def compiles(deadline: Deadline) -> bool:
+    """Whether the kernel can be compiled and there is time for it."""
+    return machine_code.available() and (ready() or deadline.remaining() > COMPILE_SECONDS)
 
 
 def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:
@@ -115,16 +133,20 @@ class _Options:
 class Enumeration:
     """The search over one instance that :func:`applies` to; it can be left and taken up again.
 
-    ``stuck`` is set where an assignment could not be settled, after which nothing can be proven.
+    ``compiled`` chooses the way to run the kernel. ``stuck`` is set where an assignment could not be
+    settled, after which nothing can be proven.
     """
 
     def __init__(
-        self, instance: StaticInstance, cycles: Cycles, replication: bool, deadline: Deadline
+        self,
+        instance: StaticInstance,
+        cycles: Cycles,
+        replication: bool,
+        deadline: Deadline,
+        compiled: bool = False,
     ) -> None:
         self.instance, self.deadline, self.stuck = instance, deadline, False
-        self.compiled = compiled.available() and (
-            compiled.is_ready(kernel.__name__, "search") or deadline.remaining() > COMPILE_SECONDS
-        )
+        self.compiled = compiled
         self.options = _Options.of(instance, cycles, replication)
         order = _order(instance)
         self._tasks = [task for k in order for task in instance.classes[k].tasks]
@@ -141,7 +163,7 @@ class Enumeration:
         tasks, kinds, room = len(self._tasks), options.kinds, instance.room[0]
         inputs = [instance.classes[k].inputs for k in self._class]
         far = [time for time, _, _ in kinds]
-        alike = [int(a == b) for a, b in zip(self._class, self._class[1:], strict=False)]
+        alike = [int(a == b) for a, b in pairwise(self._class)]
         return kernel.Data(
             instance.num_nodes, tasks, instance.num_files, len(kinds),
             box([sum(map(len, inputs[:k])) for k in range(tasks + 1)]),
@@ -188,7 +210,7 @@ class Enumeration:
         """
         run: Any = kernel.search
         if self.compiled:
-            run = compiled.compiled(kernel.__name__, "search")
+            run = machine_code.compiled(kernel.__name__, "search")
         numbers = self.state.numbers
         last = int(numbers[kernel.NODES]) + nodes
         while not (self.stuck or over()) and numbers[kernel.NODES] < last:

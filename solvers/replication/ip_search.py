@@ -1,7 +1,7 @@
 """The exact search behind ``ip``: what is known so far, and the steps that improve on it.
 
-Bounds first, then annealing, then the aggregated model: CP-SAT raced with HiGHS on instances small
-enough to prove, CP-SAT from the best plan on the others.
+Bounds first, then annealing; on instances small enough to prove, enumeration (where it applies), then
+the aggregated model, CP-SAT raced with HiGHS; CP-SAT from the best plan on the others.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.replication import enumeration, splits
 from ioopt.solvers.replication.anneal import anneal, steps_within
-from ioopt.solvers.replication.enumeration import FIRST_NODES, Enumeration, applies
+from ioopt.solvers.replication.enumeration import Enumeration
 from ioopt.solvers.replication.packing import gathered, packed
 
 FIRST_PROOF_SECONDS = 2.0
@@ -152,10 +153,8 @@ class Search:
 
         No engine dominates on small proofs; whichever proves first ends the others.
         """
-        enumeration = None
-        if applies(self.instance):
-            enumeration = Enumeration(self.instance, self.cycles, self.replication, self.deadline)
-            self.enumerate(enumeration, FIRST_NODES[enumeration.compiled])
+        self.spread()
+        going = self.first_enumeration()
         if not self.over():
             self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
         if self.over():
@@ -168,8 +167,8 @@ class Search:
                 cancel.set()
 
         others: list[Callable[[], None]] = [lambda: self.run_highs(None, cancel=cancel)]
-        if enumeration is not None and enumeration.compiled:
-            others.append(lambda: self.enumerate(enumeration, None, cancel))
+        if going is not None and going.compiled:
+            others.append(lambda: self.enumerate(going, None, cancel))
         with ThreadPoolExecutor(len(others)) as pool:
             running = [pool.submit(until_over, step) for step in others]
             try:
@@ -179,16 +178,56 @@ class Search:
             for other in running:
                 other.result()
 
+    def spread(self) -> None:
+        """Go through the ways to spread heavy files, where those alone decide (PPA)."""
+        heavy = splits.heavy_classes(self.instance)
+        if not heavy or self.moves is None or self.over():
+            return
+        ways = splits.spreads(self.instance, heavy, self.replication, self.load - 1)
+        if len(ways) > splits.MOST_SPREADS:
+            return
+        for masks in ways:
+            engine = CpSatEngine()
+            model = self._model(engine, self.load - 1)
+            splits.hold_to(model, heavy, masks)
+            answer = solve_cpsat(
+                engine.model, replace(self._limits(None), gap=None), parameters=PROOF
+            )
+            if answer.found:
+                self.offer(model.moves(answer.values))
+            if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or self.over():
+                return
+        self.raise_bound(self.load)
+
+    def first_enumeration(self) -> Enumeration | None:
+        """Enumerate for a moment; what can go on from there if that does not end the search.
+
+        In plain Python first unless the compiled kernel is at hand: small batches are done by then.
+        """
+        found = None
+        for machine_code in (enumeration.ready(), True):
+            if self.over() or not enumeration.applies(self.instance):
+                return found
+            if machine_code and not enumeration.compiles(self.deadline):
+                return found
+            found = enumeration.Enumeration(
+                self.instance, self.cycles, self.replication, self.deadline, machine_code
+            )
+            self.enumerate(found, enumeration.FIRST_NODES[machine_code])
+            if machine_code:
+                return found
+        return found
+
     def enumerate(
-        self, enumeration: Enumeration, nodes: int | None, cancel: threading.Event | None = None
+        self, search: Enumeration, nodes: int | None, cancel: threading.Event | None = None
     ) -> None:
-        """Go on with *enumeration* for *nodes* more nodes (None: as long as there is time)."""
+        """Go on with *search* for *nodes* more nodes (None: as long as there is time)."""
 
         def over() -> bool:
             return self.over() or (cancel is not None and cancel.is_set())
 
         most = nodes if nodes is not None else 1 << 40
-        bound = enumeration.advance(most, over, lambda: self.load - 1, self.offer)
+        bound = search.advance(most, over, lambda: self.load - 1, self.offer)
         if bound is None:
             return
         if self.moves is None:

@@ -208,10 +208,12 @@ def test_packing_keeps_components_whole_and_meets_the_bound() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "tasks", "nodes"),
-    [("image-85", 8, 2), ("sat-40", 10, 2), ("ppa", 16, 3), ("ppa", 60, 4)],
-)
+    [
+        ("image-85", 8, 2), ("image-85", 12, 3), ("image-40", 12, 3), ("sat-40", 10, 2),
+        ("sat-85", 16, 3), ("ppa", 16, 3), ("ppa", 40, 3), ("ppa", 60, 4),
+    ],
+)  # fmt: skip
 def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> None:
-    """IMAGE on three nodes is left out: whether its proof ends in time depends on the machine."""
     free = generate(preset, {"tasks": tasks, "nodes": nodes, "disk": "unlimited"}, 0)
     distinct = sum(f.bytes for k, f in enumerate(free.files) if free.readers[k])
     room = max(distinct * 5 // (4 * nodes), max(free.task_bytes(k) for k in range(tasks)))

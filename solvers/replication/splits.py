@@ -1,0 +1,77 @@
+"""Proof by how the heavy files are spread (ours), for batches in which a task reads one file (PPA).
+
+The files with the longest fetch decide the balance: each is read on one node or, for the price of a
+copy, on several. The few ways to spread them within the best load so far are gone through; what is
+left of each is a small program for CP-SAT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ioopt.models.replication.aggregated import AggregatedModel
+from ioopt.models.replication.static import StaticInstance
+from ioopt.solvers.replication.enumeration import equal_nodes
+
+MOST_HEAVY, MOST_SPREADS = 8, 1_500
+
+
+def heavy_classes(instance: StaticInstance) -> list[int]:
+    """Classes that read the files with the longest fetch; empty where the proof does not apply.
+
+    It asks for a few equal nodes that hold nothing, a single file a heavy class and a single class
+    a heavy file, and some lighter files (else all files decide alike).
+    """
+    longest = max(instance.far, default=0)
+    files = [file for file, far in enumerate(instance.far) if far == longest]
+    if not equal_nodes(instance) or not 0 < len(files) < min(len(instance.far), MOST_HEAVY + 1):
+        return []
+    readers = [instance.readers[file] for file in files]
+    if any(len(some) != 1 or len(instance.classes[some[0]].inputs) != 1 for some in readers):
+        return []
+    return [some[0] for some in readers]
+
+
+def spreads(
+    instance: StaticInstance, heavy: list[int], replication: bool, upper: int
+) -> list[tuple[int, ...]]:
+    """Masks of nodes for the *heavy* classes that leave the sum of loads within *upper* a node.
+
+    Nodes are alike, so those not used before are taken in order. Fewest copies first. Every further
+    node of a class costs both ends of a copy or another fetch.
+    """
+    file = instance.classes[heavy[0]].inputs[0]
+    far, near = instance.far[file], 2 * min(
+        instance.near[instance.classes[k].inputs[0]] for k in heavy
+    )  # fmt: skip
+    price = min(far, near) if replication else far
+    work = sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
+    spare = instance.num_nodes * upper - work - sum(instance.far)
+    counts = [instance.classes[k].count for k in heavy]
+    found = list(_masks(counts, instance.num_nodes, 0, max(price, 1), spare))
+    return sorted(found, key=lambda masks: (sum(mask.bit_count() for mask in masks), masks))
+
+
+def _masks(
+    counts: list[int], nodes: int, used: int, price: int, spare: int
+) -> Iterator[tuple[int, ...]]:
+    if spare < 0:
+        return
+    if not counts:
+        yield ()
+        return
+    for mask in range(1, 1 << nodes):
+        fresh, spread = mask >> used, mask.bit_count()
+        if fresh & (fresh + 1) or spread > counts[0]:
+            continue
+        rest = spare - (spread - 1) * price
+        for tail in _masks(counts[1:], nodes, used + fresh.bit_count(), price, rest):
+            yield (mask, *tail)
+
+
+def hold_to(model: AggregatedModel, heavy: list[int], masks: tuple[int, ...]) -> None:
+    """Rows that put tasks of every heavy class on exactly the nodes of its mask."""
+    for k, mask in zip(heavy, masks, strict=True):
+        for node, tasks in enumerate(model.T[k]):
+            row = tasks >= 1 if mask >> node & 1 else tasks == 0
+            model.engine.add(row, f"spread_{k}_{node}")
