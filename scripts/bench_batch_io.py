@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ioopt
 from ioopt.embed import IoArbiter
@@ -32,6 +32,7 @@ from ioopt.sim.batch_io_view import Limits, Request, View
 from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive
 from ioopt.solvers.batch_io.knapsack_engines import engine
 from ioopt.solvers.batch_io.max_util import best_subset
+from ioopt.solvers.batch_io.policies import NAMES
 from ioopt.solvers.batch_io.run import run_trace
 from ioopt.tables import render
 
@@ -139,19 +140,38 @@ def policy_rows(quick: bool) -> list[Row]:
     return rows
 
 
-def simulate(problem: BatchIoProblem, policy: str, name: str) -> tuple[float, int, int, int]:
-    """(seconds, instants, decisions, peak bytes) of one simulation on an engine."""
-    trace = Trace.of(problem)
-    begun = cpu()
-    run = run_trace(trace, BatchIoPlan(policy=policy), name)  # type: ignore[arg-type]
-    seconds = cpu() - begun
-    return seconds, run.events, run.decisions, peak_bytes()
+class Timed(NamedTuple):
+    """One simulation: processor seconds, instants, I/O decisions, peak bytes of the process."""
+
+    seconds: float
+    events: int
+    decisions: int
+    peak: int
+
+    @property
+    def per_instant(self) -> str:
+        """Microseconds an instant."""
+        return f"{self.seconds / self.events * 1e6:.2f} us an instant"
 
 
-def warm(problem: BatchIoProblem, policy: str, name: str) -> tuple[float, int, int, int]:
+def simulate(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) -> Timed:
+    """The best of *repeats* simulations on an engine, from the loaded problem to all times.
+
+    The phases are expanded and the arrays built each time; nothing is checked or written.
+    """
+    plan = BatchIoPlan(policy=policy.removesuffix("+top"), top=policy.endswith("+top"))  # type: ignore[arg-type]
+    best = float("inf")
+    for _ in range(repeats):
+        begun = cpu()
+        run = run_trace(Trace.of(problem), plan, name)  # type: ignore[arg-type]
+        best = min(best, cpu() - begun)
+    return Timed(best, run.events, run.decisions, peak_bytes())
+
+
+def warm(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) -> Timed:
     """:func:`simulate` after a small trace, which loads the compiled code."""
     simulate(generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, name)
-    return simulate(problem, policy, name)
+    return simulate(problem, policy, name, repeats)
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -172,25 +192,33 @@ def long_trace(jobs: int, phases: int) -> BatchIoProblem:
     return problem.model_copy(update={"jobs": tuple(changed)})
 
 
-def warm_long(jobs: int, policy: str, name: str) -> tuple[float, int, int, int]:
-    """:func:`warm` of a :func:`long_trace` of 100 phases a job."""
-    return warm(long_trace(jobs, 100), policy, name)
+def warm_long(jobs: int, policies: tuple[str, ...], name: str) -> list[Timed]:
+    """:func:`warm` of a :func:`long_trace` of 100 phases a job, under each policy."""
+    problem = long_trace(jobs, 100)
+    return [warm(problem, policy, name) for policy in policies]
 
 
 def long_rows(quick: bool) -> list[Row]:
-    """Traces of growing length: seconds, and microseconds an instant."""
+    """Traces of growing length: seconds, and microseconds an instant; then all other policies."""
     rows: list[Row] = []
     lengths = (500, 1000, 2000) if quick else (7_500, 15_000, 30_000)
-    for name, policy, goal in (
-        ("compiled", "base-line", 10), ("compiled", "cons-fcfs", 10), ("compiled", "adaptive", 10),
-        ("python", "base-line", 90), ("python", "cons-fcfs", 90),
-    ):  # fmt: skip
-        for jobs in lengths:
-            seconds, events, decisions, peak = apart(warm_long, jobs, policy, name)
+    goals = {"compiled": 10, "python": 90}
+    shown = ("base-line", "cons-fcfs", "adaptive")
+    for name, goal in goals.items():
+        for policy in shown:
+            for jobs in lengths:
+                (found,) = apart(warm_long, jobs, (policy,), name)
+                rows.append([
+                    f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
+                    f"{found.per_instant}, {found.decisions} decisions, {found.peak / 1e6:.0f} MB",
+                    f"<= {goal} s" if jobs == 30_000 else "",
+                ])  # fmt: skip
+    others = tuple(policy for policy in NAMES if policy not in shown)
+    for name, goal in goals.items():
+        for policy, found in zip(others, apart(warm_long, lengths[-1], others, name)):
             rows.append([
-                f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{seconds:.2f} s",
-                f"{seconds / events * 1e6:.2f} us an instant, {decisions} decisions, {peak / 1e6:.0f} MB",
-                f"<= {goal} s" if jobs == 30_000 else "",
+                f"{lengths[-1]} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
+                f"{found.per_instant}, {found.decisions} decisions", f"<= {goal} s",
             ])  # fmt: skip
     return rows
 
@@ -229,7 +257,11 @@ def kth(jobs: int) -> BatchIoProblem | None:
 
 
 def month_rows(quick: bool) -> list[Row]:
-    """Months with I/O against AccaSim on the same jobs without I/O."""
+    """Months with I/O against AccaSim on the same jobs without I/O.
+
+    AccaSim's seconds are those of its simulation, which reads the jobs as it goes; ours start at
+    the loaded instance. What loading takes stands in a row of its own. Best of three each.
+    """
     mira = generate("mira-month", {"jobs": 400, "days": 4} if quick else {}, 1)
     rows: list[Row] = []
     for label, problem in (("Mira-like", mira), ("KTH-SP2", kth(400 if quick else 2600))):
@@ -237,19 +269,32 @@ def month_rows(quick: bool) -> list[Row]:
             rows.append([label, "trace not here (IOOPT_SHARED)", "", "", ""])
             continue
         jobs, peer = len(problem.jobs), accasim(problem)
+        phases = Trace.of(problem).num_phases
         shown = peer if isinstance(peer, str) else f"{peer['seconds']:.2f} s"
         figures = "" if isinstance(peer, str) else (
             f"{jobs / peer['seconds']:.0f} jobs/s, {peer['memory_bytes'] / 1e6:.0f} MB"
         )  # fmt: skip
-        rows.append([f"{label}, {jobs} jobs", "AccaSim, EASY, no I/O", shown, figures, ""])
+        rows.append([f"{label} month, {jobs} jobs, {phases} phases", "AccaSim, EASY, no I/O",
+                     shown, figures, ""])  # fmt: skip
+        rows.append(["", "loading the instance file", f"{loading(problem):.3f} s", "", ""])
         for name, goal in (("python", 5), ("compiled", 60)):
             for policy in ("base-line", "cons-fcfs", "adaptive", "fill"):
-                seconds, _, decisions, peak = apart(warm, problem, policy, name)
-                times = "" if isinstance(peer, str) else f"{peer['seconds'] / seconds:.0f}x, "
-                rows.append(["", f"{name}, {policy}, {decisions} I/O decisions", f"{seconds:.3f} s",
-                             f"{times}{jobs / seconds:.0f} jobs/s, {peak / 1e6:.0f} MB",
+                found = apart(warm, problem, policy, name, 3)
+                seconds = found.seconds
+                times = "" if isinstance(peer, str) else f"{peer['seconds'] / seconds:.1f}x, "
+                rows.append(["", f"{name}, {policy}, {found.decisions} I/O decisions",
+                             f"{seconds:.4f} s", f"{times}{jobs / seconds:.0f} jobs/s, "
+                             f"{found.per_instant}, {found.peak / 1e6:.0f} MB",
                              f">= {goal}x"])  # fmt: skip
     return rows
+
+
+def loading(problem: BatchIoProblem) -> float:
+    """Processor seconds to load *problem* from a JSON file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "problem.json"
+        file.write_text(problem.model_dump_json(by_alias=True))
+        return per_call(partial(ioopt.load, file)) / 1e6
 
 
 def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
@@ -273,11 +318,13 @@ def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
             "groups": {"midplane": {"core": 1}}, "resources": {"midplane": units},
         }))  # fmt: skip
         command = [sys.executable, str(HERE / "accasim_run.py"), workload, config, folder + "/"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
-    if done.returncode:
-        return f"failed: {done.stderr.strip().splitlines()[-1]}"
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return figures
+        found: list[dict[str, float]] = []
+        for _ in range(3):
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+            if done.returncode:
+                return f"failed: {done.stderr.strip().splitlines()[-1]}"
+            found.append(json.loads(done.stdout.splitlines()[-1]))
+    return min(found, key=lambda figures: figures["seconds"])
 
 
 def main(quick: bool) -> None:

@@ -95,7 +95,7 @@ def simulate_compiled(
         trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, record_rates,
         starts is None,
     )  # fmt: skip
-    s = moving_of(trace, record_rates, set_numbers or 0, alpha, code == MAX_UTIL, starts)
+    s = moving_of(trace, record_rates, set_numbers, alpha, code == MAX_UTIL, starts)
     spans: list[tuple[int, float, float, float]] = []
     while advance(t, s, INSTANTS_PER_CALL):
         _drain(s, spans)

@@ -295,7 +295,7 @@ def set_10(t: Fixed, s: Moving) -> None:
         if seen & bit == 0:
             seen |= bit
             positions[size] = k
-            weights[size] = 10.0 ** (-number)
+            weights[size] = s.f[job, F.weight]
             ratios[size] = s.f[job, F.peak] / weights[size]
             at = size
             while at > 0 and ratios[order[at - 1]] > ratios[size]:

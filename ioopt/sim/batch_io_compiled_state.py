@@ -46,7 +46,7 @@ NOW, USEFUL, CLOCK, SINCE, RHO, WEIGHT, NODES = range(7)
 
 
 class FloatFields(NamedTuple):
-    """Columns of ``Moving.f``, by job; ``scale`` is N^alpha of rule 17."""
+    """Columns of ``Moving.f``, by job; ``scale`` is N^alpha of rule 17, ``weight`` that of the set of rule 16."""
 
     submit: int
     walltime: int
@@ -54,6 +54,7 @@ class FloatFields(NamedTuple):
     allocated: int
     peak: int
     scale: int
+    weight: int
     base: int
     anchor: int
     rate: int
@@ -131,7 +132,7 @@ class SpanFields(NamedTuple):
 
 
 F, J, L, W, P, S = (
-    FloatFields(*range(17)),
+    FloatFields(*range(18)),
     IntFields(*range(10)),
     ListFields(*range(7)),
     WorkFields(*range(8)),
@@ -204,7 +205,7 @@ def fixed_of(
 def moving_of(
     trace: Trace,
     record: bool,
-    set_numbers: Sequence[int] | int,
+    set_numbers: Sequence[int],
     alpha: float,
     subsets: bool,
     starts: tuple[Sequence[float], Sequence[int]] | None,
@@ -222,14 +223,15 @@ def moving_of(
     times = np.array(trace.submit if starts is None else starts[0], float)
     order = np.argsort(times, kind="stable")
     scale = {nodes: nodes**alpha for nodes in set(trace.allocated)}
+    weights: list[float] | float = 0.0 if not set_numbers else [10.0**-n for n in set_numbers]
     for column, values in (
         (F.submit, trace.submit), (F.walltime, trace.walltime), (F.nodes, trace.nodes),
         (F.allocated, trace.allocated), (F.peak, trace.peak), (F.start, math.nan),
-        (F.end, math.nan), (F.scale, [scale[nodes] for nodes in trace.allocated]),
+        (F.end, math.nan), (F.weight, weights), (F.scale, [scale[nodes] for nodes in trace.allocated]),
     ):  # fmt: skip
         f[:jobs, column] = values
     for column, numbers in (
-        (J.units, trace.units), (J.rank, trace.rank), (J.set_number, set_numbers),
+        (J.units, trace.units), (J.rank, trace.rank), (J.set_number, set_numbers or 0),
         (J.phase, trace.offset[:-1]), (J.block, -1 if starts is None else starts[1]),
     ):  # fmt: skip
         i[:jobs, column] = numbers

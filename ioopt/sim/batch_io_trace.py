@@ -44,10 +44,13 @@ class Trace:
         machine = problem.machine
         limits = Limits.of(machine, use_exact)
         number, factor = limits.number if use_exact else float, limits.number(ef)
-        by_id = {job.id: k for k, job in enumerate(problem.jobs)}
-        rank_of = {by_id[name]: rank for rank, name in enumerate(sorted(by_id))}
+        ids = [job.id for job in problem.jobs]
         submits = [number(job.submit_seconds) for job in problem.jobs]
-        position = sorted(range(len(submits)), key=lambda k: (submits[k], rank_of[k]))
+        by_rank = sorted(range(len(ids)), key=ids.__getitem__)
+        rank_of = [0] * len(ids)
+        for rank, k in enumerate(by_rank):
+            rank_of[k] = rank
+        position = sorted(by_rank, key=submits.__getitem__)
         jobs = [problem.jobs[k] for k in position]
         pieces: list[tuple[Number, Number, int]] = []
         offset = [0]
@@ -66,7 +69,7 @@ class Trace:
         allocated = [allocation[size] for size in nodes]
         return cls(
             machine=machine, options=problem.options, limits=limits,
-            ids=[job.id for job in jobs], position=position,
+            ids=[ids[k] for k in position], position=position,
             rank=[rank_of[k] for k in position], submit=[submits[k] for k in position],
             walltime=[number(job.walltime_seconds) for job in jobs], nodes=nodes,
             units=[size // machine.unit_nodes for size in allocated], allocated=allocated,

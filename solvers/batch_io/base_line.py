@@ -47,7 +47,8 @@ def water_fill(caps: Sequence[Number], weights: Sequence[Number], total: Number)
     Members are settled in ascending order of cap / weight (ties: position): once one is below its
     cap, so are all after it.
     """
-    order = sorted(range(len(caps)), key=lambda k: (caps[k] / weights[k], k))
+    levels = [cap / weight for cap, weight in zip(caps, weights)]
+    order = sorted(range(len(caps)), key=levels.__getitem__)
     # Sums from the back: subtracting from the total would leave the last one rounding noise.
     remaining = list(accumulate(weights[k] for k in reversed(order)))[::-1]
     rates: Rates = [total * 0] * len(caps)

@@ -35,6 +35,8 @@ def set_of(iteration: Number) -> int:
 def set_10(view: View) -> Rates:
     """Set-10: one request a set, priorities 10^-set between the sets."""
     requests, limits = view.requests, view.limits
+    if len(requests) == 1:
+        return [requests[0].peak]
     earliest: dict[int, int] = {}
     for k, request in enumerate(requests):
         earliest.setdefault(set_of(request.iteration), k)
