@@ -4,6 +4,10 @@ The paper has three single months of one machine; here every figure is the mean 
 workloads with its standard error, so that a difference can be told from chance. A claim is
 reproduced when the mean meets the paper's number, and where it gives none, when the mean lies on
 the side that it says by two standard errors.
+
+FILL against ADAPTIVE is judged by the ratio of the means over all workloads, and the mean of the
+ratios stands beside it: months in closed loop are chaotic, and the mean of the ratios of two noisy
+figures of equal mean lies above 1, whichever is divided by the other.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from zhou_runs import FACTORS, PAPER_POLICIES, Runs, Size, mean_and_error, run_all
+from zhou_runs import FACTORS, PAPER_POLICIES, TOPPED, Runs, Size, mean_and_error, run_all
 
 from ioopt.tables import render
 
@@ -60,6 +64,12 @@ def figure_8(runs: Runs) -> list[Claim]:
         claim(f"{policy} shortens the wait", "Fig. 8", "below BASE_LINE", shown(wait(policy)),
               below(wait(policy)))
         for policy in PAPER_POLICIES[1:]
+    ]  # fmt: skip
+    # The paper lets left-over bandwidth go to waste; these hand it out and are judged by its claim.
+    rows += [
+        claim(f"{policy} shortens the wait", "Fig. 8, nothing wasted", "below BASE_LINE",
+              shown(wait(policy)), below(wait(policy)))
+        for policy in TOPPED
     ]  # fmt: skip
     rows.append(
         claim("ADAPTIVE cuts the wait by 30 %", "Fig. 8, workloads 1, 2", "<= 0.70",
@@ -179,13 +189,16 @@ def ours(runs: Runs) -> list[Claim]:
             (DELAY, "I/O delay", 0.55, "open"), (WEIGHTED, "node-weighted delay", 0.65, "open"),
             (RESPONSE, "response time", 0.97, "closed"),
         ):  # fmt: skip
-            ratios = runs.ratios(metric, "fill", "adaptive", factor, loop)
             if loop == "closed" and factor < 0.8:  # no goal is set where I/O hardly congests
                 continue
+            ratio, error = runs.ratio_of_means(metric, "fill", "adaptive", factor, loop)
             rows.append(
                 claim(
                     f"EF {factor:.0%}: FILL / ADAPTIVE, {name}, {loop} loop", "ours",
-                    f"<= {limit}", shown(ratios), mean_and_error(ratios)[0] <= limit,
+                    f"<= {limit}",
+                    f"{ratio:.4f}±{error:.4f}, mean of ratios "
+                    + shown(runs.ratios(metric, "fill", "adaptive", factor, loop)),
+                    ratio <= limit,
                 )
             )  # fmt: skip
     return rows
@@ -196,7 +209,7 @@ def print_sweep(runs: Runs) -> None:
     for metric, name in ((WAIT, "wait"), (RESPONSE, "response"), (BUSY, "utilisation")):
         table = [
             (policy, *(shown(runs.ratios(metric, policy, "base-line", f)) for f in FACTORS))
-            for policy in (*PAPER_POLICIES[1:], "fill")
+            for policy in (*PAPER_POLICIES[1:], *TOPPED, "fill")
         ]
         print(f"\nMean {name} over that of base-line, closed loop, by expansion factor\n")
         print(render(("policy", *(f"{factor:.0%}" for factor in FACTORS)), table))
@@ -218,6 +231,10 @@ def main(quick: bool = False) -> list[Claim]:
     )
     print(render(("claim", "where", "paper", "measured", "verdict"), rows))
     print_sweep(runs)
-    failed = sum(row.reproduced == "not reproduced" for row in rows)
-    print(f"\nNot reproduced: {failed} of {len(rows)} claims")
+    for whose, some in (
+        ("the paper's", [row for row in rows if row.where.startswith("Fig.")]),
+        ("ours", [row for row in rows if row.where == "ours"]),
+    ):
+        kept = sum(row.reproduced == "reproduced" for row in some)
+        print(f"\nReproduced, {whose}: {kept} of {len(some)} claims")
     return rows

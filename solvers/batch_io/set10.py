@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from ioopt.sim.batch_io_view import Number, Rates, View
 from ioopt.solvers.batch_io.base_line import water_fill
 
 
+@lru_cache(maxsize=1 << 16, typed=True)
 def set_of(iteration: Number) -> int:
     """round(log10(iteration)); on Fractions by comparing squares, so no logarithm is rounded.
 

@@ -30,6 +30,10 @@ def test_ratios_pair_the_seeds() -> None:
         {"mean_wait_seconds": 3.0},
     ]
     assert runs.ratios("mean_wait_seconds", "fill", "adaptive", 1.0) == [0.5, 3.0]
+    # Means: 11 over 7. Without one seed 9 / 3 = 3 or 2 / 4 = .5, each 1.25 from 1.75; the error
+    # is the root of (2 - 1) / 2 * (1.25^2 + 1.25^2).
+    found = runs.ratio_of_means("mean_wait_seconds", "fill", "adaptive", 1.0)
+    assert found == pytest.approx((11 / 7, 1.25))
 
 
 @pytest.mark.slow

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ioopt
+from ioopt.sim.batch_io_compiled_state import sort_places
+from ioopt.sim.batch_io_view import ascending, nine_digits
 from tests.batch_io_traces import POLICIES, random_trace
 
 
@@ -42,3 +49,52 @@ def test_engines_agree(name: str, loop: str) -> None:
         delayed += metrics[0]["io_delay_seconds"] > 0
     # The traces must put the policies to the test: contention in most of them.
     assert delayed > 15 or name == "no-congestion"
+
+
+def wide_trace(seed: int) -> Any:
+    """Requests of up to 200 units before a storage that takes 63 to 193: subset-sums of many words."""
+    rng = random.Random(seed)
+    jobs = [
+        {
+            "id": k, "submit_seconds": rng.choice([0, 0, 1, 2, 5]), "walltime_seconds": 500,
+            "nodes": rng.choice([1, 3, 7, 17, 33, 40, 63, 64, 65, 90, 130, 200]),
+            "phases": [{"compute_seconds": rng.choice([0, 1, 3]),
+                        "io_bytes": rng.choice([50, 200, 400, 1000]), "repeat": 2}],
+        }
+        for k in range(25)
+    ]  # fmt: skip
+    machine = {
+        "nodes": 400, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
+        "storage_bytes_per_second": rng.choice([63, 64, 65, 128, 150, 193]),
+    }  # fmt: skip
+    return ioopt.load(
+        {"format": "ioopt/batch-io", "version": 1, "name": "wide", "machine": machine, "jobs": jobs}
+    )
+
+
+@pytest.mark.parametrize("name", ["cons-max-util", "cons-max-util+top"])
+def test_engines_agree_on_wide_subset_sums(name: str) -> None:
+    for seed in range(12):
+        problem = wide_trace(seed)
+        plain, fast = (
+            ioopt.solve(problem, name, settings={"engine": engine})
+            for engine in ("python", "compiled")
+        )
+        assert plain.metrics["io_delay_seconds"] > 0
+        assert times(fast) == pytest.approx(times(plain), abs=1e-6), seed
+
+
+BASES = st.one_of(
+    st.sampled_from([0.0, 1.0, 9.999999995, 10.0, 1e9, 1e-7, math.inf]), st.floats(1e-12, 1e12)
+)
+
+
+@given(st.lists(BASES, min_size=1, max_size=8), st.floats(-3e-8, 3e-8))
+def test_order_at_nine_digits(bases: list[float], noise: float) -> None:
+    """Both engines order keys as if all were rounded, though they round only close ones."""
+    keys = [*bases, *(base * (1 + noise) for base in bases)]
+    expected = sorted(range(len(keys)), key=lambda k: (nine_digits(keys[k]), k))
+    assert ascending(keys, False) == expected
+    found = np.zeros(len(keys), np.int64)
+    sort_places(np.array(keys), found, len(keys))
+    assert found.tolist() == expected
