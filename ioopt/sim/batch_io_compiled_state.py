@@ -46,7 +46,7 @@ NOW, USEFUL, CLOCK, SINCE, RHO, WEIGHT, NODES = range(7)
 
 
 class FloatFields(NamedTuple):
-    """Columns of ``Moving.f``, by job; ``scale`` is N^alpha of rule 17, ``weight`` that of the set of rule 16."""
+    """Columns of ``Moving.f``, by job: ``scale`` is N^alpha (rule 17), ``weight`` the set's (rule 16)."""
 
     submit: int
     walltime: int
