@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import Any
 
 from zhang_claims import LAST, PARTLY, REPRODUCED, Claim, claims
@@ -46,7 +47,7 @@ def main(quick: bool = False) -> list[Claim]:
     _high_load(runs, 3 if quick else GUARD_SEEDS)
     _points(runs)
     _from_start(runs)
-    return rows
+    return [replace(row, claim=f"{row.number}. {row.claim}") for row in rows]
 
 
 def _cells(row: Claim) -> tuple[str, ...]:
