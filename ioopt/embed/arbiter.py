@@ -217,7 +217,7 @@ class IoArbiter:
                 request = made._by_id[item["id"]]
                 for key in _KEPT:
                     setattr(request, key, type(getattr(request, key))(item[key]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             text = f"{type(error).__name__}: {error}"
             raise InstanceError(f"not a saved arbiter ({text})") from None
         return made

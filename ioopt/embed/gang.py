@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from ioopt.embed.guard import Guard
+from ioopt.errors import InstanceError
 from ioopt.formats.native import validate
 from ioopt.problems.gang import Machine, mask_of, nodes_of
 from ioopt.sim.gang_state import Clock, Gang, GangPolicy, State, Timing
@@ -75,7 +76,7 @@ class GangScheduler:
         now: float,
     ) -> bool:
         """Put a job at the end of the queue; False, with a note, when it cannot be one."""
-        problem = self._refusal(job, file_nodes, local_seconds, remote_seconds)
+        problem = self._refusal(job, file_nodes, local_seconds, remote_seconds, now)
         if problem is not None:
             self._note(f"job {job!r} refused: {problem}")
             return False
@@ -87,7 +88,7 @@ class GangScheduler:
         self._dirty = True
         return True
 
-    def _refusal(self, job: Any, nodes: Any, local: float, remote: float) -> str | None:
+    def _refusal(self, job: Any, nodes: Any, local: Any, remote: Any, now: Any) -> str | None:
         if not isinstance(job, (int, str)):
             return "its id must be a number or text"
         if job in self._keys:
@@ -97,7 +98,7 @@ class GangScheduler:
         )
         if not good or not nodes or len(set(nodes)) != len(nodes):
             return f"its file nodes must be different nodes of 0 .. {self.machine.nodes - 1}"
-        if not 0 < local <= remote < float("inf"):
+        if not _is_number(local, remote, now) or not 0 < local <= remote < float("inf"):
             return "it needs 0 < local_seconds <= remote_seconds"
         return None
 
@@ -105,7 +106,7 @@ class GangScheduler:
         """Note that a job has finished (or was withdrawn); False, with a note, for an unknown one."""
         key = self._keys.pop(job, None) if isinstance(job, (int, str)) else None
         if key is None:
-            self._note(f"departure of {job!r} at {now:g} s ignored: no such job")
+            self._note(f"departure of {job!r} at {now} s ignored: no such job")
             return False
         del self._ids[key], self._attained[key], self._need[key]
         self._shown.pop(key, None)
@@ -214,11 +215,30 @@ class GangScheduler:
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> GangScheduler:
-        """The scheduler whose :meth:`state` this is; it goes on as that one would have."""
+        """The scheduler whose :meth:`state` this is; it goes on as that one would have.
+
+        Raises InstanceError when *state* is not what :meth:`state` returns.
+        """
+        try:
+            return cls._restored(state)
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            text = f"{type(error).__name__}: {error}"
+            raise InstanceError(f"not a saved gang scheduler ({text})") from None
+
+    @classmethod
+    def _restored(cls, state: Mapping[str, Any]) -> GangScheduler:
         scheduler = cls(state["machine"], state["policy"], state["settings"])
         gangs = []
+        machine = scheduler.machine
         for job in state["jobs"]:
             key = job["key"]
+            if not isinstance(key, int) or not key < state["next"] or key in scheduler._ids:
+                raise ValueError(f"key {key!r}")
+            wrong = scheduler._refusal(
+                job["id"], job["files"], job["local"], job["remote"], job["arrival"]
+            )
+            if wrong is not None or not _is_number(job["attained"], job["need"]):
+                raise ValueError(f"job {job['id']!r}: {wrong or 'attained, need'}")
             scheduler._ids[key], scheduler._keys[job["id"]] = job["id"], key
             scheduler._attained[key], scheduler._need[key] = job["attained"], job["need"]
             gangs.append(
@@ -233,8 +253,29 @@ class GangScheduler:
         scheduler._homes = [home for _, home, _ in state["places"]]
         scheduler._spans = [mask_of(rows) for _, _, rows in state["places"]]
         scheduler._next, scheduler._dirty = state["next"], state["dirty"]
-        scheduler._slice, scheduler._budget = state["slice"], state["budget"]
+        scheduler._slice, scheduler._budget = int(state["slice"]), int(state["budget"])
+        _require_whole(scheduler, machine)
         return scheduler
+
+
+def _is_number(*values: Any) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
+
+
+def _require_whole(scheduler: GangScheduler, machine: Machine) -> None:
+    """ValueError when the restored matrix is none."""
+    nothing = State(
+        machine.nodes, scheduler._running, [], [], [], [0] * machine.levels, [],
+        Clock(0.0, machine.quantum_seconds, {}, {}),
+    )  # fmt: skip
+    whole = nothing._replace(
+        columns=scheduler._columns, homes=scheduler._homes, spans=scheduler._spans
+    )
+    if len(scheduler._columns) != len(scheduler._running):
+        raise ValueError("more places than jobs")
+    problem = _unsound(nothing, whole)
+    if problem is not None:
+        raise ValueError(problem)
 
 
 def _unsound(before: State, after: State) -> str | None:

@@ -47,14 +47,15 @@ class Guard:
         *sound* returns what is wrong with a value, None when it is good. *deadline* is in seconds;
         None waits for ever and runs in the calling thread. *fallback* must be quick and trusted.
         """
-        value, problem = self._ask(wanted, deadline)
+        value, problem = self.ask(wanted, deadline)
         if problem is None:
             problem = _judged(sound, value)
         if problem is None:
             return value, ()
         return fallback(), (f"{problem}; answered by the greedy",)
 
-    def _ask(self, wanted: Callable[[], T], deadline: float | None) -> tuple[Any, str | None]:
+    def ask(self, wanted: Callable[[], T], deadline: float | None) -> tuple[Any, str | None]:
+        """The value of *wanted* and None, or None and why there is no value."""
         if deadline is None:
             return _called(wanted)
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
@@ -63,7 +64,7 @@ class Guard:
         answer: list[tuple[Any, str | None]] = []
         thread = threading.Thread(target=lambda: answer.append(_called(wanted)), daemon=True)
         thread.start()
-        thread.join(deadline)
+        thread.join(min(max(deadline, 0.0), threading.TIMEOUT_MAX))
         if answer:
             return answer[0]
         self._abandoned.append(thread)

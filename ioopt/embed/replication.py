@@ -314,7 +314,9 @@ class ReplicationPlanner:
             )  # fmt: skip
             planner._tasks = planner._new_tasks(state["tasks"])
             planner._running = dict(state["running"])
-            planner._started = {task["id"]: Task.model_validate(task) for task in state["started"]}
+            planner._started = {
+                task["id"]: validate(Task, task, "started") for task in state["started"]
+            }
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
             planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
             planner._problem()

@@ -28,12 +28,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ioopt import __version__
+from ioopt.embed.guard import Guard
 from ioopt.errors import IooptError
 
 PROTOCOL = 1
 MAX_LINE_BYTES = 8 << 20
 MAX_SESSIONS = 64
 DEFAULT_DEADLINE_SECONDS = 10.0
+DEADLINE_SHARE = 0.8
+"""Part of a decision's deadline that the solver is told; the rest is for building and checking."""
 
 METHODS: dict[str, frozenset[str]] = {
     "IoArbiter": frozenset({"request", "progress", "finish", "decide"}),
@@ -57,6 +60,7 @@ class Service:
 
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self.max_bytes = max_bytes
+        self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = 1
         self._operations: dict[str, Callable[[Mapping[str, Any]], Any]] = {
@@ -100,11 +104,23 @@ class Service:
         from ioopt.solving import plan_dict, solve
 
         instance = _wanted(message, "instance", dict)
-        deadline = message.get("deadline", DEFAULT_DEADLINE_SECONDS)
-        result = solve(
-            instance, message.get("solver"), time_limit=deadline, seed=message.get("seed", 0),
-            settings=message.get("set") or {},
-        )  # fmt: skip
+        deadline = _deadline(message)
+
+        def wanted() -> Any:
+            limit = None if deadline is None else deadline * DEADLINE_SHARE
+            try:
+                return solve(
+                    instance, message.get("solver"), time_limit=limit, seed=message.get("seed", 0),
+                    settings=message.get("set") or {},
+                )  # fmt: skip
+            except IooptError as error:
+                return error
+
+        result, problem = self._guard.ask(wanted, deadline)
+        if problem is not None:
+            raise MessageError("solver", problem)
+        if isinstance(result, IooptError):
+            raise result
         return {
             "plan": plan_dict(result.plan), "status": str(result.status), "stop": str(result.stop),
             "objective": result.objective, "bound": result.bound, "gap": result.gap,
@@ -169,6 +185,15 @@ def _finite(text: str) -> float:
     return value
 
 
+def _deadline(message: Mapping[str, Any]) -> float | None:
+    given = message.get("deadline", DEFAULT_DEADLINE_SECONDS)
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not given > 0:
+        raise MessageError("invalid", f"'deadline' must be seconds above 0, not {given!r:.60}")
+    return float(given)
+
+
 def _wanted(message: Mapping[str, Any], key: str, kind: type) -> Any:
     value = message.get(key)
     if not isinstance(value, kind):
@@ -183,7 +208,7 @@ def _applied(function: Callable[..., Any], message: Mapping[str, Any]) -> Any:
         raise MessageError("invalid", f"'arguments' must be an object, not {arguments!r:.60}")
     try:
         return function(**arguments)
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
         raise MessageError("invalid", f"{type(error).__name__}: {error}") from None
 
 

@@ -221,7 +221,10 @@ class GangednessMonitor:
         try:
             monitor = cls(state["processors"], state["threshold"], state["running_threshold"])
             for name in ("gang", "running", "nonrunning"):
-                setattr(monitor, name, Tally(**state[name]))
+                tally = Tally(**state[name])
+                if not all(0 <= value < math.inf for value in asdict(tally).values()):
+                    raise TypeError(f"{name}: a number of 0 or more")
+                setattr(monitor, name, tally)
             monitor.one_each = int(state.get("one_each", 0))
         except (KeyError, TypeError) as error:
             raise InstanceError(f"gangedness state: {error} is missing or misplaced") from None

@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections import Counter
 
 import pytest
 from conftest import ROOT
@@ -134,16 +135,47 @@ SEEDS = [
 ]  # fmt: skip
 
 
+def fuzzed(count):
+    """*count* lines: whole messages, damaged ones, and states of sessions sent back."""
+    rng, service = random.Random(count), Service()
+    states = []
+    for seed in SEEDS[1:4]:
+        session = ask(service, **seed).get("result", {}).get("session", 1)
+        state = ask(service, op="save", session=session)["result"]["state"]
+        name = seed.get("object", "GangednessMonitor")
+        states.append({"op": "open", "object": name, "state": state})
+    for number in range(count):
+        message = {"ioopt": 1, "id": number} | rng.choice([*SEEDS, *states])
+        text = json.dumps(message).encode()
+        yield mutated(rng, text) if rng.random() < 0.8 else text
+
+
 @pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_fuzzed_messages_are_each_answered(count):
-    rng = random.Random(count)
-    service, kinds = Service(), set()
-    for number in range(count):
-        text = json.dumps({"ioopt": 1, "id": number} | rng.choice(SEEDS)).encode()
-        reply = json.loads(service.handle(mutated(rng, text) if rng.random() < 0.8 else text))
-        kinds.add(reply["error"]["code"] if not reply["ok"] else "ok")
-        assert reply.get("error", {}).get("code") != "internal", reply
-    assert {"ok", "malformed"} <= kinds
+    service, kinds, answered = Service(), Counter(), 0
+    for line in fuzzed(count):
+        reply = json.loads(service.handle(line))
+        answered += 1
+        kinds[reply["error"]["code"] if not reply["ok"] else "ok"] += 1
+        assert reply.get("error", {}).get("code") != "internal", (line, reply)
+    assert answered == count == sum(kinds.values())
+    assert {"ok", "malformed", "invalid", "unknown"} <= kinds.keys()
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_stream_of_fuzzed_lines_is_answered_line_by_line(count):
+    lines = list(fuzzed(count))
+    sink = io.BytesIO()
+    assert StreamServer(io.BytesIO(b"\n".join(lines) + b"\n"), sink, Service()).run() == count
+    replies = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert len(replies) == count and all("ok" in reply for reply in replies)
+    # a message that came through whole is answered under its own number, at its own place
+    whole = 0
+    for number, (line, reply) in enumerate(zip(lines, replies)):
+        if f'"id": {number}, "op"'.encode() in line and reply["ok"]:
+            assert reply["id"] == number
+            whole += 1
+    assert whole > count / 20
 
 
 def test_an_oversized_line_does_not_desynchronise_the_stream():

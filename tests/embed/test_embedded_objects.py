@@ -1,0 +1,253 @@
+"""All embedded objects alike: saved and restored they decide as before, and nothing breaks a loop."""
+
+from __future__ import annotations
+
+import json
+import threading
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter, ReplicationPlanner
+from ioopt.embed.service import Service
+from ioopt.errors import IooptError
+from ioopt.protocols import Outcome
+from ioopt.sim.batch_io_view import IoPolicy
+from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+
+IO_MACHINE = {"nodes": 16, "unit_nodes": 2, "allocation": "flat",
+              "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0}  # fmt: skip
+GANG_MACHINE = {"nodes": 6, "levels": 3, "quantum_seconds": 10.0,
+                "migration_tasks_per_quantum": 3}  # fmt: skip
+
+
+def said(function, *arguments, **named):
+    """What a call gives, or the text of the error it raises; as JSON, to compare all alike."""
+    try:
+        value = function(*arguments, **named)
+    except IooptError as error:
+        value = f"{type(error).__name__}: {error}"
+    return json.loads(json.dumps(value, default=repr))
+
+
+def arbiter(kind):
+    return IoArbiter(IO_MACHINE, ("fill", "adaptive", "cons-min-aggr-sld", "base-line")[kind])
+
+
+def arbiter_call(made, now, what, name, size):
+    name = f"r{name}"
+    if what == 0:
+        return said(made.request, name, 1 + size % 16, float(1 + size), now,
+                    start_seconds=max(0.0, now - size), compute_seconds_so_far=float(size % 7),
+                    iteration_seconds=float(1 + size))  # fmt: skip
+    if what == 1:
+        return said(made.progress, name, size / 2)
+    if what == 2:
+        return said(made.finish, name)
+    return [sorted(said(made.decide, now).items()), list(made.notes)]
+
+
+def gang(kind):
+    policies = ("gs", "migrate-iogs", "guarded-iogs", "index-iogs")
+    return GangScheduler(GANG_MACHINE, policies[kind])
+
+
+def gang_call(made, now, what, name, size):
+    if what == 0:
+        nodes = [(name + k) % 6 for k in range(1 + size % 4)]
+        return said(made.arrive, name, nodes, 5.0 + size, 9.0 + 2 * size, now)
+    if what == 1:
+        return said(made.depart, name, now)
+    if what == 2:
+        return said(made.served, name, float(size), 3.0)
+    return said(made.matrix, now)
+
+
+def planner(kind):
+    # solvers that stop by themselves: one that uses up its time would not repeat exactly
+    solver = ("minmin", "minmin", "job-data-present", "minmin-no-replication")[kind]
+    return ReplicationPlanner(
+        {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 70.0},
+        [{"id": f"n{k}", "disk_bytes": 250} for k in range(3)],
+        [{"id": f"f{k}", "bytes": 40 + k} for k in range(6)], solver=solver,
+    )  # fmt: skip
+
+
+def planner_call(made, now, what, name, size):
+    node, file = f"n{size % 3}", f"f{name % 6}"
+    if what == 0:
+        tasks = [{"id": f"t{name}.{k}", "compute_seconds": float(1 + k),
+                  "inputs": sorted({file, f"f{(name + k) % 6}"})} for k in range(1 + size % 4)]  # fmt: skip
+        found = said(made.submit, tasks, deadline=None)
+        return found if isinstance(found, str) else "planned"
+    if what == 1:
+        return said(made.staged if size % 2 else made.evicted, node, file)
+    if what == 2:
+        running = sorted(made.state()["running"])
+        return said(made.completed, running[size % len(running)] if running else "none")
+    return said(made.next, node)
+
+
+def monitor(kind):
+    return GangednessMonitor(processors=(None, 2, 4, 16)[kind])
+
+
+def monitor_call(made, now, what, name, size):
+    if what < 3:
+        return said(made.observe, what == 0, what <= 1, float(size))
+    return [said(made.classify), said(made.ratio)]
+
+
+OBJECTS = {
+    "IoArbiter": (arbiter, arbiter_call, IoArbiter.restore),
+    "GangScheduler": (gang, gang_call, GangScheduler.restore),
+    "ReplicationPlanner": (planner, planner_call, ReplicationPlanner.restore),
+    "GangednessMonitor": (monitor, monitor_call, GangednessMonitor.restore),
+}
+CALLS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 7), st.integers(0, 40)), min_size=4, max_size=40
+)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+@settings(max_examples=40, deadline=None)
+@given(kind=st.integers(0, 3), before=CALLS, after=CALLS)
+def test_saved_and_restored_it_decides_as_before(name, kind, before, after):
+    make, call, restore = OBJECTS[name]
+    made = make(kind)
+    for k, change in enumerate(before):
+        call(made, float(k), *change)
+    state = json.loads(json.dumps(made.state()))
+    again = restore(state)
+    assert json.loads(json.dumps(again.state())) == state
+    for k, change in enumerate([*after, (3, 0, 0)], len(before)):
+        assert call(made, float(k), *change) == call(again, float(k), *change)
+    assert json.loads(json.dumps(made.state())) == json.loads(json.dumps(again.state()))
+
+
+NONSENSE = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.just(10**30) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)  # fmt: skip
+
+
+def places(value, at=()):
+    """The paths of everything inside *value*."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in items:
+        yield (*at, key)
+        if isinstance(inner, (dict, list)):
+            yield from places(inner, (*at, key))
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_damaged_state_is_refused_or_harmless(name, data):
+    make, call, restore = OBJECTS[name]
+    made = make(1)
+    for k, change in enumerate([(0, 1, 3), (0, 2, 5), (3, 0, 0), (1, 1, 1), (3, 1, 1), (0, 4, 9)]):
+        call(made, float(k), *change)
+    state = json.loads(json.dumps(made.state()))
+    path = data.draw(st.sampled_from(sorted(places(state), key=repr)))
+    inside = state
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = data.draw(NONSENSE)
+    again = said(lambda: restore(state).state())
+    assert isinstance(again, dict) or ("Error: " in again and "\n" not in again)
+
+
+def forever(release):
+    """A function that does not come back before *release* is set."""
+    return lambda *_, **__: release.wait(60)
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs", "nonsense"])
+@pytest.mark.parametrize("name", ["IoArbiter", "GangScheduler", "ReplicationPlanner"])
+def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, how):
+    release = threading.Event()
+
+    def fails(*_, **__):
+        raise ZeroDivisionError("no")
+
+    wrong = {"fails": fails, "hangs": forever(release), "nonsense": lambda *_, **__: 7}[how]
+    word = {"fails": "ZeroDivisionError", "hangs": "no answer within", "nonsense": "nonsense"}[how]
+    deadline = 0.05 if how == "hangs" else 20.0
+    for _ in range(3):
+        if name == "IoArbiter":
+            made = IoArbiter(IO_MACHINE, IoPolicy("wrong", wrong))
+            made.request("a", 8, 10.0, 0.0)
+            assert made.decide(1.0, deadline) == {"a": 6.0}
+            notes = made.notes
+        elif name == "GangScheduler":
+            policy = SimpleNamespace(name="wrong", twin=None, update=wrong)
+            made, sound = (
+                GangScheduler(GANG_MACHINE, policy),
+                GangScheduler(GANG_MACHINE, MIGRATE_IOGS),
+            )
+            for scheduler in (made, sound):
+                assert scheduler.arrive("a", [0, 1], 5.0, 9.0, 0.0)
+            assert made.matrix(1.0, deadline) == sound.matrix(1.0) != []
+            notes = made.notes
+        else:
+            with monkeypatch.context() as patch:
+                patch.setattr("ioopt.embed.replication.solve", wrong)
+                made = planner(0)
+                notes = made.submit(
+                    [{"id": "t", "compute_seconds": 1.0, "inputs": ["f1"]}], deadline=deadline
+                ).notes
+            assert [step.task for k in range(3) if (step := made.next(f"n{k}"))] == ["t"]
+        assert len(notes) == 1 and "greedy" in notes[0]
+        assert word in notes[0] or (how == "nonsense" and "no attribute" in notes[0])
+    release.set()
+
+
+def test_the_monitor_has_no_solver_and_refuses_nonsense():
+    made = monitor(2)
+    for messages in (-1.0, float("nan"), float("inf")):
+        assert "message count" in said(made.observe, True, True, messages)
+    assert made.classify(deadline_seconds=0.0) == "UNKNOWN"
+
+
+SNAPSHOT = {
+    "format": "ioopt/io-requests", "version": 1, "name": "r", "now_seconds": 3.0,
+    "machine": IO_MACHINE, "requests": [
+        {"id": 1, "nodes": 4, "request_seconds": 1.0, "left_bytes": 8.0, "moved_bytes": 0.0}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs", "nonsense", "no plan"])
+def test_a_solver_that_goes_wrong_leaves_the_service_standing(monkeypatch, how):
+    release = threading.Event()
+
+    def fails(*_, **__):
+        raise ZeroDivisionError("no")
+
+    wrong = {"fails": fails, "hangs": forever(release), "nonsense": lambda *_: 7,
+             "no plan": lambda *_: Outcome(None)}[how]  # fmt: skip
+    service = Service()
+
+    def ask(**message):
+        return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode()))
+
+    deadline = 0.05 if how == "hangs" else 20.0
+    with monkeypatch.context() as patch:
+        patch.setattr("ioopt.solving.load_target", lambda name: wrong)
+        for _ in range(7):
+            reply = ask(op="decide", instance=SNAPSHOT, solver="fill", deadline=deadline)
+            assert reply["id"] == 7 and "ok" in reply
+            if how == "hangs":
+                assert reply["error"]["code"] == "solver"
+        assert ask(op="ping")["ok"]
+    release.set()
+
+
+@pytest.mark.parametrize("deadline", [0, -1, "2", True, [], float("1e400")])
+def test_deadlines_that_are_none_are_refused(deadline):
+    line = json.dumps({"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "deadline": deadline})
+    reply = json.loads(Service().handle(line.encode()))
+    assert reply["error"]["code"] == ("malformed" if deadline == float("inf") else "invalid")
