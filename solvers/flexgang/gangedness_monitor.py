@@ -226,7 +226,7 @@ class GangednessMonitor:
                     raise TypeError(f"{name}: a number of 0 or more")
                 setattr(monitor, name, tally)
             monitor.one_each = int(state.get("one_each", 0))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise InstanceError(f"gangedness state: {error} is missing or misplaced") from None
         return monitor
 
