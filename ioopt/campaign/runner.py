@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ioopt.campaign.experiment import Experiment
@@ -23,6 +24,8 @@ from ioopt.errors import BackendMissingError, UsageError
 
 WORKER_DEATHS = 1
 """How often dask itself runs a point again after its worker died."""
+WINDOW, BATCH = 5000, 1000
+"""Most points that are with the scheduler at once, and how many are handed over together."""
 ALONE_TRIES = 2
 """How often a point that seems to kill its workers is tried with nothing beside it."""
 
@@ -53,6 +56,9 @@ def cluster_client(workers: int, scheduler: str | None, memory_limit: str | None
         "distributed.scheduler.allowed-failures": WORKER_DEATHS,
         "distributed.comm.timeouts.connect": "30s",
         "distributed.admin.tick.limit": "1h",
+        # A worker that dies again while a local cluster looks after its last death would be given
+        # up for good, and a sweep with many deaths would end up waiting for workers it has not.
+        "distributed.deploy.lost-worker-timeout": "365 days",
         "logging.distributed": "critical",
     }
     with dask.config.set(quiet):
@@ -138,9 +144,8 @@ class _Run:
         """Run all; return those that did not come back (:func:`perform` itself never raises)."""
         from distributed import as_completed
 
-        if not tasks:
-            return []
-        futures = self._submit(tasks)
+        rest = iter(tasks)
+        futures = self._submit(list(islice(rest, WINDOW)))
         suspects = []
         # With results, the client fetches those of many points in one message.
         arrivals = as_completed(list(futures), with_results=True, raise_errors=False)
@@ -152,6 +157,10 @@ class _Run:
             else:
                 suspects.append(task)
             future.release()
+            if len(futures) <= WINDOW - BATCH:
+                more = self._submit(list(islice(rest, BATCH)))
+                futures |= more
+                arrivals.update(list(more))
         return suspects
 
     def alone(self, task: Task) -> None:
@@ -193,7 +202,7 @@ class _Run:
         ]
         futures = self.client.map(
             perform, tasks, carried, key=[f"point-{task.key}-{stamp}" for task in tasks],
-            batch_size=1000,
+            batch_size=BATCH,
         )  # fmt: skip
         return dict(zip(futures, tasks))
 

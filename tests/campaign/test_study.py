@@ -80,8 +80,12 @@ def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_cluster, f
 
 
 @pytest.mark.slow
-def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(tmp_path):
+def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(
+    tmp_path, monkeypatch
+):
     """One crash, one overstay of its hard limit, one hoard past the memory limit; 15 others."""
+    monkeypatch.setattr("ioopt.campaign.runner.WINDOW", 7)
+    monkeypatch.setattr("ioopt.campaign.runner.BATCH", 3)
     path = str(tmp_path / "runs.sqlite")
     limits = {"die": None, "overstay": 1.0, "hoard": None}
     experiments = [
