@@ -8,12 +8,16 @@ import ioopt
 from ioopt.errors import UsageError
 from ioopt.problems.replication import ReplicationPlan
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")
 def client():
+    # Dask drops copies it has no use for every two seconds; here at once, so that it would show
+    quick = {"distributed.scheduler.active-memory-manager.interval": "20ms"}
     with (
+        dask.config.set(quick),
         distributed.LocalCluster(
             n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as cluster,
@@ -46,6 +50,15 @@ def test_a_plan_is_carried_out_where_it_says(client):
     least = sum(sizes[f] for f, _ in readers) - sum(sizes[f] for f in {f for f, _ in readers})
     assert free.moved_bytes >= least
     assert all(free.held_by[f] for f, _ in readers)
+
+
+def test_the_memory_manager_runs_on_afterwards(client):
+    from ioopt.embed.adapters.dask import execute
+
+    problem = ioopt.load("image-16x3")
+    assert client.amm.running()
+    execute(client, problem, None, scale=1e-3)
+    assert client.amm.running()
 
 
 def test_too_few_workers_are_refused(client):

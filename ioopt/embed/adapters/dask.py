@@ -8,7 +8,8 @@ observed is compared with the plan, and with Dask's own placement of the same gr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +37,8 @@ class Execution:
     """What happened: where tasks ran and files ended up, results, and deviations from the plan.
 
     ``moved_bytes`` counts every copy of a file beyond its first: workers keep what they fetch as
-    long as its future lives, so the copies at the end are the transfers between workers.
+    long as its future lives (Dask's active memory manager is stopped meanwhile), so the copies at
+    the end are the transfers between workers.
     """
 
     ran_on: Mapping[str, str]
@@ -62,7 +64,7 @@ def execute(
     """
     workers = _workers(client, problem)
     sizes = {file.id: round(file.bytes * scale) for file in problem.files}
-    with client.as_current():
+    with client.as_current(), _copies_kept(client):
         if plan is None:
             contents = {name: client.submit(load, name, size, key=f"file-{name}-free", pure=False)
                         for name, size in _read(problem, sizes).items()}  # fmt: skip
@@ -81,6 +83,19 @@ def execute(
     deviations = () if plan is None else _compare(plan, first, held_by)
     moved = sum(sizes[name] * (len(nodes) - 1) for name, nodes in held_by.items())
     return Execution(first, held_by, moved, results, deviations)
+
+
+@contextlib.contextmanager
+def _copies_kept(client: Any) -> Iterator[None]:
+    """Without Dask's active memory manager, which drops copies that no task waits for."""
+    if not client.amm.running():
+        yield
+        return
+    client.amm.stop()
+    try:
+        yield
+    finally:
+        client.amm.start()
 
 
 def _workers(client: Any, problem: ReplicationProblem) -> dict[str, str]:
