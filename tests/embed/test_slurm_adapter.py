@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -128,6 +130,19 @@ PartitionName=main Nodes=n[0-3] Default=YES MaxTime=INFINITE State=UP OverSubscr
 """
 
 
+def _free_ports(count):
+    """The first of *count* ports in a row that nobody listens on (nor is given out to clients)."""
+    for base in random.sample(range(20_000, 32_000, count), 200):
+        with contextlib.ExitStack() as held:
+            try:
+                for port in range(base, base + count):
+                    held.enter_context(socket.socket()).bind(("", port))
+            except OSError:
+                continue
+            return base
+    raise AssertionError("no free ports")
+
+
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
     """A controller and four node daemons on loopback; stopped at the end."""
@@ -135,9 +150,7 @@ def cluster(tmp_path, monkeypatch):
         pytest.skip("no Slurm here (Debian: slurm-wlm)")
     if os.geteuid() != 0:
         pytest.skip("a Slurm cluster of this test's own needs root")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        base = 20_000 + probe.getsockname()[1] % 20_000
+    base = _free_ports(5)
     (tmp_path / "state").mkdir()
     for k in range(4):
         (tmp_path / f"spool-n{k}").mkdir()
@@ -163,7 +176,7 @@ def _words(*command):
     return done.stdout.split()
 
 
-def _until(true, tries=240):
+def _until(true, tries=480):
     """Ask twice a second until *true*; the cluster has no other way to tell."""
     pause = threading.Event()
     for _ in range(tries):
