@@ -228,6 +228,9 @@ LOAD = workload(
 OPTIONS = {"policy": "cons-fcfs", **RATES}
 
 
+# slow: these need pyzmq and pybatsim, which .ci/run installs for the slow tests
+
+
 class Asking:
     """Batsim's end of the socket."""
 
@@ -248,6 +251,7 @@ class Asking:
         self.context.term()
 
 
+@pytest.mark.slow
 def test_over_a_socket_it_says_the_same():
     pytest.importorskip("zmq")
     from ioopt.embed.adapters.batsim_transport import BatsimServer
@@ -266,6 +270,7 @@ def test_over_a_socket_it_says_the_same():
     assert got == spans(StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM).play())
 
 
+@pytest.mark.slow
 def test_a_message_that_is_not_batsims_ends_the_service_with_an_answer():
     pytest.importorskip("zmq")
     from ioopt.embed.adapters.batsim_transport import BatsimServer
@@ -282,6 +287,7 @@ def test_a_message_that_is_not_batsims_ends_the_service_with_an_answer():
     assert answers == [{"now": 3.0, "events": []}]
 
 
+@pytest.mark.slow
 def test_through_pybatsim_it_says_the_same():
     batsim = pytest.importorskip("batsim.batsim")
     from ioopt.embed.adapters.pybatsim import Pybatsim
@@ -310,6 +316,7 @@ def serving(*options):
     return process, process.stderr.readline().split()[-1]
 
 
+@pytest.mark.slow
 def test_the_command_serves_one_simulation_and_stops_on_sigterm():
     pytest.importorskip("zmq")
     process, endpoint = serving(

@@ -170,6 +170,7 @@ class Job:
         self.scheduler_resources = {"_cores": cores, "queue": "text"}
 
 
+@pytest.mark.slow  # needs Snakemake, which .ci/run installs for the slow tests
 def test_the_plugin_sees_temporary_files_by_their_makers(plugin):
     # Snakemake flags the output of the maker; the reader's input is a plain name
     big = File("big")
@@ -187,6 +188,7 @@ def test_the_plugin_sees_temporary_files_by_their_makers(plugin):
     assert jobs[1] not in scheduler._temp._known
 
 
+@pytest.mark.slow  # needs Snakemake, which .ci/run installs for the slow tests
 def test_the_plugin_leaves_it_to_snakemake_when_anything_fails(plugin, caplog):
     log = logging.getLogger("test")
     scheduler = plugin.Scheduler(SimpleNamespace(), plugin.SchedulerSettings(), log)

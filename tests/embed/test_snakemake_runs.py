@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from conftest import ROOT
 
+# these need Snakemake, which .ci/run installs for the slow tests
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def scripts(monkeypatch):
@@ -52,7 +55,6 @@ def test_the_temporary_file_that_can_go_decides(scripts):
     assert (state.held, state.peak) == (0, 5 * 10**9)
 
 
-@pytest.mark.slow
 def test_in_real_snakemake_no_scheduler_selects_better(scripts):
     from snakemake_workflows import variant_calling
 
