@@ -162,9 +162,31 @@ def snakemake(quick: bool) -> list[Check]:
     return checks
 
 
+def dask(quick: bool) -> list[Check]:
+    """Plans carried out on a Dask cluster."""
+    from embed_dask import dask_rows
+
+    rows = dask_rows(quick)
+    heads = (
+        "on Dask, files at 1/1000",
+        "tasks",
+        "placed by",
+        "MB moved",
+        "workers used",
+        "deviations",
+    )
+    print(render(heads, rows))
+    strayed = sum(row[5] for row in rows)
+    return [_check("tasks or files elsewhere than planned on Dask", "0", strayed, strayed == 0)]
+
+
 def main(quick: bool) -> None:
     """Print the tables, and at the end what was wanted beside what was measured."""
     checks = objects(quick)
+    try:
+        checks += dask(quick)
+    except ImportError:
+        print("Dask is not installed: python -m pip install 'ioopt[embed]'")
     try:
         checks += snakemake(quick)
     except ImportError:
