@@ -66,7 +66,7 @@ class BatchQueue:
 
         The reservation is made when somebody asks, and what cannot start is not asked.
         """
-        sizes = self.trace.units
+        sizes, walltime = self.trace.units, self.trace.walltime
         least = min([sizes[job] for job in self.waiting])
         if self._place(least, 0) is None:
             return False
@@ -91,7 +91,7 @@ class BatchQueue:
                     continue
                 if reservation is None:
                     reservation = self._reserve(promised, now)
-                short = self._ends_before(job, now, reservation)
+                short = bool(now + walltime[job] <= reservation.until)
                 if (units, short) in full:
                     continue
                 place = self._backfill(units, short, reservation)
@@ -177,9 +177,6 @@ class BatchQueue:
         return Reservation(
             best, best + self._tolerance(best), mask=((1 << units) - 1) << best_place
         )
-
-    def _ends_before(self, job: int, now: Number, reservation: Reservation) -> bool:
-        return bool(now + self.trace.walltime[job] <= reservation.until)
 
     def _backfill(self, units: int, short: bool, reservation: Reservation) -> int | None:
         if self.partition:

@@ -39,13 +39,12 @@ def set_10(view: View) -> Rates:
     requests, limits = view.requests, view.limits
     if len(requests) == 1:
         return [requests[0].peak]
-    earliest: dict[int, int] = {}
-    for k, request in enumerate(requests):
-        earliest.setdefault(set_of(request.iteration), k)
+    numbers = [set_of(request.iteration) for request in requests]
+    present = list(dict.fromkeys(numbers))
+    positions = [numbers.index(number) for number in present]
     base = Fraction(10) if limits.exact else 10.0
-    positions = list(earliest.values())
     caps = [requests[k].peak for k in positions]
-    shares = water_fill(caps, [base**-number for number in earliest], limits.storage)
+    shares = water_fill(caps, [base**-number for number in present], limits.storage)
     rates: Rates = [limits.storage * 0] * len(requests)
     for k, rate in zip(positions, shares):
         rates[k] = rate
