@@ -1,21 +1,25 @@
 """A decision that always comes back: the wanted solver within its deadline, else the greedy.
 
-A scheduler's loop must never be broken by a solver. :func:`guarded` runs one in a thread of its own
-and gives up waiting at the deadline; a solver that raises, hangs or returns nonsense is answered
-by the fallback, and a note says so. A hung thread is abandoned (Python cannot stop it); after
-``MAX_ABANDONED`` of them the wanted solver is not asked again, so that threads cannot pile up.
+A scheduler's loop must never be broken by a solver. :class:`Guard` runs one in a thread beside the
+caller's and gives up waiting at the deadline; a solver that raises, hangs or returns nonsense is
+answered by the fallback, and a note says so. A hung thread is abandoned (Python cannot stop it);
+after ``MAX_ABANDONED`` of them the wanted solver is not asked again, so that threads cannot pile up.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 MAX_ABANDONED = 4
+MAX_WAIT_SECONDS = 1e8
+"""Longer deadlines (three years) are cut to this; the clock takes no more than 292 years."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,39 @@ class Decision(Generic[T]):
     notes: tuple[str, ...] = ()
 
 
+class _Worker:
+    """A thread that runs one thing after the other: starting one for each would cost 0.5 ms.
+
+    It ends with its owner, to which it therefore keeps no reference between two things.
+    """
+
+    def __init__(self) -> None:
+        self.wanted: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self.answers: SimpleQueue[tuple[Any, str | None]] = SimpleQueue()
+        self.thread = threading.Thread(
+            target=_work, args=(self.wanted, self.answers), daemon=True, name="ioopt-guard"
+        )
+        self.thread.start()
+        weakref.finalize(self, self.wanted.put, None)
+
+
+def _work(
+    wanted: SimpleQueue[Callable[[], Any] | None], answers: SimpleQueue[tuple[Any, str | None]]
+) -> None:
+    while True:
+        function = wanted.get()
+        if function is None:
+            return
+        answers.put(_called(function))
+        del function
+
+
 class Guard:
     """Runs decisions under deadlines and remembers how many solver threads were abandoned."""
 
     def __init__(self) -> None:
         self._abandoned: list[threading.Thread] = []
+        self._worker: _Worker | None = None
 
     def run(
         self,
@@ -61,14 +93,17 @@ class Guard:
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
         if len(self._abandoned) >= MAX_ABANDONED:
             return None, f"the solver hung {MAX_ABANDONED} times and is not asked again"
-        answer: list[tuple[Any, str | None]] = []
-        thread = threading.Thread(target=lambda: answer.append(_called(wanted)), daemon=True)
-        thread.start()
-        thread.join(min(max(deadline, 0.0), threading.TIMEOUT_MAX))
-        if answer:
-            return answer[0]
-        self._abandoned.append(thread)
-        return None, f"no answer within {deadline:.3g} s"
+        worker = self._worker
+        if worker is None or not worker.thread.is_alive():  # it does not live on in a forked child
+            worker = self._worker = _Worker()
+        worker.wanted.put(wanted)
+        try:
+            return worker.answers.get(timeout=min(max(deadline, 0.0), MAX_WAIT_SECONDS))
+        except Empty:
+            self._abandoned.append(worker.thread)
+            worker.wanted.put(None)
+            self._worker = None
+            return None, f"no answer within {deadline:.3g} s"
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:

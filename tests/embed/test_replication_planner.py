@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from types import SimpleNamespace
@@ -136,3 +137,17 @@ def test_a_hanging_solver_is_given_up_and_threads_do_not_pile_up(monkeypatch):
 def test_the_guard_passes_good_answers_through():
     assert Guard().run(lambda: 3, lambda: 0, lambda v: None, 5.0) == (3, ())
     assert Guard().run(lambda: 3, lambda: 0, lambda v: "odd", None)[0] == 0
+
+
+def test_a_guard_keeps_one_thread_which_ends_with_it():
+    guard, seen = Guard(), set()
+    for _ in range(5):
+        value, notes = guard.run(threading.get_ident, lambda: 0, lambda v: None, 1e300)
+        assert notes == () and value != threading.get_ident()
+        seen.add(value)
+    assert len(seen) == 1
+    (thread,) = [t for t in threading.enumerate() if t.ident in seen]
+    del guard
+    gc.collect()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
