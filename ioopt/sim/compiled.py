@@ -59,6 +59,18 @@ def pays(module: str, name: str, seconds: float) -> bool:
     return seconds > 8.0 or is_ready(module, name)
 
 
+def boxes(arrays: bool) -> Callable[..., Any]:
+    """What holds a kernel's numbers: lists for plain Python, numpy arrays for machine code.
+
+    The function takes the values, whole numbers unless ``real=True``.
+    """
+    if not arrays:
+        return lambda values, real=False: list(values)
+    import numpy as np
+
+    return lambda values, real=False: np.array(values, dtype=np.float64 if real else np.int64)
+
+
 def compile_apart(call: str) -> subprocess.Popen[bytes]:
     """Run ``module:function`` in another process, so that its kernels get compiled meanwhile.
 

@@ -207,7 +207,7 @@ def _data(instance: StaticInstance, replication: bool, arrays: bool) -> kernel.D
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
     u = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
     ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
-    box = _boxes(arrays)
+    box = compiled.boxes(arrays)
     return kernel.Data(
         nodes, len(of_task), files, box(ptr), box(listed), box(work),
         box(instance.far), box(instance.near), box(instance.sizes), box(held), box(fixed),
@@ -216,15 +216,6 @@ def _data(instance: StaticInstance, replication: bool, arrays: bool) -> kernel.D
         box([-math.log(x) for x in u], real=True),
         box([HOTTEST * ratio**k for k in range(kernel.TEMPERATURES)], real=True),
     )  # fmt: skip
-
-
-def _boxes(arrays: bool) -> Any:
-    """Lists for the plain kernel, numpy arrays for the compiled one."""
-    if not arrays:
-        return lambda values, real=False: list(values)
-    import numpy as np
-
-    return lambda values, real=False: np.array(values, dtype=np.float64 if real else np.int64)
 
 
 def _state(
@@ -239,7 +230,7 @@ def _state(
     for file in range(files):
         if data.fixed_root[file]:
             root[file] = instance.holders(file)[0]
-    box = _boxes(arrays)
+    box = compiled.boxes(arrays)
     longest = max((data.ptr[k + 1] - data.ptr[k] for k in range(data.num_tasks)), default=0)
     used = [sum(instance.sizes[file] for file in held) for held in instance.held]
     load = [0] * nodes

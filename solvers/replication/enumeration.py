@@ -159,7 +159,7 @@ class Enumeration:
         self.data, self.state = self._data(), self._state()
 
     def _data(self) -> kernel.Data:
-        instance, options, box = self.instance, self.options, _boxes(self.compiled)
+        instance, options, box = self.instance, self.options, machine_code.boxes(self.compiled)
         tasks, kinds, room = len(self._tasks), options.kinds, instance.room[0]
         inputs = [instance.classes[k].inputs for k in self._class]
         far = [time for time, _, _ in kinds]
@@ -179,7 +179,11 @@ class Enumeration:
         )  # fmt: skip
 
     def _state(self) -> kernel.State:
-        box, nodes, files = _boxes(self.compiled), self.instance.num_nodes, self.instance.num_files
+        box, nodes, files = (
+            machine_code.boxes(self.compiled),
+            self.instance.num_nodes,
+            self.instance.num_files,
+        )
         depths, places, groups = len(self._tasks) + 1, files + 1, len(self.options.first) - 1
 
         def zeros(count: int) -> Any:
@@ -296,12 +300,3 @@ def _horizon(instance: StaticInstance) -> int:
     """More units than the best plan takes: one node does everything, every file copied to all."""
     work = sum(group.count * instance.work[k][0] for k, group in enumerate(instance.classes))
     return work + sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
-
-
-def _boxes(arrays: bool) -> Callable[[list[int]], Any]:
-    """Lists for the plain kernel, numpy arrays for the compiled one."""
-    if not arrays:
-        return list
-    import numpy as np
-
-    return lambda values: np.array(values, dtype=np.int64)
