@@ -68,7 +68,7 @@ class AggregatedModel:
             self.A = {(l, i): engine.count(f"A_{l}_{i}", most) for l in files for i in nodes}
             if cycles == "acyclic" and most > 1:
                 self.B = {key: engine.count(f"B_{key[0]}_{key[1]}", most - 1) for key in self.N}
-        self.span = engine.time("M", lower, _horizon(instance) if upper is None else upper)
+        self.span = engine.time("M", lower, horizon(instance) if upper is None else upper)
         for method in (
             self.eq_2_copies_have_readers, self.eq_4_every_task_runs, self.eq_5_stored_once,
             self.eq_7_inputs_are_there, self.eq_8_every_file_is_fetched, self.senders_hold,
@@ -313,7 +313,7 @@ def _pass_round(sources: list[int], targets: list[int]) -> list[tuple[int, int]]
     return pairs
 
 
-def _horizon(instance: StaticInstance) -> int:
+def horizon(instance: StaticInstance) -> int:
     """More units than any useful plan takes: all files fetched by one node, all tasks on it."""
     total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
     work = sum(g.count * max(instance.work[k]) for k, g in enumerate(instance.classes))

@@ -17,7 +17,7 @@ from functools import reduce as fold
 from itertools import pairwise
 from typing import Any
 
-from ioopt.models.replication.aggregated import Cycles, attach
+from ioopt.models.replication.aggregated import Cycles, attach, horizon
 from ioopt.models.replication.file_options import FileOption, file_options
 from ioopt.models.replication.static import Moves, StaticInstance
 from ioopt.options import Deadline
@@ -155,7 +155,7 @@ class Enumeration:
             self.options.kinds.index(key)
             for key in zip(instance.far, instance.near, instance.sizes, strict=True)
         ]
-        self._horizon = _horizon(instance)
+        self._horizon = horizon(instance)
         self.data, self.state = self._data(), self._state()
 
     def _data(self) -> kernel.Data:
@@ -294,9 +294,3 @@ class Enumeration:
             pairs = attach(roots, receivers, dict(enumerate(option.sends)))
             copies += [(file, source, target) for source, target in pairs]
         return Moves(tuple(assign), tuple(sorted(remote)), tuple(sorted(copies)))
-
-
-def _horizon(instance: StaticInstance) -> int:
-    """More units than the best plan takes: one node does everything, every file copied to all."""
-    work = sum(group.count * instance.work[k][0] for k, group in enumerate(instance.classes))
-    return work + sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)

@@ -8,6 +8,7 @@ left of each is a small program for CP-SAT.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.static import StaticInstance
@@ -38,7 +39,8 @@ def spreads(
     """Masks of nodes for the *heavy* classes that leave the sum of loads within *upper* a node.
 
     Nodes are alike, so those not used before are taken in order. Fewest copies first. Every further
-    node of a class costs both ends of a copy or another fetch.
+    node of a class costs both ends of a copy or another fetch. More than MOST_SPREADS are
+    not listed: one too many says so.
     """
     file = instance.classes[heavy[0]].inputs[0]
     far, near = instance.far[file], 2 * min(
@@ -48,7 +50,8 @@ def spreads(
     work = sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
     spare = instance.num_nodes * upper - work - sum(instance.far)
     counts = [instance.classes[k].count for k in heavy]
-    found = list(_masks(counts, instance.num_nodes, 0, max(price, 1), spare))
+    ways = _masks(counts, instance.num_nodes, 0, max(price, 1), spare)
+    found = list(islice(ways, MOST_SPREADS + 1))
     return sorted(found, key=lambda masks: (sum(mask.bit_count() for mask in masks), masks))
 
 
