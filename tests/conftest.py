@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -14,6 +15,12 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 # A run started in the background may have inherited "ignore SIGINT"; tests send it to themselves.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# What a property is tried on never depends on the speed of the machine, nor on luck; to look for
+# new counterexamples: pytest --hypothesis-profile=explore.
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", settings.get_profile("explore"), derandomize=True)
+settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
 

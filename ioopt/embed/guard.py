@@ -73,20 +73,24 @@ class Guard:
         fallback: Callable[[], T],
         sound: Callable[[T], str | None],
         deadline: float | None,
+        given: float | None = None,
     ) -> tuple[T, tuple[str, ...]]:
         """The value of *wanted*, or of *fallback* with the reason.
 
-        *sound* returns what is wrong with a value, None when it is good. *deadline* is in seconds;
-        None waits for ever and runs in the calling thread. *fallback* must be quick and trusted.
+        *sound* returns what is wrong with a value, None when it is good. *deadline* is what is left
+        in seconds; None waits for ever and runs in the calling thread. *given* is the caller's own
+        deadline, which the note names. *fallback* must be quick and trusted.
         """
-        value, problem = self.ask(wanted, deadline)
+        value, problem = self.ask(wanted, deadline, given)
         if problem is None:
             problem = _judged(sound, value)
         if problem is None:
             return value, ()
         return fallback(), (f"{problem}; answered by the greedy",)
 
-    def ask(self, wanted: Callable[[], T], deadline: float | None) -> tuple[Any, str | None]:
+    def ask(
+        self, wanted: Callable[[], T], deadline: float | None, given: float | None = None
+    ) -> tuple[Any, str | None]:
         """The value of *wanted* and None, or None and why there is no value."""
         if deadline is None:
             return _called(wanted)
@@ -103,7 +107,7 @@ class Guard:
             self._abandoned.append(worker.thread)
             worker.wanted.put(None)
             self._worker = None
-            return None, f"no answer within {deadline:.3g} s"
+            return None, f"no answer within {deadline if given is None else given:g} s"
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:

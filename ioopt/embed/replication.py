@@ -156,7 +156,9 @@ class ReplicationPlanner:
             found.append(result)
             return _order(result.plan)
 
-        order, notes = self._guard.run(wanted, lambda: self._greedy(problem), self._wrong, deadline)
+        order, notes = self._guard.run(
+            wanted, lambda: self._greedy(problem), self._wrong, deadline, until.limit_seconds
+        )
         self._queues = {name: list(order.get(name, [])) for name in self._nodes}
         if notes or not found:
             return Decision(len(self._tasks), notes=notes)

@@ -51,6 +51,6 @@ def test_rounds4_needs_two_rounds():
 
 @pytest.mark.parametrize("name", ["image-16x3", "sat-16x3"])
 def test_small_applications_are_proven(name):
-    result = ioopt.solve(name, "ip", time_limit=30)
+    result = ioopt.solve(name, "ip", time_limit=280)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(bundled(name)["best_objective"], abs=1e-6)
