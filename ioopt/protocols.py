@@ -61,7 +61,8 @@ class Incumbents:
     """The best plan so far, reported by a running solver.
 
     The front door reads it when the solver is interrupted or fails, so that the best answer
-    always comes back. ``trace`` holds (seconds since the start, objective as the solver saw it).
+    always comes back. ``trace`` holds (seconds since the start, objective as the solver saw it);
+    more is better where ``maximise``.
     """
 
     deadline: Deadline
@@ -70,12 +71,14 @@ class Incumbents:
     bound: float | None = None
     trace: list[tuple[float, float]] = field(default_factory=list)
     listener: Callable[[Incumbents], None] | None = None
+    maximise: bool = False
 
     def report(self, plan: Any, objective: float, bound: float | None = None) -> None:
         """Offer a plan with the objective the solver sees; kept when it is the best so far."""
         if bound is not None:
             self.bound = bound
-        if self.objective is None or objective < self.objective:
+        best = self.objective
+        if best is None or (objective > best if self.maximise else objective < best):
             self.plan, self.objective = plan, objective
             self.trace.append((self.deadline.elapsed(), objective))
         if self.listener is not None:

@@ -165,7 +165,7 @@ def solve(
     _check_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
     start = plan_of(kind, warm_start.plan if isinstance(warm_start, Result) else warm_start)
-    incumbents = Incumbents(deadline, listener=progress)
+    incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents)
     begun = time.monotonic()
     outcome, notes = _run(kind, spec, problem, request)

@@ -82,13 +82,18 @@ def solve_cpsat(
     found = status in (Status.OPTIMAL, Status.FEASIBLE)
     objective = solver.objective_value if found and model.has_objective() else None
     bound = solver.best_objective_bound if model.has_objective() else None
-    if status in (Status.UNKNOWN, Status.INFEASIBLE) and not found:
-        bound = bound if status is Status.UNKNOWN else None
+    if status is Status.INFEASIBLE or (status is not Status.OPTIMAL and _in_presolve(solver)):
+        bound = None
     values = dict(enumerate(solver.response_proto.solution)) if found else {}
     status, stop = _earned(status, objective, bound, limits, seconds)
     return BackendAnswer(
         status, stop, values, objective, bound, seconds, NAME, ortools.__version__
     )  # fmt: skip
+
+
+def _in_presolve(solver: Any) -> bool:
+    """Whether the run ended before the search began: the bound then stands at 0, unproven."""
+    return solver.best_objective_bound == 0.0 and solver.num_branches == solver.num_conflicts == 0
 
 
 def _earned(

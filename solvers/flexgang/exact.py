@@ -144,7 +144,7 @@ def _offer(
             search.offer(request.start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
-        request.incumbents.report(best.plan, -best.value)
+        request.incumbents.report(best.plan, best.value)
     return notes
 
 

@@ -31,7 +31,7 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
         per_pattern[data.pattern.key] = value
         if best is None or value > best[0]:
             best = (value, plan)
-            request.incumbents.report(plan, -value)
+            request.incumbents.report(plan, value)
         if request.deadline.expired():
             stop = StopReason.TIME
             break

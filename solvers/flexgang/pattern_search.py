@@ -171,7 +171,7 @@ class PatternSearch:
             if plan is not None:
                 state.offer(plan)
             if state.plan is not None and state.value >= self.best:
-                self.request.incumbents.report(state.plan, -state.value)
+                self.request.incumbents.report(state.plan, state.value)
         state.bound = max(state.bound, state.value)
 
     def stop_reason(self, gap: float) -> StopReason:

@@ -232,6 +232,16 @@ def test_cpsat_statuses() -> None:
         solve_cpsat(broken, QUIET)
 
 
+def test_a_bound_that_the_search_never_earned_is_none() -> None:
+    """CP-SAT leaves 0 when it ends in presolve, but taking any one thing is worth -20 or less."""
+    model, x = _cp_knapsack(2000, 200)
+    model.add(sum(x) <= 1900)
+    model.minimize(-sum((20 + k % 40) * v for k, v in enumerate(x)))
+    answer = solve_cpsat(model, BackendLimits(seconds=0.001))
+    assert answer.status in (Status.UNKNOWN, Status.FEASIBLE)
+    assert answer.bound is None or answer.bound <= -20
+
+
 def test_interrupt_stops_the_work_first() -> None:
     import _thread
     import threading

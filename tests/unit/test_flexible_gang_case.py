@@ -100,3 +100,12 @@ def test_proven_infeasible_when_the_floors_cannot_be_kept() -> None:
     document["jobs"][1]["phi"] = 0.5
     result = ioopt.solve(document, "exact", time_limit=30)
     assert result.status == "infeasible" and result.plan is None
+
+
+@pytest.mark.parametrize("solver", ["exact", "greedy"])
+def test_the_trace_of_a_maximisation_goes_up_to_its_objective(solver: str) -> None:
+    result = ioopt.solve(tiny(SURFACE), solver, time_limit=60)
+    values = [value for _, value in result.trace]
+    assert values and values == sorted(values) and values[0] > 0
+    if solver == "exact":
+        assert values[-1] == pytest.approx(0.579)
