@@ -2,6 +2,8 @@
 
 All plans are replayed by the one timeline simulator. IMAGE-85 workloads, five seeds or more;
 medians with the least and the largest value. ``LB`` is the link bound of the shared link.
+Batches of 400 tasks come in both readings of the workload: ``image-85`` follows the same patients
+over more dates, ``image-85-follow-up`` more patients over the same dates.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from ioopt.solvers.replication.link_search import Engine, compile_kernels
 
 SEEDS = (0, 1, 2, 3, 4)
 BASELINES = ("minmin", "job-data-present", "two-stage")
+PRESETS_400 = ("image-85", "image-85-follow-up")
 DISKS = ("300MB", "500MB", "700MB", "1GB", "2GB")
 
 
@@ -31,17 +34,18 @@ def main(quick: bool = False) -> None:
     score_speed()
     deadline_table(seeds, (2.0,) if quick else (10.0, 120.0))
     disk_table(seeds, 2.0 if quick else 10.0)
-    node_table(seeds, 5.0 if quick else 60.0)
+    for preset in PRESETS_400:
+        node_table(preset, seeds, 5.0 if quick else 60.0)
     if not quick:
         scale_table(60.0)
         workflow_table(10.0)
 
 
-def image(seed: int, **settings: Any) -> Any:
+def image(seed: int, preset: str = "image-85", **settings: Any) -> Any:
     """One IMAGE-85 instance on the shared link."""
     from ioopt.generate.replication import generate
 
-    return generate("image-85", settings, seed)
+    return generate(preset, settings, seed)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -130,15 +134,17 @@ def disk_table(seeds: Sequence[int], limit: float) -> None:
         _print_row(disk, _row(lambda seed, disk=disk: image(seed, disk=disk), seeds, limit))
 
 
-def node_table(seeds: Sequence[int], limit: float) -> None:
-    """IMAGE-85, 400 tasks at 4, 8 and 16 nodes, 500 MB, shared link."""
+def node_table(preset: str, seeds: Sequence[int], limit: float) -> None:
+    """IMAGE-85 as *preset* has it, 400 tasks at 4, 8 and 16 nodes, 500 MB, shared link."""
     print(
-        f"\nIMAGE-85, 400 tasks, 500 MB, shared link, {limit:g} s: "
+        f"\n{preset}, 400 tasks, 500 MB, shared link, {limit:g} s: "
         "nodes | / LB | / MinMin | / JDP | MinMin / LB"
     )
     for nodes in (4, 8, 16):
         row = _row(
-            lambda seed, n=nodes: image(seed, disk="500MB", tasks=400, nodes=n), seeds, limit
+            lambda seed, n=nodes: image(seed, preset, disk="500MB", tasks=400, nodes=n),
+            seeds,
+            limit,
         )
         _print_row(str(nodes), row)
 

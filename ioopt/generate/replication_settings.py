@@ -83,6 +83,17 @@ class ImageSettings(Settings):
     cap: Cap = "disk"
 
 
+class FollowUpSettings(ImageSettings):
+    """IMAGE read the other way: as many patients as the overlap asks for, over the same dates."""
+
+    cohort: Number = 2000
+    """Patients there are to choose from."""
+    dates: Number = 15
+    """Dates of the follow-up; each patient has one image a date."""
+    popularity: Annotated[float, Field(ge=0, le=4)] = 1.0
+    """The r-th patient is drawn with odds 1 / r ** popularity (Zipf); 0 is evenly."""
+
+
 class SatSettings(Settings):
     """SAT: a task reads the chunks of a window in space and time near one of four hot spots."""
 
@@ -147,6 +158,7 @@ PRESETS: dict[str, type[Settings]] = {
     "image-85": ImageSettings,
     "image-40": Image40,
     "image-0": Image0,
+    "image-85-follow-up": FollowUpSettings,
     "sat-85": SatSettings,
     "sat-40": Sat40,
     "sat-10": Sat10,

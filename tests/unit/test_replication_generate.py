@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import pytest
 
@@ -53,6 +54,7 @@ def test_every_task_fits_and_computes_a_millisecond_per_mb(preset):
         ("image-85", 0.85, 0.005),
         ("image-40", 0.40, 0.01),
         ("image-0", 0.0, 0),
+        ("image-85-follow-up", 0.85, 0.015),
         ("ppa", 0.85, 0.002),
     ],
 )
@@ -88,6 +90,33 @@ def test_image_tasks_read_some_patients_of_a_cohort_over_dates():
         dates = sorted({int(name[6:9]) for name in task.inputs})
         assert len(patients) <= 2 and dates == list(range(dates[0], dates[-1] + 1))
     assert len({file.id[:5] for file in problem.files}) == 6
+
+
+def test_follow_up_grows_by_patients_not_by_dates():
+    counts = {}
+    for tasks in (100, 400):
+        problem = generate("image-85-follow-up", {"tasks": tasks}, 0)
+        patients = {file.id[:5] for file in problem.files}
+        assert {int(file.id[6:9]) for file in problem.files} <= set(range(15))
+        for task in problem.tasks:
+            dates = sorted({int(name[6:9]) for name in task.inputs})
+            assert len({name[:5] for name in task.inputs}) <= 2
+            assert dates == list(range(dates[0], dates[-1] + 1))
+        counts[tasks] = len(patients)
+    # .15 x 6 requests a task are distinct: 90 and 360 images, over 15 dates 6 and 24 patients.
+    assert 5 <= counts[100] <= 9 and 20 <= counts[400] <= 32
+
+
+def test_follow_up_asks_more_often_for_some_patients():
+    def share(popularity):
+        """Requests for the patient asked for most, over all requests."""
+        problem = generate("image-85-follow-up", {"tasks": 400, "popularity": popularity}, 0)
+        requests = Counter(name[:5] for task in problem.tasks for name in task.inputs)
+        return max(requests.values()) / requests.total()
+
+    # Two of about 25 patients a task: 1/25 each, evenly; under odds of 1 / rank the first is in
+    # about two tasks of five.
+    assert share("0") < 0.08 and share("1") > 0.12
 
 
 def test_sat_has_four_hot_spots_that_share_nothing():
@@ -129,6 +158,9 @@ def test_settings_reach_the_instance():
         ("ppa", {"disk": "1MB"}, "does not fit in 1000000 bytes"),
         ("image-85", {"overlap": "85"}, "overlap"),
         ("image-85", {"patients_per_task": "0"}, "patients_per_task"),
+        ("image-85", {"dates": "15"}, "no setting 'dates'"),
+        ("image-85-follow-up", {"dates": "0"}, "dates"),
+        ("image-85-follow-up", {"popularity": "-1"}, "popularity"),
         ("sat-85", {"files_per_task": "200"}, "larger than a hot spot"),
         ("image-85", {"tasks": "0"}, "tasks"),
     ],
