@@ -42,6 +42,9 @@ STRETCH_SECONDS = 0.1
 MEDIUM_CELLS, SLOW_CELLS = 10_000, 90_000
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 HOT, COLD = 5e-3, 1e-4
+"""Temperatures as shares of the makespan, for up to MANY_TASKS tasks."""
+MANY_TASKS = 100
+"""A move changes what a few tasks cost: in larger batches that is a smaller share."""
 PURE_SECONDS_PER_CELL = 3e-6
 SMALL_CELLS = 150
 SHORT_SECONDS = 2.5
@@ -304,9 +307,10 @@ class _LinkAware:
             return False
         annealing: Annealing = self.engine.annealing(self.best.queues, score)
         steps, start = 1, self._progress()
+        scale = MANY_TASKS / max(MANY_TASKS, len(self.problem.tasks))
         while not self._over():
             share = (self._progress() - start) / max(1.0 - start, 1e-9)
-            heat = self.best.score * HOT * (COLD / HOT) ** share
+            heat = self.best.score * scale * HOT * (COLD / HOT) ** share
             if self.limit is not None:
                 steps = min(50, self.limit - self.evaluations)
             begun, before = time.monotonic(), annealing.evaluations
