@@ -26,7 +26,10 @@ from ioopt.tables import render
 
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 # Two-sided 95 % points of Student's t by number of seeds.
-T95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+T95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262,
+       100: 1.984}  # fmt: skip
+# JobDataPresent ignores load, and on private links IMAGE's makespan then varies by an eighth.
+MANY_SEEDS, SHORT_SECONDS = 100, 1.0
 NAMES = {
     "two-stage": "IP",
     "ip": "IP",
@@ -54,7 +57,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is run: seeds, seconds a solve, tasks of the large workloads."""
+    """How much is run: seeds, seconds a solve, tasks of the large workloads, seeds of wide spreads."""
 
     seeds: int
     seconds: float
@@ -62,13 +65,15 @@ class Sizes:
     many_tasks: int
     ppa_tasks: int
     disks: tuple[str, ...]
+    many_seeds: int
 
     @classmethod
     def of(cls, quick: bool) -> Sizes:
         """Full figures as in the paper; quick ones with fewer tasks, seeds and seconds."""
         if quick:
-            return cls(3, 1.0, 40, 60, 160, ("300MB", "2GB"))
-        return cls(5, 10.0, 100, 400, 2000, ("300MB", "500MB", "700MB", "1GB", "2GB"))
+            return cls(3, 1.0, 40, 60, 160, ("300MB", "2GB"), 3)
+        disks = ("300MB", "500MB", "700MB", "1GB", "2GB")
+        return cls(5, 10.0, 100, 400, 2000, disks, MANY_SEEDS)
 
 
 Figures = Mapping[LinkModel, Mapping[str, float]]
@@ -293,10 +298,17 @@ def ample(lab: Laboratory) -> Iterator[Row]:
     """Where the paper's order does appear: large disks, and the link model decides."""
     chain = ("ip", "job-data-present", "minmin")
     tasks, ppa = lab.sizes.tasks, min(500, lab.sizes.ppa_tasks)
-    for preset, number in (("image-85", tasks), ("sat-85", tasks), ("ppa", ppa)):
+    many = lab.sizes.many_seeds
+    long = Laboratory(replace(lab.sizes, seeds=many, seconds=min(SHORT_SECONDS, lab.sizes.seconds)))
+    for preset, number, where in (
+        ("image-85", tasks, long),
+        ("sat-85", tasks, lab),
+        ("ppa", ppa, lab),
+    ):
         settings = {"tasks": number, "disk": "unlimited"}
+        more = f" ({many} seeds, {where.sizes.seconds:g} s)" if where is long else ""
         yield from ordered(
-            lab, "order", f"{preset}, unlimited disk: IP < JobDataPresent < MinMin",
+            where, "order", f"{preset}, unlimited disk: IP < JobDataPresent < MinMin{more}",
             "the paper's ranking (printed for limited disks)", preset, settings, chain,
         )  # fmt: skip
 
