@@ -200,7 +200,8 @@ def _flexgang_measured() -> Iterable[Entry]:
         "Means only: Enum and LU are LOW, Water and Barnes HIGH, none UNKNOWN.",
         "paper 001, Table 3", "unknown_applications", 0.0, 0.0, "by hand",
     )  # fmt: skip
-    wanted = {"perturbations": "16", "requests_per_quantum": "3,28", "phase_quanta": "20"}
+    wanted = {"perturbations": "16", "work_quanta": "96", "requests_per_quantum": "3,28",
+              "phase_quanta": "20"}  # fmt: skip
     yield Entry(
         _plain(message_counts.generate("laboratory", wanted, 1), "gangedness-laboratory"),
         "16 disturbed quanta of two blocking applications, a barrier and messages in long phases",

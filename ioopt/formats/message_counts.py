@@ -1,8 +1,9 @@
 """Message counts as CSV: one row for each processor and quantum.
 
 Columns ``ganged``, ``running`` (0/1, false/true, no/yes) and ``messages`` are needed;
-``application`` (or ``job``) names the application, the file's name when it is not there. Other
-columns, such as ``quantum`` and ``processor``, are not read.
+``application`` (or ``job``) names the application, the file's name when it is not there. Where
+``quantum`` and ``processor`` (from 0) are there too and name every processor in every quantum, in
+any order, the recording is kept as one in time. Other columns are not read.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import csv
 import io
 import math
 import os
+from itertools import groupby
 from pathlib import Path
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import read_bytes
-from ioopt.problems.message_counts import MessageCounts, MessageCountsProblem
+from ioopt.problems.message_counts import QUANTA, MessageCounts, MessageCountsProblem, Quanta
 
+Row = tuple[int, int, Quanta, float]
+"""Quantum and processor (-1 where they are not known), the kind of quantum, the count."""
 NEEDED = ("ganged", "running", "messages")
 _TRUTH = {
     "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True,
@@ -46,28 +50,47 @@ def read_message_counts(
             f"{shown}: line 1: column {missing[0]!r} is missing; needed: {', '.join(NEEDED)}"
         )
     label = next((column for column in ("application", "job") if column in columns), None)
-    counts: dict[str, dict[str, list[float]]] = {}
+    counts: dict[str, list[Row]] = {}
     for row in reader:
         where = f"{shown}: line {reader.line_num}"
         app = row[label] if label else stem
         if not app:
             raise InstanceError(f"{where}: {label}: empty")
         kind = _kind(row, where)
-        lists = counts.setdefault(app, {"gang": [], "running": [], "nonrunning": []})
-        lists[kind].append(_count(row["messages"], where))
+        place = _whole(row.get("quantum")), _whole(row.get("processor"))
+        counts.setdefault(app, []).append((*place, kind, _count(row["messages"], where)))
     if not counts:
         raise InstanceError(f"{shown}: no counts: the file has a heading only")
-    applications = tuple(
-        MessageCounts(id=app, **{kind: tuple(values) for kind, values in lists.items()})
-        for app, lists in counts.items()
-    )
+    applications = tuple(_application(app, rows, processors) for app, rows in counts.items())
     meta = {"source": Path(path).name if path != "-" else "standard input"}
     return MessageCountsProblem(
         name=name or stem, meta=meta, processors=processors, applications=applications
     )
 
 
-def _kind(row: dict[str, str | None], where: str) -> str:
+def _application(app: str, rows: list[Row], processors: int) -> MessageCounts:
+    """The counts of one application by kind; a recording in time where all places are known."""
+    if min(min(row[:2]) for row in rows) >= 0:
+        rows = sorted(rows, key=lambda row: row[:2])
+    lists = {name: tuple(row[3] for row in rows if row[2] == name) for name in QUANTA}
+    return MessageCounts(id=app, **lists, absent=_absent(rows, processors))
+
+
+def _absent(rows: list[Row], processors: int) -> tuple[tuple[int, ...], ...]:
+    """Absent processors by quantum; empty where not all processors are there in each quantum."""
+    found = []
+    for quantum, group in groupby(rows, key=lambda row: row[0]):
+        places = [(processor, kind) for _, processor, kind, _ in group]
+        missing = tuple(processor for processor, kind in places if kind == "nonrunning")
+        wanted = {"running", "nonrunning"} if missing else {"gang"}
+        kinds = {kind for _, kind in places}
+        if quantum < 0 or [p for p, _ in places] != list(range(processors)) or not kinds <= wanted:
+            return ()
+        found.append(missing)
+    return tuple(found)
+
+
+def _kind(row: dict[str, str | None], where: str) -> Quanta:
     ganged, running = (_truth(row[column], column, where) for column in ("ganged", "running"))
     if ganged and not running:
         raise InstanceError(f"{where}: ganged but not running: in a gang quantum all processes run")
@@ -79,6 +102,11 @@ def _truth(text: str | None, column: str, where: str) -> bool:
     if value is None:
         raise InstanceError(f"{where}: {column}: wanted 0 or 1, not {text!r}")
     return value
+
+
+def _whole(text: str | None) -> int:
+    """A whole number, 0 or more; -1 where there is none."""
+    return int(text) if text is not None and text.strip().isdecimal() else -1
 
 
 def _count(text: str | None, where: str) -> float:

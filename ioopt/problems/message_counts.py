@@ -8,6 +8,7 @@ run are kept apart from those of the processors that do not.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -36,13 +37,15 @@ class MessageCounts(Record):
 
     ``gang`` are counts of gang quanta, ``running`` and ``nonrunning`` of the processors that ran
     and did not run in disturbed quanta. Each is a list, or all are single numbers, their means;
-    what was not recorded is left out.
+    what was not recorded is left out. ``absent``, where all was recorded, has for each quantum in
+    order the processors that did not run; the lists are then by quantum, and in it by processor.
     """
 
     id: Name
     gang: Counted = ()
     running: Counted = ()
     nonrunning: Counted = ()
+    absent: tuple[tuple[Count, ...], ...] = ()
 
     @model_validator(mode="after")
     def _one_form(self) -> MessageCounts:
@@ -58,6 +61,15 @@ class MessageCounts(Record):
         if means and "gang" not in given:
             raise ValueError(f"{self.id}: the mean of gang quanta is missing")
         return self
+
+    def rows(self, processors: int) -> Iterator[tuple[int, int, bool, bool, float]]:
+        """(quantum, processor, ganged, running, messages) of a recording with ``absent``."""
+        gang, running, nonrunning = (iter(self.counts(name)) for name in QUANTA)
+        for quantum, missing in enumerate(self.absent):
+            for processor in range(processors):
+                runs = processor not in missing
+                source = nonrunning if not runs else running if missing else gang
+                yield quantum, processor, not missing, runs, next(source)
 
     @property
     def means_only(self) -> bool:
@@ -87,7 +99,31 @@ class MessageCountsProblem(Problem):
     @model_validator(mode="after")
     def _unique(self) -> MessageCountsProblem:
         require_unique("applications", (item.id for item in self.applications))
+        for item in self.applications:
+            if item.absent:
+                self._require_whole(item)
         return self
+
+    def _require_whole(self, item: MessageCounts) -> None:
+        """A recording with ``absent`` has all counts of each quantum, of processors that exist."""
+        size = self.processors
+        for quantum, missing in enumerate(item.absent):
+            if len(set(missing)) < len(missing) or max(missing, default=0) >= size:
+                raise ValueError(
+                    f"{item.id}: absent[{quantum}]: {list(missing)}: each of 0 to {size - 1} at most once"
+                )
+        away = [len(missing) for missing in item.absent]
+        wanted = {
+            "gang": size * away.count(0),
+            "running": sum(size - number for number in away if number),
+            "nonrunning": sum(away),
+        }
+        for name in QUANTA:
+            if len(item.counts(name)) != wanted[name]:
+                raise ValueError(
+                    f"{item.id}: absent: {len(away)} quanta have {wanted[name]} {name} counts, not "
+                    f"{len(item.counts(name))}"
+                )
 
 
 class Verdict(Record):
@@ -97,8 +133,9 @@ class Verdict(Record):
     running processors), ``low`` and ``high`` its 90 % interval; the class is decided against
     ``threshold``. ``one_each`` and ``running_threshold`` are there where running processors decide:
     the share of non-running samples that are one message from every other process (or one
-    more), and the threshold of the running ones. ``reason`` says in words why. What could not be
-    computed is None.
+    more) or none, and the threshold of the running ones. ``gamma`` is gamma_sub as far as the messages of
+    ``stretches`` of quanta show it, ``gamma_low`` and ``gamma_high`` its 90 % interval. ``reason``
+    says in words why. What could not be computed is None.
     """
 
     gangedness: Gangedness
@@ -114,6 +151,10 @@ class Verdict(Record):
     mean: Amount | None = None
     one_each: Annotated[float, Field(ge=0, le=1)] | None = None
     running_threshold: Positive | None = None
+    gamma: float | None = None
+    gamma_low: float | None = None
+    gamma_high: float | None = None
+    stretches: Count | None = None
 
 
 class ApplicationVerdict(Record):

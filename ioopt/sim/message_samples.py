@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioopt.problems.message_counts import MessageCounts
 from ioopt.problems.perturbation import Application, Environment, PerturbationProblem
-from ioopt.sim.perturbation import hits, run, slots_of, use_compiled
+from ioopt.sim.perturbation import Slots, hits, run, slots_of, use_compiled
 
 
 def message_samples(
@@ -13,7 +13,7 @@ def message_samples(
     environment: Environment = "Sub_RR",
     seed: int = 0,
 ) -> MessageCounts:
-    """Counts of one run of *app*: every processor and whole quantum up to the last perturbation.
+    """Counts of one run of *app*: every processor and whole quantum in which none has ended.
 
     A Sub environment has exactly one process absent in a disturbed quantum, which the normalising
     of running samples presumes; in an extra quantum of Add all but one are.
@@ -24,6 +24,11 @@ def message_samples(
     slots = slots_of(
         problem, environment, hits(problem, environment, placing, problem.perturbations)
     )
+    # No process has done its work before it has run for as many slots.
+    rest = np.ones(
+        (problem.work_quanta - int(slots.runs.sum(axis=0).max()), problem.processors), bool
+    )
+    slots = Slots(np.vstack([slots.runs, rest]), np.append(slots.gang, rest[:, 0]))
     received = np.zeros(slots.runs.shape, np.int64)
     fast = use_compiled(problem, app, "auto")
     run(problem, app, slots, np.random.default_rng([seed, 1]), received, fast)
@@ -33,4 +38,5 @@ def message_samples(
         gang=tuple(received[ganged].ravel().astype(float).tolist()),
         running=tuple(received[~ganged][slots.runs[~ganged]].astype(float).tolist()),
         nonrunning=tuple(received[~ganged][~slots.runs[~ganged]].astype(float).tolist()),
+        absent=tuple(tuple(np.flatnonzero(~row).tolist()) for row in slots.runs),
     )

@@ -55,6 +55,10 @@ def judge(problem: MessageCountsProblem, counts: MessageCounts, settings: Settin
         means = counts.mean("nonrunning"), counts.mean("running")
         return judge_means(gang, *means, problem.processors, *thresholds)
     monitor = GangednessMonitor(problem.processors, *thresholds)
+    for quantum, processor, ganged, running, messages in counts.rows(problem.processors):
+        monitor.observe(ganged, running, messages, quantum, processor)
+    if counts.absent:
+        return monitor.evidence()
     for name in QUANTA:
         for messages in counts.counts(name):
             monitor.observe(name == "gang", name != "nonrunning", messages)

@@ -4,7 +4,9 @@ The ratio of the messages received in disturbed quanta to those received in gang
 applications that go on without being ganged (low gangedness) and low for the others. The paper
 compares means; the interval, the least numbers of samples and UNKNOWN are ours: low message counts
 alone prove nothing, since an application can make progress without sending any. Nor do high ones
-where they may be the last words of processes that now wait for the absent one.
+where they may be the last words of processes that now wait for the absent one. Where it is told
+which quantum and processor a count is of, whole stretches of quanta decide such cases: see
+:mod:`ioopt.solvers.flexgang.message_loss`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.problems.message_counts import Basis, Gangedness, Verdict
+from ioopt.solvers.flexgang.message_loss import Z_90, Loss, Stretches
 
 THRESHOLD = 0.154
 """Geometric mean of the ratios of LU (.312) and Water (.0759), Table 3."""
@@ -24,13 +27,14 @@ RUNNING_THRESHOLD = 0.427
 MIN_SAMPLES = 8
 MIN_GANG_MEAN = 1.0
 """Messages a quantum below which an application is too quiet to judge."""
-Z_90 = 1.645
+GAMMA_THRESHOLD = 0.606
+"""gamma_sub between the classes: 1 - (1 - e^-x) / x, where this progress of a running process beside
+an absent one is the geometric mean of that at LU's 3 and Water's 12 requests a quantum (Table 2)."""
+LU_GAMMA = 0.368
+"""The same at LU's rate: what a program of low gangedness may well lose."""
 WAITING_SHARE = 0.723
-"""Share of counts of absent processes at exactly one message from each other, above which all may wait.
-
-(1 - e^-x)^3 for the x at which (1 - e^-x) / x, the progress of a running process beside an absent
-one, is the geometric mean of that at LU's 3 and Water's 12 blocking requests a quantum (Table 2).
-"""
+"""Share of counts of absent processes at one message from each other, or none, above which all may
+wait: (1 - e^-x)^3 for the same x."""
 SILENCE = 3.0
 """Messages expected at the threshold from which hearing none proves something (e^-3 = 5 %)."""
 STATE_FORMAT = "ioopt/gangedness-state"
@@ -61,7 +65,8 @@ class GangednessMonitor:
     """Collects message counts of one application, a processor and quantum at a time.
 
     ``processors`` is P, the size of the gang; without it (or with 2) counts of running processors
-    cannot be normalised and are not used. Reads no clock and no file; memory is constant.
+    cannot be normalised and are not used, nor are stretches of quanta. Reads no clock and no file;
+    memory is constant.
     """
 
     def __init__(
@@ -82,21 +87,37 @@ class GangednessMonitor:
         self.gang, self.running, self.nonrunning = Tally(), Tally(), Tally()
         self.one_each = 0
         """Counts of absent processes that are one message from every other process, or one more."""
+        self.silent = 0
+        self.stretches = None if processors is None else Stretches(processors)
 
-    def observe(self, ganged: bool, running: bool, messages: float) -> None:
+    def observe(
+        self,
+        ganged: bool,
+        running: bool,
+        messages: float,
+        quantum: int | None = None,
+        processor: int | None = None,
+    ) -> None:
         """Take in the messages that one processor received in one quantum.
 
-        *ganged*: the quantum was undisturbed, all processes ran. *running*: this one's did. Raises
-        UsageError for a gang quantum with a process not running or a count that is no number >= 0.
+        *ganged*: the quantum was undisturbed, all processes ran. *running*: this one's did.
+        *quantum*, a number that never falls, and *processor*, 0 to P - 1, are not needed; with both
+        of all P processors, meetings rarer than quanta can be told from progress. Raises UsageError
+        for a gang quantum with a process not running, a count that is no number >= 0, or a quantum
+        or processor that cannot be.
         """
         if ganged and not running:
             raise UsageError("in a gang quantum all processes run: ganged and not running is wrong")
         if not (messages >= 0 and math.isfinite(messages)):
             raise UsageError(f"a message count is a number, 0 or more, not {messages}")
+        if quantum is not None and processor is not None and self.stretches is not None:
+            self.stretches.expect(quantum, processor)
+            self.stretches.add(quantum, processor, ganged, running, float(messages))
         tally = self.gang if ganged else self.running if running else self.nonrunning
         tally.add(float(messages))
         if tally is self.nonrunning and self.processors is not None:
             self.one_each += self.processors - 1 <= messages <= self.processors
+            self.silent += messages == 0
 
     def _basis(self) -> tuple[Basis, Tally, float, float]:
         """The samples to use, their normalising factor and their threshold."""
@@ -149,7 +170,7 @@ class GangednessMonitor:
                 "UNKNOWN", f"{gang.mean:.3g} messages a gang quantum are too few to judge"
             )
         if tally.mean == 0:
-            expected = tally.count * threshold * gang.mean
+            expected = tally.count * threshold * gang.mean / self._fewer_senders(basis)
             if expected >= SILENCE:
                 return verdict(
                     "HIGH", f"silent where {expected:.3g} messages would be the threshold"
@@ -158,15 +179,45 @@ class GangednessMonitor:
                 "UNKNOWN", f"silence, but only {expected:.3g} messages would be expected"
             )
         known["low"], known["high"] = self._interval(tally, factor)
-        if known["high"] <= threshold:
-            return verdict("HIGH", f"the whole interval is below the threshold {threshold:g}")
-        if basis == "non-running" and self._may_wait():
-            known["one_each"] = self.one_each / tally.count
+        return verdict(*self._by_interval(known, basis, threshold))
+
+    def _by_interval(
+        self, known: dict[str, Any], basis: Basis, threshold: float
+    ) -> tuple[Gangedness, str]:
+        """The verdict where the ratio has an interval; *known* is told what else decides."""
+        low, high, fewer = known["low"], known["high"], self._fewer_senders(basis)
+        loss = self.stretches.loss() if self.stretches else None
+        if loss is not None:
+            known |= {
+                "gamma": loss.gamma, "gamma_low": loss.low, "gamma_high": loss.high,
+                "stretches": loss.stretches,
+            }  # fmt: skip
+        if fewer * high <= threshold:
+            return "HIGH", f"the whole interval is below the threshold {threshold:g}"
+        if basis == "non-running" and self._may_wait(certainly=loss is None):
+            known["one_each"] = (self.one_each + self.silent) / self.nonrunning.count
             known["running_threshold"] = self.running_threshold
-            return verdict(*self._by_running())
-        if known["low"] >= threshold:
-            return verdict("LOW", f"the whole interval is above the threshold {threshold:g}")
-        return verdict("UNKNOWN", f"the interval straddles the threshold {threshold:g}")
+            found = self._waiting(loss)
+            if found[0] != "LOW" or low >= threshold:
+                return found
+        if low < threshold:
+            more = "" if fewer == 1 else f", or {fewer:.3g} times it for senders absent too,"
+            return "UNKNOWN", f"the interval{more} straddles the threshold {threshold:g}"
+        if loss is None or loss.gamma <= GAMMA_THRESHOLD or loss.low <= LU_GAMMA:
+            return "LOW", f"the whole interval is above the threshold {threshold:g}"
+        said = f"the ratio is above {threshold:g}, but what stretches of quanta lose"
+        if loss.low >= GAMMA_THRESHOLD:
+            return "HIGH", f"{said} is above {GAMMA_THRESHOLD:g}"
+        return "UNKNOWN", f"{said} may be above {GAMMA_THRESHOLD:g}"
+
+    def _fewer_senders(self, basis: Basis) -> float:
+        """How many times fewer send than when one process is absent, as the thresholds presume."""
+        if self.stretches is None or self.stretches.away_at_once() == 1:
+            return 1.0
+        heard_by = 0 if basis == "non-running" else 1
+        away, size = self.stretches.away_at_once(), self.stretches.processors
+        left = size - heard_by - away
+        return (size - heard_by - 1) / left if left > 0 else math.inf
 
     def _interval(self, tally: Tally, factor: float) -> tuple[float, float]:
         """The 90 % interval of the ratio of *tally* to gang quanta."""
@@ -178,28 +229,37 @@ class GangednessMonitor:
         ratio = factor * tally.mean / gang.mean
         return ratio * math.exp(-Z_90 * spread), ratio * math.exp(Z_90 * spread)
 
-    def _may_wait(self) -> bool:
-        """Whether absent processes hear one message from every other and then no more.
+    def _may_wait(self, certainly: bool) -> bool:
+        """Whether absent processes hear one message from every other and then no more, or none.
 
         That is what they hear when all wait for them, at a barrier say; a program that meets a few
-        times a quantum has a high ratio by these last messages alone. (One more is left over when
-        the quantum before was disturbed too.)
+        times a quantum, or less than once, has a high ratio by these last messages alone. (One
+        more is left over when the quantum before was disturbed too.) *certainly*: at 5 %.
         """
         count, running = self.nonrunning.count, self.running
         if self.processors is None or self.processors < 3 or running.count < MIN_SAMPLES:
             return False
         chance = Z_90 * math.sqrt(WAITING_SHARE * (1 - WAITING_SHARE) / count)
-        return running.mean > 0 and self.one_each / count >= WAITING_SHARE + chance
+        share = (self.one_each + self.silent) / count
+        return running.mean > 0 and share >= WAITING_SHARE + chance * certainly
 
-    def _by_running(self) -> tuple[Gangedness, str]:
-        """The verdict where the others may all wait for the absent process: never LOW."""
+    def _waiting(self, loss: Loss | None) -> tuple[Gangedness, str]:
+        """The verdict where the others may all wait for the absent process: the ratio proves nothing."""
         assert self.processors is not None
         factor = (self.processors - 1) / (self.processors - 2)
         _, high = self._interval(self.running, factor)
         said = f"absent processes hear {self.processors - 1} messages, one from each other one"
-        if high <= self.running_threshold:
+        if self.silent:
+            said += ", or none"
+        if high * self._fewer_senders("running") <= self.running_threshold:
             return "HIGH", f"{said}, and running ones are below {self.running_threshold:g}"
-        return "UNKNOWN", f"{said}: all may be waiting, the ratio proves no progress"
+        if loss is None:
+            return "UNKNOWN", f"{said}: all may be waiting, the ratio proves no progress"
+        if loss.low >= GAMMA_THRESHOLD:
+            return "HIGH", f"{said}, and what stretches of quanta lose is above {GAMMA_THRESHOLD:g}"
+        if loss.high <= GAMMA_THRESHOLD:
+            return "LOW", f"{said}, but what stretches of quanta lose is below {GAMMA_THRESHOLD:g}"
+        return "UNKNOWN", f"{said}, and what stretches of quanta lose straddles {GAMMA_THRESHOLD:g}"
 
     def state(self) -> dict[str, Any]:
         """All that the monitor knows, as plain JSON values; see :meth:`restore`."""
@@ -208,6 +268,8 @@ class GangednessMonitor:
             "threshold": self.threshold, "running_threshold": self.running_threshold,
             "gang": asdict(self.gang), "running": asdict(self.running),
             "nonrunning": asdict(self.nonrunning), "one_each": self.one_each,
+            "silent": self.silent,
+            "stretches": None if self.stretches is None else self.stretches.state(),
         }  # fmt: skip
 
     @classmethod
@@ -226,6 +288,9 @@ class GangednessMonitor:
                     raise TypeError(f"{name}: a number of 0 or more")
                 setattr(monitor, name, tally)
             monitor.one_each = int(state.get("one_each", 0))
+            monitor.silent = int(state.get("silent", 0))
+            if monitor.processors is not None and "stretches" in state:
+                monitor.stretches = Stretches.restore(state["stretches"], monitor.processors)
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise InstanceError(f"gangedness state: {error} is missing or misplaced") from None
         return monitor

@@ -120,9 +120,9 @@ def test_how_many_last_words_are_needed(last_words: int, gangedness: str) -> Non
 
 
 def test_laboratory_barriers_by_how_often_they_meet() -> None:
-    """The slope of all of them is near 1; under a quantum apart none is called LOW."""
-    found = {}
-    for interval in (0.01, 0.15, 0.25, 0.5):
+    """The slope of all of them is near 1, also of those that meet less than once a quantum."""
+    found, untold = {}, {}
+    for interval in (0.01, 0.15, 0.25, 0.5, 1.5):
         heard = generate(
             "laboratory",
             {"barrier_quanta": str(interval), "requests_per_quantum": "3", "phase_quanta": "20"},
@@ -133,7 +133,12 @@ def test_laboratory_barriers_by_how_often_they_meet() -> None:
         classes = result.metrics["class"]
         assert (classes["Blocking-3"], classes["Msg-20"]) == ("LOW", "LOW")
         found[interval] = classes[f"Barrier-{interval:g}"]
-    assert found == {0.01: "HIGH", 0.15: "HIGH", 0.25: "HIGH", 0.5: "UNKNOWN"}
+        (barrier,) = [item for item in heard.applications if item.id.startswith("Barrier")]
+        rest = [list(barrier.counts(name)) for name in ("gang", "nonrunning", "running")]
+        untold[interval] = fed(*rest).classify()
+    assert set(found.values()) == {"HIGH"}
+    # Not told which quantum and processor: all may have been waiting.
+    assert untold == {0.01: "HIGH", 0.15: "HIGH", 0.25: "HIGH", 0.5: "UNKNOWN", 1.5: "UNKNOWN"}
 
 
 def test_table_3_case() -> None:
@@ -236,6 +241,7 @@ def test_table_3_by_the_front_door() -> None:
         ({"basis": "running"}, "basis"),
         ({"ratio": 0.2}, "ratio"),
         ({"low": 0.01}, "interval"),
+        ({"gamma": 0.01}, "gamma"),
         ({"gangedness": "LOW"}, "class"),
     ],
 )
@@ -258,6 +264,11 @@ def test_bad_instances_name_the_item() -> None:
         ([{"id": "a", "gang": [-1.0]}], r"applications\[0\] \(a\).gang.counts\[0\]"),
         ([{"id": "a", "gang": "many"}], r"applications\[0\] \(a\).gang.mean"),
         ([{"id": "a", "gang": [1.0]}] * 2, "already the id"),
+        (
+            [{"id": "a", "gang": [1.0] * 4, "absent": [[], []]}],
+            "2 quanta have 8 gang counts, not 4",
+        ),
+        ([{"id": "a", "gang": [1.0] * 4, "absent": [[4]]}], r"absent\[0\]: \[4\]: each of 0 to 3"),
     ):
         with pytest.raises(InstanceError, match=message):
             ioopt.load({**one, "applications": applications})
@@ -279,8 +290,29 @@ def test_csv(tmp_path: Path) -> None:
     assert (lu.id, lu.gang, lu.running, lu.nonrunning) == ("LU", (3.0, 2.0), (), (1.0,))
     assert enum.running == (250.0,)
     assert (problem.name, problem.processors) == ("counts", 8)
+    assert lu.absent == ()  # not all processors of each quantum are there
     path.write_text("ganged,running,messages\n1,1,4\n")
     assert read_message_counts(path).applications[0].id == "counts"
+
+
+def test_csv_in_time(tmp_path: Path) -> None:
+    """Two quanta of two processors, in any order of rows; with a row less it is counts only."""
+    path = tmp_path / "counts.csv"
+    rows = ["7,1,0,0,3", "5,1,1,1,9", "7,0,0,1,2", "5,0,1,1,8"]
+    heading = "quantum,processor,ganged,running,messages"
+    path.write_text("\n".join([heading, *rows]))
+    (item,) = read_message_counts(path, processors=2).applications
+    assert (item.gang, item.running, item.nonrunning) == ((8.0, 9.0), (2.0,), (3.0,))
+    assert item.absent == ((), (1,))
+    assert list(item.rows(2)) == [
+        (0, 0, True, True, 8.0), (0, 1, True, True, 9.0),
+        (1, 0, False, True, 2.0), (1, 1, False, False, 3.0),
+    ]  # fmt: skip
+    for some in (rows[1:], [*rows[:3], "5,0,0,1,8"], [*rows[:3], "?,0,1,1,8"]):
+        path.write_text("\n".join([heading, *some]))
+        (item,) = read_message_counts(path, processors=2).applications
+        assert item.absent == ()
+        assert len(item.gang + item.running + item.nonrunning) == len(some)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,185 @@
+"""What a disturbed quantum costs, read off the messages of whole stretches of quanta.
+
+Messages of an application are a meter of its work. Over a stretch of quanta those that a disturbed
+quantum costs are lost for good, when they were lost in it and when in the quanta after it: a process
+that was away makes the others wait at their next meeting, and that may be a quantum later. So the
+counts of stretches, against how many of their quanta were disturbed, give the slope of Section 4
+of Lee et al. as far as messages show it, and from it gamma_sub. Ours; the paper stops at single quanta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ioopt.errors import UsageError
+
+HALF = 8
+"""Quanta over which a stretch fades in, and out again while the next one fades in.
+
+Messages of a meeting come together, so a stretch with hard ends has a meeting more or fewer by chance;
+one that fades has not. Several times as long as meetings are apart, and many in a recording.
+"""
+FADED = 6 * HALF**2 / (4 * HALF**2 - 1)
+"""HALF over the sum of the squared weights (about 3/2): overlapping stretches look as many as that."""
+MIN_STRETCHES = 8
+Z_90 = 1.645
+
+
+@dataclass(frozen=True)
+class Loss:
+    """``gamma`` with its 90 % interval, from ``stretches`` of quanta; see :class:`Stretches`."""
+
+    gamma: float
+    low: float
+    high: float
+    stretches: int
+
+
+@dataclass
+class Stretches:
+    """Messages of all processors by stretches of quanta, and which quanta were disturbed.
+
+    A stretch is 2 ``HALF`` quanta with weights that rise and fall again; the next one begins in its
+    middle. Only quanta count of which all ``processors`` were heard. Memory is constant.
+    """
+
+    processors: int
+    quantum: int = -1
+    heard: list[int] = field(default_factory=list)
+    """The quantum observed last, and the processors heard in it so far."""
+    away: list[int] = field(default_factory=list)
+    disturbed: bool = False
+    messages: float = 0.0
+    """Of that quantum: absent processors, whether it was disturbed, messages."""
+    absences: list[int] = field(default_factory=list)
+    disturbances: int = 0
+    """Quanta that each processor missed, and disturbed quanta."""
+    length: int = 0
+    rising_hits: float = 0.0
+    rising_received: float = 0.0
+    falling_hits: float = 0.0
+    falling_received: float = 0.0
+    """Quanta without a gap so far; weighted disturbed quanta and messages of both open stretches."""
+    count: int = 0
+    mean_hits: float = 0.0
+    mean_received: float = 0.0
+    hits_hits: float = 0.0
+    hits_received: float = 0.0
+    received_received: float = 0.0
+    """Of whole stretches: number, means, sums of products of deviations (Welford)."""
+
+    def __post_init__(self) -> None:
+        self.absences = self.absences or [0] * self.processors
+
+    def expect(self, quantum: int, processor: int) -> None:
+        """Raises UsageError for what cannot come next: each processor once, quanta in order."""
+        if not 0 <= processor < self.processors:
+            raise UsageError(f"processors are 0 to {self.processors - 1}, not {processor}")
+        if quantum < max(0, self.quantum):
+            raise UsageError(f"quanta come in order: {quantum} after {self.quantum}")
+        if quantum == self.quantum and processor in self.heard:
+            raise UsageError(f"quantum {quantum}: processor {processor} comes twice")
+
+    def add(
+        self, quantum: int, processor: int, ganged: bool, running: bool, messages: float
+    ) -> None:
+        """Take in one count that was expected; the last one of a quantum ends it."""
+        if quantum != self.quantum:
+            if len(self.heard) < self.processors and self.heard:
+                self.length = 0  # a gap: stretches begin anew
+                self.rising_hits = self.rising_received = 0.0
+            self.quantum, self.heard, self.away = quantum, [], []
+            self.disturbed, self.messages = False, 0.0
+        self.heard.append(processor)
+        self.messages += messages
+        self.disturbed = self.disturbed or not ganged
+        if not running:
+            self.away.append(processor)
+        if len(self.heard) == self.processors:
+            self._end_quantum()
+
+    def _end_quantum(self) -> None:
+        for processor in self.away:
+            self.absences[processor] += 1
+        self.disturbances += self.disturbed
+        weight = (self.length % HALF + 0.5) / HALF
+        self.rising_hits += weight * self.disturbed
+        self.rising_received += weight * self.messages
+        self.falling_hits += (1 - weight) * self.disturbed
+        self.falling_received += (1 - weight) * self.messages
+        self.length += 1
+        if self.length % HALF:
+            return
+        if self.length > HALF:
+            self._end_stretch(self.falling_hits, self.falling_received)
+        self.falling_hits, self.falling_received = self.rising_hits, self.rising_received
+        self.rising_hits = self.rising_received = 0.0
+
+    def _end_stretch(self, hits: float, received: float) -> None:
+        self.count += 1
+        step, rise = hits - self.mean_hits, received - self.mean_received
+        self.mean_hits += step / self.count
+        self.mean_received += rise / self.count
+        self.hits_hits += step * (hits - self.mean_hits)
+        self.hits_received += step * (received - self.mean_received)
+        self.received_received += rise * (received - self.mean_received)
+
+    def away_at_once(self) -> float:
+        """Processors absent in a disturbed quantum, on average; 1 where nothing is known."""
+        return max(1.0, sum(self.absences) / self.disturbances) if self.disturbances else 1.0
+
+    def loss(self) -> Loss | None:
+        """gamma_sub as the messages show it; None where they cannot show it.
+
+        A line through messages against disturbed quanta, one point a stretch, gives what each costs
+        in quanta of messages. One that needs no gang at all loses what the processor that missed
+        most has lost, m quanta a disturbed one (1/P when all miss equally many); one that needs it
+        always loses 1. So gamma = (loss - m) / (1 - m), which with m = 1/P is F2's. When only one
+        processor is ever disturbed (m = 1), all lose alike. The interval is that of the line's
+        ratio of coefficients (delta method, Student's t by its first correction to the normal), as
+        wide as if no two stretches overlapped.
+        """
+        if self.count < MIN_STRETCHES or not (self.hits_hits > 0 and self.disturbances > 0):
+            return None
+        slope = self.hits_received / self.hits_hits
+        undisturbed = self.mean_received - slope * self.mean_hits
+        share = max(self.absences) / self.disturbances
+        if undisturbed <= 0 or share >= 1:
+            return None
+        free = self.count / FADED - 2
+        residual = max(0.0, self.received_received - slope * self.hits_received) / (self.count - 2)
+        lever = slope / undisturbed
+        spread = math.sqrt(
+            FADED
+            * residual
+            * ((1 + lever * self.mean_hits) ** 2 / self.hits_hits + lever**2 / self.count)
+        )
+        unit = HALF / undisturbed / (1 - share)
+        student = Z_90 * (1 + (Z_90**2 + 1) / (4 * free))
+        gamma = -slope * unit - share / (1 - share)
+        half = student * spread * unit
+        return Loss(gamma, gamma - half, gamma + half, self.count)
+
+    def state(self) -> dict[str, Any]:
+        """All of it as plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any], processors: int) -> Stretches:
+        """What :meth:`state` gave; TypeError or ValueError for anything else."""
+        made = cls(**state)
+        plain = cls(processors)
+        for name, value in asdict(made).items():
+            wanted = getattr(plain, name)
+            entries = value if isinstance(wanted, list) else [value]
+            kind = (int, float) if isinstance(wanted, float) else type(wanted)
+            if isinstance(wanted, list):
+                kind = int
+            if not all(isinstance(entry, kind) and math.isfinite(entry) for entry in entries):
+                raise TypeError(f"stretches: {name}: {value!r}")
+        if made.processors != processors or len(made.absences) != processors:
+            raise ValueError(f"stretches of {processors} processors")
+        return made
