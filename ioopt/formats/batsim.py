@@ -118,6 +118,7 @@ def _resources(
     largest = max((size for size in sizes if type(size) is int), default=0)
     if largest < 1:
         raise InstanceError(f"{name}: no nb_res and no job size; state the machine's nodes")
+    whole(largest, f"{name}: res of the largest job", least=1)
     warnings.append(f"{name}: no nb_res: machine of {largest} resources, as the largest job")
     return largest
 

@@ -154,6 +154,7 @@ def broken(**changes: Any) -> dict[str, Any]:
         ({"jobs": [], "profiles": {}}, "no nb_res and no job size"),
         ({"nb_res": 4, "jobs": [], "profiles": {}}, "no job that can be used"),
         ({"nb_res": 0, "jobs": [], "profiles": {}}, "nb_res: wanted a whole number of 1 or more"),
+        ({"jobs": [{"res": 10**400}], "profiles": {}}, "w.json: res of the largest job: wanted"),
         ({"nb_res": 4, "jobs": [3], "profiles": {}}, "a job is an object"),
         ({"nb_res": 4, "jobs": [{"id": 1}], "profiles": {}}, "subtime: missing"),
         (broken(id=True), "id: wanted text or a whole number"),
