@@ -70,7 +70,7 @@ class BatchCluster:
     @property
     def waiting(self) -> int:
         """How many jobs have not started."""
-        return len(self._queue.waiting)
+        return len(self._queue)
 
     def arrive(self, job: Any, nodes: int, walltime: float, now: float) -> None:
         """Put a job into the queue; raises UsageError when it is there or can never run."""
@@ -103,7 +103,7 @@ class BatchCluster:
             for unit in self._held.pop(slot):
                 heapq.heappush(self._free_units, unit)
         else:
-            self._queue.waiting.remove(slot)
+            self._queue.withdraw(slot)
         self._unused.append(slot)
 
     def run(self, now: float) -> list[tuple[Any, list[int]]]:

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 
 from ioopt.errors import SimulationError
 from ioopt.options import Deadline
+from ioopt.sim.batch_io_lanes import LaneStorage
 from ioopt.sim.batch_io_queue import BatchQueue
 from ioopt.sim.batch_io_storage import (
     GONE,
@@ -57,6 +58,15 @@ def simulate_trace(
     return _Engine(trace, policy, record_rates, starts).run(deadline)
 
 
+def _storage(policy: IoPolicy, limits: Limits, run: Run, usage: Usage) -> Storage:
+    """The storage that plays *policy*."""
+    if policy.shares_by_nodes:
+        return SharedStorage(limits, run, usage)
+    if policy.lane is not None:
+        return LaneStorage(policy, policy.lane, limits, run, usage)
+    return PolicyStorage(policy, limits, run, usage)
+
+
 class _Engine:
     def __init__(
         self,
@@ -81,11 +91,7 @@ class _Engine:
         self.computing: list[tuple[Number, int, int]] = []
         self.kills: list[tuple[Number, int, int]] = []
         self.usage = Usage(self.result, trace.window)
-        self.storage: Storage = (
-            SharedStorage(self.limits, self.result, self.usage)
-            if policy.shares_by_nodes
-            else PolicyStorage(policy, self.limits, self.result, self.usage)
-        )
+        self.storage = _storage(policy, self.limits, self.result, self.usage)
         self.compute, self.volume = trace.compute, trace.volume
         self.phase = list(trace.offset)
         self.requests: list[ActiveRequest | None] = [None] * len(trace)

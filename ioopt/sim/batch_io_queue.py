@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import insort
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 from ioopt.sim.batch_io_trace import Trace
-from ioopt.sim.batch_io_view import Number, ascending, time_tolerance
+from ioopt.sim.batch_io_view import Number, ascending, rounded, time_tolerance
 
 OVERDUE_SECONDS = 300
 """A job past its walltime is predicted to run this much longer (rule 20)."""
@@ -31,6 +34,10 @@ class BatchQueue:
 
     ``start(job)`` returns True when the job ended at once (all its phases are zero). Units in use
     are bits of ``busy`` (partition) or counted (flat).
+
+    Waiting jobs stand in groups of equal walltime and equal nodes, each in the order of arrival. In
+    a group that order is also the order of the queue, and when the first cannot start in a pass
+    neither can the others: a pass looks at the first of every group, not at every job.
     """
 
     def __init__(self, trace: Trace, start: Callable[[int], bool]) -> None:
@@ -40,13 +47,40 @@ class BatchQueue:
         self.total = trace.machine.units
         self.free = self.total
         self.busy = 0
-        self.waiting: list[int] = []
+        self.groups: dict[tuple[Number, int], deque[tuple[int, int]]] = {}
+        self.sizes: Counter[int] = Counter()
+        self.arrivals = 0
         self.block: dict[int, int] = {}
         self.ends: dict[int, Number] = {}
 
+    def __len__(self) -> int:
+        return self.sizes.total()
+
     def arrive(self, job: int) -> None:
-        """Put *job* into the queue."""
-        self.waiting.append(job)
+        """Put *job* into the queue; nobody arrives at an earlier time than those before."""
+        self.arrivals += 1
+        self._group(job).append((self.arrivals, job))
+        self.sizes[self.trace.units[job]] += 1
+
+    def withdraw(self, job: int) -> None:
+        """Take *job*, which waits, out of the queue."""
+        group = self._group(job)
+        self._forget(group, next(k for k, (_, other) in enumerate(group) if other == job))
+
+    def _group(self, job: int) -> deque[tuple[int, int]]:
+        """The (arrival, job) of the waiting jobs that are like *job*."""
+        kind = self.trace.walltime[job], self.trace.nodes[job]
+        return self.groups.setdefault(kind, deque())
+
+    def _forget(self, group: deque[tuple[int, int]], place: int) -> None:
+        job = group[place][1]
+        del group[place]
+        units = self.trace.units[job]
+        self.sizes[units] -= 1
+        if not self.sizes[units]:
+            del self.sizes[units]
+        if not group:
+            del self.groups[self.trace.walltime[job], self.trace.nodes[job]]
 
     def release(self, job: int) -> None:
         """Give back the nodes of a job that ended."""
@@ -58,7 +92,7 @@ class BatchQueue:
 
     def run(self, now: Number) -> None:
         """One batch pass, repeated while a job started by it ended at once (rule 1)."""
-        while self.waiting and self._pass(now):
+        while self.sizes and self._pass(now):
             pass
 
     def _pass(self, now: Number) -> bool:
@@ -67,15 +101,16 @@ class BatchQueue:
         The reservation is made when somebody asks, and what cannot start is not asked.
         """
         sizes, walltime = self.trace.units, self.trace.walltime
-        least = min([sizes[job] for job in self.waiting])
+        least = min(self.sizes)
         if self._place(least, 0) is None:
             return False
         promised = 0
         reservation: Reservation | None = None
         full: set[tuple[int, bool]] = set()
-        started: list[int] = []
         again = False
-        for job in self._order(now):
+        order = self._order(now)
+        for turn, group in enumerate(order, 1):
+            job = group[0][1]
             units = sizes[job]
             if self.free < least:
                 break
@@ -98,11 +133,11 @@ class BatchQueue:
                 if place is None:
                     full.add((units, short))
                     continue
-            started.append(job)
+            self._forget(group, 0)
             again |= self._start(job, units, place, now)
-        if started:
-            gone = set(started)
-            self.waiting = [job for job in self.waiting if job not in gone]
+            if group:
+                # The next of the group, whose turn is still to come.
+                insort(order, group, lo=turn, key=lambda group: self._rank(group, now))
         return again
 
     def _start(self, job: int, units: int, place: int, now: Number) -> bool:
@@ -113,17 +148,27 @@ class BatchQueue:
             self.busy |= ((1 << units) - 1) << place
         return self.start(job)
 
-    def _order(self, now: Number) -> list[int]:
-        """Waiting jobs by WFP score, or by (submit, id), which is how they stand (rule 19)."""
+    def _order(self, now: Number) -> list[deque[tuple[int, int]]]:
+        """Groups by the WFP score of their first, ties (or all of them) by arrival (rule 19)."""
+        groups = sorted(self.groups.values(), key=itemgetter(0))
         if self.trace.options.queue == "fcfs":
-            return self.waiting
-        submit, walltime, nodes = self.trace.submit, self.trace.walltime, self.trace.nodes
-        keys = []
-        for job in self.waiting:
-            wait = (now - submit[job]) / walltime[job]
-            keys.append(-(wait * wait * wait * nodes[job]))
-        waiting = self.waiting
-        return [waiting[k] for k in ascending(keys, self.trace.limits.exact)]
+            return groups
+        keys = [self._key(group[0][1], now) for group in groups]
+        return [groups[k] for k in ascending(keys, self.trace.limits.exact)]
+
+    def _rank(self, group: deque[tuple[int, int]], now: Number) -> tuple[Number, int]:
+        """What :meth:`_order` orders *group* by."""
+        arrival, job = group[0]
+        if self.trace.options.queue == "fcfs":
+            return 0, arrival
+        key = self._key(job, now)
+        return (key if self.trace.limits.exact else rounded(key)), arrival
+
+    def _key(self, job: int, now: Number) -> Number:
+        """The WFP score of *job*, the highest being the least."""
+        trace = self.trace
+        wait = (now - trace.submit[job]) / trace.walltime[job]
+        return -(wait * wait * wait * trace.nodes[job])
 
     def _place(self, units: int, avoid: int) -> int | None:
         """Lowest free block of *units* that is not in the mask *avoid*; 0 when flat; None: none."""

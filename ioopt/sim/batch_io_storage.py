@@ -163,7 +163,12 @@ class PolicyStorage:
                     left = request.base - request.rate * (now - request.anchor)
                     request.left = left if left > 0 else 0
                     request.moved = request.volume - request.left
-        rates = policy.decide(View(limits, now, outstanding))
+        self._ask(now)
+
+    def _ask(self, now: Number) -> None:
+        """Let the policy decide about the outstanding requests."""
+        outstanding = self.outstanding
+        rates = self.policy.decide(View(self.limits, now, outstanding))
         moved = [(r, rate) for r, rate in zip(outstanding, rates) if r.rate != rate]
         if 2 * len(moved) > len(outstanding):
             self._set_all(moved, now)

@@ -54,6 +54,11 @@ def nine_digits(value: float) -> float:
     return value
 
 
+def rounded(key: float) -> float:
+    """:func:`nine_digits` for keys of either sign."""
+    return math.copysign(nine_digits(abs(key)), key)
+
+
 def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
     """Positions by key, ties by position; float keys are compared at nine digits (rule 2).
 
@@ -70,8 +75,8 @@ def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
         key = keys[k]
         if key != before:
             if not key - before > CLOSE * abs(before):
-                rounded = [math.copysign(nine_digits(abs(key)), key) for key in keys]
-                return sorted(range(len(keys)), key=rounded.__getitem__)
+                near = [rounded(key) for key in keys]
+                return sorted(range(len(keys)), key=near.__getitem__)
             before = key
     return order
 
@@ -181,7 +186,8 @@ class IoPolicy:
     that it is rule 7 for everybody, which a virtual clock plays without looking at each request;
     ``reads_progress`` that it needs ``left`` and ``moved`` to be current. ``conservative``
     policies never grant more than the storage can take, and never less than the peak (except the
-    last one of a ``+top`` variant).
+    last one of a ``+top`` variant). With ``lane`` only the first request of each lane, in FCFS
+    order, is granted anything, and how much hangs on these first requests alone, not on time.
     """
 
     name: str
@@ -191,3 +197,4 @@ class IoPolicy:
     shares_by_nodes: bool = False
     reads_progress: bool = True
     conservative: bool = False
+    lane: Callable[[Request], Any] | None = None

@@ -12,7 +12,7 @@ from ioopt.solvers.batch_io import adaptive as adaptive_module
 from ioopt.solvers.batch_io import base_line as sharing
 from ioopt.solvers.batch_io import conservative, max_util
 from ioopt.solvers.batch_io.fill import fill
-from ioopt.solvers.batch_io.set10 import set_10
+from ioopt.solvers.batch_io.set10 import set_10, set_of
 
 CONSERVATIVE = {
     "cons-fcfs": (conservative.cons_fcfs, conservative.cons_fcfs_top),
@@ -76,7 +76,10 @@ def policy(
         form = adaptive_module.adaptive_per_application if each else adaptive_module.adaptive
         return IoPolicy(name, form)
     if name == "set-10":
-        return IoPolicy(name, set_10, full_when_fits=False, reads_progress=False)
+        return IoPolicy(
+            name, set_10, full_when_fits=False, reads_progress=False,
+            lane=lambda request: set_of(request.iteration),
+        )  # fmt: skip
     if name == "fill":
         return IoPolicy(name, fill(alpha))
     raise UsageError(f"no I/O policy {name!r}; known: {', '.join(NAMES)}")
