@@ -50,6 +50,7 @@ from ioopt.sim.batch_io_compiled_state import (
     RUNNING,
     SINCE,
     SPANS,
+    STRIDE,
     TRANSFERRING,
     USEFUL,
     F,
@@ -172,20 +173,29 @@ def advance(t: Fixed, s: Moving, instants: int) -> bool:
 
 
 @searching
-def least(values: np.ndarray, count: int, best: float) -> float:
-    """The least of the first *count* values and *best*."""
-    for k in range(count):
-        best = min(best, values[k])
-    return best
+def least(blocks: np.ndarray, count: int) -> float:
+    """The least of the first *count* values, those up to the next multiple of STRIDE being infinite.
+
+    Four minima at a time: one would wait for itself at every value.
+    """
+    one = two = three = four = math.inf
+    for k in range((count + STRIDE - 1) // STRIDE):
+        one = min(one, min(blocks[k, 0], blocks[k, 4]))
+        two = min(two, min(blocks[k, 1], blocks[k, 5]))
+        three = min(three, min(blocks[k, 2], blocks[k, 6]))
+        four = min(four, min(blocks[k, 3], blocks[k, 7]))
+    return min(min(one, two), min(three, four))
 
 
 @searching
-def num_due(values: np.ndarray, count: int, until: float) -> int:
-    """How many of the first *count* values are at most *until*."""
-    found = 0
-    for k in range(count):
-        found += values[k] <= until
-    return found
+def due_at(values: np.ndarray, count: int, until: float) -> tuple[int, int]:
+    """How many of the values are at most *until*, and the sum of their places: the place of one."""
+    found, places = 0, 0
+    for k in range((count + STRIDE - 1) // STRIDE * STRIDE):
+        due = values[k] <= until
+        found += due
+        places += k if due else 0
+    return found, places
 
 
 @inlined
@@ -195,9 +205,9 @@ def next_instant(t: Fixed, s: Moving) -> float:
     if s.count[ARRIVED] < t.jobs:
         instant = s.w[W.arrival_times, s.count[ARRIVED]]
     count = s.count[RUNNING]
-    instant = least(s.w[W.next_time], count, instant)
+    instant = min(instant, least(s.blocks[W.next_time], count))
     if t.shared and s.value[RHO] > 0:
-        target = least(s.w[W.target], count, math.inf)
+        target = least(s.blocks[W.target], count)
         finish = s.value[SINCE] + (target - s.value[CLOCK]) / s.value[RHO]
         instant = min(instant, finish)
     if t.kill:
@@ -211,11 +221,16 @@ def next_instant(t: Fixed, s: Moving) -> float:
 def collect(t: Fixed, s: Moving, until: float) -> int:
     """Put the running jobs whose time or target has come into ``L.due``; how many."""
     times, targets, count = s.w[W.next_time], s.w[W.target], s.count[RUNNING]
-    target, due = -math.inf, num_due(times, count, until)
+    target = -math.inf
+    due, place = due_at(times, count, until)
     if t.shared:
         set_clock(t, s)
         target = s.value[CLOCK] + s.value[RHO] * (until - s.value[NOW])
-        due += num_due(targets, count, target)
+        more, other = due_at(targets, count, target)
+        due, place = due + more, place + other
+    if due == 1:
+        s.l[L.due, 0] = s.l[L.running, place]
+        return 1
     found, k = 0, 0
     while found < due:
         if times[k] <= until or targets[k] <= target:

@@ -19,6 +19,7 @@ from ioopt.sim.batch_io_compiled_state import (
     Moving,
     W,
     below,
+    close,
     inlined,
     kernel,
     tolerance,
@@ -39,16 +40,34 @@ def smallest(s: Moving) -> int:
 def sort_queue(t: Fixed, s: Moving) -> None:
     """Waiting jobs by WFP score, ties by (submit, id), which is the order of jobs (rule 19).
 
-    The order changes little from one pass to the next, so it is kept and mended by insertion.
+    The order changes little from one pass to the next, so it is kept and mended by insertion; as in
+    :func:`ioopt.sim.batch_io_compiled_state.sort_places`, keys are rounded only where some are close.
     """
     if not t.wfp:
         return
-    jobs, keys, now = s.l[L.waiting], s.w[W.keys], s.value[NOW]
+    jobs, keys, now, near = s.l[L.waiting], s.w[W.keys], s.value[NOW], False
     for k in range(s.count[QUEUE]):
         job = jobs[k]
         wait = (now - s.f[job, F.submit]) / s.f[job, F.walltime]
         key = wait * wait * wait * s.f[job, F.nodes]
         at = k
+        while at > 0:
+            before = keys[at - 1]
+            near |= close(key, before)
+            if key < before or (key == before and jobs[at - 1] < job):
+                break
+            jobs[at], keys[at] = jobs[at - 1], before
+            at -= 1
+        jobs[at], keys[at] = job, key
+    if near:
+        mend_close(jobs, keys, s.count[QUEUE])
+
+
+@kernel
+def mend_close(jobs: np.ndarray, keys: np.ndarray, count: int) -> None:
+    """Order jobs by rounded key, descending, ties by job."""
+    for k in range(count):
+        job, key, at = jobs[k], keys[k], k
         while at > 0:
             before = keys[at - 1]
             if below(key, before) or (jobs[at - 1] < job and not below(before, key)):

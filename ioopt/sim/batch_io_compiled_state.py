@@ -43,6 +43,8 @@ WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
     SPANS,
 ) = range(13)
 NOW, USEFUL, CLOCK, SINCE, RHO, WEIGHT, NODES = range(7)
+STRIDE = 8
+"""Times are searched in blocks of this many, so their rows end in as many infinite ones."""
 
 
 class FloatFields(NamedTuple):
@@ -169,8 +171,9 @@ class Moving(NamedTuple):
 
     What belongs to one job, or to one phase, stands together. ``next_time`` and ``target`` (the
     clock of :class:`ioopt.sim.batch_io_storage.SharedStorage` when a request finishes) go by the
-    slot in ``running``, so that the next instant is found by reading them in one piece. ``busy``
-    and ``until`` go by allocation unit; ``reach`` is the table of Cons-MaxUtil, 64 sums a word.
+    slot in ``running``, so that the next instant is found by reading them in one piece; ``blocks``
+    is ``w`` in blocks of STRIDE. ``busy`` and ``until`` go by allocation unit; ``reach`` is the
+    table of Cons-MaxUtil, 64 sums a word.
     """
 
     count: Any
@@ -179,6 +182,7 @@ class Moving(NamedTuple):
     i: Any
     l: Any  # noqa: E741
     w: Any
+    blocks: Any
     p: Any
     spans: Any
     busy: Any
@@ -217,9 +221,9 @@ def moving_of(
     jobs, units = len(trace), trace.machine.units
     f, i = np.zeros((jobs + 1, len(F))), np.zeros((jobs + 1, len(J)), np.int64)
     p = np.full((trace.num_phases, len(P)), math.nan)
-    seconds, volumes, repeats = np.array(trace.pieces, float).reshape(-1, 3).T
-    p[:, P.compute] = np.repeat(seconds, repeats.astype(np.int64))
-    p[:, P.volume] = np.repeat(volumes, repeats.astype(np.int64))
+    seconds, volumes, repeats = zip(*trace.pieces) if trace.pieces else ((), (), ())
+    p[:, P.compute] = np.repeat(np.array(seconds, float), np.array(repeats, np.int64))
+    p[:, P.volume] = np.repeat(np.array(volumes, float), np.array(repeats, np.int64))
     times = np.array(trace.submit if starts is None else starts[0], float)
     order = np.argsort(times, kind="stable")
     scale = {nodes: nodes**alpha for nodes in set(trace.allocated)}
@@ -236,7 +240,9 @@ def moving_of(
     ):  # fmt: skip
         i[:jobs, column] = numbers
     i[:, J.offset] = trace.offset
-    lists, work = np.zeros((len(L), jobs + 1), np.int64), np.zeros((len(W), jobs + 1))
+    lists = np.zeros((len(L), jobs + 1), np.int64)
+    blocks = np.zeros((len(W), jobs // STRIDE + 2, STRIDE))
+    work = blocks.reshape(len(W), -1)
     lists[L.arrivals, :jobs] = order
     work[W.next_time], work[W.target] = math.inf, math.inf
     work[W.arrival_times, :jobs] = times[order]
@@ -247,7 +253,7 @@ def moving_of(
     words = min(units, trace.limits.capacity_units) // 64 + 1
     reach = np.empty((min(jobs, units) + 1 if subsets else 1, words), np.uint64)
     return Moving(
-        count, np.zeros(7), f, i, lists, work, p, spans, np.zeros(units, np.uint8),
+        count, np.zeros(7), f, i, lists, work, blocks, p, spans, np.zeros(units, np.uint8),
         np.zeros(units), reach,
     )  # fmt: skip
 
@@ -283,9 +289,37 @@ def below(one: float, other: float) -> bool:
     return rounded(one) < rounded(other)
 
 
+@inlined
+def close(one: float, other: float) -> bool:
+    """Whether two keys, 0 or more, differ by so little that rounding may make them equal."""
+    return one != other and not one * NEAR < other and not other * NEAR < one
+
+
 @kernel
 def sort_places(keys: np.ndarray, order: np.ndarray, count: int) -> None:
-    """Places 0 to *count* by rounded key, ascending, ties by place, into *order*."""
+    """Places 0 to *count* by rounded key, ascending, ties by place, into *order*.
+
+    Logarithms, which compilers take out of loops and so for every key, only where keys are close.
+    """
+    near = False
+    for k in range(count):
+        key = keys[k]
+        at = k
+        while at > 0:
+            before = keys[order[at - 1]]
+            near |= close(key, before)
+            if before <= key:
+                break
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+    if near:
+        sort_close_places(keys, order, count)
+
+
+@kernel
+def sort_close_places(keys: np.ndarray, order: np.ndarray, count: int) -> None:
+    """:func:`sort_places` by rounding."""
     for k in range(count):
         key = keys[k]
         at = k
