@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from bisect import insort
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import NamedTuple
 
 from ioopt.sim.batch_io_trace import Trace
-from ioopt.sim.batch_io_view import Number, ascending, rounded, time_tolerance
+from ioopt.sim.batch_io_view import CLOSE, Number, ascending, rounded, time_tolerance
 
 OVERDUE_SECONDS = 300
 """A job past its walltime is predicted to run this much longer (rule 20)."""
+
+FREE = -math.inf
+"""Until when a free unit is taken."""
 
 
 @dataclass
@@ -29,15 +34,29 @@ class Reservation:
     mask: int = 0
 
 
+class Waiting(NamedTuple):
+    """A job in the queue; ``arrival`` counts arrivals."""
+
+    arrival: int
+    job: int
+    submit: Number
+    walltime: Number
+    nodes: int
+
+
+Group = deque[Waiting]
+
+
 class BatchQueue:
     """Waiting and running jobs of one simulation; ``start`` is called for each job that starts.
 
     ``start(job)`` returns True when the job ended at once (all its phases are zero). Units in use
-    are bits of ``busy`` (partition) or counted (flat).
+    are bits of ``busy`` (partition; ``until`` says how long by the walltimes) or counted (flat).
 
     Waiting jobs stand in groups of equal walltime and equal nodes, each in the order of arrival. In
     a group that order is also the order of the queue, and when the first cannot start in a pass
-    neither can the others: a pass looks at the first of every group, not at every job.
+    neither can the others: a pass looks at the first of every group, not at every job. ``groups``
+    go by units, then by (walltime, nodes).
     """
 
     def __init__(self, trace: Trace, start: Callable[[int], bool]) -> None:
@@ -47,40 +66,38 @@ class BatchQueue:
         self.total = trace.machine.units
         self.free = self.total
         self.busy = 0
-        self.groups: dict[tuple[Number, int], deque[tuple[int, int]]] = {}
-        self.sizes: Counter[int] = Counter()
+        self.groups: dict[int, dict[tuple[Number, int], Group]] = {}
         self.arrivals = 0
         self.block: dict[int, int] = {}
+        self.until: list[Number] = [FREE] * (self.total if self.partition else 0)
+        self.starts: dict[int, int] = {}
         self.ends: dict[int, Number] = {}
 
     def __len__(self) -> int:
-        return self.sizes.total()
+        return sum(len(group) for groups in self.groups.values() for group in groups.values())
 
     def arrive(self, job: int) -> None:
         """Put *job* into the queue; nobody arrives at an earlier time than those before."""
         self.arrivals += 1
-        self._group(job).append((self.arrivals, job))
-        self.sizes[self.trace.units[job]] += 1
+        trace = self.trace
+        walltime, nodes = trace.walltime[job], trace.nodes[job]
+        group = self.groups.setdefault(trace.units[job], {}).setdefault((walltime, nodes), deque())
+        group.append(Waiting(self.arrivals, job, trace.submit[job], walltime, nodes))
 
     def withdraw(self, job: int) -> None:
         """Take *job*, which waits, out of the queue."""
-        group = self._group(job)
-        self._forget(group, next(k for k, (_, other) in enumerate(group) if other == job))
+        trace = self.trace
+        group = self.groups[trace.units[job]][trace.walltime[job], trace.nodes[job]]
+        self._forget(group, next(k for k, waiting in enumerate(group) if waiting.job == job))
 
-    def _group(self, job: int) -> deque[tuple[int, int]]:
-        """The (arrival, job) of the waiting jobs that are like *job*."""
-        kind = self.trace.walltime[job], self.trace.nodes[job]
-        return self.groups.setdefault(kind, deque())
-
-    def _forget(self, group: deque[tuple[int, int]], place: int) -> None:
-        job = group[place][1]
+    def _forget(self, group: Group, place: int) -> None:
+        waiting = group[place]
         del group[place]
-        units = self.trace.units[job]
-        self.sizes[units] -= 1
-        if not self.sizes[units]:
-            del self.sizes[units]
         if not group:
-            del self.groups[self.trace.walltime[job], self.trace.nodes[job]]
+            units = self.trace.units[waiting.job]
+            del self.groups[units][waiting.walltime, waiting.nodes]
+            if not self.groups[units]:
+                del self.groups[units]
 
     def release(self, job: int) -> None:
         """Give back the nodes of a job that ended."""
@@ -88,11 +105,13 @@ class BatchQueue:
         self.free += units
         del self.ends[job]
         if self.partition:
-            self.busy &= ~(((1 << units) - 1) << self.block.pop(job))
+            place = self.block.pop(job)
+            self.busy &= ~(((1 << units) - 1) << place)
+            self.until[place : place + units] = [FREE] * units
 
     def run(self, now: Number) -> None:
         """One batch pass, repeated while a job started by it ended at once (rule 1)."""
-        while self.sizes and self._pass(now):
+        while self.groups and self._pass(now):
             pass
 
     def _pass(self, now: Number) -> bool:
@@ -101,16 +120,17 @@ class BatchQueue:
         The reservation is made when somebody asks, and what cannot start is not asked.
         """
         sizes, walltime = self.trace.units, self.trace.walltime
-        least = min(self.sizes)
-        if self._place(least, 0) is None:
+        least = min(self.groups)
+        most = self._largest()
+        if most < least:
             return False
         promised = 0
         reservation: Reservation | None = None
         full: set[tuple[int, bool]] = set()
         again = False
-        order = self._order(now)
+        order = self._order(now, most)
         for turn, group in enumerate(order, 1):
-            job = group[0][1]
+            job = group[0].job
             units = sizes[job]
             if self.free < least:
                 break
@@ -137,38 +157,63 @@ class BatchQueue:
             again |= self._start(job, units, place, now)
             if group:
                 # The next of the group, whose turn is still to come.
-                insort(order, group, lo=turn, key=lambda group: self._rank(group, now))
+                insort(order, group, lo=turn, key=lambda group: self._rank(group[0], now))
         return again
 
     def _start(self, job: int, units: int, place: int, now: Number) -> bool:
         self.free -= units
-        self.ends[job] = now + self.trace.walltime[job]
+        end = self.ends[job] = now + self.trace.walltime[job]
         if self.partition:
             self.block[job] = place
+            self.until[place : place + units] = [end] * units
             self.busy |= ((1 << units) - 1) << place
         return self.start(job)
 
-    def _order(self, now: Number) -> list[deque[tuple[int, int]]]:
-        """Groups by the WFP score of their first, ties (or all of them) by arrival (rule 19)."""
-        groups = sorted(self.groups.values(), key=itemgetter(0))
-        if self.trace.options.queue == "fcfs":
-            return groups
-        keys = [self._key(group[0][1], now) for group in groups]
-        return [groups[k] for k in ascending(keys, self.trace.limits.exact)]
+    def _largest(self) -> int:
+        """Units of the largest waiting job that could start now; blocks nest, so all below could."""
+        most = 0
+        for units in sorted(self.groups):
+            if self._place(units, 0) is None:
+                break
+            most = units
+        return most
 
-    def _rank(self, group: deque[tuple[int, int]], now: Number) -> tuple[Number, int]:
-        """What :meth:`_order` orders *group* by."""
-        arrival, job = group[0]
-        if self.trace.options.queue == "fcfs":
-            return 0, arrival
-        key = self._key(job, now)
-        return (key if self.trace.limits.exact else rounded(key)), arrival
+    def _order(self, now: Number, most: int) -> list[Group]:
+        """Groups in the order of the queue (rule 19): those of at most *most* units.
 
-    def _key(self, job: int, now: Number) -> Number:
-        """The WFP score of *job*, the highest being the least."""
-        trace = self.trace
-        wait = (now - trace.submit[job]) / trace.walltime[job]
-        return -(wait * wait * wait * trace.nodes[job])
+        Of the others, which cannot start in this pass, the first alone: nodes may be promised to it.
+        """
+        order: list[Group] = []
+        others: list[Group] = []
+        for units, groups in self.groups.items():
+            (order if units <= most else others).extend(groups.values())
+        if others:
+            keys = self._keys([group[0] for group in others], now)
+            best = min(keys)
+            slack = 0 if self.trace.limits.exact else CLOSE * abs(best)
+            ties = [group for key, group in zip(keys, others) if not key - best > slack]
+            if len(ties) > 1:
+                ties.sort(key=lambda group: self._rank(group[0], now))
+            order.append(ties[0])
+        if len(order) < 2:
+            return order
+        order.sort(key=itemgetter(0))
+        keys = self._keys([group[0] for group in order], now)
+        return [order[k] for k in ascending(keys, self.trace.limits.exact)]
+
+    def _rank(self, waiting: Waiting, now: Number) -> tuple[Number, int]:
+        """What the queue is ordered by."""
+        (key,) = self._keys([waiting], now)
+        return (key if self.trace.limits.exact else rounded(key)), waiting.arrival
+
+    def _keys(self, jobs: list[Waiting], now: Number) -> list[Number]:
+        """WFP scores, the highest being the least; ``fcfs``: all equal, as ties go by arrival."""
+        if self.trace.options.queue == "fcfs":
+            return [0] * len(jobs)
+        return [
+            -((wait := (now - submit) / walltime) * wait * wait * nodes)
+            for _, _, submit, walltime, nodes in jobs
+        ]
 
     def _place(self, units: int, avoid: int) -> int | None:
         """Lowest free block of *units* that is not in the mask *avoid*; 0 when flat; None: none."""
@@ -176,14 +221,23 @@ class BatchQueue:
             return None
         if not self.partition:
             return 0
-        if units == self.total:
-            return None if self.busy | avoid else 0
         taken = self.busy | avoid
-        mask = (1 << units) - 1
-        for place in range(0, self.total - units + 1, units):
-            if not taken >> place & mask:
-                return place
-        return None
+        if units == self.total:
+            return None if taken else 0
+        # Bit p of free: the units from p on, as many as the doublings have reached, are all free.
+        free, reached = ~taken, 1
+        while reached < units:
+            free &= free >> reached
+            reached *= 2
+        free &= self._aligned(units)
+        return (free & -free).bit_length() - 1 if free else None
+
+    def _aligned(self, units: int) -> int:
+        """The bits at which a block of *units* may begin."""
+        if units not in self.starts:
+            places = range(0, self.total - units + 1, units)
+            self.starts[units] = sum(1 << place for place in places)
+        return self.starts[units]
 
     def _tolerance(self, time: Number) -> Number:
         return 0 if self.trace.limits.exact else time_tolerance(time)
@@ -209,14 +263,13 @@ class BatchQueue:
         return Reservation(time, time + self._tolerance(time), extra=free - units)
 
     def _reserve_block(self, units: int, now: Number) -> Reservation:
-        until = [now] * self.total
-        for end, job in self._predicted(now):
-            place, size = self.block[job], self.trace.units[job]
-            until[place : place + size] = [end] * size
-        best, best_place = max(until[:units]), 0
-        sooner = best - self._tolerance(best)
-        for place in range(units, self.total - units + 1, units):
-            time = max(until[place : place + units])
+        until, passed = self.until, now + self._tolerance(now)
+        if min(self.ends.values()) <= passed:
+            late = now + OVERDUE_SECONDS
+            until = [late if FREE < end <= passed else end for end in until]
+        best, best_place, sooner = now, 0, math.inf
+        for place in range(0, self.total - units + 1, units):
+            time = max(now, max(until[place : place + units]))
             if time < sooner:
                 best, best_place, sooner = time, place, time - self._tolerance(time)
         return Reservation(
