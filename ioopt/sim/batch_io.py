@@ -88,22 +88,19 @@ class _Engine:
         self.arrivals = [(trace.submit if starts is None else starts[0])[j] for j in self.jobs]
         self.arrivals.append(math.inf)
         self.arrived = 0
-        self.computing: list[tuple[Number, int, int]] = []
-        self.kills: list[tuple[Number, int, int]] = []
+        self.computing: list[tuple[Number, int, ActiveRequest]] = []
+        self.kills: list[tuple[Number, int, ActiveRequest]] = []
         self.usage = Usage(self.result, trace.window)
         self.storage = _storage(policy, self.limits, self.result, self.usage)
         self.compute, self.volume = trace.compute, trace.volume
-        self.phase = list(trace.offset)
-        self.requests: list[ActiveRequest | None] = [None] * len(trace)
-        self.began: list[Number] = [self.now] * len(trace)
         self.ended = bytearray(len(trace))
         self.changed = False
         self.queue_changed = False
 
     def run(self, deadline: Deadline | None) -> Run:
         """Step from instant to instant until every job has ended."""
-        result, storage, computing, arrivals = (
-            self.result, self.storage, self.computing, self.arrivals,
+        result, storage, computing, arrivals, ended = (
+            self.result, self.storage, self.computing, self.arrivals, self.ended,
         )  # fmt: skip
         use_exact, kill = self.limits.exact, self.trace.options.kill
         shared = self.policy.shares_by_nodes
@@ -131,11 +128,17 @@ class _Engine:
             if shared or finish <= until:
                 for request in storage.due(instant, until):
                     self._finish(request)
-            self._apply(until)
+            while computing and computing[0][0] <= until:
+                request = heappop(computing)[2]
+                if not ended[request.job]:
+                    self._issue_or_go_on(request)
+            if kill:
+                self._kill_overdue(until)
+            if arrival <= instant:
+                self._arrive()
             result.events += 1
             if deadline and not result.events % _INSTANTS_PER_LOOK and deadline.expired():
-                ended = sum(self.ended)
-                raise OutOfTime(f"out of time with {ended} of {len(self.ended)} jobs ended")
+                raise OutOfTime(f"out of time with {sum(ended)} of {len(ended)} jobs ended")
             if self.queue_changed:
                 self.queue_changed = False
                 if self.starts is None:
@@ -153,7 +156,7 @@ class _Engine:
     def _forget_ended(self) -> None:
         """Drop what killed jobs would still have done."""
         for heap in (self.computing, self.kills):
-            while heap and self.ended[heap[0][2]]:
+            while heap and self.ended[heap[0][2].job]:
                 heappop(heap)
 
     def _last_arrival(self, instant: Number, until: Number) -> Number:
@@ -164,18 +167,17 @@ class _Engine:
             k += 1
         return instant
 
-    def _apply(self, until: Number) -> None:
-        """What of one instant follows the I/O and precedes the batch pass, in the order of rule 1."""
-        computing, kills, now = self.computing, self.kills, self.now
-        while computing and computing[0][0] <= until:
-            job = heappop(computing)[2]
-            if not self.ended[job]:
-                self._issue_or_go_on(job)
+    def _kill_overdue(self, until: Number) -> None:
+        """End the jobs whose walltime is over (rule 21)."""
+        kills = self.kills
         while kills and kills[0][0] <= until:
-            job = heappop(kills)[2]
-            if not self.ended[job]:
-                self._kill(job)
-        while self.arrivals[self.arrived] <= now:
+            request = heappop(kills)[2]
+            if not self.ended[request.job]:
+                self._kill(request)
+
+    def _arrive(self) -> None:
+        """Put the jobs of this instant into the queue; in open loop, start them."""
+        while self.arrivals[self.arrived] <= self.now:
             job = self.jobs[self.arrived]
             self.arrived += 1
             self.queue_changed = True
@@ -194,73 +196,66 @@ class _Engine:
         else:
             self.result.block[job] = self.starts[1][job]
         request = ActiveRequest(trace.rank[job], trace.allocated[job], self.limits, self.now)
-        request.job = job
+        request.job, request.last_place = job, trace.offset[job + 1]
         request.iteration = trace.iteration[job]
-        self.requests[job] = request
         if trace.options.kill:
-            heappush(self.kills, (self.now + trace.walltime[job], trace.rank[job], job))
-        self._begin_phase(job, request)
+            heappush(self.kills, (self.now + trace.walltime[job], request.id, request))
+        self._begin_phase(request, trace.offset[job])
         return bool(self.ended[job])
 
-    def _begin_phase(self, job: int, request: ActiveRequest) -> None:
-        """Go to the next compute or request of *job*, or end it (rule 3)."""
-        place, last = self.phase[job], self.trace.offset[job + 1]
+    def _begin_phase(self, request: ActiveRequest, place: int) -> None:
+        """Go to the next compute or request of a job, from *place* on, or end it (rule 3)."""
+        now, last = self.now, request.last_place
         while place < last:
             seconds = self.compute[place]
             if seconds > 0:
                 request.compute_so_far += seconds
-                self.began[job] = self.now
-                self.phase[job] = place
-                heappush(self.computing, (self.now + seconds, request.id, job))
+                request.began = now
+                request.place = place
+                heappush(self.computing, (now + seconds, request.id, request))
                 return
             if self.volume[place] > 0:
-                self.phase[job] = place
                 self._issue(request, place)
                 return
             place += 1
-        self._end(job)
+        self._end(request.job)
 
-    def _issue_or_go_on(self, job: int) -> None:
+    def _issue_or_go_on(self, request: ActiveRequest) -> None:
         """The compute of a phase ended."""
-        place, request = self.phase[job], self.requests[job]
-        assert request is not None
-        self.usage.add(self.began[job], self.now, request.nodes)
+        place = request.place
+        self.usage.add(request.began, self.now, request.nodes)
         if self.volume[place] > 0:
             self._issue(request, place)
         else:
-            self.phase[job] = place + 1
-            self._begin_phase(job, request)
+            self._begin_phase(request, place + 1)
 
     def _issue(self, request: ActiveRequest, place: int) -> None:
-        request.issue(self.now, self.volume[place], place)
-        self.result.request[place] = self.now
+        now = self.now
+        request.issue(now, self.volume[place], place)
+        self.result.request[place] = now
         self.changed = True
         self.storage.issue(request)
 
     def _finish(self, request: ActiveRequest) -> None:
-        job, place = request.job, request.place
-        self.storage.leave(request, self.now)
+        now, place = self.now, request.place
+        self.storage.leave(request, now)
         self.changed = True
-        self.result.finish[place] = self.now
+        self.result.finish[place] = now
         request.ideal_so_far += request.volume / request.peak
-        self.phase[job] = place + 1
-        self._begin_phase(job, request)
+        self._begin_phase(request, place + 1)
 
-    def _kill(self, job: int) -> None:
-        request = self.requests[job]
-        assert request is not None
+    def _kill(self, request: ActiveRequest) -> None:
         if request.version != GONE:
             self.storage.leave(request, self.now)
             self.changed = True
         else:
-            self.usage.add(self.began[job], self.now, self.trace.allocated[job])
-        self.result.killed[job] = 1
-        self._end(job)
+            self.usage.add(request.began, self.now, request.nodes)
+        self.result.killed[request.job] = 1
+        self._end(request.job)
 
     def _end(self, job: int) -> None:
         self.result.end[job] = self.now
         self.ended[job] = 1
-        self.requests[job] = None
         self.queue_changed = True
         if self.starts is None:
             self.queue.release(job)

@@ -250,12 +250,19 @@ def moving_of(
     count[FREE] = units
     spans = np.zeros((len(S), max(1 << 16, 8 * jobs) + 4096 if record else 1))
     # Memory that is never touched costs nothing: few runs have as many requests at once.
-    words = min(units, trace.limits.capacity_units) // 64 + 1
-    reach = np.empty((min(jobs, units) + 1 if subsets else 1, words), np.uint64)
+    reach = np.empty(_subset_sums(trace, starts is None) if subsets else (1, 1), np.uint64)
     return Moving(
         count, np.zeros(7), f, i, lists, work, blocks, p, spans, np.zeros(units, np.uint8),
         np.zeros(units), reach,
     )  # fmt: skip
+
+
+def _subset_sums(trace: Trace, closed: bool) -> tuple[int, int]:
+    """Requests and words of the table of rule 12 at most; open loop counts no nodes, so all jobs."""
+    jobs, units = len(trace), sum(trace.units)
+    if closed:
+        jobs, units = min(jobs, trace.machine.units), min(units, trace.machine.units)
+    return jobs + 1, min(units, trace.limits.capacity_units) // 64 + 1
 
 
 @inlined

@@ -26,16 +26,20 @@ GONE = -1
 class ActiveRequest(Request):
     """The request of a job inside the engine: ``base`` bytes were left at ``anchor``; ``rate`` since.
 
-    One object serves all requests of a job, one after the other. ``version`` stamps the newest
+    ``place`` is that of the job's phase in the trace, ``last_place`` where its phases end, ``began``
+    when it last began to compute. One object serves all requests of a job, one after the other. ``version`` stamps the newest
     entry in the finish heap; older ones are dropped when met. It is 0 before the first grant of
     a request and GONE while there is none.
     """
 
-    __slots__ = ("anchor", "base", "job", "place", "rate", "version", "volume")
+    __slots__ = (
+        "anchor", "base", "began", "job", "last_place", "place", "rate", "version", "volume",
+    )  # fmt: skip
 
     def __init__(self, rank: int, nodes: int, limits: Limits, start: Number) -> None:
         super().__init__(rank, nodes, limits, start, limits.number(0))
-        self.job = 0
+        self.job = self.place = self.last_place = 0
+        self.began = start
         self.version = GONE
 
     def issue(self, now: Number, volume: Number, place: int) -> None:
@@ -263,10 +267,10 @@ class SharedStorage:
             self.usage.add(self.since, now, self.rho * self.weight)
             self.clock += self.rho * (now - self.since)
         self.since = now
-        slack = self.rho * (until - now)
+        slack, clock = self.rho * (until - now), self.clock
         finishing = self.finishing
         done: list[ActiveRequest] = []
-        while finishing and finishing[0][0] - self.clock <= slack:
+        while finishing and finishing[0][0] - clock <= slack:
             request = heappop(finishing)[3]
             if request.version != GONE:
                 done.append(request)

@@ -84,6 +84,30 @@ def test_engines_agree_on_wide_subset_sums(name: str) -> None:
         assert times(fast) == pytest.approx(times(plain), abs=1e-6), seed
 
 
+def test_open_loop_with_more_requests_than_units() -> None:
+    """Open loop counts no nodes: two jobs start at a time, one transfers, so requests pile up."""
+    jobs = [
+        {"id": k, "submit_seconds": k, "nodes": 38 + k % 3, "walltime_seconds": 50,
+         "phases": [{"compute_seconds": 1, "io_bytes": 160 * (1 + k % 5)}]}
+        for k in range(220)
+    ]  # fmt: skip
+    machine = {"nodes": 80, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
+               "storage_bytes_per_second": 41}  # fmt: skip
+    problem = ioopt.load(
+        {"format": "ioopt/batch-io", "version": 1, "name": "pile", "machine": machine, "jobs": jobs}
+    )
+    for name in ("cons-max-util", "cons-max-util+top"):
+        plain, fast = (
+            ioopt.solve(problem, name, settings={"engine": engine, "loop": "open"})
+            for engine in ("python", "compiled")
+        )
+        assert plain.schedule is not None
+        asked = [job["io"][0]["request_seconds"] for job in plain.schedule["jobs"]]
+        done = [job["io"][0]["finish_seconds"] for job in plain.schedule["jobs"]]
+        assert sum(start <= asked[-1] < end for start, end in zip(asked, done)) > 80
+        assert times(fast) == pytest.approx(times(plain), abs=1e-6), name
+
+
 BASES = st.one_of(
     st.sampled_from([0.0, 1.0, 9.999999995, 10.0, 1e9, 1e-7, math.inf]), st.floats(1e-12, 1e12)
 )
