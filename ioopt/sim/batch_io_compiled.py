@@ -50,7 +50,6 @@ from ioopt.sim.batch_io_compiled_state import (
     RUNNING,
     SINCE,
     SPANS,
-    STRIDE,
     TRANSFERRING,
     USEFUL,
     F,
@@ -61,11 +60,12 @@ from ioopt.sim.batch_io_compiled_state import (
     P,
     W,
     add_useful,
+    due_at,
     fixed_of,
     inlined,
     kernel,
+    least,
     moving_of,
-    searching,
     tolerance,
 )
 from ioopt.sim.batch_io_compiled_storage import apply_decision, issue, leave, set_clock
@@ -170,32 +170,6 @@ def advance(t: Fixed, s: Moving, instants: int) -> bool:
             apply_decision(t, s)
         s.count[FRESH] = 0
     return True
-
-
-@searching
-def least(blocks: np.ndarray, count: int) -> float:
-    """The least of the first *count* values, those up to the next multiple of STRIDE being infinite.
-
-    Four minima at a time: one would wait for itself at every value.
-    """
-    one = two = three = four = math.inf
-    for k in range((count + STRIDE - 1) // STRIDE):
-        one = min(one, min(blocks[k, 0], blocks[k, 4]))
-        two = min(two, min(blocks[k, 1], blocks[k, 5]))
-        three = min(three, min(blocks[k, 2], blocks[k, 6]))
-        four = min(four, min(blocks[k, 3], blocks[k, 7]))
-    return min(min(one, two), min(three, four))
-
-
-@searching
-def due_at(values: np.ndarray, count: int, until: float) -> tuple[int, int]:
-    """How many of the values are at most *until*, and the sum of their places: the place of one."""
-    found, places = 0, 0
-    for k in range((count + STRIDE - 1) // STRIDE * STRIDE):
-        due = values[k] <= until
-        found += due
-        places += k if due else 0
-    return found, places
 
 
 @inlined

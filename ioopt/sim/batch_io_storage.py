@@ -27,9 +27,9 @@ class ActiveRequest(Request):
     """The request of a job inside the engine: ``base`` bytes were left at ``anchor``; ``rate`` since.
 
     ``place`` is that of the job's phase in the trace, ``last_place`` where its phases end, ``began``
-    when it last began to compute. One object serves all requests of a job, one after the other. ``version`` stamps the newest
-    entry in the finish heap; older ones are dropped when met. It is 0 before the first grant of
-    a request and GONE while there is none.
+    when it last began to compute. One object serves all requests of a job, one after the other.
+    ``version`` stamps the newest entry in the finish heap; older ones are dropped when met. It is 0
+    before the first grant of a request and GONE while there is none.
     """
 
     __slots__ = (
