@@ -93,9 +93,13 @@ def _of_application(
     threshold = verdict.threshold or math.nan
     expected = _class(counts, len(used), gang, mean, (low, high), threshold, fewer)
     judged = low is not None and not counts.means_only and expected != "HIGH"
-    if judged and basis == "non-running" and _all_may_wait(counts, problem.processors, found):
-        by_running = _of_running(problem, counts, verdict.running_threshold or math.nan, found)
-        expected = "UNKNOWN" if by_running == "LOW" != expected else by_running
+    waiting = basis == "non-running" and _all_may_wait(counts, problem.processors, found)
+    if judged and fewer >= 2:
+        expected = "UNKNOWN"
+    elif judged and waiting:
+        silent = _running_below(problem, counts, verdict.running_threshold)
+        instead = "HIGH" if silent else _of_stretches(found)
+        expected = "UNKNOWN" if instead == "LOW" != expected else instead
     elif judged and expected == "LOW" and (found[0] or 0.0) > 0.606 and (found[1] or 0.0) > 0.368:
         expected = "HIGH" if (found[1] or 0.0) >= 0.606 else "UNKNOWN"
     if expected != verdict.gangedness:
@@ -186,15 +190,16 @@ def _all_may_wait(counts: MessageCounts, processors: int, gamma: Gamma) -> bool:
     return said / len(absent) >= 0.723 + chance
 
 
-def _of_running(
-    problem: MessageCountsProblem, counts: MessageCounts, threshold: float, gamma: Gamma
-) -> str:
+def _running_below(
+    problem: MessageCountsProblem, counts: MessageCounts, threshold: float | None
+) -> bool:
     gang, running = counts.counts("gang"), counts.counts("running")
     factor = (problem.processors - 1) / (problem.processors - 2)
     _, high = _interval(gang, running, factor * fmean(running) / fmean(gang))
-    fewer = _fewer_senders(counts, problem.processors, "running")
-    if high is not None and high * fewer <= threshold:
-        return "HIGH"
+    return high is not None and threshold is not None and high <= threshold
+
+
+def _of_stretches(gamma: Gamma) -> str:
     _, least, most = gamma
     if least is None or most is None or least < 0.606 < most:
         return "UNKNOWN"
