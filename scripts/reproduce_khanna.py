@@ -328,7 +328,8 @@ def sizes(quick: bool) -> str:
     size = Sizes.of(quick)
     return (
         f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.ppa_tasks} in Figure 6), "
-        f"{size.seeds} seeds, {size.seconds:g} s a solve unless a row says otherwise; mean ± half of the 95 % interval"
+        f"{size.seeds} seeds, {size.seconds:g} s a solve unless a row says otherwise; "
+        "mean ± half of the 95 % interval"
     )
 
 
