@@ -5,8 +5,8 @@ messages. The paper's own classes set the scale: LOW up to the gamma_sub of a bl
 at LU's rate (3 requests a quantum), HIGH from that at Water's rate (12) on; between them the paper
 says nothing, and such workloads are printed but not scored. Workloads are drawn at random from a wide
 range about the defaults of the laboratory. A recording has 32 disturbed quanta among 192, as dense as the
-laboratory's 20 in 120, since a slope is one at a density: where meetings are rare, two perturbations
-that come close cost little more than one. Denser and longer ones are printed too.
+laboratory's 20 in 120. Denser and longer ones are printed too; where meetings are rare, two perturbations
+that come close cost little more than one, so the truth is gamma_sub at the density of the recording.
 """
 
 from __future__ import annotations
@@ -210,9 +210,8 @@ def trials(
     recording = recording or Recording()
     scale = [Blocking(requests_per_quantum=rate) for rate in (3.0, 12.0)]
     lu, water = (found.gamma_sub or 0.0 for found in measured(scale, runs))
-    size = {"processors": recording.processors, "batch": recording.batch}
-    changes = {} if recording.processors == 4 else size
-    gammas = [found.gamma_sub or 0.0 for found in measured(apps, runs, **changes)]
+    size = {key: value for key, value in asdict(recording).items() if key != "environment"}
+    gammas = [found.gamma_sub or 0.0 for found in measured(apps, runs, **size)]
     asked = [
         {"app": app.model_dump(mode="json"), "seeds": seeds, "recording": asdict(recording)}
         for app in apps

@@ -160,7 +160,7 @@ def _gamma(counts: MessageCounts, processors: int) -> Gamma:
     if min(x) == max(x) or most == sum(hit):
         return None, None, None
     slope, whole = linear_regression(x, y)
-    if whole <= 0:
+    if whole <= fmean(y) / 2:
         return None, None, None
     overlap = 8 / math.fsum(w * w for w in weights)
     free = len(x) / overlap - 2

@@ -15,7 +15,8 @@ Examples:
 
 \b
 The CSV file has a heading with ganged, running and messages, and perhaps application; one row is
-one processor in one quantum.
+one processor in one quantum. With columns quantum and processor (from 0), and all processors in each
+quantum, the recording is kept as one in time.
 """
 
 

@@ -138,7 +138,8 @@ class Stretches:
         in quanta of messages. One that needs no gang at all loses what the processor that missed
         most has lost, m quanta a disturbed one (1/P when all miss equally many); one that needs it
         always loses 1. So gamma = (loss - m) / (1 - m), which with m = 1/P is F2's. When only one
-        processor is ever disturbed (m = 1), all lose alike. The interval is that of the line's
+        processor is ever disturbed (m = 1), all lose alike; when much more is heard in disturbed
+        quanta than in others, messages are no meter of work. The interval is that of the line's
         ratio of coefficients (delta method, Student's t by its first correction to the normal), as
         wide as if no two stretches overlapped.
         """
@@ -147,7 +148,7 @@ class Stretches:
         slope = self.hits_received / self.hits_hits
         undisturbed = self.mean_received - slope * self.mean_hits
         share = max(self.absences) / self.disturbances
-        if undisturbed <= 0 or share >= 1:
+        if undisturbed <= self.mean_received / 2 or share >= 1:
             return None
         free = self.count / FADED - 2
         residual = max(0.0, self.received_received - slope * self.hits_received) / (self.count - 2)

@@ -73,6 +73,8 @@ def test_what_shows_nothing() -> None:
     # Always the same processor: one that never waits loses as much as one that always does.
     assert heard(received, [missing and (2,) for missing in absent]).loss() is None
     assert heard([0.0] * 96, absent).loss() is None  # silence
+    # Far more in disturbed quanta than in others: not a meter of work.
+    assert heard([160.0 if missing else 16.0 for missing in absent], absent).loss() is None
 
 
 def test_a_gap_begins_stretches_anew() -> None:
