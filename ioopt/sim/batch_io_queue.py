@@ -7,8 +7,6 @@ from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import NamedTuple
 
 from ioopt.sim.batch_io_trace import Trace
 from ioopt.sim.batch_io_view import CLOSE, Number, ascending, rounded, time_tolerance
@@ -34,17 +32,10 @@ class Reservation:
     mask: int = 0
 
 
-class Waiting(NamedTuple):
-    """A job in the queue; ``arrival`` counts arrivals."""
-
-    arrival: int
-    job: int
-    submit: Number
-    walltime: Number
-    nodes: int
-
-
-Group = deque[Waiting]
+Waiting = tuple[int, int, Number, Number, int, int]
+"""A job in the queue: which arrival it was, its number, submit time, walltime, nodes and units."""
+FEW = 40
+"""Up to here all groups are ordered; more are looked through first."""
 
 
 class BatchQueue:
@@ -56,7 +47,7 @@ class BatchQueue:
     Waiting jobs stand in groups of equal walltime and equal nodes, each in the order of arrival. In
     a group that order is also the order of the queue, and when the first cannot start in a pass
     neither can the others: a pass looks at the first of every group, not at every job. ``groups``
-    go by units, then by (walltime, nodes).
+    go by (walltime, nodes).
     """
 
     def __init__(self, trace: Trace, start: Callable[[int], bool]) -> None:
@@ -66,7 +57,7 @@ class BatchQueue:
         self.total = trace.machine.units
         self.free = self.total
         self.busy = 0
-        self.groups: dict[int, dict[tuple[Number, int], Group]] = {}
+        self.groups: dict[tuple[Number, int], deque[Waiting]] = {}
         self.arrivals = 0
         self.block: dict[int, int] = {}
         self.until: list[Number] = [FREE] * (self.total if self.partition else 0)
@@ -74,30 +65,26 @@ class BatchQueue:
         self.ends: dict[int, Number] = {}
 
     def __len__(self) -> int:
-        return sum(len(group) for groups in self.groups.values() for group in groups.values())
+        return sum(len(group) for group in self.groups.values())
 
     def arrive(self, job: int) -> None:
         """Put *job* into the queue; nobody arrives at an earlier time than those before."""
         self.arrivals += 1
         trace = self.trace
-        walltime, nodes = trace.walltime[job], trace.nodes[job]
-        group = self.groups.setdefault(trace.units[job], {}).setdefault((walltime, nodes), deque())
-        group.append(Waiting(self.arrivals, job, trace.submit[job], walltime, nodes))
+        kind = trace.walltime[job], trace.nodes[job]
+        waiting = (self.arrivals, job, trace.submit[job], *kind, trace.units[job])
+        if kind in self.groups:
+            self.groups[kind].append(waiting)
+        else:
+            self.groups[kind] = deque([waiting])
 
     def withdraw(self, job: int) -> None:
         """Take *job*, which waits, out of the queue."""
-        trace = self.trace
-        group = self.groups[trace.units[job]][trace.walltime[job], trace.nodes[job]]
-        self._forget(group, next(k for k, waiting in enumerate(group) if waiting.job == job))
-
-    def _forget(self, group: Group, place: int) -> None:
-        waiting = group[place]
-        del group[place]
+        kind = self.trace.walltime[job], self.trace.nodes[job]
+        group = self.groups[kind]
+        del group[next(k for k, waiting in enumerate(group) if waiting[1] == job)]
         if not group:
-            units = self.trace.units[waiting.job]
-            del self.groups[units][waiting.walltime, waiting.nodes]
-            if not self.groups[units]:
-                del self.groups[units]
+            del self.groups[kind]
 
     def release(self, job: int) -> None:
         """Give back the nodes of a job that ended."""
@@ -119,19 +106,19 @@ class BatchQueue:
 
         The reservation is made when somebody asks, and what cannot start is not asked.
         """
-        sizes, walltime = self.trace.units, self.trace.walltime
-        least = min(self.groups)
-        most = self._largest()
-        if most < least:
+        heads = [group[0] for group in self.groups.values()]
+        sizes = [units for _, _, _, _, _, units in heads]
+        least = min(sizes)
+        if self._place(least, 0) is None:
             return False
         promised = 0
         reservation: Reservation | None = None
         full: set[tuple[int, bool]] = set()
         again = False
-        order = self._order(now, most)
-        for turn, group in enumerate(order, 1):
-            job = group[0].job
-            units = sizes[job]
+        if len(heads) > FEW:
+            heads = self._candidates(heads, self._largest(sizes), now)
+        order = self._order(heads, now)
+        for turn, (_, job, _, walltime, nodes, units) in enumerate(order, 1):
             if self.free < least:
                 break
             if not promised:
@@ -146,18 +133,21 @@ class BatchQueue:
                     continue
                 if reservation is None:
                     reservation = self._reserve(promised, now)
-                short = bool(now + walltime[job] <= reservation.until)
+                short = bool(now + walltime <= reservation.until)
                 if (units, short) in full:
                     continue
                 place = self._backfill(units, short, reservation)
                 if place is None:
                     full.add((units, short))
                     continue
-            self._forget(group, 0)
+            group = self.groups[walltime, nodes]
+            group.popleft()
             again |= self._start(job, units, place, now)
             if group:
                 # The next of the group, whose turn is still to come.
-                insort(order, group, lo=turn, key=lambda group: self._rank(group[0], now))
+                insort(order, group[0], lo=turn, key=lambda head: self._rank(head, now))
+            else:
+                del self.groups[walltime, nodes]
         return again
 
     def _start(self, job: int, units: int, place: int, now: Number) -> bool:
@@ -169,50 +159,49 @@ class BatchQueue:
             self.busy |= ((1 << units) - 1) << place
         return self.start(job)
 
-    def _largest(self) -> int:
-        """Units of the largest waiting job that could start now; blocks nest, so all below could."""
+    def _largest(self, sizes: list[int]) -> int:
+        """Units that a job may have to start now, of *sizes*: blocks nest, so smaller ones could too."""
+        if not self.partition:
+            return self.free
         most = 0
-        for units in sorted(self.groups):
+        for units in sorted(set(sizes)):
             if self._place(units, 0) is None:
                 break
             most = units
         return most
 
-    def _order(self, now: Number, most: int) -> list[Group]:
-        """Groups in the order of the queue (rule 19): those of at most *most* units.
+    def _candidates(self, heads: list[Waiting], most: int, now: Number) -> list[Waiting]:
+        """Those of the *heads* of groups that a pass has to look at: with at most *most* units.
 
         Of the others, which cannot start in this pass, the first alone: nodes may be promised to it.
         """
-        order: list[Group] = []
-        others: list[Group] = []
-        for units, groups in self.groups.items():
-            (order if units <= most else others).extend(groups.values())
-        if others:
-            keys = self._keys([group[0] for group in others], now)
+        found = [head for head in heads if head[5] <= most]
+        if len(found) < len(heads):
+            others = [head for head in heads if head[5] > most]
+            keys = self._keys(others, now)
             best = min(keys)
             slack = 0 if self.trace.limits.exact else CLOSE * abs(best)
-            ties = [group for key, group in zip(keys, others) if not key - best > slack]
-            if len(ties) > 1:
-                ties.sort(key=lambda group: self._rank(group[0], now))
-            order.append(ties[0])
-        if len(order) < 2:
-            return order
-        order.sort(key=itemgetter(0))
-        keys = self._keys([group[0] for group in order], now)
-        return [order[k] for k in ascending(keys, self.trace.limits.exact)]
+            ties = [head for key, head in zip(keys, others) if not key - best > slack]
+            found.append(min(ties, key=lambda head: self._rank(head, now)))
+        return found
 
-    def _rank(self, waiting: Waiting, now: Number) -> tuple[Number, int]:
+    def _order(self, heads: list[Waiting], now: Number) -> list[Waiting]:
+        """*heads* by WFP score, ties (or all of them) by arrival, which stands first (rule 19)."""
+        heads.sort()
+        return [heads[k] for k in ascending(self._keys(heads, now), self.trace.limits.exact)]
+
+    def _rank(self, head: Waiting, now: Number) -> tuple[Number, int]:
         """What the queue is ordered by."""
-        (key,) = self._keys([waiting], now)
-        return (key if self.trace.limits.exact else rounded(key)), waiting.arrival
+        (key,) = self._keys([head], now)
+        return (key if self.trace.limits.exact else rounded(key)), head[0]
 
-    def _keys(self, jobs: list[Waiting], now: Number) -> list[Number]:
+    def _keys(self, heads: list[Waiting], now: Number) -> list[Number]:
         """WFP scores, the highest being the least; ``fcfs``: all equal, as ties go by arrival."""
         if self.trace.options.queue == "fcfs":
-            return [0] * len(jobs)
+            return [0] * len(heads)
         return [
             -((wait := (now - submit) / walltime) * wait * wait * nodes)
-            for _, _, submit, walltime, nodes in jobs
+            for _, _, submit, walltime, nodes, _ in heads
         ]
 
     def _place(self, units: int, avoid: int) -> int | None:
