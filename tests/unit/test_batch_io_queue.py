@@ -161,6 +161,64 @@ def test_virtual_clock_equals_asking_the_policy() -> None:
     assert congested > 10
 
 
+def test_lanes_equal_asking_the_policy() -> None:
+    from ioopt.sim.batch_io import simulate_trace
+    from ioopt.sim.batch_io_trace import Trace
+    from ioopt.sim.batch_io_view import IoPolicy
+    from ioopt.solvers.batch_io.policies import policy
+    from ioopt.solvers.batch_io.set10 import set_10
+    from tests.batch_io_traces import random_trace
+
+    everybody = IoPolicy("asked", set_10, full_when_fits=False, reads_progress=False)
+    waited = 0
+    for seed in range(40):
+        for use_exact in (True, False):
+            trace = Trace.of(random_trace(seed), 2.0, use_exact)
+            lanes = simulate_trace(trace, policy("set-10"), record_rates=True)
+            asked = simulate_trace(trace, everybody, record_rates=True)
+            lanes, asked = lanes.in_lists(), asked.in_lists()
+            for name in ("start", "end", "killed", "useful", "events", "decisions"):
+                assert getattr(lanes, name) == getattr(asked, name), (seed, name)
+            for name in ("request", "grant", "finish"):
+                assert repr(getattr(lanes, name)) == repr(getattr(asked, name)), (seed, name)
+            assert lanes.rates is not None and asked.rates is not None
+            assert sorted(lanes.rates) == sorted(asked.rates)
+            waited += asked.request != asked.grant
+    assert waited > 40
+
+
+def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
+    from ioopt.problems.batch_io import Machine
+    from ioopt.sim.batch_io_lanes import LaneStorage
+    from ioopt.sim.batch_io_storage import ActiveRequest, Usage
+    from ioopt.sim.batch_io_trace import Run, Trace
+    from ioopt.sim.batch_io_view import Limits
+    from ioopt.solvers.batch_io.policies import policy
+
+    limits = Limits.of(Machine(
+        nodes=8, unit_nodes=1, allocation="flat", node_bytes_per_second=1.0,
+        storage_bytes_per_second=4.0,
+    ))  # fmt: skip
+    run = Run.empty(Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)]))), False)
+    rule = policy("set-10")
+    assert rule.lane is not None
+    storage = LaneStorage(rule, rule.lane, limits, run, Usage(run, (0.0, 9.0)))
+    late, early, middle = (ActiveRequest(rank, 2, limits, 0.0) for rank in (3, 1, 2))
+    for place, request in enumerate((late, early, middle)):
+        request.iteration = 10.0
+        request.issue(5.0, 2.0, place)
+        storage.issue(request)
+        storage.decide(5.0)
+    assert (late.rate, early.rate, middle.rate, storage.waiting()) == (0, 2.0, 0, 3)
+    assert storage.next_finish() == 6.0 and storage.due(6.0, 6.0) == [early]
+    storage.leave(early, 6.0)
+    storage.decide(6.0)
+    assert (late.rate, middle.rate, storage.waiting()) == (0, 2.0, 2)
+    storage.leave(late, 6.5)
+    storage.decide(6.5)
+    assert storage.next_finish() == 7.0
+
+
 def _merged(rates: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Spans with neighbours of one rate joined."""
     joined: list[tuple[Any, ...]] = []
