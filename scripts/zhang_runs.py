@@ -72,13 +72,13 @@ def simulated(**settings: Any) -> dict[str, float]:
 class Runs:
     """How many jobs and seeds a table rests on, and access to its runs.
 
-    ``many_seeds`` serve the local-job counts and the points at which a policy is metastable (r =
-    .5, t_e >= 2286: a few seeds say nothing there).
+    ``settling_seeds`` serve comparisons that ``num_seeds`` leave open: the figure misses its bound
+    and the bound lies inside the interval.
     """
 
     jobs: int = 10_000
-    num_seeds: int = 10
-    many_seeds: int = 10
+    num_seeds: int = 30
+    settling_seeds: int = 300
 
     @property
     def loads(self) -> tuple[float, ...]:
@@ -92,13 +92,9 @@ class Runs:
         asked = [
             {"policy": policy, "load": load, "intensity": intensity, "seed": seed,
              "jobs": self.jobs, **options}
-            for seed in range(count or self.count(load, intensity))
+            for seed in range(count or self.num_seeds)
         ]  # fmt: skip
         return [Figures(**found) for found in values_of(simulated, asked)]
-
-    def count(self, load: int, intensity: Any) -> int:
-        """Seeds that a point gets unless told otherwise."""
-        return self.many_seeds if intensity == 0.5 and load >= 3 else self.num_seeds
 
 
 def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:

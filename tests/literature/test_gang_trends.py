@@ -17,7 +17,7 @@ def runs():
         from zhang_runs import Runs
     finally:
         sys.path.remove(str(ROOT / "scripts"))
-    return Runs(jobs=10_000, num_seeds=4, many_seeds=4)
+    return Runs(jobs=10_000, num_seeds=4)
 
 
 def _mean(values) -> float:
