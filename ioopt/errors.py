@@ -58,3 +58,7 @@ class SimulationError(IooptError):
     """A plan that cannot be carried out in simulation, such as a queue that can never proceed."""
 
     exit_code = ExitCode.VIOLATIONS
+
+
+class OutOfTime(SimulationError):
+    """The deadline passed before every job of a simulation had ended."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from ioopt.errors import SimulationError
+from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.sim.batch_io_lanes import LaneStorage
 from ioopt.sim.batch_io_queue import BatchQueue
@@ -35,10 +35,6 @@ from ioopt.sim.batch_io_view import (
 
 _INSTANTS_PER_LOOK = 4096
 """Instants between two looks at the deadline."""
-
-
-class OutOfTime(SimulationError):
-    """The deadline passed before every job had ended."""
 
 
 def simulate_trace(

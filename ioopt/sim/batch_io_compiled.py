@@ -13,9 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ioopt.errors import SimulationError
+from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
-from ioopt.sim.batch_io import OutOfTime
 from ioopt.sim.batch_io_compiled_policies import (
     BASE_LINE,
     CODES,

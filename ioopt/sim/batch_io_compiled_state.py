@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ioopt.sim.batch_io_trace import Trace
 from ioopt.sim.batch_io_view import CLOSE, TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
+from ioopt.sim.compiled import cached
 
-kernel = njit(cache=True, nogil=True, _nrt=False, error_model="numpy")
-inlined = njit(cache=True, nogil=True, _nrt=False, error_model="numpy", inline="always")
-searching = njit(cache=True, nogil=True, _nrt=False, fastmath={"nnan", "nsz"})
+kernel = cached(nogil=True, _nrt=False, error_model="numpy")
+inlined = cached(nogil=True, _nrt=False, error_model="numpy", inline="always")
+searching = cached(nogil=True, _nrt=False, fastmath={"nnan", "nsz"})
 """For loops over times: without NaN, and with no sign of zero, they run several at once."""
 
 NEAR = 1 + CLOSE

@@ -6,6 +6,7 @@ machine code is kept on disk, so only the first use on a machine pays for it (so
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,6 +43,34 @@ def compiled(module: str, name: str) -> Callable[..., Any]:
         files = [Path(str(import_module(part).__file__)).stat() for part in sorted(seen)]
         stored._source_stamp = tuple((file.st_mtime, file.st_size) for file in files)
     return result
+
+
+def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """numba's ``njit`` with these options, for a function of this folder, kept on disk.
+
+    numba drops stored code when the file of the function changes; a kernel here calls functions of
+    other files, so a change of any file of the folder drops it.
+    """
+    from numba import njit
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        result = njit(cache=True, **options)(function)
+        stored = _cache_file(result)
+        if stored is not None:
+            stored._source_stamp = source_stamp(Path(__file__).parent)
+        return result
+
+    return decorate
+
+
+@cache
+def source_stamp(folder: Path) -> str:
+    """A hash of the Python files of *folder*, as they were when first asked for."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("*.py")):
+        digest.update(f"{file.name}:{file.stat().st_size}:".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def is_ready(module: str, name: str) -> bool:

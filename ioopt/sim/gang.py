@@ -11,12 +11,16 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
-from ioopt.errors import SimulationError
+from ioopt.errors import OutOfTime, SimulationError
+from ioopt.options import Deadline
 from ioopt.sim.gang_state import Clock, Gang, GangPolicy, Number, State, Timing
 
 INFINITY = math.inf
+STEPS_PER_LOOK = 64
+"""Steps between two looks at the deadline."""
 
 Observer = Callable[[Number, int, State, "tuple[int, ...]"], None]
 """Called after each update with (time, slice index, new state, keys of the jobs that left)."""
@@ -76,10 +80,17 @@ class GangSimulation:
         self.attained: list[Number] = [zero] * len(gangs)
         self.budget_slice, self.budget = -1, timing.budget
 
-    def run(self) -> Trajectory:
-        """Simulate to the last finish; SimulationError when the queue can never proceed."""
+    def run(self, deadline: Deadline | None = None) -> Trajectory:
+        """Simulate to the last finish.
+
+        Raises SimulationError when the queue can never proceed, OutOfTime when the *deadline* passes.
+        """
         total, finished, gone = len(self.gangs), 0, []
-        while finished < total:
+        for step in count(1):
+            if finished == total:
+                break
+            if deadline and not step % STEPS_PER_LOOK and deadline.expired():
+                raise OutOfTime(f"out of time with {finished} of {total} jobs finished")
             if not self.running.keys:
                 self._jump()
             else:

@@ -1,9 +1,7 @@
 """Job table and matrix of the compiled gang engine, on 64-bit words, and what changes them.
 
-``low[j] .. high[j]`` bounds the words that the columns of job j touch. Who edits this file removes
-the ``__pycache__`` beside it: numba's cache of :mod:`ioopt.sim.gang_compiled` does not see it.
-``_nrt=False`` leaves out reference counts, which would take most of the time; so nothing here may
-allocate an array.
+``low[j] .. high[j]`` bounds the words that the columns of job j touch. ``_nrt=False`` leaves out
+reference counts, which would take most of the time; so nothing here may allocate an array.
 """
 
 from __future__ import annotations
@@ -11,10 +9,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from ioopt.sim.compiled import cached
+
 MAX_LEVELS = 62
+kernel = cached(_nrt=False)
 
 
 class Jobs(NamedTuple):
@@ -90,7 +91,7 @@ def popcount(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def clear(board: Board, jobs: Jobs, j: int) -> None:
     """Take job *j* out of its home row."""
     for w in range(jobs.low[j], jobs.high[j]):
@@ -98,7 +99,7 @@ def clear(board: Board, jobs: Jobs, j: int) -> None:
     board.occupied[jobs.home[j]] -= jobs.size[j]
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
     """Put job *j*, columns as they are, into *row* and call that its home."""
     for w in range(jobs.low[j], jobs.high[j]):
@@ -107,7 +108,7 @@ def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
     jobs.home[j] = row
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def use_files(jobs: Jobs, j: int) -> None:
     """Make the file nodes of job *j* its columns."""
     for w in range(jobs.low[j], jobs.high[j]):
@@ -119,7 +120,7 @@ def use_files(jobs: Jobs, j: int) -> None:
     jobs.local[j] = True
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def find_taken(rows: Any, taken: Any, low: int, high: int) -> None:
     """Nodes (words *low* .. *high* - 1) that are taken in every row: no job can be added there."""
     for w in range(low, high):
@@ -129,7 +130,7 @@ def find_taken(rows: Any, taken: Any, low: int, high: int) -> None:
         taken[w] = word
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def is_stuck(board: Board, jobs: Jobs, j: int) -> bool:
     """Is a column of *j* taken in every row (``taken``), so that no further row can hold it?"""
     stuck = False

@@ -10,10 +10,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ioopt.errors import OutOfTime
+from ioopt.options import Deadline
 from ioopt.sim.gang import Trajectory
-from ioopt.sim.gang_board import MAX_LEVELS, Board, Jobs, make_board, make_jobs
+from ioopt.sim.gang_board import MAX_LEVELS, Board, Jobs, kernel, make_board, make_jobs
 from ioopt.sim.gang_index import (
     IndexRules,
     Service,
@@ -25,6 +26,8 @@ from ioopt.sim.gang_kernels import clean, compact, fill, migrate, schedule
 from ioopt.sim.gang_state import UNLIMITED, Timing, Twin, guard_slots
 from ioopt.sim.gang_table import JobTable
 
+STEPS_PER_CALL = 2_000
+"""Steps between two looks at the deadline."""
 _NEVER = 1 << 60
 
 
@@ -51,6 +54,24 @@ class _Scratch(NamedTuple):
     gone: Any
 
 
+class _Progress(NamedTuple):
+    """Where a run stands between two calls; ``occupied`` is the integral of occupied slots."""
+
+    now: float = 0.0
+    slice: int = 0
+    arrived: int = 0
+    queued: int = 0
+    running: int = 0
+    done: int = 0
+    num_gone: int = 0
+    budget_slice: int = -1
+    budget: int = 0
+    population: int = 0
+    occupied: float = 0.0
+    tasks: int = 0
+    updates: int = 0
+
+
 class _Times(NamedTuple):
     arrival: Any
     local: Any
@@ -65,8 +86,17 @@ def fits(timing: Timing) -> bool:
     return timing.levels <= MAX_LEVELS
 
 
-def run(table: JobTable, timing: Timing, twin: Twin, recompute: str = "event") -> Trajectory:
-    """Simulate in compiled code; the same answer as :class:`ioopt.sim.gang.GangSimulation`."""
+def run(
+    table: JobTable,
+    timing: Timing,
+    twin: Twin,
+    recompute: str = "event",
+    deadline: Deadline | None = None,
+) -> Trajectory:
+    """Simulate in compiled code; the same answer as :class:`ioopt.sim.gang.GangSimulation`.
+
+    Raises OutOfTime when the *deadline* passes.
+    """
     jobs = make_jobs(table.size, table.files)
     board = make_board(len(table.size), timing.nodes, timing.levels)
     start, finish = np.full(len(table.size), np.nan), np.full(len(table.size), np.nan)
@@ -88,9 +118,15 @@ def run(table: JobTable, timing: Timing, twin: Twin, recompute: str = "event") -
         np.zeros(len(table.size)), np.zeros((2, timing.levels), np.int64),
         np.zeros(len(board.run), np.uint32),
     )  # fmt: skip
-    moved, updates, occupied = _simulate(board, jobs, times, machine, rules, scratch, service)
+    at = _Progress()
+    while at.done < num:
+        at = _Progress(
+            *_simulate(board, jobs, times, machine, rules, scratch, service, at, STEPS_PER_CALL)
+        )
+        if at.done < num and deadline and deadline.expired():
+            raise OutOfTime(f"out of time with {at.done} of {num} jobs finished")
     return Trajectory(
-        start.tolist(), finish.tolist(), jobs.local.tolist(), moved, occupied, updates
+        start.tolist(), finish.tolist(), jobs.local.tolist(), at.tasks, at.occupied, at.updates
     )
 
 
@@ -104,7 +140,7 @@ def _index_rules(twin: Twin) -> IndexRules:
     )
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _remove(board: Board, jobs: Jobs, count: int, gone: Any, num_gone: int) -> int:
     """Departures: take the keys ``gone[:num_gone]`` out of the matrix and the start order."""
     for g in range(num_gone):
@@ -121,7 +157,7 @@ def _remove(board: Board, jobs: Jobs, count: int, gone: Any, num_gone: int) -> i
     return count
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _skippable(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, gap: float) -> int:
     """Whole cycles that pass before anything can happen; *gap* is the time to the next arrival."""
     levels = board.occupied.shape[0]
@@ -140,7 +176,7 @@ def _skippable(board: Board, jobs: Jobs, count: int, need: Any, quantum: float, 
     return cycles
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _rows_of(span: int) -> int:
     rows = 0
     while span:
@@ -149,7 +185,7 @@ def _rows_of(span: int) -> int:
     return rows
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _slice_after_gap(arrival: float, index: int, machine: _Machine) -> int:
     """The slice in which the next arrival falls, one on a boundary belonging to the later one."""
     jump = math.floor(arrival / machine.quantum)
@@ -158,7 +194,7 @@ def _slice_after_gap(arrival: float, index: int, machine: _Machine) -> int:
     return max(jump, index)
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _advance(
     board: Board,
     jobs: Jobs,
@@ -210,7 +246,7 @@ def _advance(
     return until, num_gone
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _skip(
     board: Board, jobs: Jobs, count: int, need: Any, attained: Any, quantum: float, cycles: int
 ) -> None:
@@ -222,7 +258,7 @@ def _skip(
         attained[j] += passed
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _update(
     board: Board, jobs: Jobs, count: int, times: _Times, machine: _Machine, rules: _Rules,
     scratch: _Scratch, service: Service, now: float, queued: int, arrived: int, budget: int,
@@ -264,18 +300,19 @@ def _update(
     return count, queued, budget, fill(board, jobs, count, nodes, rules.local_first)
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _simulate(
     board: Board, jobs: Jobs, times: _Times, machine: _Machine, rules: _Rules, scratch: _Scratch,
-    service: Service,
-) -> tuple[int, int, float]:  # fmt: skip
-    """The event loop; returns (tasks moved, updates, integral of occupied node slots)."""
+    service: Service, at: _Progress, steps: int,
+) -> _Progress:  # fmt: skip
+    """At most *steps* steps of the event loop, from where the run stands to where it stands then."""
     total, levels = times.arrival.shape[0], board.occupied.shape[0]
     quantum, tolerance = machine.quantum, machine.tolerance
-    need, gone, population, occupied = scratch.need, scratch.gone, 0, 0.0
-    now, index, arrived, queued, count, done, num_gone = 0.0, 0, 0, 0, 0, 0, 0
-    budget_slice, budget, tasks, updates = -1, machine.budget, 0, 0
-    while done < total:
+    need, gone = scratch.need, scratch.gone
+    now, index, arrived, queued, count, done, num_gone = at[:7]
+    budget_slice, budget, population, occupied, tasks, updates = at[7:]
+    while done < total and steps > 0:
+        steps -= 1
         following = times.arrival[arrived] if arrived < total else math.inf
         if count > 0 and now == index * quantum:
             cycles = _skippable(board, jobs, count, need, quantum, following - now)
@@ -324,4 +361,7 @@ def _simulate(
         )
         tasks += left - budget
         updates += 1
-    return tasks, updates, occupied
+    return _Progress(
+        now, index, arrived, queued, count, done, num_gone, budget_slice, budget, population,
+        occupied, tasks, updates,
+    )  # fmt: skip

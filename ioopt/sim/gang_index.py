@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from numba import njit
-
-from ioopt.sim.gang_board import Board, Jobs, clear, find_taken, is_stuck, popcount, put, use_files
+from ioopt.sim.gang_board import (
+    Board,
+    Jobs,
+    clear,
+    find_taken,
+    is_stuck,
+    kernel,
+    popcount,
+    put,
+    use_files,
+)
 from ioopt.sim.gang_kernels import best_fit_row, choose_columns, file_row, files_free
 
 
@@ -37,12 +45,12 @@ class Service(NamedTuple):
     worth: Any
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _is_packed(service: Service, rules: IndexRules, j: int) -> bool:
     return service.remote[j] * rules.denominator <= service.local[j] * rules.numerator
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _rank(
     board: Board, jobs: Jobs, service: Service, rules: IndexRules, count: int, quantum: float,
     only_movable: bool,
@@ -71,7 +79,7 @@ def _rank(
     return num
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def migrate_weighted(
     board: Board, jobs: Jobs, service: Service, rules: IndexRules, count: int, nodes: int,
     quantum: float, budget: int,
@@ -104,7 +112,7 @@ def migrate_weighted(
     return num_moved, budget
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _rows_free(board: Board, masks: Any, j: int, low: int, high: int) -> int:
     """Rows in which the nodes of *masks*[j] (words *low* .. *high* - 1) are all free."""
     rows = 0
@@ -119,7 +127,7 @@ def _rows_free(board: Board, masks: Any, j: int, low: int, high: int) -> int:
     return rows
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _place(
     board: Board, jobs: Jobs, service: Service, rules: IndexRules, j: int, nodes: int, limit: int
 ) -> int:
@@ -150,7 +158,7 @@ def _place(
     return other
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def schedule_weighted(
     board: Board, jobs: Jobs, service: Service, rules: IndexRules, count: int, nodes: int,
     limit: int, now: float, arrived: int,
@@ -181,7 +189,7 @@ def schedule_weighted(
     return count, arrived - kept
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def fill_weighted(
     board: Board, jobs: Jobs, service: Service, rules: IndexRules, count: int, nodes: int,
     quantum: float,

@@ -1,7 +1,6 @@
 """Compiled twins of the phases in :mod:`ioopt.solvers.gang.phases`.
 
-As in :mod:`ioopt.sim.gang_board`, nothing here may allocate an array, and a change needs the
-``__pycache__`` beside this file removed.
+As in :mod:`ioopt.sim.gang_board`, nothing here may allocate an array.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ioopt.sim.gang_board import (
     Board,
@@ -17,6 +15,7 @@ from ioopt.sim.gang_board import (
     clear,
     find_taken,
     is_stuck,
+    kernel,
     popcount,
     put,
     use_files,
@@ -24,7 +23,7 @@ from ioopt.sim.gang_board import (
 from ioopt.sim.gang_state import ADAPTIVE, BEST_FIT, FILE_NODES
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def clean(board: Board, jobs: Jobs, count: int) -> None:
     """CleanMatrix (rule 11): ``homes`` never holds replicas, so only the spans need resetting."""
     for i in range(count):
@@ -32,7 +31,7 @@ def clean(board: Board, jobs: Jobs, count: int) -> None:
         jobs.span[j] = 1 << jobs.home[j]
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def files_free(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> bool:
     """Are the file nodes of *j* free in *row*, its own columns at home counting as free?"""
     own = row == jobs.home[j]
@@ -47,7 +46,7 @@ def files_free(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> bool:
     return True
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def migrate(board: Board, jobs: Jobs, count: int, nodes: int, budget: int) -> tuple[int, int]:
     """MigrateMatrix (rule 12); returns (jobs moved, budget left), their keys in ``moved``."""
     levels = board.occupied.shape[0]
@@ -83,7 +82,7 @@ def migrate(board: Board, jobs: Jobs, count: int, nodes: int, budget: int) -> tu
     return num_moved, budget
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _sort_rows(occupied: Any, ascending: Any, descending: Any) -> None:
     """Row indices by population both ways, ties to the lowest index (insertion sort)."""
     for row in range(occupied.shape[0]):
@@ -99,7 +98,7 @@ def _sort_rows(occupied: Any, ascending: Any, descending: Any) -> None:
         descending[at] = row
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _group_by_home(board: Board, jobs: Jobs, count: int) -> None:
     """Keys of the jobs of row r that any row could take, in start order.
 
@@ -124,7 +123,7 @@ def _group_by_home(board: Board, jobs: Jobs, count: int) -> None:
         begin[at] += 1
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _move_one(
     board: Board, jobs: Jobs, count: int, nodes: int, ascending: Any, descending: Any
 ) -> bool:
@@ -156,7 +155,7 @@ def _move_one(
     return False
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def compact(
     board: Board, jobs: Jobs, count: int, nodes: int, ascending: Any, descending: Any
 ) -> None:
@@ -169,7 +168,7 @@ def compact(
         jobs.span[j] = 1 << jobs.home[j]
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The IOGS row: fewest free nodes with all file nodes free; -1 when there is none."""
     best = -1
@@ -188,7 +187,7 @@ def file_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     return best
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def best_fit_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     """The GS row: fewest free nodes that suffice; -1 when there is none."""
     best = -1
@@ -200,7 +199,7 @@ def best_fit_row(board: Board, jobs: Jobs, j: int, nodes: int) -> int:
     return best
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _free_word(row: Any, w: int, words: int, nodes: int) -> Any:
     """Free nodes in word *w* of a row, bits beyond the machine excluded."""
     free = ~row[w]
@@ -209,7 +208,7 @@ def _free_word(row: Any, w: int, words: int, nodes: int) -> Any:
     return free
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> None:
     """Columns for *j* in *row*: free in most rows first, ties to the lowest (rule 14)."""
     levels, words = board.homes.shape
@@ -250,7 +249,7 @@ def choose_columns(board: Board, jobs: Jobs, j: int, row: int, nodes: int) -> No
     jobs.local[j] = same
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def schedule(
     board: Board, jobs: Jobs, count: int, nodes: int, place: int, limit: int, queued: int, last: int
 ) -> tuple[int, int]:
@@ -285,7 +284,7 @@ def schedule(
     return count, queued
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def _fill_group(board: Board, jobs: Jobs, num: int, nodes: int) -> None:
     """Serve the positions ``group[:num]`` to exhaustion, one replica a job a pass."""
     levels = board.occupied.shape[0]
@@ -317,7 +316,7 @@ def _fill_group(board: Board, jobs: Jobs, num: int, nodes: int) -> None:
         num = again
 
 
-@njit(cache=True, _nrt=False)
+@kernel
 def fill(board: Board, jobs: Jobs, count: int, nodes: int, local_first: bool) -> int:
     """FillMatrix (rule 15) from the home rows; returns occupied node slots, replicas included."""
     levels, words = board.homes.shape

@@ -16,6 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ioopt.problems.flexible_gang import IoBehaviour
+from ioopt.sim.compiled import cached
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,9 +123,7 @@ def _serve(
 
 @cache
 def _compiled() -> Any:
-    from numba import njit
-
-    return njit(cache=True)(_serve)
+    return cached()(_serve)
 
 
 def serve(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import (
@@ -22,7 +22,7 @@ from ioopt.problems.batch_io import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.batch_io import OutOfTime, simulate_trace
+from ioopt.sim.batch_io import simulate_trace
 from ioopt.sim.batch_io_results import metrics_of, schedule_of, timeline_of
 from ioopt.sim.batch_io_trace import Run, Trace
 from ioopt.sim.batch_io_view import IoPolicy, Limits, Request, View

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ioopt.errors import UsageError
+from ioopt.errors import OutOfTime, UsageError
+from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.gang import (
     GangMatrixPlan,
@@ -16,6 +17,7 @@ from ioopt.problems.gang import (
     nodes_of,
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest, SolverFunction
+from ioopt.result import StopReason
 from ioopt.sim.gang import GangSimulation, Trajectory
 from ioopt.sim.gang_history import History
 from ioopt.sim.gang_metrics import simulation_of
@@ -57,7 +59,11 @@ def solver(policy_of: PolicyOf) -> SolverFunction:
         if settings.phase != "all":
             raise UsageError(f"phase={settings.phase} is for ioopt/gang-matrix, not ioopt/gang")
         plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
-        return Outcome(plan, simulation=simulate_policy(problem, policy, settings))
+        try:
+            simulation = simulate_policy(problem, policy, settings, request.deadline)
+        except OutOfTime as stop:
+            return Outcome(None, stop=StopReason.TIME, notes=(str(stop),))
+        return Outcome(plan, simulation=simulation)
 
     return solve
 
@@ -83,8 +89,16 @@ def simulate(problem: GangProblem, plan: GangPlan) -> Simulation:
     return simulate_policy(problem, policy, settings)
 
 
-def simulate_policy(problem: GangProblem, policy: GangPolicy, settings: Settings) -> Simulation:
-    """Simulate a workload with the engine that *settings* ask for, or the one that suits it."""
+def simulate_policy(
+    problem: GangProblem,
+    policy: GangPolicy,
+    settings: Settings,
+    deadline: Deadline | None = None,
+) -> Simulation:
+    """Simulate a workload with the engine that *settings* ask for, or the one that suits it.
+
+    Raises OutOfTime when the *deadline* passes.
+    """
     num = len(problem.jobs)
     wanted = settings.history == "yes" or (
         settings.history == "auto" and num <= RECORD_UP_TO_JOBS and settings.engine != "compiled"
@@ -97,11 +111,11 @@ def simulate_policy(problem: GangProblem, policy: GangPolicy, settings: Settings
     if settings.engine == "auto" and not obstacle and not wanted:
         compiled = num >= COMPILE_FROM_JOBS
     if compiled:
-        return simulation_of(problem, _compiled(problem, timing, policy, settings), None)
+        return simulation_of(problem, _compiled(problem, timing, policy, settings, deadline), None)
     gangs = gangs_of(problem, settings.arithmetic)
     history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
     engine = GangSimulation(gangs, timing, policy, settings.recompute, history)
-    return simulation_of(problem, engine.run(), history)
+    return simulation_of(problem, engine.run(deadline), history)
 
 
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
@@ -115,13 +129,17 @@ def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | N
 
 
 def _compiled(
-    problem: GangProblem, timing: Timing, policy: GangPolicy, settings: Settings
+    problem: GangProblem,
+    timing: Timing,
+    policy: GangPolicy,
+    settings: Settings,
+    deadline: Deadline | None,
 ) -> Trajectory:
     from ioopt.sim.gang_compiled import run
     from ioopt.sim.gang_table import table_of
 
     assert policy.twin is not None
-    return run(table_of(problem), timing, policy.twin, settings.recompute)
+    return run(table_of(problem), timing, policy.twin, settings.recompute, deadline)
 
 
 def decide(problem: GangMatrixProblem, policy: Policy, phase: str = "all") -> GangMatrixPlan:

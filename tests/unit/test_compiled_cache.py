@@ -1,0 +1,44 @@
+"""Stored machine code is dropped when any file changes that a kernel may call into."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from ioopt.sim import compiled
+
+
+def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> None:
+    """numba's own stamp is of the file of the outer function alone."""
+    (tmp_path / "outer.py").write_text("from inner import one\n")
+    inner = tmp_path / "inner.py"
+    stamps = []
+    for text in ("one = 1\n", "one = 2\n", "one = 1\n"):
+        inner.write_text(text)
+        os.utime(inner, (1e9, 1e9))
+        compiled.source_stamp.cache_clear()
+        stamps.append(compiled.source_stamp(tmp_path))
+    assert stamps[0] == stamps[2] != stamps[1]
+
+
+def test_kernels_carry_the_stamp_of_the_folder() -> None:
+    pytest.importorskip("numba")
+    from ioopt.sim import batch_io_compiled, gang_compiled, gang_kernels
+
+    wanted = compiled.source_stamp(Path(compiled.__file__).parent)
+    for kernel in (gang_compiled._simulate, gang_kernels.fill, batch_io_compiled.advance):
+        assert kernel._cache._cache_file._source_stamp == wanted
+
+
+def test_nothing_else_keeps_machine_code() -> None:
+    keeping = [
+        file.name
+        for role in ("ioopt", "models", "solvers")
+        for file in (ROOT / role).rglob("*.py")
+        if re.search(r"cache\s*=\s*True", file.read_text("utf-8"))
+    ]
+    assert set(keeping) == {"compiled.py"}
