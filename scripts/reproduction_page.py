@@ -37,10 +37,11 @@ Conclusion = Mapping[str, Any]
 def conclusion(
     paper: str, module: ModuleType, quick: bool, rows: Sequence[Any], study: Study
 ) -> dict[str, Any]:
-    """What a study came to, as the store keeps it: claims, pictures, sizes, seconds, versions."""
+    """What a study came to, as the store keeps it: claims, notes, pictures, sizes, seconds, versions."""
     pictures = reproduction_figures.draw(paper, quick)
     return {
         "claims": [_claim(row) for row in rows], "pictures": pictures,
+        "notes": list(getattr(module, "NOTES", ())),
         "sizes": module.sizes(quick), "num_values": study.num_values, "seconds": study.seconds,
         "versions": {name: _version(name) for name in PACKAGES},
     }  # fmt: skip
@@ -100,6 +101,8 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterable[s
     option = "" if size == "full" else " --quick"
     yield f"`python scripts/reproduce.py {paper}{option}`: {one['sizes']}.{reduced}\n"
     yield _table(("claim", "where", "the paper's word", "ours", "verdict"), one["claims"])
+    if one.get("notes"):
+        yield "\n".join(f"- {note}" for note in one["notes"]) + "\n"
     for name, picture in one["pictures"].items():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.svg").write_text(picture["svg"])

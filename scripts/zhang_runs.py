@@ -72,13 +72,12 @@ def simulated(**settings: Any) -> dict[str, float]:
 class Runs:
     """How many jobs and seeds a table rests on, and access to its runs.
 
-    ``settling_seeds`` serve comparisons that ``num_seeds`` leave open: the figure misses its bound
-    and the bound lies inside the interval.
+    ``settling_seeds`` serve comparisons that ``num_seeds`` do not clearly decide.
     """
 
     jobs: int = 10_000
     num_seeds: int = 30
-    settling_seeds: int = 300
+    settling_seeds: int = 200
 
     @property
     def loads(self) -> tuple[float, ...]:

@@ -98,3 +98,38 @@ def test_migration_budget_zero_is_adaptive() -> None:
     }  # fmt: skip
     migrate, adaptive = (ioopt.solve(workload, name) for name in ("migrate-iogs", "adaptive-iogs"))
     assert (migrate.schedule or {})["jobs"] == (adaptive.schedule or {})["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("local", "kept", "moved"),
+    [
+        # r = .1: remote takes 1.2 times local. At 100 s A ends and frees B's file nodes.
+        # B needs 180 s remote, 80 left: kept it ends at 180, moved at 100 + 20 + 80 / 1.2 = 186.67.
+        (150.0, 180.0, 560.0 / 3),
+        # 220 s, 120 left, the break-even C R / (R - L) = 20 x 1.2 / .2: 220 either way.
+        (550.0 / 3, 220.0, 220.0),
+        # 480 s, 380 left: kept 480, moved 100 + 20 + 380 / 1.2 = 436.67.
+        (400.0, 480.0, 1310.0 / 3),
+    ],
+)
+def test_a_larger_budget_hurts_only_jobs_that_are_nearly_done(
+    local: float, kept: float, moved: float
+) -> None:
+    """Section 3.6, r = .1: two tasks move under Q = 2, not under Q = 1."""
+    found = []
+    for budget in (1, 2):
+        workload = {
+            "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 200.0, "migration_seconds": 20.0,
+                        "migration_tasks_per_quantum": budget},
+            "format": "ioopt/gang",
+            "jobs": [
+                {"id": "A", "arrival_seconds": 0.0, "file_nodes": [0, 1], "local_seconds": 100.0,
+                 "remote_seconds": 120.0},
+                {"id": "B", "arrival_seconds": 0.0, "file_nodes": [0, 1], "local_seconds": local,
+                 "remote_seconds": 1.2 * local},
+            ],
+        }  # fmt: skip
+        jobs = (ioopt.solve(workload, "migrate-iogs").schedule or {})["jobs"]
+        assert jobs[0]["finish_seconds"] == 100.0
+        found.append(jobs[1]["finish_seconds"])
+    assert found == pytest.approx([kept, moved])
