@@ -346,19 +346,8 @@ def _simulate(
             budget_slice, budget = index, machine.budget
         left = budget
         count, queued, budget, population = _update(
-            board,
-            jobs,
-            count,
-            times,
-            machine,
-            rules,
-            scratch,
-            service,
-            now,
-            queued,
-            arrived,
-            budget,
-        )
+            board, jobs, count, times, machine, rules, scratch, service, now, queued, arrived, budget
+        )  # fmt: skip
         tasks += left - budget
         updates += 1
     return _Progress(
