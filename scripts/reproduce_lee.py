@@ -17,7 +17,7 @@ def sizes(quick: bool) -> str:
     """One line: how much is run."""
     if quick:
         return "horizon of 20 s, 5 runs and 5 recordings a workload, 2 heavy mixes"
-    return "the model's horizon, 20 runs and 40 recordings a workload, 8 heavy mixes"
+    return "the model's horizon, 20 runs and 40 recordings a workload, 24 heavy mixes"
 
 
 def main(quick: bool = False) -> list[Claim]:
