@@ -42,7 +42,7 @@ MIRA = {
     "node_bytes_per_second": 31.25e6, "storage_bytes_per_second": 250e9,
 }  # fmt: skip
 SIZES = (1, 1, 1, 2, 2, 4, 8)
-LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive")
+LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive", "set-10")
 LONG = {"compiled": (10, (7_500, 15_000, 30_000)), "python": (90, (7_500, 30_000))}
 MONTH_POLICIES = ("base-line", "cons-fcfs", "adaptive", "fill")
 Row = list[Any]
