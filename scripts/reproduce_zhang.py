@@ -46,7 +46,7 @@ def sizes(quick: bool) -> str:
     runs = runs_of(quick)
     return (
         f"preset blue-pacific-like, {runs.jobs} jobs, {runs.num_seeds} seeds a point, "
-        f"{runs.settling_seeds} where those leave a claim open; 95 % intervals"
+        f"{runs.settling_seeds} where those do not settle a claim; 95 % intervals"
     )
 
 
@@ -56,7 +56,7 @@ def main(quick: bool = False) -> list[Claim]:
     rows = claims(runs)
     print("Preset blue-pacific-like (a calibrated assumption, not the published fit); slowdown is "
           f"from arrival; {runs.jobs} jobs, {runs.num_seeds} seeds a point, "
-          f"{runs.settling_seeds} where those leave a claim open. [a .. b]: 95 % interval of the "
+          f"{runs.settling_seeds} where those do not settle a claim. [a .. b]: 95 % interval of the "
           "mean.\n")  # fmt: skip
     head = ("no", "where", "claim", "paper", "ours", "verdict")
     print(render(head, [_cells(row) for row in rows]))
