@@ -19,7 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from ioopt.formats.native import dump_json, write_text  # noqa: E402
+from ioopt.formats.native import dump_json, read_json, write_text  # noqa: E402
+from ioopt.solving import problem_from_dict  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -336,9 +337,8 @@ def write_family(family: str, solve_seconds: float | None) -> None:
     rows = []
     for entry in FAMILIES[family]():
         path = folder / f"{entry.name}.json"
-        text = dump_json(entry.instance)
-        same = path.exists() and path.read_text("utf-8") == text
-        write_text(path, text)
+        same = path.exists() and _content(read_json(path)) == _content(entry.instance)
+        write_text(path, dump_json(entry.instance))
         row = _row(entry, path.name)
         if entry.best is None and same and entry.name in known:
             row |= {key: known[entry.name][key] for key in ("best_objective", "bound", "who")}
@@ -347,6 +347,11 @@ def write_family(family: str, solve_seconds: float | None) -> None:
         rows.append(row)
         print(f"{family}/{path.name}: best {row['best_objective']}, bound {row['bound']}")
     write_text(catalog, dump_json({"instances": rows}))
+
+
+def _content(document: dict[str, Any]) -> Any:
+    """What an answer depends on: the problem without ``meta``."""
+    return problem_from_dict(document, "instance").model_copy(update={"meta": {}})
 
 
 def _row(entry: Entry, file: str) -> dict[str, Any]:
