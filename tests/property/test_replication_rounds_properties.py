@@ -25,7 +25,7 @@ SCHEMES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 def solved(problem: ReplicationProblem, solver: str, settings: dict[str, Any]) -> Result:
     """The result of a solver that neither failed nor broke a rule (disks at every instant too)."""
-    result = ioopt.solve(problem, solver, time_limit=20, settings=settings)
+    result = ioopt.solve(problem, solver, time_limit=280, settings=settings)
     assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (result.notes, result.violations)
     assert result.stop != "fallback", result.notes
     assert len(result.schedule["tasks"]) == len(problem.tasks)

@@ -202,7 +202,7 @@ def test_greedy_takes_what_shares_files():
 
 
 def _solve(problem, solver, **settings):
-    result = ioopt.solve(problem, solver, time_limit=20, settings={"effort": "0.3", **settings})
+    result = ioopt.solve(problem, solver, time_limit=280, settings={"effort": "0.3", **settings})
     assert result.status in (Status.FEASIBLE, Status.OPTIMAL), (result.notes, result.violations)
     assert ioopt.check(problem, result) == []
     return result
