@@ -8,11 +8,18 @@ from typing import Any, TypeVar
 import click
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import read_json
+from ioopt.formats.native import check_writable, read_json
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.solving import load
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _target(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """A file to be written: said to be impossible at once, not after the work is done."""
+    if value is not None and value != "-":
+        check_writable(value)
+    return value
 
 
 def solver_options(function: F) -> F:
@@ -31,7 +38,8 @@ def solver_options(function: F) -> F:
             click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
             click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
                          help="A setting of the solver; may be given again."),
-            click.option("--log", metavar="FILE", help="Where the backend writes its log."),
+            click.option("--log", metavar="FILE", callback=_target,
+                         help="File to which the backend's log is appended."),
         ]
     ):  # fmt: skip
         function = option(function)
@@ -72,5 +80,7 @@ def file_argument(**options: Any) -> Callable[[F], F]:
 
 
 def output_option(required: bool = False, text: str = "Where to write.") -> Callable[[F], F]:
-    """-o FILE; written beside and renamed, so that a failure leaves an older file as it was."""
-    return click.option("-o", "--output", metavar="FILE", required=required, help=text)
+    """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.replacing`)."""
+    return click.option(
+        "-o", "--output", metavar="FILE", required=required, callback=_target, help=text
+    )

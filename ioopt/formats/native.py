@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import gzip
+import io
 import json
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -50,8 +54,6 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
 
 
 def _as_stream(raw: bytes) -> IO[bytes]:
-    import io
-
     return io.BytesIO(raw)
 
 
@@ -149,34 +151,108 @@ def dump_json(data: Any, indent: int | None = 1) -> str:
 
 @contextmanager
 def replacing(target: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a temporary file beside *target* and rename it over *target* only when all went well.
+    """Open a stream whose content becomes that of *target* only when all went well.
 
-    A name that ends in ``.gz`` is compressed (with a fixed time stamp, so that equal content gives
-    equal files). Raises UsageError when the folder cannot be written.
+    A regular file (or none yet) is replaced at once by one written beside it, and keeps its mode
+    and owner; a symbolic link stays and what it points at is replaced. Anything else (FIFO, device,
+    ``/dev/stdout``, ``>(...)``) is written through, at the end. A name that ends in ``.gz`` is
+    compressed (with a fixed time stamp, so that equal content gives equal files). Raises
+    UsageError when the target cannot be written.
     """
     path = Path(target)
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or ".")
+        known = _stat(path)
+        descriptor = _descriptor(path)
+        if descriptor is not None or (known is not None and not stat.S_ISREG(known.st_mode)):
+            with _through(path, descriptor) as raw:
+                yield from _layers(raw, path, mode)
+        else:
+            with _beside(os.path.realpath(path), known) as raw:
+                yield from _layers(raw, path, mode)
+    except BrokenPipeError:
+        raise  # whoever read it has gone, as on standard output
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def check_writable(target: str | os.PathLike[str]) -> None:
+    """UsageError when *target* is a folder or in none; nothing is opened (a FIFO would notice)."""
+    path = Path(target)
+    if path.is_dir() or not path.parent.is_dir():
+        code = errno.EISDIR if path.is_dir() else errno.ENOENT
+        raise UsageError(f"{path}: cannot be written: {os.strerror(code)}")
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """What stands at *path*, links followed; None for nothing; an OSError for a folder."""
+    try:
+        known = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(known.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return known
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open file that a name such as ``/dev/stdout`` or ``/dev/fd/63`` stands for, if any.
+
+    Such a name may lead to a regular file (``>> log``), which is not ours to replace.
+    """
+    own, name = (os.path.realpath("/proc/self/fd"), "/dev/fd"), os.path.abspath(path)
+    for _ in range(40):
+        folder, last = os.path.split(name)
+        folder = os.path.realpath(folder)
+        if folder in own and last.isdigit():
+            return int(last)
+        name = os.path.join(folder, last)
+        if not os.path.islink(name):
+            return None
+        name = os.path.normpath(os.path.join(folder, os.readlink(name)))
+    return None
+
+
+@contextmanager
+def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
+    """Collect what is written and send it through *descriptor*, or what stands at *path*."""
+    content = io.BytesIO()
+    yield content
+    if descriptor is None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+    else:
+        sys.stdout.flush()
+        descriptor = os.dup(descriptor)  # and not opened anew, which would begin at its start
+    with os.fdopen(descriptor, "wb") as out:
+        out.write(content.getbuffer())
+
+
+@contextmanager
+def _beside(path: str, known: os.stat_result | None) -> Iterator[IO[bytes]]:
+    """A temporary file in the folder of *path*, renamed to it once it is safely on disk."""
+    if known is not None and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is write-protected")
+    handle, temporary = tempfile.mkstemp(prefix=".ioopt-", dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as raw:
-            yield from _layers(raw, path, mode)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+            yield raw
+            raw.flush()
+            if known is None:
+                umask = os.umask(0)
+                os.umask(umask)
+                os.fchmod(handle, 0o666 & ~umask)
+            else:
+                with contextlib.suppress(OSError):  # the owner is kept where we may
+                    os.fchown(handle, known.st_uid, known.st_gid)
+                os.fchmod(handle, stat.S_IMODE(known.st_mode))
+            os.fsync(handle)
         os.replace(temporary, path)
-    except BaseException as error:
-        if os.path.exists(temporary):
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
         raise
 
 
 def _layers(raw: IO[bytes], path: Path, mode: str) -> Iterator[IO[Any]]:
-    import io
-
     binary: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else raw
     stream = binary if "b" in mode else io.TextIOWrapper(binary, "utf-8", newline="")
     yield stream

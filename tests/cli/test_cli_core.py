@@ -207,3 +207,29 @@ sys.exit(main(["solve", "image-16x3", "--solver", "ip", "--time-limit", "30", "-
     assert done.returncode == 130, done.stderr
     result = json.loads((tmp_path / "r.json").read_text())
     assert result["stop"] == "interrupted" and result["plan"] and result["objective"] > 0
+
+
+def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("ioopt.cli.solve.read_problem", lambda source: pytest.fail("read first"))
+    for option in ("-o", "--log"):
+        for target, reason in [(tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such")]:
+            code, out, err = run("solve", "cycle3", option, str(target))
+            assert code == 2 and out == ""
+            assert err.startswith(f"ioopt: {target}: cannot be written: {reason}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve", "cycle3", "--solver", "minmin"),
+        ("compare", "cycle3", "--solver", "minmin", "--solver", "lpt"),
+        ("generate", "replication", "--preset", "image-85", "--set", "tasks=4"),
+        ("export", "lp", "cycle3"),
+    ],
+)
+def test_output_through_a_link_leaves_the_link(run, command, tmp_path):
+    link = tmp_path / "l.lp"
+    link.symlink_to("real")
+    code, _, err = run(*command, "-o", str(link))
+    assert code == 0, err
+    assert link.is_symlink() and (tmp_path / "real").stat().st_size > 20

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import stat
+import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -123,3 +128,94 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 def test_a_folder_that_is_not_there_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="cannot be written"):
         write_text(tmp_path / "no" / "result.json", "x")
+
+
+def test_a_replaced_file_keeps_its_mode(tmp_path):
+    target = tmp_path / "result.json"
+    target.write_text("old")
+    target.chmod(0o640)
+    before = target.stat().st_ino
+    write_text(target, "new")
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    assert target.stat().st_ino != before  # renamed over: no reader sees half a file
+
+
+def test_a_link_stays_and_its_target_is_written(tmp_path):
+    (tmp_path / "real").mkdir()
+    real, link, chain = tmp_path / "real" / "r.json", tmp_path / "l.json", tmp_path / "c.json"
+    link.symlink_to("real/r.json")
+    chain.symlink_to("l.json")
+    write_text(chain, "first")  # the chain ends where nothing stands yet
+    assert real.read_text() == "first"
+    write_text(link, "second")
+    assert real.read_text() == "second"
+    assert os.readlink(link) == "real/r.json" and os.readlink(chain) == "l.json"
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["c.json", "l.json", "r.json", "real"]
+
+
+def test_a_circle_of_links_is_an_error_and_stays(tmp_path):
+    link = tmp_path / "l.json"
+    link.symlink_to("l.json")
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_text(link, "x")
+    assert os.readlink(link) == "l.json"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_fifo_is_written_through(tmp_path, linked):
+    fifo, target = tmp_path / "pipe", tmp_path / "pipe"
+    os.mkfifo(fifo)
+    if linked:
+        target = tmp_path / "link"
+        target.symlink_to(fifo)
+    received: list[str] = []
+    reader = threading.Thread(target=lambda: received.append(fifo.read_text()))
+    reader.start()
+    write_text(target, "through")
+    reader.join()
+    assert received == ["through"]
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_nothing_goes_through_a_fifo_when_the_writing_fails(tmp_path):
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+    with pytest.raises(RuntimeError), replacing(fifo) as stream:  # noqa: PT012
+        stream.write("half")
+        raise RuntimeError
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_standard_output_by_name_goes_on_where_it_stands(tmp_path, hops):
+    """``ioopt ... -o /dev/stdout >> log`` appends to the log, which stays the same file.
+
+    The name is a link made here, as /dev/stdout is one: no test may write into /dev.
+    """
+    log, name = tmp_path / "log", "/proc/self/fd/1"
+    for hop in range(hops):
+        (tmp_path / f"stdout{hop}").symlink_to(name)
+        name = str(tmp_path / f"stdout{hop}")
+    log.write_text("before\n")
+    code = "from ioopt.formats.native import write_text as w; print('printed'); w({!r}, 'written')"
+    with log.open("a") as out:
+        subprocess.run([sys.executable, "-c", code.format(name)], stdout=out, check=True)
+    assert log.read_text() == "before\nprinted\nwritten"
+    assert os.path.islink(name)
+
+
+def test_names_as_long_as_the_file_system_allows(tmp_path):
+    target = tmp_path / ("n" * 250 + ".json")
+    write_text(target, "x")
+    assert target.read_text() == "x"
+
+
+def test_a_write_protected_file_is_left_alone(tmp_path, monkeypatch):
+    target = tmp_path / "result.json"
+    target.write_text("old")
+    target.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write all
+    with pytest.raises(UsageError, match="write-protected"):
+        write_text(target, "new")
+    assert target.read_text() == "old"
