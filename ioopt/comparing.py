@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioopt import registry
-from ioopt.errors import BackendMissingError, ExitCode, UsageError
+from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
 from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec, load_target
 from ioopt.result import Result, Status, StopReason
@@ -105,11 +105,13 @@ def _run(
 ) -> Result:
     try:
         return solve(problem, name, settings=own, **_fitting(kind, name, options))
-    except BackendMissingError as error:
+    except (BackendMissingError, NotApplicableError) as error:
+        applies = not isinstance(error, NotApplicableError)
         return Result(
             instance=problem.name, family=kind.family, kind=kind.kind, solver=name,
-            status=Status.ERROR, stop=StopReason.FALLBACK, notes=(str(error),),
-            options={"exit_code": int(ExitCode.BACKEND_MISSING)},
+            status=Status.ERROR if applies else Status.NOT_APPLICABLE,
+            stop=StopReason.FALLBACK if applies else StopReason.FINISHED, notes=(str(error),),
+            options={"exit_code": int(error.exit_code)},
         )  # fmt: skip
 
 

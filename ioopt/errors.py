@@ -34,6 +34,13 @@ class UsageError(IooptError):
     exit_code = ExitCode.USAGE
 
 
+class NotApplicableError(UsageError):
+    """A solver that cannot take this instance, though others can: it does not apply.
+
+    Nothing is said about the instance: that no plan exists is a result (``infeasible``).
+    """
+
+
 class InstanceError(IooptError):
     """An input file or problem that is malformed or contradicts itself."""
 

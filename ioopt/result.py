@@ -20,6 +20,8 @@ class Status(StrEnum):
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
     ERROR = "error"
+    NOT_APPLICABLE = "does not apply"
+    """Only in rows of comparisons and sweeps: the solver cannot take the instance."""
 
 
 class StopReason(StrEnum):

@@ -15,6 +15,8 @@ from ioopt import __version__
 from ioopt.campaign.experiment import DONE, FAMILY, Experiment
 from ioopt.campaign.grid import Point, Source
 from ioopt.campaign.store import FAILED
+from ioopt.errors import NotApplicableError
+from ioopt.result import Status
 
 Row = dict[str, Any]
 Answer = tuple[Row, dict[str, Any] | None]
@@ -31,6 +33,8 @@ SUMMARY = (
 def perform(task: Task, source: Source | None) -> Answer:
     """Run one task; what it raises becomes a failed row with the reason.
 
+    A solver that cannot take the instance is no failure: its row says that it does not apply.
+
     *source* is the instance of a point, None for an experiment. The second part of the answer is
     the whole result, when the point's is to be kept.
     """
@@ -40,6 +44,9 @@ def perform(task: Task, source: Source | None) -> Answer:
                 return _call(task), None
             assert source is not None
             return _solve(task, source)
+    except NotApplicableError as error:
+        row = failed_row(task, source, str(error))
+        return row | {"status": str(Status.NOT_APPLICABLE)}, None
     except (Exception, SystemExit) as error:
         return failed_row(task, source, f"{type(error).__name__}: {error}"), None
 

@@ -22,6 +22,7 @@ from ioopt.comparing import Row, compare_rows, default_solvers
 from ioopt.errors import ExitCode, UsageError
 from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec
+from ioopt.result import Status
 from ioopt.tables import percent, render
 
 EPILOG = """\b
@@ -184,6 +185,8 @@ def _exit_code(rows: Sequence[Row]) -> int:
     if any(row["stop"] == "interrupted" for row in rows):
         return ExitCode.INTERRUPTED
     failed = [row for row in rows if row["status"] == "error"]
+    if all(row["status"] == Status.NOT_APPLICABLE for row in rows):
+        return ExitCode.USAGE
     if failed:
         return int(failed[0]["options"].get("exit_code", ExitCode.INTERNAL))
     return ExitCode.ANSWER

@@ -131,4 +131,5 @@ def exit_code(result: Result) -> int:
         Status.INFEASIBLE: ExitCode.INFEASIBLE,
         Status.UNKNOWN: ExitCode.NO_ANSWER,
         Status.ERROR: ExitCode.INTERNAL,
+        Status.NOT_APPLICABLE: ExitCode.USAGE,
     }[result.status]

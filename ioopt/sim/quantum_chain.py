@@ -18,7 +18,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ioopt.errors import UsageError
+from ioopt.errors import NotApplicableError, UsageError
 from ioopt.problems.quantum_model import Donation, QuantumModelProblem, QuantumPoint, TwoJobMeasures
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def surface(
 
     Parameters are those of :class:`QuantumModelProblem`; ``cells`` overrides the number of cells.
     ``off_seconds`` 0 is a dedicated machine with slowdown 1 (unless donation is irrevocable, when
-    a process still waits for the next slot). Raises UsageError for a deterministic
+    a process still waits for the next slot). Raises NotApplicableError for a deterministic
     burst, whose processes move in lock-step and have no stationary law to speak of.
     """
     if on_seconds <= 0 or off_seconds < 0:
@@ -64,7 +64,9 @@ def surface(
             1.0, burst_seconds / dedicated, blocked - useful, burst_seconds, useful
         )
     if shape is None:
-        raise UsageError("the chain needs a random burst; with burst_shape null use solver event")
+        raise NotApplicableError(
+            "the chain needs a random burst; with burst_shape null use solver event"
+        )
     law = _Law(on_seconds, off_seconds, burst_seconds, io_seconds, shape, donation, cells)
     iteration = law.iteration_seconds()
     blocked_slot, all_blocked = law.blocked_seconds(iteration, processors)

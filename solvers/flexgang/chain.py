@@ -9,7 +9,7 @@ from ioopt.sim.quantum_chain import measure
 
 
 def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:
-    """Solve the chain of every point; raises UsageError for a burst that is not random."""
+    """Solve the chain of every point; raises NotApplicableError for a burst that is not random."""
     points: list[MeasuredPoint] = []
     for point in problem.points:
         if request.deadline.expired():

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ioopt.check.replication import check
+from ioopt.errors import NotApplicableError
 from ioopt.models.replication.static import Moves, from_plan, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
@@ -40,9 +41,10 @@ class Settings(Record):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Solve the static model; infeasible where one round cannot hold the batch.
+    """Solve the static model.
 
-    Raises UnsolvableInstanceError for a task that no disk can hold.
+    Raises UnsolvableInstanceError for a task that no disk can hold, and NotApplicableError where
+    one round provably cannot hold the batch.
     """
     require_room(problem)
     settings: Settings = request.settings or Settings()
@@ -57,6 +59,13 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     _greedy_start(search, request)
     _run(search, settings, request.options.backend)
     return _outcome(search, problem, request, build)
+
+
+def one_round_too_small() -> NotApplicableError:
+    """The static model has no plan, though solvers that fetch files again have one."""
+    return NotApplicableError(
+        f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
+    )
 
 
 def _before(deadline: Deadline, tasks: int) -> Deadline:
@@ -128,10 +137,7 @@ def _outcome(
 ) -> Outcome:
     instance, notes = search.instance, list(search.notes)
     if search.infeasible:
-        notes.append(
-            f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
-        )
-        return Outcome(None, infeasible=True, build_seconds=build, notes=tuple(notes))
+        raise one_round_too_small()
     bound = instance.seconds(search.bound)
     if search.moves is None:
         return _fallback(problem, request, notes, build)

@@ -18,7 +18,7 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.replication import minmin
-from ioopt.solvers.replication.ip import ROUND_SOLVERS, circle_notes
+from ioopt.solvers.replication.ip import circle_notes, one_round_too_small
 from ioopt.solvers.replication.ip_search import enough_disk
 from ioopt.solvers.replication.plans import require_room
 
@@ -53,8 +53,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     answer = solve_pulp(model.lp, request.options.backend, limits)
     versions = {answer.backend: answer.version}
     if answer.status is Status.INFEASIBLE:
-        note = f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
-        return Outcome(None, infeasible=True, build_seconds=build, notes=(note,), versions=versions)
+        raise one_round_too_small()
     if not answer.found:
         return _fallback(problem, request, f"{answer.backend} found no plan in time", answer)
     moves = tidied(model.instance, model.moves(answer.values))
@@ -89,8 +88,7 @@ def _fallback(
     answer: BackendAnswer | None = None,
 ) -> Outcome:
     if not enough_disk_for(problem):
-        note = f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
-        return Outcome(None, infeasible=True, notes=(note,))
+        raise one_round_too_small()
     outcome = minmin.solve(problem, replace(request, settings=None, start=None))
     # A plan of minmin may fetch a file again after eviction, so the model's bound is not for it.
     limited = any(node.disk_bytes is not None for node in problem.nodes)

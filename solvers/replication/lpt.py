@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
-from ioopt.errors import UsageError
+from ioopt.errors import NotApplicableError
 from ioopt.models.replication.bounds import area, file_weights
 from ioopt.models.replication.static import reduce
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -81,10 +81,10 @@ class _State:
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Plan by LPT on file groups; raises UsageError where a task reads two files or more."""
+    """Plan by LPT on file groups; raises NotApplicableError where a task reads two files or more."""
     for task, files in zip(problem.tasks, problem.inputs, strict=True):
         if len(files) > 1:
-            raise UsageError(
+            raise NotApplicableError(
                 f"lpt plans tasks that read one file, but task {task.id!r} reads {len(files)}; "
                 "use ip, link-aware or minmin"
             )

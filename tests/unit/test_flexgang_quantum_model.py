@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 import ioopt
 from ioopt.check.flexgang_quantum import check
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.generate.quantum_model import generate
 from ioopt.plot.tradeoff import plot_quantum_model, plot_tradeoff
 from ioopt.problems.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
@@ -54,7 +54,7 @@ def test_same_seed_same_plan() -> None:
 
 
 def test_chain_refuses_what_is_not_random() -> None:
-    with pytest.raises(UsageError, match="solver event"):
+    with pytest.raises(NotApplicableError, match="solver event"):
         ioopt.solve({**ONE, "burst_shape": None}, solver="chain")
 
 

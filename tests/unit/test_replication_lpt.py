@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ioopt
-from ioopt.errors import UsageError
+from ioopt.errors import NotApplicableError
 from ioopt.generate.replication import generate
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
@@ -67,7 +67,7 @@ def test_small_disks_are_passed_over_and_served_one_file_at_a_time():
 def test_tasks_of_several_files_are_refused():
     problem = make([10, 10], [(1, 0)], [{}])
     both = problem.tasks[0].model_copy(update={"inputs": ("f0", "f1")})
-    with pytest.raises(UsageError, match="'t0' reads 2"):
+    with pytest.raises(NotApplicableError, match="'t0' reads 2"):
         ioopt.solve(
             ReplicationProblem.model_validate(problem.model_dump() | {"tasks": [both]}), "lpt"
         )
