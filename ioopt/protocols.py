@@ -62,7 +62,8 @@ class Incumbents:
 
     The front door reads it when the solver is interrupted or fails, so that the best answer
     always comes back. ``trace`` holds (seconds since the start, objective as the solver saw it);
-    more is better where ``maximise``.
+    more is better where ``maximise``. ``objective_name`` says what ``objective`` and ``bound``
+    measure, as in :class:`Outcome`.
     """
 
     deadline: Deadline
@@ -72,6 +73,7 @@ class Incumbents:
     trace: list[tuple[float, float]] = field(default_factory=list)
     listener: Callable[[Incumbents], None] | None = None
     maximise: bool = False
+    objective_name: str | None = None
 
     def report(self, plan: Any, objective: float, bound: float | None = None) -> None:
         """Offer a plan with the objective the solver sees; kept when it is the best so far."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -158,8 +157,8 @@ def solve(
     and failing solvers are results.
     """
     options = SolveOptions(time_limit, gap, threads, seed, backend, log)
-    deadline = Deadline(time_limit)
     problem = load(source)
+    deadline = Deadline(time_limit)
     kind = registry.kind_of_problem(problem)
     spec = registry.solver(solver, kind)
     _check_backend(spec, backend)
@@ -167,10 +166,8 @@ def solve(
     start = plan_of(kind, warm_start.plan if isinstance(warm_start, Result) else warm_start)
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents)
-    begun = time.monotonic()
     outcome, notes = _run(kind, spec, problem, request)
-    seconds = time.monotonic() - begun
-    return _result(kind, spec, problem, request, outcome, notes, seconds)
+    return _result(kind, spec, problem, request, outcome, notes)
 
 
 def _check_backend(spec: SolverSpec, backend: str | None) -> None:
@@ -188,15 +185,19 @@ def _run(
         return load_target(spec.target)(problem, request), []
     except KeyboardInterrupt:
         if best.plan is None:
-            return Outcome(None, stop=StopReason.INTERRUPTED), ["interrupted before any plan"]
-        note = "interrupted: the best plan so far"
-        return Outcome(best.plan, best.bound, StopReason.INTERRUPTED), [note]
+            note = "interrupted before any plan"
+        else:
+            note = "interrupted: the best plan so far"
+        stopped = StopReason.INTERRUPTED
+        name = best.objective_name
+        return Outcome(best.plan, best.bound, stopped, objective_name=name), [note]
     except (UsageError, InstanceError, BackendMissingError):
         raise
     except Exception as error:
         note = f"{spec.name} failed ({type(error).__name__}: {error})"
         if best.plan is not None:
-            outcome = Outcome(best.plan, best.bound, StopReason.FALLBACK)
+            name = best.objective_name
+            outcome = Outcome(best.plan, best.bound, StopReason.FALLBACK, objective_name=name)
             return outcome, [f"{note}; the best plan it had found"]
         if kind.fallback is None or kind.fallback == spec.name:
             if isinstance(error, IooptError):
@@ -215,9 +216,12 @@ def _result(
     request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
-    seconds: float,
 ) -> Result:
+    # One clock and one start for both, so that together they are the time spent and none is below 0.
+    seconds = request.deadline.elapsed()
     build = outcome.build_seconds
+    if build is not None:
+        build = min(max(build, 0.0), seconds)
     values: dict[str, Any] = {
         "instance": problem.name,
         "family": kind.family,
@@ -238,20 +242,24 @@ def _result(
         if outcome.stop is StopReason.FALLBACK:
             status = Status.ERROR
         return Result(status=status, notes=(*outcome.notes, *notes), **values)
-    return _checked(kind, problem, outcome, notes, values)
+    return _checked(kind, problem, request.deadline, outcome, notes, values)
 
 
 def _checked(
-    kind: KindSpec, problem: Any, outcome: Outcome, notes: list[str], values: dict[str, Any]
+    kind: KindSpec,
+    problem: Any,
+    deadline: Deadline,
+    outcome: Outcome,
+    notes: list[str],
+    values: dict[str, Any],
 ) -> Result:
-    begun = time.monotonic()
+    begun = deadline.elapsed()
     simulation, failure = outcome.simulation, None
     if simulation is None and kind.simulate is not None:
         try:
             simulation = simulate(problem, outcome.plan)
         except SimulationError as error:
             failure = f"the plan cannot be carried out: {error}"
-        values["simulate_seconds"] = time.monotonic() - begun
     schedule = simulation.schedule if simulation else None
     report = _check(kind, problem, outcome.plan, schedule)
     metrics = {**outcome.metrics, **(simulation.metrics if simulation else {}), **report.metrics}
@@ -274,6 +282,7 @@ def _checked(
         elif (gap is not None and gap <= OPTIMAL_RELATIVE_GAP) or past > 0:
             status, gap = Status.OPTIMAL, 0.0
     plan = outcome.plan
+    values["simulate_seconds"] = deadline.elapsed() - begun
     return Result(
         status=status, objective=objective, gap=gap, metrics=metrics,
         violations=report.violations, notes=(*outcome.notes, *notes),

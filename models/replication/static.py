@@ -243,6 +243,29 @@ def loads(instance: StaticInstance, moves: Moves) -> list[int]:
     return total
 
 
+def fits(instance: StaticInstance, moves: Moves) -> bool:
+    """Whether *moves* keep every disk (21)."""
+    if all(room is None for room in instance.room):
+        return True
+    there = {*moves.remote, *((file, target) for file, _, target in moves.copies)}
+    used = [sum(instance.sizes[file] for file in held) for held in instance.held]
+    for file, node in there:
+        used[node] += instance.sizes[file]
+    return all(
+        room is None or amount <= room for room, amount in zip(instance.room, used, strict=True)
+    )
+
+
+def enough_disk(instance: StaticInstance) -> bool:
+    """Whether all disks together hold every file once; False proves that one round cannot do."""
+    if any(room is None for room in instance.room):
+        return True
+    held = sum(instance.sizes[f] for files in instance.held for f in files)
+    anywhere = set().union(*instance.held) if instance.held else set()
+    wanted = sum(size for file, size in enumerate(instance.sizes) if file not in anywhere)
+    return held + wanted <= sum(room for room in instance.room if room is not None)
+
+
 def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
     """A sequence for the tasks of one node: always the one with the least bytes not there yet.
 

@@ -16,6 +16,7 @@ from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
     class_of_task,
+    enough_disk,
     loads,
     reduce,
     tidied,
@@ -28,7 +29,9 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim import compiled
 from ioopt.solvers.replication import anneal_kernel as kernel
-from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.minmin import answer_instead
+from ioopt.solvers.replication.placement import Placement
+from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
 HOTTEST, COLDEST = 0.2, 0.0006
 COMPILE_SECONDS = 30.0
@@ -44,18 +47,26 @@ class Settings(Record):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Anneal the static model; the bound is the area bound. Infeasible disks give no plan."""
+    """Anneal the static model; the bound is the area bound.
+
+    Raises UnsolvableInstanceError for a task that no disk can hold and NotApplicableError where the
+    disks cannot hold the batch in one round. Where they might and no such plan is found, minmin
+    answers with a note.
+    """
     require_room(problem)
     settings: Settings = request.settings or Settings()
     instance = reduce(problem)
+    if not enough_disk(instance):
+        raise one_round_too_small()
     build = request.deadline.elapsed()
     steps = default_steps(instance) if settings.steps is None else settings.steps
     moves, done = anneal(
         instance, settings.replication, request.options.seed, steps, request.deadline
     )
     if moves is None:
-        note = "no assignment found that fits the disks in one round; minmin and job-data-present evict"
-        return Outcome(None, stop=StopReason.ITERATIONS, build_seconds=build, notes=(note,))
+        return answer_instead(
+            problem, request, "no assignment found that fits the disks in one round"
+        )
     bound = instance.seconds(math.ceil(bounds.area(instance)))
     stop = StopReason.ITERATIONS if done else StopReason.TIME
     return Outcome(to_plan(instance, moves), bound, stop, build_seconds=build)
@@ -79,8 +90,32 @@ def anneal(
     None when no state was found that keeps the disks. *start* is a node for every task.
     """
     begun = chained(instance) if start is None else list(start)
+    scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
+    found, complete = _annealed(instance, replication, seed, steps, deadline, begun, scale)
+    if found is None and instance.num_nodes > 1:
+        # A small disk keeps loads far above the even share, which outweighs the penalty for bytes
+        # beyond it: begin from tasks placed by disk, with their own batch time as the scale.
+        placed = Placement(instance)
+        placed.finish()
+        scale = max(scale, float(max(placed.load)))
+        found, complete = _annealed(
+            instance, replication, seed, steps, deadline, placed.assign(), scale
+        )
+    return found, complete
+
+
+def _annealed(
+    instance: StaticInstance,
+    replication: bool,
+    seed: int,
+    steps: int,
+    deadline: Deadline,
+    begun: list[int],
+    scale: float,
+) -> tuple[Moves | None, bool]:
+    """One annealing from the node of every task in *begun*; loads are judged against *scale*."""
     use_compiled = _pays(instance, steps, deadline)
-    data = _data(instance, replication, use_compiled)
+    data = _data(instance, replication, use_compiled, scale)
     state = _state(instance, data, begun, seed, use_compiled)
     kernel.keep_best(data, state)
     run: Any = kernel.run
@@ -191,7 +226,9 @@ def _chain(instance: StaticInstance, inputs: list[set[int]], order: list[int]) -
     return chain
 
 
-def _data(instance: StaticInstance, replication: bool, arrays: bool) -> kernel.Data:
+def _data(
+    instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
+) -> kernel.Data:
     of_task = class_of_task(instance)
     nodes, files = instance.num_nodes, instance.num_files
     ptr: list[int] = [0]
@@ -204,7 +241,6 @@ def _data(instance: StaticInstance, replication: bool, arrays: bool) -> kernel.D
     held = [int(f in instance.held[i]) for f in range(files) for i in range(nodes)]
     fixed = [int(any(held[f * nodes : (f + 1) * nodes])) for f in range(files)]
     pays = instance.problem.replica_seconds_per_byte * 2 < instance.problem.remote_seconds_per_byte
-    scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
     u = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
     ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
     box = compiled.boxes(arrays)

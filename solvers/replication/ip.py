@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Literal
 
 from ioopt.check.replication import check
-from ioopt.errors import NotApplicableError
 from ioopt.models.replication.static import Moves, from_plan, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
@@ -25,10 +24,10 @@ from ioopt.solvers.replication.ip_search import (
     num_columns,
     num_terms,
 )
-from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.minmin import answer_instead, plan_minmin
+from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
 HURRY_SECONDS = 3.0
-ROUND_SOLVERS = "minmin, job-data-present, two-stage and link-aware"
 
 
 class Settings(Record):
@@ -54,18 +53,13 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
         settings.cycles, settings.replication,
     )  # fmt: skip
     build = request.deadline.elapsed()
-    if request.start is not None:
-        _warm_start(search, request.start)
-    _greedy_start(search, request)
-    _run(search, settings, request.options.backend)
+    search.quick_bounds()
+    if not search.infeasible:
+        if request.start is not None:
+            _warm_start(search, request.start)
+        _greedy_start(search)
+        _run(search, settings, request.options.backend)
     return _outcome(search, problem, request, build)
-
-
-def one_round_too_small() -> NotApplicableError:
-    """The static model has no plan, though solvers that fetch files again have one."""
-    return NotApplicableError(
-        f"one round cannot hold the batch on these disks; {ROUND_SOLVERS} fetch files again"
-    )
 
 
 def _before(deadline: Deadline, tasks: int) -> Deadline:
@@ -82,16 +76,14 @@ def _warm_start(search: Search, start: ReplicationPlan) -> None:
         search.notes.append("the warm start states no complete static plan and was not used")
 
 
-def _greedy_start(search: Search, request: SolveRequest) -> None:
+def _greedy_start(search: Search) -> None:
     """Offer MinMin's plan, so that a starved search is never worse than the greedy."""
-    from ioopt.solvers.replication import minmin
-
     problem = search.instance.problem
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     if limited or not search.replication:
         return
-    greedy = minmin.solve(problem, replace(request, settings=None, start=None)).plan
-    moves = None if greedy is None else from_plan(search.instance, greedy)
+    greedy = plan_minmin(problem)[0]
+    moves = from_plan(search.instance, greedy)
     if moves is not None and _stands(search, moves):
         search.offer(moves)
 
@@ -107,8 +99,8 @@ def _stands(search: Search, moves: Moves) -> bool:
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
     """Bounds, annealing, then the model on the backend asked for (None: whichever pays)."""
     instance = search.instance
-    search.first_bounds()
     if not search.over():
+        search.partition_bound()
         search.pack()
     small = num_columns(instance) <= SMALL_COLUMNS or applies(instance)
     terms = num_terms(instance)
@@ -140,7 +132,9 @@ def _outcome(
         raise one_round_too_small()
     bound = instance.seconds(search.bound)
     if search.moves is None:
-        return _fallback(problem, request, notes, build)
+        reason = "no plan that keeps (21) in one round was found in time"
+        outcome = answer_instead(problem, request, reason, *notes)
+        return replace(outcome, build_seconds=build)
     if not instance.exact:
         notes.append(f"times rounded down to {float(instance.unit):g} s in the integer program")
     stop = StopReason.TIME
@@ -166,18 +160,3 @@ def circle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str
         f"{len(circles)} file(s), such as {circles[0].item}, are copied in a circle with no source: the "
         "printed model allows it, its batch time cannot be reached; the replay stages files on demand"
     ]
-
-
-def _fallback(
-    problem: ReplicationProblem, request: SolveRequest, notes: list[str], build: float
-) -> Outcome:
-    """A plan of minmin where the time did not suffice to find one that keeps (21) in one round."""
-    from ioopt.solvers.replication import minmin
-
-    plain = replace(request, settings=None, start=None)
-    outcome = minmin.solve(problem, plain)
-    notes.append("no plan that keeps (21) in one round was found in time; answered by minmin")
-    return replace(
-        outcome, bound=None, stop=StopReason.FALLBACK, build_seconds=build,
-        notes=(*outcome.notes, *notes),
-    )  # fmt: skip

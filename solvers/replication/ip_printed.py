@@ -10,17 +10,22 @@ from typing import Literal
 
 from ioopt.check.replication import check
 from ioopt.models.replication.printed import PrintedModel, num_terms
-from ioopt.models.replication.static import StaticInstance, reduce, tidied, to_plan
+from ioopt.models.replication.static import (
+    StaticInstance,
+    enough_disk,
+    reduce,
+    tidied,
+    to_plan,
+)
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import Status, StopReason
+from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.replication import minmin
-from ioopt.solvers.replication.ip import circle_notes, one_round_too_small
-from ioopt.solvers.replication.ip_search import enough_disk
-from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.ip import circle_notes
+from ioopt.solvers.replication.minmin import answer_instead, plan_minmin
+from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
 TERMS_PER_SECOND = 60_000
 """How fast PuLP builds and hands over a model, on a slow day."""
@@ -37,7 +42,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Solve the printed model on the backend asked for (HiGHS by default).
 
     Where the model is too large to build in the time, or ends without a plan, minmin answers with a
-    note. Raises UnsolvableInstanceError for a task that no disk can hold.
+    note. Raises UnsolvableInstanceError for a task that no disk can hold and NotApplicableError
+    where one round cannot hold the batch.
     """
     require_room(problem)
     settings: Settings = request.settings or Settings()
@@ -60,8 +66,26 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
     return Outcome(
         plan, proven_bound(model.instance, answer, plan), answer.stop, build_seconds=build,
-        notes=tuple(circle_notes(problem, plan)), versions=versions,
+        notes=(*circle_notes(problem, plan), *_behind_greedy(problem, plan, answer)), versions=versions,
     )  # fmt: skip
+
+
+def _behind_greedy(
+    problem: ReplicationProblem, plan: ReplicationPlan, answer: BackendAnswer
+) -> list[str]:
+    """A note where MinMin's plan, held to the same model, has the smaller batch time."""
+    greedy = plan_minmin(problem)[0]
+    if answer.status is Status.OPTIMAL or greedy.moves != "static":
+        return []
+    ours, theirs = (
+        check(problem, one, None).objectives["additive_seconds"] for one in (plan, greedy)
+    )
+    if theirs >= ours:
+        return []
+    return [
+        f"the plan found in time ({ours:.6g} s) is behind minmin's ({theirs:.6g} s): allow more time, "
+        "or take ip, which begins from it"
+    ]
 
 
 def proven_bound(
@@ -89,14 +113,10 @@ def _fallback(
 ) -> Outcome:
     if not enough_disk_for(problem):
         raise one_round_too_small()
-    outcome = minmin.solve(problem, replace(request, settings=None, start=None))
     # A plan of minmin may fetch a file again after eviction, so the model's bound is not for it.
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     bound = None if answer is None or limited else answer.bound
-    return replace(
-        outcome, bound=bound, stop=StopReason.FALLBACK,
-        notes=(*outcome.notes, f"{reason}; answered by minmin"),
-    )  # fmt: skip
+    return replace(answer_instead(problem, request, reason), bound=bound)
 
 
 def enough_disk_for(problem: ReplicationProblem) -> bool:

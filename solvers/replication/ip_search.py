@@ -16,7 +16,15 @@ from typing import Any
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, Cycles
 from ioopt.models.replication.engines import CpSatEngine, PulpEngine
-from ioopt.models.replication.static import Moves, StaticInstance, loads, tidied, to_plan
+from ioopt.models.replication.static import (
+    Moves,
+    StaticInstance,
+    enough_disk,
+    fits,
+    loads,
+    tidied,
+    to_plan,
+)
 from ioopt.options import Deadline
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status
@@ -93,7 +101,8 @@ class Search:
         """Tell the front door, which answers with the best plan if the search is interrupted."""
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
-        self.request.incumbents.report(plan, seconds(load), seconds(self.bound))
+        bound = seconds(self.bound) if self.bound else None
+        self.request.incumbents.report(plan, seconds(load), bound)
 
     def raise_bound(self, units: float | None) -> None:
         """Note a proven bound; loads are whole units, so it is rounded up."""
@@ -101,17 +110,20 @@ class Search:
             whole = math.ceil(units - max(1e-6, 1e-9 * abs(units)))
             with self.lock:
                 self.bound = max(self.bound, whole)
+                # An interrupted search answers with what the front door has been told.
+                self.request.incumbents.bound = self.instance.seconds(self.bound)
 
     # ------------------------------------------------------------------------------ steps
 
-    def first_bounds(self) -> None:
-        """Area, largest task, disks in total, and the partition bound."""
+    def quick_bounds(self) -> None:
+        """Disks in total, area, largest task: what takes no time."""
+        self.infeasible = not enough_disk(self.instance)
+        self.raise_bound(math.ceil(bounds.area(self.instance)))
+        self.raise_bound(bounds.largest_task(self.instance))
+
+    def partition_bound(self) -> None:
+        """The partition of the files by weight, a small CP-SAT model."""
         instance = self.instance
-        self.infeasible = not enough_disk(instance)
-        if self.infeasible:
-            return
-        self.raise_bound(math.ceil(bounds.area(instance)))
-        self.raise_bound(bounds.largest_task(instance))
         weights = bounds.file_weights(instance, self.cycles, self.replication)
         partition = bounds.partition_model(weights, instance.num_nodes, self.bound)
         if partition is None:
@@ -331,29 +343,6 @@ class Search:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
             self.raise_bound(model.engine.units(answer.bound))
-
-
-def fits(instance: StaticInstance, moves: Moves) -> bool:
-    """Whether *moves* keep every disk (21)."""
-    if all(room is None for room in instance.room):
-        return True
-    there = {*moves.remote, *((file, target) for file, _, target in moves.copies)}
-    used = [sum(instance.sizes[file] for file in held) for held in instance.held]
-    for file, node in there:
-        used[node] += instance.sizes[file]
-    return all(
-        room is None or amount <= room for room, amount in zip(instance.room, used, strict=True)
-    )
-
-
-def enough_disk(instance: StaticInstance) -> bool:
-    """Whether all disks together hold every file once; False proves that one round cannot do."""
-    if any(room is None for room in instance.room):
-        return True
-    held = sum(instance.sizes[f] for files in instance.held for f in files)
-    anywhere = set().union(*instance.held) if instance.held else set()
-    wanted = sum(size for file, size in enumerate(instance.sizes) if file not in anywhere)
-    return held + wanted <= sum(room for room in instance.room if room is not None)
 
 
 def num_columns(instance: StaticInstance) -> int:

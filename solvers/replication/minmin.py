@@ -8,11 +8,13 @@ limit the plan and its replay evict by popularity, equation (22).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
 from ioopt.sim.compiled import compiled, pays
 from ioopt.sim.replication_state import Instance, instance_arrays
 from ioopt.solvers.replication import minmin_kernel as kernel
@@ -37,6 +39,15 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     settings = request.settings or Settings()
     plan, ready = plan_minmin(problem, settings.replication, settings.eviction)
     return Outcome(plan, metrics={"planned_makespan_seconds": max(ready)})
+
+
+def answer_instead(
+    problem: ReplicationProblem, request: SolveRequest, reason: str, *notes: str
+) -> Outcome:
+    """MinMin's plan for a solver that found none, with *reason* in its notes."""
+    outcome = solve(problem, replace(request, settings=None, start=None))
+    said = (*outcome.notes, *notes, f"{reason}; answered by minmin")
+    return replace(outcome, stop=StopReason.FALLBACK, notes=said)
 
 
 def plan_minmin(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ioopt.errors import UnsolvableInstanceError
+from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems.replication import (
     CopyEntry,
     EvictionPolicy,
@@ -30,6 +30,14 @@ def require_room(problem: ReplicationProblem) -> None:
                 f"task {task.id!r} reads {wanted} bytes, but the largest disk holds {largest}; "
                 "no node can ever run it"
             )
+
+
+def one_round_too_small() -> NotApplicableError:
+    """The static model has no plan, though solvers that fetch files again have one."""
+    return NotApplicableError(
+        "one round cannot hold the batch on these disks; auto, two-stage, minmin and "
+        "job-data-present fetch files again"
+    )
 
 
 def build_plan(

@@ -9,6 +9,7 @@ import pytest
 import ioopt
 from ioopt import registry, solving
 from ioopt.errors import SimulationError, UsageError
+from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.protocols import CheckReport, Outcome, Simulation
 from ioopt.registry.types import KindSpec, SolverSpec
@@ -51,7 +52,23 @@ def interrupted(problem, request):
 
 
 def interrupted_at_once(problem, request):
+    request.incumbents.bound = 2.0
     raise KeyboardInterrupt
+
+
+def interrupted_elsewhere(problem, request):
+    request.incumbents.objective_name = "makespan_seconds"
+    request.incumbents.report(PLAN, 5.0, bound=4.5)
+    raise KeyboardInterrupt
+
+
+def slow_builder(problem, request):
+    """States more building than has gone by, as a solver with a clock of its own may."""
+    return Outcome(PLAN, build_seconds=1e6)
+
+
+def quick_builder(problem, request):
+    return Outcome(PLAN, build_seconds=-1.0)
 
 
 def hopeless(problem, request):
@@ -133,6 +150,23 @@ def test_interruption_returns_the_best_plan():
     assert (result.stop, result.objective) == (StopReason.INTERRUPTED, 5.0)
     empty = ioopt.solve(PROBLEM, "interrupted-at-once")
     assert (empty.stop, empty.status) == (StopReason.INTERRUPTED, Status.UNKNOWN)
+    assert empty.bound == 2.0
+    other = ioopt.solve(PROBLEM, "interrupted-elsewhere")
+    assert (other.objective_name, other.bound) == ("makespan_seconds", 4.5)
+
+
+@pytest.mark.parametrize("solver", ["slow-builder", "quick-builder", "good", "late"])
+def test_times_are_never_negative_and_add_up(monkeypatch, solver):
+    """On a clock that adds a second whenever it is read, the parts are whole seconds and their sum is
+    what went by between the first and the last reading."""
+    ticks = iter(range(1000))
+    monkeypatch.setattr(
+        solving, "Deadline", lambda limit: Deadline(limit, clock=lambda: float(next(ticks)))
+    )
+    result = ioopt.solve(PROBLEM, solver)
+    parts = [result.build_seconds or 0.0, result.solve_seconds, result.simulate_seconds or 0.0]
+    assert min(parts) >= 0
+    assert sum(parts) == next(ticks) - 1 - (1 if result.simulate_seconds else 0)
 
 
 def test_infeasible_and_out_of_time_are_results():

@@ -9,13 +9,12 @@ from oracle.replication_exhaustive import optimum
 from replication_samples import fits_somewhere, tiny
 
 from ioopt.models.replication.file_options import file_options
-from ioopt.models.replication.static import StaticInstance, loads, reduce, to_plan
+from ioopt.models.replication.static import StaticInstance, fits, loads, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim import compiled
 from ioopt.solvers.replication import enumeration, splits
 from ioopt.solvers.replication import enumeration_kernel as kernel
-from ioopt.solvers.replication.ip_search import fits
 from ioopt.solving import check, solve
 
 VARIANTS = [("acyclic", True), ("printed", True), ("acyclic", False)]

@@ -14,13 +14,16 @@ from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication import generate
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.engines import PulpEngine
-from ioopt.models.replication.static import loads, reduce
+from ioopt.models.replication.static import Moves, loads, reduce
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
+from ioopt.protocols import Incumbents
 from ioopt.result import Result, Status, StopReason
 from ioopt.sim import compiled
+from ioopt.solvers.backends.answer import BackendAnswer
 from ioopt.solvers.backends.pulp_backend import violation
-from ioopt.solvers.replication import anneal_kernel, packing
+from ioopt.solvers.replication import anneal as annealing
+from ioopt.solvers.replication import anneal_kernel, ip_printed, packing
 from ioopt.solvers.replication.anneal import anneal, largest_load
 from ioopt.solving import check, load, solve
 
@@ -112,6 +115,7 @@ def test_a_task_larger_than_every_disk() -> None:
 
 
 def test_one_round_that_cannot_hold_the_batch() -> None:
+    """Three files of 6 bytes on disks of 10: a model of one round has nothing to say, minmin has."""
     problem = ReplicationProblem.model_validate(
         {
             "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0},
@@ -123,8 +127,11 @@ def test_one_round_that_cannot_hold_the_batch() -> None:
         }
     )
     for solver in ("ip", "ip-printed", "ip-no-replication"):
-        with pytest.raises(NotApplicableError, match="minmin, job-data-present"):
+        with pytest.raises(NotApplicableError, match="two-stage, minmin and job-data-present"):
             solve(problem, solver, time_limit=20)
+    assert solve(problem, "minmin").status is Status.FEASIBLE
+    with pytest.raises(NotApplicableError, match="one round cannot hold"):
+        solve(generate("image-85", {"tasks": 40, "disk": "300MB"}, 0), "anneal")
 
 
 @pytest.mark.parametrize("files", [0, 1])
@@ -236,3 +243,62 @@ def test_longest_first_by_hand() -> None:
     node_of = packing.longest_first(weights, 2)
     loads_ = [sum(w for w, n in zip(weights, node_of, strict=True) if n == k) for k in (0, 1)]
     assert sorted(loads_) == [9, 9]
+
+
+def _pair(**node: object) -> dict[str, object]:
+    """Two nodes; four tasks with a file of 10 bytes each, fetched in 10 s; no computing."""
+    return {
+        "format": "ioopt/replication", "name": "pair",
+        "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
+        "nodes": [{"id": "n0", **node}, {"id": "n1"}],
+        "files": [{"id": f"f{k}", "bytes": 10} for k in range(4)],
+        "tasks": [{"id": f"t{k}", "compute_seconds": 0, "inputs": [f"f{k}"]} for k in range(4)],
+    }  # fmt: skip
+
+
+def test_annealing_leaves_a_small_disk_alone() -> None:
+    """A disk of 10 bytes holds one file: one task there, three on the other node, 30 s. The even
+    share is 20 s. With no disk at all everything takes 40 s. The larger batch is as lopsided."""
+    assert solve(_pair(disk_bytes=10), "anneal").objective == 30
+    assert solve(_pair(disk_bytes=0), "anneal").objective == 40
+    problem = load("image-16x3").model_dump(mode="json", by_alias=True)
+    problem["nodes"][0]["disk_bytes"] = 0
+    result = solve(problem, "anneal")
+    # Two nodes without the first are at 60.26 s by a proven bound.
+    assert result.status is Status.FEASIBLE and result.objective < 62
+
+
+def test_annealing_without_a_plan_is_answered_by_minmin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annealing, "anneal", lambda *_: (None, True))
+    result = solve(_pair(disk_bytes=10), "anneal")
+    assert result.stop is StopReason.FALLBACK and result.plan is not None
+    assert "no assignment found" in result.notes[-1] and "answered by minmin" in result.notes[-1]
+
+
+def test_the_printed_model_says_when_it_is_behind_the_greedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All four tasks on one node are 40 s; MinMin has two on each, 20 s."""
+    poor = Moves((0, 0, 0, 0), tuple((f, 0) for f in range(4)), ())
+    answer = BackendAnswer(Status.FEASIBLE, StopReason.TIME, {"M": 40.0}, 40.0, 1.0)
+    monkeypatch.setattr(ip_printed, "solve_pulp", lambda *_: answer)
+    monkeypatch.setattr(ip_printed.PrintedModel, "moves", lambda *_: poor)
+    result = solve(_pair(), "ip-printed")
+    assert result.objective == 40
+    assert "behind minmin's (20 s)" in result.notes[-1]
+    monkeypatch.setattr(
+        ip_printed.PrintedModel,
+        "moves",
+        lambda *_: Moves((0, 0, 1, 1), ((0, 0), (1, 0), (2, 1), (3, 1)), ()),
+    )
+    assert solve(_pair(), "ip-printed").notes == ()
+
+
+def test_an_interrupted_ip_keeps_its_bound() -> None:
+    """Interrupted at its first plan, it has the area bound: 40 s of fetching on two nodes."""
+
+    def interrupt(incumbents: Incumbents) -> None:
+        raise KeyboardInterrupt
+
+    result = solve(_pair(), "ip", progress=interrupt)
+    assert (result.stop, result.bound) == (StopReason.INTERRUPTED, 20.0)

@@ -61,3 +61,29 @@ def test_without_time_there_is_still_a_plan():
     problem = generate("image-85", {"disk": "unlimited"}, 0)
     result = ioopt.solve(problem, "lp-rounding", time_limit=0.05)
     assert result.status is Status.FEASIBLE and ioopt.check(problem, result) == []
+
+
+def test_unequal_speeds_decide_where_tasks_go():
+    """One fast and one slow node, four tasks of 100 s that each fetch 1 s of bytes.
+
+    All on the node of speed 100: 4 x 1 fetched and 4 x 1 computed, 8 s. Any task on the other takes
+    it 101 s, so a rounding by bytes alone, which spreads them, ends above 100 s.
+    """
+    problem = {
+        "format": "ioopt/replication", "name": "speeds",
+        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 1},
+        "nodes": [{"id": "slow"}, {"id": "fast", "speed": 100}],
+        "files": [{"id": f"f{k}", "bytes": 1} for k in range(4)],
+        "tasks": [{"id": f"t{k}", "compute_seconds": 100, "inputs": [f"f{k}"]} for k in range(4)],
+    }  # fmt: skip
+    assert _solve(problem).objective == pytest.approx(8.0)
+
+
+def test_moves_even_out_unequal_nodes():
+    """Loads that bytes alone decide are 2.4 times as high on this batch as those after moves."""
+    problem = ioopt.load("image-16x3").model_dump(mode="json", by_alias=True)
+    for node, speed in zip(problem["nodes"], (10, 1, 1), strict=True):
+        node["speed"] = speed
+    for task in problem["tasks"]:
+        task["compute_seconds"] *= 40
+    assert _solve(problem).gap < 0.05
