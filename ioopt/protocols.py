@@ -49,11 +49,15 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulated schedule: the contract's ``schedule`` dictionary, metrics, and the timeline."""
+    """A simulated schedule: the contract's ``schedule`` dictionary, metrics, and the timeline.
+
+    ``notes`` say what a deadline made the simulator leave out.
+    """
 
     schedule: dict[str, Any]
     metrics: Mapping[str, Any]
     timeline: Timeline | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -126,7 +130,11 @@ class CheckFunction(Protocol):
 
 
 class SimulateFunction(Protocol):
-    """``simulate(problem, plan, **options) -> Simulation``."""
+    """``simulate(problem, plan, **options) -> Simulation``.
+
+    Where the kind says ``limited_replay``, one option is ``deadline``: when it expires, the
+    simulator answers with what it has and a note.
+    """
 
     def __call__(self, problem: Any, plan: Any, **options: Any) -> Simulation:
         """Replay *plan* on the family's timeline simulator."""

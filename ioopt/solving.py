@@ -257,10 +257,12 @@ def _checked(
     simulation, failure = outcome.simulation, None
     if simulation is None and kind.simulate is not None:
         try:
-            simulation = simulate(problem, outcome.plan)
+            limits = {"deadline": deadline} if kind.limited_replay else {}
+            simulation = simulate(problem, outcome.plan, **limits)
         except SimulationError as error:
             failure = f"the plan cannot be carried out: {error}"
     schedule = simulation.schedule if simulation else None
+    notes = [*notes, *(simulation.notes if simulation else ())]
     report = _check(kind, problem, outcome.plan, schedule)
     metrics = {**outcome.metrics, **(simulation.metrics if simulation else {}), **report.metrics}
     name = values["objective_name"]

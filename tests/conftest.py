@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from ioopt.options import Deadline
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -23,6 +26,12 @@ settings.register_profile("repeatable", settings.get_profile("explore"), derando
 settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def deadline_of_checks(count: int) -> Deadline:
+    """A deadline that expires once it has been asked *count* times, whatever the clock says."""
+    ticks = itertools.count()
+    return Deadline(count - 0.5, clock=lambda: float(next(ticks)))
 
 
 def shared_root() -> Path:

@@ -22,6 +22,8 @@ from ioopt.problems.base import (
 
 Environment = Literal["Sub_FX", "Sub_RR", "Add_FX", "Add_RR"]
 ENVIRONMENTS: tuple[Environment, ...] = ("Sub_FX", "Sub_RR", "Add_FX", "Add_RR")
+Curve = tuple[tuple[int, float], ...]
+"""Pairs of perturbations and mean change of the run time in quanta."""
 Pattern = Literal["all-to-all", "ring", "pairs", "shift"]
 PATTERNS: tuple[Pattern, ...] = ("all-to-all", "ring", "pairs", "shift")
 
@@ -142,7 +144,7 @@ class ApplicationSlopes(Record):
     deviations: dict[Environment, float]
     gamma_sub: float | None = None
     gamma_add: float | None = None
-    curves: dict[Environment, tuple[tuple[int, float], ...]] = Field(default_factory=dict)
+    curves: dict[Environment, Curve] = Field(default_factory=dict)
 
 
 class PerturbationPlan(Record):

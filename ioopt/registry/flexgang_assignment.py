@@ -32,6 +32,7 @@ _FLEXIBLE_GANG = KindSpec(
     plan="ioopt.problems.flexible_gang:FlexibleGangPlan",
     check="ioopt.check.flexible_gang:check",
     simulate="ioopt.sim.flexible_gang:simulate",
+    limited_replay=True,
     generate="ioopt.generate.flexible_gang:generate",
     presets="ioopt.generate.flexible_gang:PRESETS",
     plot="ioopt.plot.flexible_frame:plot_flexible_frame",

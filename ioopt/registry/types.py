@@ -39,7 +39,7 @@ class KindSpec:
     name (``ioopt plot --picture``). ``fallback`` is the solver that answers when
     another one fails. ``bound`` is a quick function from the problem to a proven bound of the
     objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that
-    ``ioopt decide`` takes.
+    ``ioopt decide`` takes. ``limited_replay``: ``simulate`` takes a ``deadline``.
     """
 
     kind: str
@@ -51,6 +51,7 @@ class KindSpec:
     plan: str | None = None
     bound: str | None = None
     simulate: str | None = None
+    limited_replay: bool = False
     generate: str | None = None
     presets: str | None = None
     plot: str | None = None

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import InstanceError
+from ioopt.options import Deadline
 from ioopt.problems.flexible_gang import (
     FlexibleGangPlan,
     FlexibleGangProblem,
@@ -68,18 +69,34 @@ def simulate(
     plan: FlexibleGangPlan,
     seeds: Sequence[int] = REPORT_SEEDS,
     seconds: float = DEFAULT_SECONDS,
+    deadline: Deadline | None = None,
 ) -> Simulation:
     """Run *plan* under every seed for *seconds*; metrics are means over the seeds.
 
-    Raises InstanceError when the plan's pattern is none of the instance's.
+    Seeds that *deadline* leaves no time for are left out, and a note says so; with none at all
+    there are no metrics. Raises InstanceError when the plan's pattern is none of the instance's.
     """
     plan.require_jobs_of(problem)
-    runs = [measure(problem, plan, seed, seconds) for seed in seeds]
+    runs: list[Measured] = []
+    for seed in seeds:
+        if deadline is not None and deadline.expired():
+            break
+        runs.append(measure(problem, plan, seed, seconds))
     pattern = pattern_of(problem, plan)
-    metrics = summary(problem, runs)
     return Simulation(
-        frame_schedule(problem, plan, pattern), metrics, frame_timeline(problem, plan, pattern)
+        frame_schedule(problem, plan, pattern),
+        summary(problem, runs) if runs else {},
+        frame_timeline(problem, plan, pattern),
+        _left_out(len(runs), len(seeds)),
     )
+
+
+def _left_out(done: int, wanted: int) -> tuple[str, ...]:
+    if done == wanted:
+        return ()
+    if not done:
+        return ("not simulated, for want of time: give more, or replay it with ioopt simulate",)
+    return (f"simulated under {done} of {wanted} seeds before the time limit",)
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:

@@ -8,15 +8,18 @@ gang quanta only and may be fractional.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
+from ioopt.options import Deadline
 from ioopt.problems.perturbation import (
     PATTERNS,
     Application,
     ApplicationSlopes,
     Barrier,
     Blocking,
+    Curve,
     Emp,
     Environment,
     Msg,
@@ -189,22 +192,46 @@ def run_times(
 
     Runs of one seed see the same perturbation times in every application.
     """
+    fast = use_compiled(problem, app, engine)
+    return [
+        _times_of_run(problem, app, environment, count, seed, k, fast) for k in range(problem.runs)
+    ]
+
+
+def _times_of_run(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    count: int,
+    seed: int,
+    k: int,
+    fast: bool,
+) -> tuple[float, float]:
     import numpy as np
 
-    fast = use_compiled(problem, app, engine)
-    index = problem.applications.index(app)
-    code = problem.environments.index(environment)
-    empty = slots_of(problem, environment, [])
-    found = []
-    for k in range(problem.runs):
-        placing = np.random.default_rng([seed, 0, code, k])
-        slots = slots_of(problem, environment, hits(problem, environment, placing, count))
-        times = [
-            run(problem, app, table, np.random.default_rng([seed, 1, index, k]), fast=fast)
-            for table in (slots, empty)
-        ]
-        found.append((times[0], times[1]))
-    return found
+    placing = np.random.default_rng([seed, 0, problem.environments.index(environment), k])
+    slots = slots_of(problem, environment, hits(problem, environment, placing, count))
+    time = run(problem, app, slots, _requests_of_run(problem, app, seed, k), fast=fast)
+    bare = problem.model_copy(update={"meta": None})  # meta cannot be hashed
+    return time, _gang_time(bare, app, seed, k, fast)
+
+
+def _requests_of_run(
+    problem: PerturbationProblem, app: Application, seed: int, k: int
+) -> np.random.Generator:
+    """The generator from which run *k* of an application draws its requests."""
+    import numpy as np
+
+    return np.random.default_rng([seed, 1, problem.applications.index(app), k])
+
+
+@lru_cache(maxsize=4096)
+def _gang_time(
+    problem: PerturbationProblem, app: Application, seed: int, k: int, fast: bool
+) -> float:
+    """Run time of run *k* without perturbations: the same in every environment."""
+    empty = slots_of(problem, problem.environments[0], [])
+    return run(problem, app, empty, _requests_of_run(problem, app, seed, k), fast=fast)
 
 
 def curve(
@@ -214,30 +241,48 @@ def curve(
     points: int,
     seed: int = 0,
     engine: Engine = "auto",
-) -> tuple[tuple[int, float], ...]:
-    """Mean change of the run time at *points* counts of perturbations, evenly up to all (Figure 5)."""
+    deadline: Deadline | None = None,
+) -> Curve | None:
+    """Mean change of the run time at *points* counts of perturbations, evenly up to all (Figure 5).
+
+    None when *deadline* expires first.
+    """
     counts = sorted({round(problem.perturbations * (k + 1) / points) for k in range(points)} - {0})
     found = [(0, 0.0)]
     for count in counts:
+        if deadline is not None and deadline.expired():
+            return None
         times = run_times(problem, app, environment, count, seed, engine)
         found.append((count, fmean(t - t_gang for t, t_gang in times)))
     return tuple(found)
 
 
 def measure(
-    problem: PerturbationProblem, app: Application, seed: int = 0, engine: Engine = "auto"
+    problem: PerturbationProblem,
+    app: Application,
+    seed: int = 0,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
 ) -> ApplicationSlopes:
     """Slopes of one application in every environment of the instance, and gamma_sub, gamma_add.
+
+    When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
 
     gamma_sub = (s_SubRR - 1/P) / (1 - 1/P), gamma_add = 1 + P s_AddRR: 1 for an application that
     must be gang scheduled, 0 for one that does not care.
     """
+    fast, count = use_compiled(problem, app, engine), problem.perturbations
+    runs: dict[Environment, list[tuple[float, float]]] = {name: [] for name in problem.environments}
+    for k in range(problem.runs):
+        if k and deadline is not None and deadline.expired():
+            break
+        for environment, times in runs.items():
+            times.append(_times_of_run(problem, app, environment, count, seed, k, fast))
     slopes: dict[Environment, float] = {}
     deviations: dict[Environment, float] = {}
     gang = 0.0
-    for environment in problem.environments:
-        times = run_times(problem, app, environment, problem.perturbations, seed, engine)
-        each = [(t - t_gang) / problem.perturbations for t, t_gang in times]
+    for environment, times in runs.items():
+        each = [(t - t_gang) / count for t, t_gang in times]
         slopes[environment] = fmean(each)
         deviations[environment] = stdev(each) if len(each) > 1 else 0.0
         gang = fmean(t_gang for _, t_gang in times)
@@ -254,12 +299,23 @@ def measure(
 
 
 def simulate(
-    problem: PerturbationProblem, plan: PerturbationPlan | None = None, seed: int = FRESH_SEED
+    problem: PerturbationProblem,
+    plan: PerturbationPlan | None = None,
+    seed: int = FRESH_SEED,
+    deadline: Deadline | None = None,
 ) -> Simulation:
-    """Measure every application again with *seed*; the timeline shows the first Sub or Add run."""
-    again = [measure(problem, app, seed) for app in problem.applications]
+    """Measure every application again with *seed*; the timeline shows the first Sub or Add run.
+
+    Applications that *deadline* leaves no time for are left out, and a note says how many.
+    """
+    again: list[ApplicationSlopes] = []
+    for app in problem.applications:
+        if deadline is not None and deadline.expired():
+            break
+        again.append(measure(problem, app, seed, deadline=deadline))
+    wanted = [item.id for item in problem.applications]
     metrics: dict[str, Any] = {}
-    if plan is not None and [item.id for item in plan.applications] == [item.id for item in again]:
+    if plan is not None and again and [item.id for item in plan.applications] == wanted:
         metrics["worst_slope_difference"] = max(
             abs(slope - new.slopes[environment])
             for old, new in zip(plan.applications, again)
@@ -267,7 +323,9 @@ def simulate(
             if environment in new.slopes
         )
     schedule = {"applications": [item.model_dump(mode="json") for item in again]}
-    return Simulation(schedule, metrics, _timeline(problem, seed))
+    short = f"{len(again)} of {len(wanted)} applications replayed before the time limit"
+    notes = (short,) if len(again) < len(wanted) else ()
+    return Simulation(schedule, metrics, _timeline(problem, seed), notes)
 
 
 def _timeline(problem: PerturbationProblem, seed: int) -> Timeline:

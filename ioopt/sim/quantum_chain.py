@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 CELLS_PER_DEVIATION = 16
 """Cells per standard deviation of the burst: 1e-5 of slowdown and 1e-4 of fragmentation."""
+COARSE_CELLS = 48
+"""Cells when no time is left (0.4 ms a point): 0.1 % of slowdown and 0.004 of fragmentation."""
 MIN_CELLS, MAX_CELLS = 96, 640
 """At most 0.15 s a point; slots of 130 deviations (0.3 s for 5 ms bursts) are then good to 0.1 %."""
 
@@ -80,8 +82,10 @@ def surface(
     )
 
 
-def measure(problem: QuantumModelProblem, point: QuantumPoint) -> TwoJobMeasures:
-    """The chain's measures of one point of an instance."""
+def measure(
+    problem: QuantumModelProblem, point: QuantumPoint, cells: int | None = None
+) -> TwoJobMeasures:
+    """The chain's measures of one point of an instance; ``cells`` as in :func:`surface`."""
     return surface(
         point.qi_seconds,
         point.qc_seconds,
@@ -90,6 +94,7 @@ def measure(problem: QuantumModelProblem, point: QuantumPoint) -> TwoJobMeasures
         shape=problem.burst_shape,
         processors=problem.processors,
         donation=problem.donation,
+        cells=cells,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
+from ioopt.options import Deadline
 from ioopt.problems.quantum_model import (
     MeasuredPoint,
     QuantumModelPlan,
@@ -22,21 +23,28 @@ SHOWN_CYCLES, SHOWN_PROCESSORS = 8, 8
 
 
 def simulate(
-    problem: QuantumModelProblem, plan: QuantumModelPlan | None = None, seed: int = FRESH_SEED
+    problem: QuantumModelProblem,
+    plan: QuantumModelPlan | None = None,
+    seed: int = FRESH_SEED,
+    deadline: Deadline | None = None,
 ) -> Simulation:
     """Simulate every point with *seed*; metrics are means over the points, prefixed ``simulated_``.
 
-    The timeline shows the first cycles of the first point on at most eight processors.
+    The timeline shows the first cycles of the first point on at most eight processors. Points that
+    *deadline* leaves no time for are left out of schedule and metrics, and a note says how many.
     """
-    found = [
-        MeasuredPoint.of(point, simulate_point(problem, point, seed=seed))
-        for point in problem.points
-    ]
+    found: list[MeasuredPoint] = []
+    for point in problem.points:
+        if deadline is not None and deadline.expired():
+            break
+        found.append(MeasuredPoint.of(point, simulate_point(problem, point, seed=seed)))
     names = ("slowdown", "response_seconds", "fragmentation", "useful")
     metrics: dict[str, Any] = {
-        f"simulated_{name}": fmean(getattr(point, name) for point in found) for name in names
+        f"simulated_{name}": fmean(getattr(point, name) for point in found)
+        for name in names
+        if found
     }
-    if plan is not None and len(plan.points) == len(found):
+    if plan is not None and found and len(plan.points) == len(problem.points):
         metrics["worst_slowdown_difference"] = max(
             abs(mine.slowdown / theirs.slowdown - 1) for mine, theirs in zip(found, plan.points)
         )
@@ -45,7 +53,9 @@ def simulate(
             for mine, theirs in zip(found, plan.points)
         )
     schedule = {"points": [point.model_dump(mode="json") for point in found]}
-    return Simulation(schedule, metrics, _timeline(problem, problem.points[0], seed))
+    short = f"{len(found)} of {len(problem.points)} points replayed before the time limit"
+    notes = (short,) if len(found) < len(problem.points) else ()
+    return Simulation(schedule, metrics, _timeline(problem, problem.points[0], seed), notes)
 
 
 def _timeline(problem: QuantumModelProblem, point: QuantumPoint, seed: int) -> Timeline:

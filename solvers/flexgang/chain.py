@@ -1,11 +1,16 @@
-"""Solver ``chain``: the two-job quantum model by its stationary Markov chain."""
+"""Solver ``chain``: the two-job quantum model by its stationary Markov chain.
+
+Points that the time limit does not reach are solved on a coarse grid, with a note.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ioopt.problems.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.quantum_chain import measure
+from ioopt.sim.quantum_chain import COARSE_CELLS, measure
 
 
 def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:
@@ -13,7 +18,18 @@ def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:
     points: list[MeasuredPoint] = []
     for point in problem.points:
         if request.deadline.expired():
-            note = f"{len(points)} of {len(problem.points)} points solved before the time limit"
-            return Outcome(None, stop=StopReason.TIME, notes=(note,))
+            return with_coarse_rest(problem, points)
         points.append(MeasuredPoint.of(point, measure(problem, point)))
     return Outcome(QuantumModelPlan(points=tuple(points)))
+
+
+def with_coarse_rest(problem: QuantumModelProblem, points: Sequence[MeasuredPoint]) -> Outcome:
+    """The first *points* as they are, those missing by the chain on its coarsest grid."""
+    missing = problem.points[len(points) :]
+    rest = [MeasuredPoint.of(point, measure(problem, point, COARSE_CELLS)) for point in missing]
+    note = (
+        f"the time limit came after {len(points)} of {len(problem.points)} points; the others are "
+        f"the chain's on {COARSE_CELLS} cells (0.1 % of slowdown, 0.004 of fragmentation)"
+    )
+    plan = QuantumModelPlan(points=(*points, *rest))
+    return Outcome(plan, stop=StopReason.TIME, notes=(note,))

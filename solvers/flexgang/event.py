@@ -6,6 +6,7 @@ from ioopt.problems.quantum_model import MeasuredPoint, QuantumModelPlan, Quantu
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.quantum_event import simulate_point
+from ioopt.solvers.flexgang.chain import with_coarse_rest
 
 
 def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:
@@ -13,9 +14,11 @@ def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:
     points: list[MeasuredPoint] = []
     for point in problem.points:
         if request.deadline.expired():
+            if problem.burst_shape is not None:
+                return with_coarse_rest(problem, points)
             note = (
                 f"{len(points)} of {len(problem.points)} points simulated before the time limit; "
-                "give more time, fewer points, a shorter horizon_seconds, or use solver chain"
+                "give more time, fewer points or a shorter horizon_seconds"
             )
             return Outcome(None, stop=StopReason.TIME, notes=(note,))
         found = simulate_point(problem, point, seed=request.options.seed)

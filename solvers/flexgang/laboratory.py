@@ -1,4 +1,7 @@
-"""Solver ``laboratory``: the perturbation experiments of Lee et al., Section 4."""
+"""Solver ``laboratory``: the perturbation experiments of Lee et al., Section 4.
+
+Slopes come first, for every application; characteristic plots take what time is left.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,13 @@ from typing import Annotated
 from pydantic import Field
 
 from ioopt.problems.base import Record
-from ioopt.problems.perturbation import ApplicationSlopes, PerturbationPlan, PerturbationProblem
+from ioopt.problems.perturbation import (
+    ApplicationSlopes,
+    Curve,
+    Environment,
+    PerturbationPlan,
+    PerturbationProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.perturbation import Engine, curve, measure
@@ -23,22 +32,33 @@ class Settings(Record):
 def solve(problem: PerturbationProblem, request: SolveRequest) -> Outcome:
     """Measure every application in every environment with the request's seed."""
     settings = request.settings or Settings()
-    seed, found = request.options.seed, list[ApplicationSlopes]()
+    seed, deadline = request.options.seed, request.deadline
+    found: list[ApplicationSlopes] = []
+    notes: list[str] = []
     for app in problem.applications:
-        if request.deadline.expired():
-            note = (
-                f"{len(found)} of {len(problem.applications)} applications measured before the "
-                "time limit; give more time, fewer runs or points=0"
+        found.append(measure(problem, app, seed, settings.engine, deadline))
+        if deadline.expired() and not notes:
+            rest = ", ".join(item.id for item in problem.applications[len(found) - 1 :])
+            notes.append(
+                f"the time limit cut the {problem.runs} runs short (to 1 at least): {rest}"
             )
-            return Outcome(None, stop=StopReason.TIME, notes=(note,))
-        slopes = measure(problem, app, seed, settings.engine)
-        if settings.points:
-            curves = {
-                environment: curve(
-                    problem, app, environment, settings.points, seed, settings.engine
-                )
-                for environment in problem.environments
-            }
-            slopes = slopes.model_copy(update={"curves": curves})
-        found.append(slopes)
-    return Outcome(PerturbationPlan(processors=problem.processors, applications=tuple(found)))
+    drawn = 0
+    for at, app in enumerate(problem.applications if settings.points else ()):
+        curves: dict[Environment, Curve] = {}
+        for environment in problem.environments:
+            points = settings.points
+            drawing = curve(problem, app, environment, points, seed, settings.engine, deadline)
+            if drawing is None:
+                break
+            curves[environment] = drawing
+        if len(curves) == len(problem.environments):
+            found[at] = found[at].model_copy(update={"curves": curves})
+            drawn += 1
+    if settings.points and drawn < len(found):
+        notes.append(
+            f"characteristic plots of {drawn} of {len(found)} applications: no time was left for "
+            "the others; give more time, fewer runs or points=0"
+        )
+    plan = PerturbationPlan(processors=problem.processors, applications=tuple(found))
+    stop = StopReason.TIME if notes else StopReason.FINISHED
+    return Outcome(plan, stop=stop, notes=tuple(notes))

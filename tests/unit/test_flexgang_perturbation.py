@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import shared_path
+from conftest import deadline_of_checks, shared_path
 
 import ioopt
 from ioopt.check.flexgang_perturbation import check
@@ -205,8 +205,32 @@ def test_laboratory_passes_the_checker_and_repeats() -> None:
         0, 1, 2, 3, 4,
     ]  # fmt: skip
     assert "curves" in ioopt.solve(small(), settings={"points": "0"}).plan["applications"][0]
-    late = ioopt.solve(small(), time_limit=1e-9)
-    assert (late.status, late.stop) == ("unknown", "time")
+
+
+def test_without_time_the_slopes_rest_on_one_run() -> None:
+    late = ioopt.solve(small(), time_limit=1e-9, seed=3)
+    assert (late.status, late.stop) == ("feasible", "time")
+    assert "runs short (to 1 at least)" in late.notes[0]
+    assert (
+        late.notes[2]
+        == f"0 of {len(small().applications)} applications replayed before the time limit"
+    )
+    for app, item in zip(small().applications, late.plan["applications"]):
+        time, alone = run_times(small(), app, "Sub_RR", small().perturbations, seed=3)[0]
+        assert item["slopes"]["Sub_RR"] == pytest.approx((time - alone) / small().perturbations)
+        assert item["curves"] == {}
+
+
+def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
+    """Asked before the second and the third run, the deadline lets two of them happen."""
+    app = Blocking(requests_per_quantum=3)
+    problem = laboratory(app, work_quanta=40, perturbations=4, runs=4)
+    cut = measure(problem, app, 3, deadline=deadline_of_checks(2))
+    assert cut.slopes != measure(problem, app, 3).slopes
+    for environment, slope in cut.slopes.items():
+        times = run_times(problem, app, environment, problem.perturbations, seed=3)[:2]
+        gained = [time - alone for time, alone in times]
+        assert slope == pytest.approx(sum(gained) / 2 / problem.perturbations)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import deadline_of_checks
 from matplotlib.figure import Figure
 
 import ioopt
@@ -13,6 +14,7 @@ from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.generate.quantum_model import generate
 from ioopt.plot.tradeoff import plot_quantum_model, plot_tradeoff
 from ioopt.problems.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
+from ioopt.sim.quantum_model import simulate
 
 ONE = {
     "format": "ioopt/quantum-model",
@@ -58,10 +60,31 @@ def test_chain_refuses_what_is_not_random() -> None:
         ioopt.solve({**ONE, "burst_shape": None}, solver="chain")
 
 
-def test_event_stops_at_the_deadline() -> None:
-    result = ioopt.solve(ONE, solver="event", time_limit=1e-9)
+@pytest.mark.parametrize("solver", ["event", "chain"])
+def test_without_time_the_chain_answers_coarsely(solver: str) -> None:
+    fine = ioopt.solve(ONE, solver="chain")
+    result = ioopt.solve(ONE, solver=solver, time_limit=1e-9)
+    assert (result.status, result.stop) == ("feasible", "time")
+    assert "after 0 of 1 points" in result.notes[0]
+    assert result.objective == pytest.approx(fine.objective, rel=1e-3)
+    assert result.metrics["fragmentation"] == pytest.approx(fine.metrics["fragmentation"], abs=4e-3)
+    # Nothing was left for the replay either, which says so and shows no simulated figure.
+    assert result.notes[1] == "0 of 1 points replayed before the time limit"
+    assert "simulated_slowdown" not in result.metrics
+
+
+def test_a_burst_that_is_not_random_has_no_coarse_answer() -> None:
+    result = ioopt.solve({**ONE, "burst_shape": None}, solver="event", time_limit=1e-9)
     assert (result.status, result.stop) == ("unknown", "time")
-    assert "0 of 1 points" in result.notes[0]
+
+
+def test_the_replay_stops_at_the_deadline() -> None:
+    points = [{"qi_seconds": 0.01, "qc_seconds": qc} for qc in (0.0, 0.01, 0.02)]
+    problem = QuantumModelProblem(points=points, horizon_seconds=5.0)
+    replay = simulate(problem, deadline=deadline_of_checks(3))
+    assert replay.notes == ("2 of 3 points replayed before the time limit",)
+    assert replay.schedule["points"] == simulate(problem).schedule["points"][:2]
+    assert simulate(problem).notes == ()
 
 
 GOOD = {

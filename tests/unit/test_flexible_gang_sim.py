@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import shared_path
+from conftest import deadline_of_checks, shared_path
 
 import ioopt
 from ioopt.generate.flexible_gang import generate
@@ -187,3 +187,15 @@ def test_frame_schedule_and_timeline() -> None:
     timeline = ioopt.simulate(problem, result).timeline
     assert timeline.makespan == pytest.approx(frame)
     assert len(timeline.resources) == 8
+
+
+def test_seeds_are_left_out_when_the_deadline_expires() -> None:
+    problem = ioopt.load("flexgang-tiny")
+    plan = strict_plan(problem, fill=True)
+    assert plan is not None
+    two = simulate(problem, plan, (1, 2, 3), 2.0, deadline_of_checks(3))
+    assert two.notes == ("simulated under 2 of 3 seeds before the time limit",)
+    assert two.metrics == simulate(problem, plan, (1, 2), 2.0).metrics
+    none = simulate(problem, plan, (1, 2, 3), 2.0, deadline_of_checks(1))
+    assert none.metrics == {} and none.notes[0].startswith("not simulated")
+    assert none.schedule == two.schedule
