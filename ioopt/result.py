@@ -108,6 +108,24 @@ class Result(BaseModel):
         return row
 
 
+class ComparisonRow(Result):
+    """A result without plan and schedule, and its ratio to the best row."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    ratio_to_best: float | None = None
+
+
+class Comparison(BaseModel):
+    """What ``ioopt compare --format json`` writes."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    format: Literal["ioopt/comparison"] = "ioopt/comparison"
+    version: Literal[1] = 1
+    rows: tuple[ComparisonRow, ...] = Field(min_length=1)
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}

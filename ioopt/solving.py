@@ -21,7 +21,7 @@ from ioopt.errors import (
     SimulationError,
     UsageError,
 )
-from ioopt.formats.native import read_json, validate
+from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
 from ioopt.registry import KindSpec, SolverSpec, load_target
@@ -56,15 +56,22 @@ def result_from_dict(data: Any, name: str) -> Result:
     """Build a :class:`Result` from plain data, or raise InstanceError with one line."""
     if not isinstance(data, Mapping) or data.get("format") != "ioopt/result":
         given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise InstanceError(f"{name}: format: wanted 'ioopt/result', not {given!r}")
+        raise InstanceError(f"{name}: format: wanted 'ioopt/result', not {shown(given)}")
     return validate(Result, data, name)
 
 
 def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
     """The plan object of a kind from its dictionary (an object is returned as it is)."""
-    if plan is None or kind.plan is None or not isinstance(plan, Mapping):
+    if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
         return plan
     return validate(load_target(kind.plan), plan, name)
+
+
+def require_form(kind: KindSpec, data: Mapping[str, Any], name: str) -> None:
+    """Raise InstanceError when the plan or the schedule in *data* has not the form of its kind."""
+    plan_of(kind, data.get("plan"), f"{name}: plan")
+    if data.get("schedule") is not None and kind.schedule is not None:
+        validate(load_target(kind.schedule), data["schedule"], f"{name}: schedule")
 
 
 def check(source: Any, result: Any = None) -> list[Violation]:

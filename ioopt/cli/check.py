@@ -11,6 +11,7 @@ from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import file_argument, read_problem, read_result
 from ioopt.errors import ExitCode
+from ioopt.formats.native import reading
 from ioopt.result import Violation
 
 EPILOG = """\b
@@ -30,7 +31,9 @@ def check(file: str, result: str | None) -> int:
     if result is None:
         click.echo(f"{file}: valid {kind.format} instance {problem.name!r}")
         return ExitCode.ANSWER
-    found = _violations(problem, read_result(result), result)
+    data = read_result(result, kind)
+    with reading(result):
+        found = _violations(problem, data, result)
     for violation in found:
         click.echo(str(violation))
     if found:

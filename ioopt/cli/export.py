@@ -81,14 +81,16 @@ _instance("batsim", "A batch-io instance as a Batsim workload.")
 def batsim_jobs(file: str, result: str, output: str) -> int:
     """Write the CSV that Batsim would write for the schedule in RESULT."""
     from ioopt.formats.batsim import jobs_csv
-    from ioopt.formats.native import write_text
+    from ioopt.formats.native import reading, write_text
 
     problem = read_problem(file)
-    kind = registry.kind_of_problem(problem).kind
-    if kind != "batch-io":
-        raise UsageError(f"{file} is {kind}; batsim-jobs export takes batch-io")
-    schedule = read_result(result).get("schedule")
+    kind = registry.kind_of_problem(problem)
+    if kind.kind != "batch-io":
+        raise UsageError(f"{file} is {kind.kind}; batsim-jobs export takes batch-io")
+    schedule = read_result(result, kind).get("schedule")
     if not schedule:
         raise UsageError(f"{result} holds no schedule")
-    write_text(output, jobs_csv(problem, schedule))
+    with reading(result):
+        text = jobs_csv(problem, schedule)
+    write_text(output, text)
     return ExitCode.ANSWER

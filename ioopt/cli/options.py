@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import check_writable, read_json
+from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
-from ioopt.solving import load
+from ioopt.registry import KindSpec
+from ioopt.result import Result
+from ioopt.solving import load, require_form
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,19 +64,39 @@ def read_problem(source: str) -> Any:
     return load(source)
 
 
-def read_result(source: str) -> Mapping[str, Any]:
+def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
     """A RESULT argument as plain data: a result file, an object with ``plan``, or a bare plan.
 
-    Raises InstanceError when it holds neither a plan nor a schedule.
+    Raises InstanceError when it holds neither a plan nor a schedule, or (with *kind*) when what it
+    holds has not the form of a result for such an instance.
     """
     data = read_json(source)
     if not isinstance(data, Mapping):
         raise InstanceError(f"{source}: a result is a JSON object, not {type(data).__name__}")
-    if "plan" in data or "schedule" in data:
-        return data
-    if data.get("format") is None:
-        return {"plan": data}
-    raise InstanceError(f"{source}: {data['format']!r} holds neither a plan nor a schedule")
+    if "plan" not in data and "schedule" not in data:
+        if data.get("format") is not None:
+            given = shown(data["format"])
+            raise InstanceError(f"{source}: {given} holds neither a plan nor a schedule")
+        data = {"plan": data}
+    if kind is not None:
+        whole = data.get("format") == "ioopt/result" and "solver" in data
+        form = Result if whole else partial_result()
+        data = {**data, **validate(form, data, source).model_dump(mode="json", exclude_unset=True)}
+        require_form(kind, data, source)
+    return data
+
+
+def partial_result() -> type[BaseModel]:
+    """A result of which any part may be missing and to which anything may be added."""
+    from pydantic import ConfigDict, create_model
+
+    fields: dict[str, Any] = {name: item.annotation for name, item in Result.model_fields.items()}
+    parts: dict[str, Any] = {
+        name: (annotation | None, None)
+        for name, annotation in fields.items()
+        if name not in ("format", "version")
+    }
+    return create_model("Result", __config__=ConfigDict(extra="ignore"), **parts)
 
 
 def file_argument(**options: Any) -> Callable[[F], F]:

@@ -45,7 +45,7 @@ def plot(
 
     Of a run store: one picture of its report.
     """
-    from ioopt.formats.native import read_json
+    from ioopt.formats.native import read_json, reading
     from ioopt.plot.save import check_target, save
 
     check_target(output)
@@ -59,7 +59,9 @@ def plot(
     data = read_json(result)
     if not isinstance(data, Mapping):
         raise InstanceError(f"{result}: a result is a JSON object, not {type(data).__name__}")
-    save(_axes(data, result, picture), output)
+    with reading(result):
+        axes = _axes(data, result, picture)
+    save(axes, output)
     return ExitCode.ANSWER
 
 
@@ -73,18 +75,23 @@ def _is_store(path: str) -> bool:
 
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     if data.get("format") == "ioopt/comparison":
+        from ioopt.formats.native import validate
         from ioopt.plot.compare import plot_comparison
+        from ioopt.result import Comparison
 
         if picture is not None:
             raise UsageError(f"{name}: a comparison has one picture; leave out --picture")
-        rows = data["rows"]
-        kinds = [registry.KINDS.get(row.get("kind") or row["family"]) for row in rows]
-        metric = kinds[0].ratio_metric if kinds and kinds[0] else "objective"
-        return plot_comparison(rows, metric)
+        rows = [row.model_dump(mode="json") for row in validate(Comparison, data, name).rows]
+        kind = registry.KINDS.get(rows[0]["kind"] or rows[0]["family"])
+        return plot_comparison(rows, kind.ratio_metric if kind else "objective")
     from ioopt.plot.pictures import DEFAULT, draw_result
-    from ioopt.solving import result_from_dict
+    from ioopt.solving import require_form, result_from_dict
 
+    result = result_from_dict(data, name)
+    kind = registry.KINDS.get(result.kind or result.family)
+    if kind is not None:
+        require_form(kind, data, name)
     try:
-        return draw_result(result_from_dict(data, name), picture or DEFAULT)
+        return draw_result(result, picture or DEFAULT)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None

@@ -17,7 +17,7 @@ RESULT = "ioopt.result:Result"
 @click.command(cls=IooptCommand)
 @click.argument("name", required=False)
 def schema(name: str | None) -> int:
-    """Print the JSON Schema of NAME: an instance kind, KIND-plan, or result; without NAME, list them."""
+    """Print the JSON Schema of NAME: an instance kind, KIND-plan, KIND-schedule, or result; without NAME, list them."""
     from ioopt.formats.native import dump_json
 
     targets = schema_targets()
@@ -32,11 +32,11 @@ def schema(name: str | None) -> int:
 
 
 def schema_targets() -> dict[str, str]:
-    """Schema name -> class, for all instance kinds, their plans, and results."""
+    """Schema name -> class, for all instance kinds, their plans and schedules, and results."""
     targets = {spec.kind: spec.problem for spec in registry.KINDS.values()}
-    targets |= {
-        f"{spec.kind}-plan": spec.plan for spec in registry.KINDS.values() if spec.plan is not None
-    }
+    for part in ("plan", "schedule"):
+        forms = {f"{spec.kind}-{part}": getattr(spec, part) for spec in registry.KINDS.values()}
+        targets |= {name: form for name, form in forms.items() if form is not None}
     return targets | {"result": RESULT}
 
 

@@ -45,7 +45,7 @@ def simulate(
 
     Of a replication plan only `plan.order` and `plan.eviction` are needed.
     """
-    from ioopt.formats.native import dump_json, write_text
+    from ioopt.formats.native import dump_json, reading, write_text
     from ioopt.solving import plan_of
     from ioopt.solving import simulate as replay
 
@@ -53,8 +53,9 @@ def simulate(
     kind = registry.kind_of_problem(problem)
     if link is not None and kind.family != "replication":
         raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")
-    plan = plan_of(kind, read_result(result).get("plan"), result)
-    replayed = replay(problem, plan, **({"link": link} if link else {}))
+    plan = plan_of(kind, read_result(result, kind).get("plan"), result)
+    with reading(result):
+        replayed = replay(problem, plan, **({"link": link} if link else {}))
     document = {
         "format": "ioopt/simulation", "version": 1, "instance": problem.name,
         "family": kind.family, "metrics": dict(replayed.metrics), "schedule": replayed.schedule,

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ioopt import registry
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
 from ioopt.cli.options import (
     file_argument,
@@ -61,8 +62,9 @@ def solve(
     from ioopt.solving import solve as run
 
     given = parse_assignments(settings)
-    start = read_result(warm_start).get("plan") if warm_start else None
     problem = read_problem(file)
+    kind = registry.kind_of_problem(problem)
+    start = read_result(warm_start, kind).get("plan") if warm_start else None
     with watching(f"{problem.name}: {solver or 'default solver'}", time_limit) as listener:
         result = run(
             problem, solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,

@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -105,29 +105,113 @@ def validate(cls: type[BaseModel], data: Any, name: str) -> Any:
     try:
         return cls.model_validate(data)
     except ValidationError as error:
-        raise InstanceError(f"{name}: {describe(error, data)}") from None
-    except RecursionError:
-        raise InstanceError(f"{name}: nested too deeply to be an ioopt file") from None
+        raise InstanceError(f"{name}: {describe(error, data, cls)}") from None
+    except (RecursionError, UnicodeError):
+        raise InstanceError(
+            f"{name}: nested too deeply, or not text, to be an ioopt file"
+        ) from None
 
 
-def describe(error: ValidationError, data: Any) -> str:
-    """One line for the first problem of a validation error: place, item, what is wrong, value."""
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """What goes wrong in code that takes a user's data as sound is an InstanceError about *name*.
+
+    Its place is where plans and schedules are checked, replayed and drawn: their form is
+    validated before, but not that everything in them belongs together.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        text = f"{type(error).__name__}: {str(error)[:200]}"
+        raise InstanceError(
+            f"{name}: does not hold together, so that it cannot be used ({text})"
+        ) from error
+
+
+_BOUNDS = {
+    "greater_than_equal": "must be {ge:.6g} or more",
+    "less_than_equal": "must be {le:.6g} or less",
+    "string_too_long": "must have {max_length} characters or less",
+}
+
+
+def describe(error: ValidationError, data: Any, cls: type[BaseModel] | None = None) -> str:
+    """One line for one problem of a validation error: place, item, what is wrong, value.
+
+    A misspelt key comes before all else, since what is missing is missing because of it; *cls*
+    is where the right one is looked for.
+    """
     problems = error.errors(include_url=False)
-    first = problems[0]
+    first, meant = _misspelt(problems, cls) or (_telling(problems), "")
     where = _place(first["loc"], data)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     kind, given = first["type"], first.get("input")
     if kind == "extra_forbidden":
-        return f"{where}: unknown key{more}"
+        return f"{where}: unknown key{meant}{more}"
     if kind == "missing":
         return f"{where}: missing{more}"
     if kind == "value_error":
         text = str(first["ctx"]["error"]) if "ctx" in first else first["msg"]
         return f"{where}: {text}{more}" if where != "top level" else f"{text}{more}"
-    shown = repr(given)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
     message = first["msg"][:1].lower() + first["msg"][1:]
-    return f"{where}: {message}, not {shown}{more}"
+    if kind in _BOUNDS:
+        message = _BOUNDS[kind].format(**first["ctx"])
+    return f"{where}: {message}, not {shown(given)}{more}"
+
+
+def shown(value: Any) -> str:
+    """A value for a message: one line of at most 60 characters, whatever the value is.
+
+    >>> shown(10**5000)
+    'a whole number of 16610 bits'
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # whole numbers of more digits than Python writes
+        return f"a whole number of {value.bit_length()} bits" if type(value) is int else "?"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _telling(problems: list[Any]) -> Any:
+    """The first problem; of a value that may have several forms, that of the form it has."""
+    first = problems[0]
+    same = (problem for problem in problems if problem.get("input") is first.get("input"))
+    return next((problem for problem in same if not problem["type"].endswith("_type")), first)
+
+
+def _misspelt(problems: list[Any], cls: type[BaseModel] | None) -> tuple[Any, str] | None:
+    """The first unknown key that is nearly a known one, else the first unknown key; its hint."""
+    from difflib import get_close_matches
+
+    unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
+    for problem in unknown:
+        *above, key = problem["loc"]
+        close = get_close_matches(str(key), _keys_at(cls, above), n=1)
+        if close:
+            return problem, f"; did you mean {close[0]!r}?"
+    return (unknown[0], "") if unknown else None
+
+
+def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[str]:
+    """The keys that an object at *place* of the data of a class may have."""
+    here: list[Any] = [] if cls is None else [cls]
+    for part in place:
+        fields = {_key(name, field): field for c in here for name, field in c.model_fields.items()}
+        if part in fields:  # else a position, a key of a mapping, or which form of a union it is
+            here = _classes_in(fields[str(part)].annotation)
+    return [_key(name, field) for c in here for name, field in c.model_fields.items()]
+
+
+def _key(name: str, field: Any) -> str:
+    return field.alias or name
+
+
+def _classes_in(annotation: Any) -> list[Any]:
+    from typing import get_args
+
+    if hasattr(annotation, "model_fields"):
+        return [annotation]
+    return [found for part in get_args(annotation) for found in _classes_in(part)]
 
 
 def _place(loc: tuple[int | str, ...], data: Any) -> str:
@@ -137,10 +221,12 @@ def _place(loc: tuple[int | str, ...], data: Any) -> str:
             text += f"[{part}]"
             here = here[part] if isinstance(here, (list, tuple)) and part < len(here) else None
             if isinstance(here, Mapping) and isinstance(here.get("id"), (str, int)):
-                text += f" ({here['id']})"
-        else:
+                name = here["id"]
+                text += f" ({name if isinstance(name, str) and len(name) <= 60 else shown(name)})"
+        elif here is None or isinstance(here, Mapping):
             text += f".{part}" if text else str(part)
             here = here.get(part) if isinstance(here, Mapping) else None
+        # else the name of one form of a union, such as int
     return text or "top level"
 
 

@@ -7,23 +7,37 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Seconds = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+LARGEST = 10**18
+"""Largest number of any instance: bytes, operations and seconds of real workloads stay far below,
+and what is computed from such numbers neither overflows nor becomes infinite."""
+SMALLEST = 1e-12
+"""Smallest rate, time or factor above 0, so that what is divided by it stays finite."""
+
+_NUMBER: dict[str, Any] = {"le": LARGEST, "strict": True, "allow_inf_nan": False}
+_ABOVE_0 = Field(ge=SMALLEST, **_NUMBER)
+_FROM_0 = Field(ge=0, **_NUMBER)
+
+Seconds = Annotated[float, _FROM_0]
 """A time in seconds, 0 or more."""
-PositiveSeconds = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+PositiveSeconds = Annotated[float, _ABOVE_0]
 """A time in seconds, more than 0."""
-BytesPerSecond = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+BytesPerSecond = Annotated[float, _ABOVE_0]
 """A rate in bytes per second, more than 0."""
-Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, _ABOVE_0]
 """A number more than 0."""
-Amount = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+Amount = Annotated[float, _FROM_0]
 """A number (such as bytes that may be fractional), 0 or more."""
-Count = Annotated[int, Field(ge=0, strict=True)]
+Real = Annotated[float, Field(ge=-LARGEST, **_NUMBER)]
+"""A number of either sign."""
+Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True)]
 """A whole number, 0 or more."""
-PositiveCount = Annotated[int, Field(ge=1, strict=True)]
+PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True)]
 """A whole number, 1 or more."""
+NodeNumber = Annotated[int, Field(ge=0, lt=1 << 22, strict=True)]
+"""A node, column or row of a machine, from 0; sets of them are kept as bits."""
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
 """An identifier: text that is not empty."""
-JobId = Annotated[int, Field(strict=True)] | Name
+JobId = Annotated[int, Field(ge=-LARGEST, le=LARGEST, strict=True)] | Name
 """A job identifier: a whole number or text; one file uses only one of the two."""
 
 

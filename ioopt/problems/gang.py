@@ -18,6 +18,7 @@ from ioopt.problems.base import (
     Count,
     JobId,
     Name,
+    NodeNumber,
     PositiveCount,
     PositiveSeconds,
     Problem,
@@ -303,9 +304,9 @@ class PlacedJob(Record):
     """
 
     id: JobId
-    columns: tuple[Count, ...]
-    home_row: Count
-    rows: tuple[Count, ...]
+    columns: tuple[NodeNumber, ...]
+    home_row: NodeNumber
+    rows: tuple[NodeNumber, ...]
     local: bool | None = None
 
 

@@ -24,6 +24,7 @@ KINDS: tuple[KindSpec, ...] = (
         family="batch-io",
         problem="ioopt.problems.batch_io:BatchIoProblem",
         plan="ioopt.problems.batch_io:BatchIoPlan",
+        schedule="ioopt.problems.schedules:BatchIoSchedule",
         check="ioopt.check.batch_io:check",
         simulate=_RUN + "simulate",
         generate="ioopt.generate.batch_io:generate",

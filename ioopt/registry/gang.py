@@ -16,6 +16,7 @@ KINDS: tuple[KindSpec, ...] = (
         family="gang",
         problem="ioopt.problems.gang:GangProblem",
         plan="ioopt.problems.gang:GangPlan",
+        schedule="ioopt.problems.schedules:GangSchedule",
         check="ioopt.check.gang:check",
         simulate="ioopt.solvers.gang.run:simulate",
         generate="ioopt.generate.gang:generate",

@@ -13,6 +13,7 @@ KINDS = (
         family="replication",
         problem="ioopt.problems.replication:ReplicationProblem",
         plan="ioopt.problems.replication:ReplicationPlan",
+        schedule="ioopt.problems.schedules:ReplicationSchedule",
         check="ioopt.check.replication:check",
         bound="ioopt.models.replication.bounds:quick",
         simulate="ioopt.sim.replication:simulate",

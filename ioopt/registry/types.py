@@ -35,7 +35,8 @@ class KindSpec:
     ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named;
     ``compare_columns`` are metrics its table shows; ``ratio_metric`` is the metric (or
     ``objective``) that ``ratio_to_best`` divides, ``baseline`` the solver to which the comparison of
-    several instances prints mean ratios. ``plot`` draws a result; ``pictures`` are further ones by
+    several instances prints mean ratios. ``schedule`` is the form of
+    its schedules. ``plot`` draws a result; ``pictures`` are further ones by
     name (``ioopt plot --picture``). ``fallback`` is the solver that answers when
     another one fails. ``bound`` is a quick function from the problem to a proven bound of the
     objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that
@@ -49,6 +50,7 @@ class KindSpec:
     default_solver: str
     objective_name: str
     plan: str | None = None
+    schedule: str | None = None
     bound: str | None = None
     simulate: str | None = None
     limited_replay: bool = False

@@ -38,7 +38,10 @@ BAD_INSTANCES = [
     ({"nodes": []}, "nodes"),
     ({"nodes": [{"id": "n"}, {"id": "n"}]}, r"nodes\[1\].id 'n' is already the id of nodes\[0\]"),
     ({"nodes": [{"id": "n", "disk": 3}]}, r"nodes\[0\] \(n\)\.disk: unknown key"),
-    ({"nodes": [{"id": "n", "speed": 0}]}, r"nodes\[0\] \(n\)\.speed: .*greater than 0, not 0"),
+    (
+        {"nodes": [{"id": "n", "speed": 0}]},
+        r"nodes\[0\] \(n\)\.speed: .*must be 1e-12 or more, not 0",
+    ),
     ({"nodes": [{"id": "n", "holds": ["zz"]}]}, r"nodes\[0\] \(n\)\.holds: there is no file 'zz'"),
     (
         {"nodes": [{"id": "n", "disk_bytes": 50, "holds": ["f0", "f1"]}]},

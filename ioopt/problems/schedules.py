@@ -1,0 +1,172 @@
+"""The form of ``schedule`` in results, by kind: what a program other than ioopt must write.
+
+Only the form is held here; whether a schedule is true is for the checkers. Further keys are let
+through. Times in seconds, rates in bytes per second.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ioopt.problems.base import Count, JobId, Name, NodeNumber, Real
+from ioopt.problems.perturbation import ApplicationSlopes
+from ioopt.problems.quantum_model import MeasuredPoint
+
+
+class Part(BaseModel):
+    """A part of a schedule."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Interval(Part):
+    """From a start to an end."""
+
+    start_seconds: Real
+    end_seconds: Real
+
+
+class TaskRun(Interval):
+    """A task on a node."""
+
+    id: Name
+    node: Name
+
+
+class Transfer(Interval):
+    """A file that moves to a node (None: to the storage) from another or (None) from the storage."""
+
+    file: Name
+    source: Name | None
+    destination: Name | None
+
+
+class Eviction(Part):
+    """A file that leaves a disk."""
+
+    file: Name
+    node: Name
+    seconds: Real
+
+
+class ReplicationSchedule(Part):
+    """When tasks run and files move."""
+
+    tasks: tuple[TaskRun, ...]
+    transfers: tuple[Transfer, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
+
+
+class IoRecord(Part):
+    """One I/O request of a job: when it was made, first served and done; its (from, until, rate)."""
+
+    phase: Count
+    request_seconds: Real | None
+    first_grant_seconds: Real | None
+    finish_seconds: Real | None
+    rates: tuple[tuple[Real, Real, Real], ...] | None = None
+
+
+class BatchIoJobRun(Interval):
+    """A batch job with its I/O."""
+
+    id: JobId
+    killed: bool
+    io: tuple[IoRecord, ...]
+
+
+class BatchIoSchedule(Part):
+    """When batch jobs run and transfer."""
+
+    jobs: tuple[BatchIoJobRun, ...]
+
+
+class GangJobRun(Part):
+    """A gang of a workload."""
+
+    id: JobId
+    start_seconds: Real
+    finish_seconds: Real
+    local: bool | None = None
+
+
+class Placed(Part):
+    """Where a gang stands in the matrix."""
+
+    id: JobId
+    columns: Annotated[tuple[NodeNumber, ...], Field(min_length=1)]
+    home_row: NodeNumber
+    rows: Annotated[tuple[NodeNumber, ...], Field(min_length=1)]
+    local: bool | None = None
+
+
+class MatrixUpdate(Part):
+    """One update of the matrix: who left it and who was placed."""
+
+    seconds: Real
+    left: tuple[JobId, ...]
+    placed: tuple[Placed, ...]
+
+
+class GangSchedule(Part):
+    """When gangs run; ``updates`` is the history of the matrix where it was kept."""
+
+    jobs: tuple[GangJobRun, ...]
+    updates: tuple[MatrixUpdate, ...] | None = None
+
+
+class QuantumModelSchedule(Part):
+    """The measures, as in the plan."""
+
+    points: tuple[MeasuredPoint, ...]
+
+
+class PerturbationSchedule(Part):
+    """The slopes, as in the plan."""
+
+    applications: tuple[ApplicationSlopes, ...]
+
+
+class Slot(Interval):
+    """A slot of a job in the cycle."""
+
+    job: Name
+    kind: Name
+
+
+class QuantumCycle(Part):
+    """The slots of one cycle."""
+
+    cycle_seconds: Real
+    slots: tuple[Slot, ...]
+
+
+Columns = tuple[NodeNumber, NodeNumber]
+"""From a column up to and without another."""
+
+
+class Cell(Interval):
+    """A job in a strict row."""
+
+    job: Name
+    kind: Name
+    columns: Columns
+
+
+class LooseJob(Part):
+    """A job in the loose windows."""
+
+    job: Name
+    columns: Columns
+
+
+class FlexibleFrame(Part):
+    """One frame: strict rows, loose windows and who uses them."""
+
+    frame_seconds: Real
+    num_columns: NodeNumber
+    windows: tuple[Interval, ...]
+    rows: tuple[Cell, ...]
+    loose_io: tuple[LooseJob, ...]

@@ -1,0 +1,197 @@
+"""Bad input ends in exit 2 and one line that names the file, the item and what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioopt.cli.main import main
+from ioopt.errors import InstanceError
+from ioopt.formats.native import reading, shown, validate
+from ioopt.problems.schedules import ReplicationSchedule
+from ioopt.solving import load
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line with which a command ends that exits 2."""
+    capsys.readouterr()
+    assert main(arguments) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+NETWORK = {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8}
+TINY: dict[str, Any] = {
+    "format": "ioopt/replication", "name": "tiny", "network": NETWORK, "nodes": [{"id": "n0"}],
+    "files": [{"id": "f", "bytes": 10}],
+    "tasks": [{"id": "t", "compute_seconds": 1.0, "inputs": ["f"]}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"files": [{"id": "f", "bytes": 10**400}]}, "files[0] (f).bytes: must be 1e+18 or less"),
+        ({"files": [{"id": "x" * 5000, "bytes": 1}]}, "id: must have 4096 characters or less"),
+        ({"tasks": [{"id": "t", "compute_seconds": 1e300}]}, "must be 1e+18 or less, not 1e+300"),
+        ({"network": {**NETWORK, "remote_bytes_per_second": 1e-300}}, "must be 1e-12 or more"),
+        # The misspelt key, not the key that is missing because of it.
+        ({"tasks": [{"id": "t", "compute_second": 1.0}]},
+         "tasks[0] (t).compute_second: unknown key; did you mean 'compute_seconds'? (and 1 more)"),
+        ({"nods": []}, "nods: unknown key; did you mean 'nodes'?"),
+        # Not only required keys are near, and the nearest unknown one comes first.
+        ({"zzz": 1, "nodes": [{"id": "n0", "hold": ["f"]}]}, "hold: unknown key; did you mean 'holds'"),
+        ({"zzz": 1}, "zzz: unknown key"),
+    ],
+)  # fmt: skip
+def test_instances(
+    changes: dict[str, Any], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "tiny.json"
+    path.write_text(json.dumps({**TINY, **changes}))
+    for command in (["check"], ["solve", "--solver", "minmin"]):
+        line = refused([*command, str(path)], capsys)
+        assert str(path) in line and says in line
+
+
+def test_whole_numbers_of_5000_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps(TINY).replace("10}", "9" * 5000 + "}"))
+    assert "5000 digits" in refused(["check", str(path)], capsys)
+    with pytest.raises(InstanceError, match=r"bytes: .*not a whole number of 16610 bits"):
+        load({**TINY, "files": [{"id": "f", "bytes": 10**5000}]})
+    assert shown(10**5000) == "a whole number of 16610 bits"
+
+
+def test_ids_name_the_form_they_have() -> None:
+    """An id may be a number or text: text that is too long is not told to be a number."""
+    machine = {"nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
+               "storage_bytes_per_second": 1.0}  # fmt: skip
+    job = {"id": "x" * 5000, "submit_seconds": 0.0, "nodes": 1, "walltime_seconds": 1.0,
+           "phases": [{"compute_seconds": 1.0, "io_bytes": 1.0}]}  # fmt: skip
+    with pytest.raises(InstanceError, match=r"\)\.id: must have 4096 characters or less, not"):
+        load({"format": "ioopt/batch-io", "machine": machine, "jobs": [job]})
+
+
+SMALL = {
+    "cycle3": "minmin", "two-writers": "adaptive", "gang-figure-5": "gs", "quantum-plain":
+    "quantum-greedy", "flexgang-tiny": "greedy", "gangedness-table-3": "gangedness",
+    "gang-figure-7": "gs", "two-writers-now": "adaptive",
+}  # fmt: skip
+DRAWN = {"two-writers": ["--set", "rates=yes"], "gang-figure-5": ["--set", "history=yes"]}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("results")
+    found = {}
+    for name, solver in SMALL.items():
+        target = folder / f"{name}.json"
+        options = [*DRAWN.get(name, []), "-o", str(target), "-q"]
+        assert main(["solve", name, "--solver", solver, *options]) == 0
+        found[name] = json.loads(target.read_text())
+    return found
+
+
+def hurt(document: Any, place: tuple[Any, ...], value: Any) -> Any:
+    """A copy of *document* with the value at *place* replaced, or removed where it is Ellipsis."""
+    copied = json.loads(json.dumps(document))
+    node = copied
+    for key in place[:-1]:
+        node = node[key]
+    if value is ...:
+        del node[place[-1]]
+    else:
+        node[place[-1]] = value
+    return copied
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "says"),
+    [
+        ("cycle3", ("schedule", "tasks", 0, "start_seconds"), ..., "start_seconds: missing"),
+        ("cycle3", ("schedule", "tasks", 0, "end_seconds"), "x", "end_seconds: input should be a"),
+        ("cycle3", ("schedule", "transfers"), "x", "schedule: transfers: input should be a valid"),
+        ("cycle3", ("schedule", "tasks", 1), "x", "schedule: tasks[1]: input should be"),
+        ("cycle3", ("schedule", "tasks", 0, "node"), [], "node: input should be a valid string"),
+        ("cycle3", ("plan",), 1, "plan: input should be a valid dictionary"),
+        ("cycle3", ("plan", "order", "n0"), 3, "plan: order.n0: input should be a valid tuple"),
+        ("two-writers", ("schedule", "jobs", 0, "io"), 5, "jobs[0] ("),
+        ("two-writers", ("schedule", "jobs", 0, "io", 0, "rates"), [[1.0]], "rates[0]"),
+        ("gang-figure-5", ("schedule", "jobs", 0), 1, "schedule: jobs[0]"),
+        ("gang-figure-5", ("schedule", "updates", 0, "placed", 0, "rows"), ..., "rows: missing"),
+        ("gang-figure-5", ("schedule", "updates", 0, "placed", 0, "columns"), [10**12], "columns"),
+        ("gang-figure-7", ("plan", "jobs", 0, "columns"), [10**12], "plan: jobs[0] ("),
+        ("quantum-plain", ("schedule", "slots", 0), True, "schedule: slots[0]"),
+        ("quantum-plain", ("schedule", "slots", 0, "end_seconds"), None, "end_seconds"),
+        ("flexgang-tiny", ("schedule", "rows"), ..., "schedule: rows: missing"),
+        ("gangedness-table-3", ("plan", "applications", 0, "verdict"), 1, "verdict: input should"),
+        ("two-writers-now", ("plan", "grants"), [], "plan: grants: input should be"),
+    ],
+)  # fmt: skip
+def test_results(
+    name: str, place: tuple[Any, ...], value: Any, says: str, results: dict[str, Any],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(hurt(results[name], place, value)))
+    commands = [["check", name, str(path)]]
+    if name not in ("two-writers-now",):  # nothing is drawn of it
+        commands.append(["plot", str(path), "-o", str(tmp_path / "out.svg")])
+    if name in ("cycle3", "two-writers", "gang-figure-5", "quantum-plain", "flexgang-tiny"):
+        commands.append(["simulate", name, str(path)])
+    for command in commands:
+        assert says in refused(command, capsys), command
+
+
+@pytest.mark.parametrize("key", ["objective", "metrics", "plan", "bound", "objective_name"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_statements_of_results(
+    key: str, whole: bool, results: dict[str, Any], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Also of an object that is no whole result, such as another program writes."""
+    path = tmp_path / "result.json"
+    document = {**results["cycle3"], key: [["x"]]}
+    path.write_text(json.dumps(document if whole else {**document, "format": None}))
+    assert f"{key}: input should be" in refused(["check", "cycle3", str(path)], capsys)
+
+
+def test_what_does_not_hold_together_is_no_internal_error(
+    results: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every part has its form, but the plan is of jobs that the instance does not have."""
+    path = tmp_path / "result.json"
+    plan = {**results["flexgang-tiny"]["plan"], "loose": ["nobody"], "home": {"nobody": 0}}
+    path.write_text(json.dumps({"plan": plan}))
+    line = refused(["simulate", "flexgang-tiny", str(path)], capsys)
+    assert "does not hold together" in line and "no job 'nobody'" in line
+    with pytest.raises(InstanceError, match=r"a\.json: .*KeyError: 'x'"), reading("a.json"):
+        {}["x"]
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ({"rows": []}, "rows: "),
+        ({}, "rows: missing"),
+        ({"rows": [{"solver": "ip"}]}, "rows[0].instance: missing"),
+        ({"rows": [[]]}, "rows[0]: input should be"),
+    ],
+)
+def test_comparisons(
+    document: dict[str, Any], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"format": "ioopt/comparison", "version": 1, **document}))
+    assert says in refused(["plot", str(path), "-o", str(tmp_path / "out.svg")], capsys)
+
+
+def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
+    """What ioopt writes passes; keys that it does not know are let through."""
+    schedule = {**results["cycle3"]["schedule"], "more": 1}
+    validate(ReplicationSchedule, schedule, "result")
