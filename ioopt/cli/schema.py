@@ -17,7 +17,10 @@ RESULT = "ioopt.result:Result"
 @click.command(cls=IooptCommand)
 @click.argument("name", required=False)
 def schema(name: str | None) -> int:
-    """Print the JSON Schema of NAME: an instance kind, KIND-plan, KIND-schedule, or result; without NAME, list them."""
+    """Print the JSON Schema of NAME; without NAME, list the names.
+
+    NAME is an instance kind, KIND-plan, KIND-schedule, or result.
+    """
     from ioopt.formats.native import dump_json
 
     targets = schema_targets()
