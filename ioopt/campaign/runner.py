@@ -9,6 +9,8 @@ kills again it is recorded as failed with the reason, and the rest is not held u
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +28,7 @@ WORKER_DEATHS = 1
 """How often dask itself runs a point again after its worker died."""
 WINDOW, BATCH = 5000, 1000
 """Most points that are with the scheduler at once, and how many are handed over together."""
+LOOPBACK = "127.0.0.1"
 ALONE_TRIES = 2
 """How often a point that seems to kill its workers is tried with nothing beside it."""
 
@@ -60,6 +63,9 @@ def cluster_client(workers: int, scheduler: str | None, memory_limit: str | None
         # up for good, and a sweep with many deaths would end up waiting for workers it has not.
         "distributed.deploy.lost-worker-timeout": "365 days",
         "logging.distributed": "critical",
+        # Every node of dask has an HTTP server; ours answers nothing.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
     }
     with dask.config.set(quiet):
         if scheduler is not None:
@@ -70,14 +76,50 @@ def cluster_client(workers: int, scheduler: str | None, memory_limit: str | None
             with client:
                 yield client
             return
-        cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0",
-            scheduler_kwargs={"dashboard": False}, memory_limit=memory_limit or "auto",
-            silence_logs=50,
-        )  # fmt: skip
-        with cluster, Client(cluster, set_as_default=False) as client:
-            client.register_plugin(_deaf())
-            yield client
+        with tempfile.TemporaryDirectory(prefix="ioopt-sweep-") as folder:
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=1, memory_limit=memory_limit or "auto",
+                silence_logs=50, local_directory=folder, host=LOOPBACK, protocol="tls://",
+                security=private_security(), dashboard_address=f"{LOOPBACK}:0",
+                scheduler_kwargs={"dashboard": False},
+            )  # fmt: skip
+            with cluster, Client(cluster, set_as_default=False) as client:
+                client.register_plugin(_deaf())
+                yield client
+
+
+def private_security() -> Any:
+    """TLS with a key made for this run and kept in memory: whoever lacks it cannot connect.
+
+    A scheduler runs whatever code it is sent, so a port of this machine alone would let each of
+    its users run code as this one. Raises BackendMissingError when nothing here makes keys.
+    """
+    from distributed.security import Security
+
+    try:
+        return Security.temporary()
+    except ImportError:
+        made = _self_signed()
+    roles = {
+        f"tls_{role}_{part}": pem
+        for role in ("client", "scheduler", "worker")
+        for part, pem in zip(("key", "cert"), made)
+    }
+    return Security(require_encryption=True, tls_ca_file=made[1], **roles)
+
+
+def _self_signed() -> tuple[str, str]:
+    """A new key and its certificate as PEM text, from the ``openssl`` program."""
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=ioopt -keyout - -out -"
+    try:
+        text = subprocess.run(command.split(), capture_output=True, check=True, text=True).stdout
+        begin = text.index("-----BEGIN CERTIFICATE-----")
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        raise BackendMissingError(
+            "sweeps on this machine need keys for TLS: python -m pip install cryptography, "
+            "or put openssl on the PATH"
+        ) from None
+    return text[:begin], text[begin:]
 
 
 def _deaf() -> Any:

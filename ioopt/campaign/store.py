@@ -6,13 +6,16 @@ file of another kind, a newer version or a damaged one gives one clear line and 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import platform
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
@@ -84,26 +87,93 @@ def clearly(path: str) -> Iterator[None]:
         raise InstanceError(f"{path}: the run store cannot be used: {error}") from None
 
 
-class Store:
-    """A store open for writing by the one client of a sweep. Use as a context manager."""
+def _opened(path: str) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, timeout=30, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise UsageError(f"{path}: cannot be opened: {error}") from None
+
+
+class _Owner:
+    """The lock of the one sweep that writes to a store: a file beside it that says who that is.
+
+    The system lets go of it when the process ends, however that happens. Not the store itself: to
+    close it after looking would end the locks that SQLite holds on it.
+    """
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path = f"{os.path.realpath(path)}-sweep"
+        while True:
+            try:
+                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise UsageError(f"{path}: cannot be opened: {error.strerror}") from None
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                who = os.read(self._handle, 1000).decode(errors="replace") or "another process"
+                os.close(self._handle)
+                raise UsageError(
+                    f"{path}: {who} is writing to it; wait for its end or take another store"
+                ) from None
+            except OSError as error:
+                os.close(self._handle)
+                raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
+            if self._still_there():
+                break
+            os.close(self._handle)  # the sweep before us has just removed it
+        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, who.encode())
+
+    def _still_there(self) -> bool:
         try:
-            self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
-        except sqlite3.OperationalError as error:
-            raise UsageError(f"{path}: cannot be opened: {error}") from None
+            return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let the next sweep have the store."""
+        if self._handle >= 0:
+            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
+            os.close(self._handle)
+            self._handle = -1
+
+
+class Store:
+    """A store open for writing by the one client of a sweep. Use as a context manager.
+
+    Raises UsageError when another sweep has it, when it *must_be_new* and is not, or when it cannot
+    be opened, and InstanceError for a file that is no store.
+    """
+
+    def __init__(self, path: str, must_be_new: bool = False) -> None:
+        self.path, self._written = path, False
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise UsageError(f"{path}: not a file; a run store is one")
+        self._owner = _Owner(path)
         try:
-            version = _inspect(self._connection, path)
-            self._migrate(version)  # before WAL: a reader sees an empty file or a whole schema
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            raise InstanceError(f"{path}: not a readable run store: {error}") from None
-        except InstanceError:
-            self._connection.close()
+            if must_be_new and os.path.exists(path):
+                raise UsageError(
+                    f"{path}: exists already; give --resume to continue it, or another name"
+                )
+            self._connection = _opened(path)
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+        except BaseException:
+            self._owner.release()
             raise
+
+    def _prepare(self) -> None:
+        try:
+            version = _inspect(self._connection, self.path)
+            self._migrate(version)  # before WAL: a reader sees an empty file or a whole schema
+        except sqlite3.DatabaseError as error:
+            raise InstanceError(f"{self.path}: not a readable run store: {error}") from None
 
     def _migrate(self, version: int) -> None:
         """Bring an older store up to date, all steps in one transaction."""
@@ -123,13 +193,30 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file; everything written is on disk."""
+        """Close the file; everything written is on disk.
+
+        Unless somebody reads it now it becomes a plain file again: reading one in WAL mode makes
+        files beside it, which a reader cannot remove, and which cannot be made everywhere.
+        """
+        if self._written:
+            with suppress(sqlite3.DatabaseError):
+                self._connection.execute("PRAGMA busy_timeout=0")
+                self._connection.execute("PRAGMA journal_mode=DELETE")
         self._connection.close()
+        self._owner.release()
+
+    def _writing(self) -> sqlite3.Connection:
+        """The connection, made ready at the first write for readers beside it."""
+        if not self._written:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._written = True
+        return self._connection
 
     def begin(self, config: str, points: int) -> None:
         """Note that a sweep (or its continuation) with this configuration starts now."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._connection.execute("INSERT INTO campaign VALUES (?, ?, ?)", (moment, config, points))
+        self._writing().execute("INSERT INTO campaign VALUES (?, ?, ?)", (moment, config, points))
 
     def done(self, retry_failed: bool = False) -> set[str]:
         """Keys that need not run again; failed points are left out when they are to be retried."""
@@ -145,7 +232,7 @@ class Store:
 
     def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
         """Keep what a study of one size came to, in place of an earlier conclusion of the same."""
-        self._connection.execute(
+        self._writing().execute(
             "INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", (name, size, json.dumps(document))
         )
 
@@ -160,13 +247,38 @@ class Store:
         values = [json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS]
         packed = None if document is None else zlib.compress(json.dumps(document).encode())
         with clearly(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._writing().execute("BEGIN IMMEDIATE")
             self._connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", values)
             if packed is not None:
                 self._connection.execute(
                     "INSERT OR REPLACE INTO results VALUES (?, ?)", (row["key"], packed)
                 )
             self._connection.execute("COMMIT")
+
+
+def _read_only(path: str) -> sqlite3.Connection:
+    """A connection that reads *path*; also where the folder cannot be written to.
+
+    There SQLite cannot make the files that readers and writers of a store in WAL mode share. One
+    that has no such file has no writer either, and can be read as a file that never changes.
+    """
+    uri = Path(os.path.abspath(path)).as_uri()
+    connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+            return connection  # _inspect says what is wrong
+    else:
+        return connection
+    connection.close()
+    log = Path(f"{os.path.realpath(path)}-wal")
+    if log.exists() and log.stat().st_size:
+        raise InstanceError(
+            f"{path}: its sweep has not ended and this folder cannot be written to; copy the store "
+            "and the file that ends in -wal to where you may write"
+        )
+    return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
 
 
 class StoreReader:
@@ -176,7 +288,7 @@ class StoreReader:
         if not os.path.exists(path):
             raise InstanceError(f"{path}: no such run store")
         self.path = path
-        self.connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)
+        self.connection = _read_only(path)
         try:
             self.version = _inspect(self.connection, path)
         except InstanceError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,11 +67,13 @@ def plot(
 
 
 def _is_store(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False  # what a FIFO holds can be read once; the reader of results says the rest
     try:
         with open(path, "rb") as stream:
             return stream.read(len(SQLITE)) == SQLITE
     except OSError:
-        return False  # the reader of results says what is wrong with it
+        return False
 
 
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import click
 
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import ExitCode
 
 EPILOG = """\b
 Examples:
@@ -49,9 +49,7 @@ def sweep(
     if dry_run:
         click.echo(f"{len(grid.points)} points: {len(grid.sources)} instances")
         return ExitCode.ANSWER
-    if os.path.exists(store) and not resume:
-        raise UsageError(f"{store}: exists already; give --resume to continue it, or another name")
-    with Store(store) as runs:
+    with Store(store, must_be_new=not resume) as runs:
         skip = runs.done(retry_failed)
         todo = sum(point.key not in skip for point in grid.points)
         runs.begin(settings.model_dump_json(by_alias=True), todo)

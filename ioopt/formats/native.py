@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,40 +22,62 @@ from ioopt.errors import InstanceError, UsageError
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-MAX_FILE_BYTES = 1 << 31
+MAX_FILE_BYTES = 1 << 30
+"""Largest file that is read, packed or unpacked."""
+MAX_STREAM_BYTES = 1 << 28
+"""Most that is read where nothing tells the size beforehand: standard input, a FIFO, a device."""
+FREE_UNPACKED_BYTES, UNPACKED_RATIO = 1 << 26, 64
+"""A gzipped file unpacks to at most the larger of the first and the second times its own size."""
 GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK_BYTES = 1 << 20
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
-    """Bytes of a file, unpacked when gzipped; ``-`` is standard input.
+    """Bytes of a file, unpacked when gzipped; ``-`` is standard input. Every reader goes through it.
 
-    Raises InstanceError naming the file when it is missing, unreadable, huge or truncated.
+    Memory grows with what is there, never past the limits above. Raises InstanceError naming the
+    file when it is missing, unreadable, too large or truncated.
     """
     name = os.fspath(source)
     try:
         if name == "-":
-            raw = sys.stdin.buffer.read(MAX_FILE_BYTES + 1)
+            raw = _bounded(sys.stdin.buffer, name, MAX_STREAM_BYTES)
         else:
             with open(name, "rb") as stream:
-                raw = stream.read(MAX_FILE_BYTES + 1)
+                raw = _bounded(stream, name, _most_bytes(stream, name))
         if raw[:2] == GZIP_MAGIC:
-            with gzip.open(_as_stream(raw)) as packed:
-                raw = packed.read(MAX_FILE_BYTES + 1)
+            most = min(MAX_FILE_BYTES, max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw)))
+            with gzip.open(io.BytesIO(raw)) as packed:
+                raw = _bounded(packed, name, most)
     except FileNotFoundError:
         raise InstanceError(
             f"{name}: no such file, and no bundled instance has that name (see `ioopt instances`)"
         ) from None
     except IsADirectoryError:
         raise InstanceError(f"{name}: is a directory, not an instance file") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InstanceError(f"{name}: cannot be read: {error}") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise InstanceError(f"{name}: larger than {MAX_FILE_BYTES} bytes; split the instance")
     return raw
 
 
-def _as_stream(raw: bytes) -> IO[bytes]:
-    return io.BytesIO(raw)
+def _most_bytes(stream: IO[bytes], name: str) -> int:
+    known = os.fstat(stream.fileno())
+    if not stat.S_ISREG(known.st_mode):
+        return MAX_STREAM_BYTES
+    if known.st_size > MAX_FILE_BYTES:
+        raise InstanceError(f"{name}: {known.st_size} bytes; at most {MAX_FILE_BYTES} are read")
+    return MAX_FILE_BYTES
+
+
+def _bounded(stream: IO[bytes], name: str, most: int) -> bytes:
+    """All of *stream*, read in pieces; InstanceError as soon as it is more than *most* bytes."""
+    content = io.BytesIO()
+    while piece := stream.read(_CHUNK_BYTES):
+        if content.tell() + len(piece) > most:
+            packed = " unpacked; unpack it first" if isinstance(stream, gzip.GzipFile) else ""
+            raise InstanceError(f"{name}: more than the {most} bytes that are read{packed}")
+        content.write(piece)
+    return content.getvalue()
 
 
 def read_json(source: str | os.PathLike[str]) -> Any:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from campaign_helpers import row, write_config
@@ -195,3 +201,92 @@ def test_a_store_from_before_whole_results_is_read_as_it_is(tmp_path):
     before = path.read_bytes()
     assert "<h2>Failures</h2><p>None.</p>" in report_html([str(path)])
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["h#x.sqlite", "h?mode=rwc.sqlite", "h%23x.sqlite", "h x.sqlite"])
+def test_a_store_of_any_name_is_read_and_no_other_file_is_made(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Store(name) as store:
+        store.put(row("a"))
+    with StoreReader(name) as reader:
+        assert list(reader.rows(("key",))) == [("a",)]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_second_sweep_says_who_has_the_store_and_stops(tmp_path, capsys):
+    from ioopt.cli.main import main
+
+    path, link = tmp_path / "runs.sqlite", tmp_path / "link.sqlite"
+    link.symlink_to(path)
+    (tmp_path / "g.toml").write_text(MINIMAL)
+    with Store(str(path)) as store:
+        store.put(row("a"))
+        for words in ((str(path),), (str(path), "--resume"), (str(link), "--resume")):
+            assert main(["sweep", str(tmp_path / "g.toml"), "--store", *words]) == 2
+            error = capsys.readouterr().err
+            assert f"a sweep (process {os.getpid()} on " in error and error.count("\n") == 1
+        with StoreReader(str(path)) as reader:
+            assert reader.count() == 1
+    assert sorted(found.name for found in tmp_path.iterdir()) == [
+        "g.toml", "link.sqlite", "runs.sqlite"
+    ]  # fmt: skip
+    with Store(str(path)) as again:
+        assert again.done() == {"a"}
+    with pytest.raises(UsageError, match="exists already"):
+        Store(str(path), must_be_new=True)
+
+
+def test_a_killed_sweep_does_not_keep_the_store(tmp_path):
+    path = str(tmp_path / "runs.sqlite")
+    code = "import os, sys; from ioopt.campaign.store import Store; Store(sys.argv[1]); os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", code, path]).returncode == 9
+    assert os.path.exists(f"{path}-sweep")
+    with Store(path) as store:
+        assert store.done() == set()
+
+
+@contextmanager
+def unprivileged_in(folder: Path):
+    """What runs inside cannot write to *folder*; root becomes nobody, as modes do not bind it."""
+    folder.chmod(0o555)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("left", ["plain", "wal", "killed"])
+def test_a_store_in_a_folder_that_cannot_be_written_to(left):
+    with tempfile.TemporaryDirectory() as name:  # that of pytest is closed to other users
+        folder = Path(name)
+        path = str(folder / "runs.sqlite")
+        with Store(path) as store:
+            store.put(row("a"))
+            wal = (folder / "runs.sqlite-wal").read_bytes()
+        if left != "plain":  # as an earlier version left a store, and as a killed sweep does
+            connection = sqlite3.connect(path)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.close()
+        if left == "killed":
+            (folder / "runs.sqlite-wal").write_bytes(wal)
+        with unprivileged_in(folder):
+            if left == "killed":
+                with pytest.raises(InstanceError, match="its sweep has not ended"):
+                    StoreReader(path)
+            else:
+                with StoreReader(path) as reader:
+                    assert list(reader.rows(("key",))) == [("a",)]
+            with pytest.raises(UsageError, match="cannot be opened: Permission denied"):
+                Store(path)
+
+
+def test_what_is_no_file_is_no_store(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(UsageError, match="not a file"):
+            Store(str(path))
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

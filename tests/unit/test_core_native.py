@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -9,12 +10,22 @@ import stat
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import pytest
 
 import ioopt
+from ioopt.campaign.grid import read_config
 from ioopt.errors import InstanceError, UsageError
+from ioopt.formats import native
+from ioopt.formats.batsim import read_batsim
+from ioopt.formats.batsim_jobs import read_jobs_csv
+from ioopt.formats.darshan import read_darshan
+from ioopt.formats.io_congestion import read_set
+from ioopt.formats.message_counts import read_message_counts
 from ioopt.formats.native import dump_json, parse_json, read_json, replacing, write_text
+from ioopt.formats.swf import read_swf
+from ioopt.formats.wfformat import read_wfformat
 
 
 def instance(**changes):
@@ -116,6 +127,75 @@ def test_gzip_is_read_and_written_reproducibly(tmp_path):
         write_text(tmp_path / name, text)
     assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
     assert read_json(tmp_path / "a.json.gz") == instance()
+
+
+def peak_bytes(call) -> int:
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_reading_allocates_what_is_there(tmp_path):
+    for name, content in [("a.json", b"{}"), ("a.json.gz", gzip.compress(b"{}"))]:
+        (tmp_path / name).write_bytes(content)
+        # one piece of 1 MiB and its buffer; it was 2 GiB
+        assert peak_bytes(lambda path=tmp_path / name: read_json(path)) < 4e6
+
+
+def bomb(path) -> None:
+    with gzip.open(path, "wb", compresslevel=1) as out:
+        for _ in range(9):
+            out.write(b" " * 2**20)
+
+
+READERS = {
+    "json": read_json, "swf": read_swf, "darshan": read_darshan, "wfformat": read_wfformat,
+    "messages": read_message_counts, "batsim": read_batsim, "batsim-jobs": read_jobs_csv,
+    "io-congestion": read_set, "sweep": read_config,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_by_every_reader(
+    reader, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(native, "FREE_UNPACKED_BYTES", 2**21)
+    path = str(tmp_path / "bomb.gz")
+    bomb(path)  # 9 MiB in 41 kB: 64 times that are 2.6 MB
+
+    def refused() -> None:
+        with pytest.raises(InstanceError, match=r"bomb.gz: more than the \d+ bytes .* unpacked"):
+            READERS[reader](path)
+
+    assert peak_bytes(refused) < 8e6  # what was unpacked so far, and one piece
+
+
+def test_a_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "sparse.json"
+    with path.open("wb") as stream:
+        stream.truncate(3 * 2**30)
+    monkeypatch.setattr(native, "_bounded", lambda *_: pytest.fail("read"))
+    with pytest.raises(InstanceError, match="3221225472 bytes; at most"):
+        read_json(path)
+
+
+def test_what_has_no_size_is_read_up_to_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(native, "MAX_STREAM_BYTES", 2**20)
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+
+    def write() -> None:
+        with contextlib.suppress(BrokenPipeError):
+            fifo.write_bytes(b" " * 2**22)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with pytest.raises(InstanceError, match="more than the 1048576 bytes that are read"):
+        read_json(fifo)
+    writer.join()
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):
