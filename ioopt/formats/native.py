@@ -69,7 +69,7 @@ def _most_bytes(stream: IO[bytes], name: str) -> int:
     return MAX_FILE_BYTES
 
 
-def _bounded(stream: IO[bytes], name: str, most: int) -> bytes:
+def _bounded(stream: IO[bytes] | gzip.GzipFile, name: str, most: int) -> bytes:
     """All of *stream*, read in pieces; InstanceError as soon as it is more than *most* bytes."""
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
