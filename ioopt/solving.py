@@ -155,18 +155,22 @@ def solve(
     warm_start: Any = None,
     log: str | None = None,
     progress: Callable[[Incumbents], None] | None = None,
+    bound: bool = True,
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
     Parameters are those of :class:`ioopt.options.SolveOptions`; ``settings`` are the solver's own
-    (``--set``), ``warm_start`` a Result or plan. Raises UsageError or InstanceError for bad input
-    and BackendMissingError when the backend asked for is not installed; infeasibility, time limits
-    and failing solvers are results.
+    (``--set``), ``warm_start`` a Result or plan. Without *bound* none is computed for solvers that
+    prove none themselves: it may be an integer program of its own. Raises UsageError or
+    InstanceError for bad input and BackendMissingError when the backend asked for is not installed;
+    infeasibility, time limits and failing solvers are results.
     """
     options = SolveOptions(time_limit, gap, threads, seed, backend, log)
     problem = load(source)
     deadline = Deadline(time_limit)
     kind = registry.kind_of_problem(problem)
+    if not bound:
+        kind = replace(kind, bound=None)
     spec = registry.solver(solver, kind)
     _check_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})

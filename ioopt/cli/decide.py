@@ -46,7 +46,7 @@ def decide(
         raise UsageError(f"{file} is {kind.kind}; one decision is made from {able}; use solve")
     result = solve(
         problem, solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
-        backend=backend, settings=parse_assignments(settings), log=log,
+        backend=backend, settings=parse_assignments(settings), log=log, bound=False,
     )  # fmt: skip
     click.echo(dump_json(result.to_dict()["plan"]), nl=False)
     if not quiet():

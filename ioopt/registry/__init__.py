@@ -93,11 +93,32 @@ def solver(name: str | None, kind: KindSpec) -> SolverSpec:
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
-    """The settings object of a solver from ``--set`` values; UsageError for unknown ones."""
+    """The settings object of a solver from ``--set`` values.
+
+    Raises UsageError for unknown ones, and for one that contradicts what the solver's name says.
+    """
     if spec.settings is None:
         if given:
             raise UsageError(
                 f"{spec.name} has no setting {next(iter(given))!r}; its settings: none"
             )
         return None
-    return parse_settings(load_target(spec.settings), {**spec.fixed, **given}, spec.name)
+    settings = parse_settings(load_target(spec.settings), {**spec.fixed, **given}, spec.name)
+    for key, value in spec.fixed.items():
+        if getattr(settings, key) != value:
+            raise UsageError(
+                f"{spec.name}: setting {key}={given[key]!r}: the solver's name fixes it to "
+                f"{value!r}; {_named_for(spec, {**spec.fixed, key: getattr(settings, key)})}"
+            )
+    return settings
+
+
+def _named_for(spec: SolverSpec, wanted: Mapping[str, Any]) -> str:
+    """What to do for the fixed settings *wanted*: the solver that has them, or leave them alone."""
+    twins = [
+        other.name
+        for other in SOLVERS
+        if (other.target, other.kinds) == (spec.target, spec.kinds)
+        and other.fixed.items() <= wanted.items()
+    ]
+    return f"use --solver {twins[0]}" if twins else "use another solver"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from fractions import Fraction
 
 import pytest
 
+import ioopt
+from ioopt.catalog import resolve
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import Machine
 from ioopt.sim.batch_io_view import IoPolicy, Limits, Request, View, nine_digits
@@ -214,3 +217,25 @@ def test_policies_say_what_engines_may_assume() -> None:
 def test_refusals(name: str, settings: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words.replace("+", r"\+")):
         policy(name, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "instead"),
+    [
+        ("cons-fcfs", "policy", "adaptive", "use --solver adaptive"),
+        ("cons-fcfs", "top", "true", "use --solver cons-fcfs+top"),
+        ("fill", "top", "yes", "use another solver"),
+    ],
+)
+def test_a_setting_may_not_contradict_the_name(
+    name: str, key: str, value: str, instead: str
+) -> None:
+    """The run would stand in the tables under the name of a policy that was not used."""
+    with pytest.raises(UsageError, match=f"{name}: setting {key}='{value}'.*{re.escape(instead)}"):
+        ioopt.solve(resolve("two-writers"), name, settings={key: value})
+
+
+def test_a_setting_may_repeat_what_the_name_says() -> None:
+    result = ioopt.solve(resolve("two-writers"), "cons-fcfs+top", settings={"top": "true"})
+    assert result.plan is not None
+    assert result.plan["policy"] == "cons-fcfs"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ioopt
+from ioopt.catalog import resolve
 from ioopt.cli.main import main
 from ioopt.errors import OutOfTime
 from ioopt.generate.gang import BluePacificLike, generate, make_table
@@ -81,3 +82,17 @@ def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["solve", str(path), "--solver", "gs", "--time-limit", "1e-9"]) == 4
     said = capsys.readouterr()
     assert "of 500 jobs finished" in said.out + said.err
+
+
+def test_one_decision_asks_for_no_bound(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bound of a gang decision is an integer program: seconds where a decision takes none."""
+    from ioopt.solvers.gang import bound
+
+    asked = []
+    monkeypatch.setattr(bound, "upper_bound", lambda problem: asked.append(problem) or 1e9)
+    assert main(["decide", "gang-crowded-now"]) == 0
+    assert json.loads(capsys.readouterr().out)["jobs"]
+    assert not asked
+    assert ioopt.solve(resolve("gang-crowded-now")).bound == 1e9
