@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ioopt.checking import check as check
     from ioopt.comparing import compare as compare
     from ioopt.result import Result as Result
     from ioopt.result import Status as Status
     from ioopt.result import StopReason as StopReason
     from ioopt.result import Violation as Violation
-    from ioopt.solving import check as check
     from ioopt.solving import load as load
     from ioopt.solving import simulate as simulate
     from ioopt.solving import solve as solve

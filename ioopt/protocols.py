@@ -40,11 +40,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """A checker's verdict: violations (empty when the plan is good), objectives by name, metrics."""
+    """A checker's verdict: violations (empty when the plan is good), objectives by name, metrics.
+
+    ``ranges`` are limits (least, most) of metrics that the schedule does not tell exactly.
+    ``rounding`` is the absolute error that recomputed values may carry: a few units in the last
+    place of the times they are differences of, or of terms that cancel.
+    """
 
     violations: tuple[Violation, ...]
     objectives: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    rounding: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ metrics from its simulator, and a solver that fails is replaced by the kind's fa
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -25,7 +24,11 @@ from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
 from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.result import OPTIMAL_RELATIVE_GAP, Result, Status, StopReason, Violation, relative_gap
+from ioopt.result import Result, Status, StopReason, relative_gap
+from ioopt.statements import past_bound, proves
+
+SOLVER_TOLERANCE = 1e-6
+"""Absolute tolerance of the backends: what a bound may be off without being wrong."""
 
 
 def load(source: Any) -> Any:
@@ -74,56 +77,10 @@ def require_form(kind: KindSpec, data: Mapping[str, Any], name: str) -> None:
         validate(load_target(kind.schedule), data["schedule"], f"{name}: schedule")
 
 
-def check(source: Any, result: Any = None) -> list[Violation]:
-    """Violations of a result (or bare plan) against an instance; empty when all is well.
-
-    Without *result* only the instance is read. A Result is also held to its own objective.
-    Raises InstanceError for invalid input.
-    """
-    problem = load(source)
-    if result is None:
-        return []
-    if isinstance(result, Result):
-        return _held_to_word(problem, result.model_dump(mode="json"), "result")
-    if isinstance(result, Mapping):
-        return check_document(problem, result, "result")
-    kind = registry.kind_of_problem(problem)
-    return list(_check(kind, problem, result, None).violations)
-
-
-def check_document(problem: Any, data: Mapping[str, Any], name: str) -> list[Violation]:
-    """:func:`check` for plain data: a result, an object with ``plan`` or ``schedule``, or a plan."""
-    if data.get("format") == "ioopt/result" and "solver" in data:
-        data = result_from_dict(data, name).model_dump(mode="json")
-    elif "plan" not in data and "schedule" not in data:
-        data = {"plan": data}
-    return _held_to_word(problem, data, name)
-
-
-def _held_to_word(problem: Any, data: Mapping[str, Any], name: str) -> list[Violation]:
-    kind = registry.kind_of_problem(problem)
-    plan, schedule = data.get("plan"), data.get("schedule")
-    if plan is None and schedule is None:
-        raise UsageError(f"{name}: holds neither a plan nor a schedule, so nothing can be checked")
-    report = _check(kind, problem, plan_of(kind, plan, name), schedule)
-    found = list(report.violations)
-    stated, measure = data.get("objective"), data.get("objective_name") or kind.objective_name
-    true = report.objectives.get(measure)
-    if stated is not None and true is not None and not _close(stated, true):
-        found.append(
-            Violation(
-                rule="objective", item=measure, amount=abs(stated - true),
-                message=f"the result says {stated!r}, the plan gives {true!r}",
-            )
-        )  # fmt: skip
-    return found
-
-
-def _close(first: float, second: float) -> bool:
-    return math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-6)
-
-
-def _check(kind: KindSpec, problem: Any, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+def check_plan(
+    kind: KindSpec, problem: Any, plan: Any, schedule: dict[str, Any] | None
+) -> CheckReport:
+    """The report of the kind's checker."""
     report: CheckReport = load_target(kind.check)(problem, plan, schedule)
     return report
 
@@ -274,7 +231,7 @@ def _checked(
             failure = f"the plan cannot be carried out: {error}"
     schedule = simulation.schedule if simulation else None
     notes = [*notes, *(simulation.notes if simulation else ())]
-    report = _check(kind, problem, outcome.plan, schedule)
+    report = check_plan(kind, problem, outcome.plan, schedule)
     metrics = {**outcome.metrics, **(simulation.metrics if simulation else {}), **report.metrics}
     name = values["objective_name"]
     if values["bound"] is None and kind.bound is not None and name == kind.objective_name:
@@ -288,12 +245,17 @@ def _checked(
         notes = [*notes, f"the checker found {len(report.violations)} violation(s)"]
     gap = relative_gap(objective, bound)
     if status is Status.FEASIBLE and objective is not None and bound is not None:
-        past = objective - bound if kind.sense == "max" else bound - objective
-        if past > 1e-6 * max(1.0, abs(objective)):
+        past = past_bound(kind.sense, objective, bound, report.rounding)
+        if past is None:
+            if proves(kind.sense, objective, bound):
+                status, gap = Status.OPTIMAL, 0.0
+        elif past > SOLVER_TOLERANCE:
             status = Status.ERROR
             notes = [*notes, f"bound {bound!r} contradicts the plan's {objective!r}"]
-        elif (gap is not None and gap <= OPTIMAL_RELATIVE_GAP) or past > 0:
-            status, gap = Status.OPTIMAL, 0.0
+        else:
+            # A backend's absolute tolerance: more than values this small can bear.
+            values["bound"] = gap = None
+            notes = [*notes, f"bound {bound!r} of {objective!r} is rounding and left out"]
     plan = outcome.plan
     values["simulate_seconds"] = deadline.elapsed() - begun
     return Result(

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class _CallableModule(ModuleType):
-    def __call__(self, source: Any, result: Any = None) -> list[Violation]:
-        from ioopt.solving import check
+    def __call__(self, source: Any, result: Any = None, link: str | None = None) -> list[Violation]:
+        from ioopt.checking import check
 
-        return check(source, result)
+        return check(source, result, link)
 
 
 sys.modules[__name__].__class__ = _CallableModule

@@ -1,9 +1,10 @@
 """Checker of batch I/O schedules: everything is re-derived from the schedule alone.
 
 It shares no code with the simulators or policies. Of the contract's keys it checks starts, ends,
-kills, the sequence of phases, nodes in use and what storage and peaks allow at all; where a job
-says ``first_node`` also its partition, and where requests say ``rates`` also every byte: peaks, the
-total rate at each instant, volumes, first grants, and that conservative policies never congest.
+kills, the sequence of phases, nodes in use and what storage and peaks allow over any span of time;
+where a job says ``first_node`` also its partition, and where requests say ``rates`` also every
+byte: peaks, the total rate at each instant, volumes, first grants, and that conservative policies
+never congest.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def check(problem: BatchIoProblem, plan: Any, schedule: dict[str, Any] | None) -
     if found or len(views) < len(problem.jobs):
         return CheckReport(tuple(found))
     metrics = metrics_of(terms, views)
-    return CheckReport((), {"mean_response_seconds": metrics["mean_response_seconds"]}, metrics)
+    ranges = {name: metrics.pop(name) for name in list(metrics) if isinstance(metrics[name], tuple)}
+    objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
+    rounding = 1e-14 * max((view.end for view in views), default=0.0)
+    return CheckReport((), objectives, metrics, ranges, rounding)
 
 
 def _matched(terms: Terms, rows: list[Any]) -> tuple[list[JobView], list[Violation]]:

@@ -9,7 +9,7 @@ from ioopt.check.batch_io_terms import JobView, Terms
 
 
 def metrics_of(terms: Terms, views: list[JobView]) -> dict[str, Any]:
-    """All metrics; ``useful_utilisation`` only where every request says its rates.
+    """All metrics; ``useful_utilisation`` as limits (least, most) where requests say no rates.
 
     The mean of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
     """
@@ -33,13 +33,18 @@ def metrics_of(terms: Terms, views: list[JobView]) -> dict[str, Any]:
     last = max(submits, default=0.0)
     begin = first_submit + (last - first_submit) / 10
     capacity = terms.problem.machine.nodes * (last - begin)
-    recorded = all(r.rates is not None for v in views for r in v.requests)
     if capacity > 0:
         busy = fsum(v.nodes * _overlap(v.start, v.end, begin, last) for v in views)
         metrics["utilisation"] = busy / capacity
-    if recorded:
-        useful = fsum(v.nodes * _useful(v, begin, last) for v in views)
-        metrics["useful_utilisation"] = useful / capacity if capacity > 0 else None
+    useful = [(v.nodes, _useful(v, begin, last)) for v in views]
+    limits = tuple(fsum(n * seconds[k] for n, seconds in useful) for k in (0, 1))
+    recorded = all(r.rates is not None for v in views for r in v.requests)
+    if capacity <= 0:
+        metrics["useful_utilisation"] = None
+    elif recorded:
+        metrics["useful_utilisation"] = limits[0] / capacity
+    else:
+        metrics["useful_utilisation"] = (limits[0] / capacity, limits[1] / capacity)
     return metrics
 
 
@@ -61,18 +66,29 @@ def _delay(view: JobView) -> float:
     )
 
 
-def _useful(view: JobView, begin: float, end: float) -> float:
-    """Seconds of uncongested work inside the window: compute, and bytes moved over the peak."""
-    parts = []
+def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
+    """Seconds of uncongested work inside the window: compute, and bytes moved over the peak.
+
+    The least and the most; the same where the rates are recorded, else what a transfer moves inside
+    the window is what it cannot, and what it can, have moved outside.
+    """
+    parts, more = [], []
     records = {record.phase: record for record in view.requests}
     now = view.start
-    for k, (seconds, _) in enumerate(view.phases()):
+    for k, (seconds, volume) in enumerate(view.phases()):
         parts.append(_overlap(now, min(now + seconds, view.end), begin, end))
         record = records.get(k)
         if record is None:
             now += seconds
             continue
+        now = view.end if record.finish is None else record.finish
+        if record.rates is None:
+            inside = _overlap(record.request, now, begin, end)
+            work = volume / view.peak
+            least = work if record.finish is not None else 0.0
+            parts.append(max(0.0, least - (now - record.request - inside)))
+            more.append(min(work, inside) - parts[-1])
         for since, until, rate in record.rates or ():
             parts.append(_overlap(since, until, begin, end) * rate / view.peak)
-        now = view.end if record.finish is None else record.finish
-    return fsum(parts)
+    least = fsum(parts)
+    return least, least + fsum(more)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ioopt.check.batch_io_terms import SLACK_SECONDS, JobView, RequestView, Terms, violation
+from ioopt.check.pipes import Load, overloads
 from ioopt.result import Violation
 
+if TYPE_CHECKING:
+    import numpy as np
+
 RELATIVE = 1e-6
+SLACK_INSTANT = 4e-9
+"""Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
@@ -76,65 +83,63 @@ def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
     """
     if not terms.limited:
         return []
-    events: list[tuple[float, float, int]] = []
-    for view in views:
-        for record in view.requests:
-            for since, until, rate in record.rates or ():
-                partial = int(rate < view.peak * (1 - RELATIVE))
-                events.append((since, rate, partial))
-                events.append((until, -rate, -partial))
-    events.sort(key=lambda event: (event[0], event[1]))
-    total, partials, found = 0.0, 0, []
-    single = terms.top
-    for k, (time, rate, partial) in enumerate(events):
-        total += rate
-        partials += partial
-        lasts = (events[k + 1][0] - time) if k + 1 < len(events) else 0.0
-        excess = total - terms.storage
-        if excess > RELATIVE * terms.storage and lasts > SLACK_SECONDS:
-            text = f"{total!r} bytes/s at {time!r}, the storage takes {terms.storage!r}"
-            found.append(violation("storage", "storage", text, excess))
-        if single and partials > 1 and lasts > SLACK_SECONDS:
-            text = f"{partials} partial grants at {time!r}; a +top policy makes one"
+    spans = [
+        (since, until, rate, rate < view.peak * (1 - RELATIVE))
+        for view in views
+        for record in view.requests
+        for since, until, rate in record.rates or ()
+    ]
+    if not spans:
+        return []
+    import numpy as np
+
+    since, until, rate, partial = (np.array(column) for column in zip(*spans))
+    time = np.concatenate([since, until])
+    change = np.concatenate([rate, -rate])
+    order = np.lexsort((change, time))  # at one instant what ends is gone before what begins
+    time = time[order]
+    total = np.cumsum(change[order])
+    found = []
+    for at in _lasting(time, total - terms.storage > RELATIVE * terms.storage):
+        text = f"{total[at]:.9g} bytes/s at {time[at]!r}, the storage takes {terms.storage!r}"
+        excess = float(total[at] - terms.storage)
+        found.append(violation("storage", "storage", text, excess))
+    if terms.top:
+        partials = np.cumsum(np.concatenate([partial * 1, partial * -1])[order])
+        for at in _lasting(time, partials > 1):
+            text = f"{partials[at]} partial grants at {time[at]!r}; a +top policy makes one"
             found.append(violation("conservative", "storage", text))
     return found
+
+
+def _lasting(time: np.ndarray, broken: np.ndarray) -> Iterator[int]:
+    """Where stretches begin over which *broken* holds for longer than rounding explains."""
+    import numpy as np
+
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8)))
+    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
+        last = time[min(end, len(time) - 1)]
+        if last - time[begin] > SLACK_INSTANT + 1e-12 * last:
+            yield begin
 
 
 def check_capacity(terms: Terms, views: list[JobView]) -> list[Violation]:
     """What no rates could mend: requests that must move more in a span than the storage can.
 
-    Without recorded rates the schedule is held to this: from the first request after the storage
-    fell idle, the bytes of the requests finished by any instant fit in the time since then.
+    Where requests do not record their rates, those that finish must be able to share the storage
+    between their first grants and their finishes, over every window of time.
     """
     if not terms.limited or all(r.rates is not None for view in views for r in view.requests):
         return []
-    spans = []
+    loads = []
     for view in views:
         volumes = view.volumes()
         for record in view.requests:
             if record.finish is not None and record.phase < len(volumes):
-                spans.append((record.request, record.finish, volumes[record.phase], view.job.id))
-    spans.sort(key=lambda span: span[:2])
-    found: list[Violation] = []
-    group: list[tuple[float, float, float, object]] = []
-    latest = 0.0
-    for span in spans:
-        if group and span[0] > latest:
-            found += _busy_period(terms, group)
-            group = []
-        group.append(span)
-        latest = max(latest, span[1])
-    return [*found, *_busy_period(terms, group)]
-
-
-def _busy_period(
-    terms: Terms, group: list[tuple[float, float, float, object]]
-) -> Iterator[Violation]:
-    moved = 0.0
-    for _, finish, volume, name in sorted(group, key=lambda span: span[1]):
-        moved += volume
-        time = finish - group[0][0]
-        if moved > terms.storage * (time * (1 + RELATIVE) + SLACK_SECONDS):
-            text = f"{moved!r} bytes would be moved in {time!r} s, more than the storage can"
-            yield violation("storage", name, text, moved - terms.storage * time)
-            return
+                begin = record.request if record.grant is None else record.grant
+                loads.append(Load(begin, record.finish, volumes[record.phase], view.job.id))
+    found = []
+    for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
+        text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"
+        found.append(violation("storage", load.item, text, left))
+    return found

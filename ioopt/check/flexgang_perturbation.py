@@ -49,6 +49,7 @@ def check(
         found.append(Violation(rule="processors", item="plan", message=message))
     for app, slopes in zip(problem.applications, plan.applications):
         found += _of_application(problem, app, slopes)
+    again = _measured_again(problem, schedule, found)
     gammas = {item.id: item.gamma_sub for item in plan.applications}
     known = [gamma for gamma in gammas.values() if gamma is not None]
     metrics: dict[str, Any] = {
@@ -57,8 +58,38 @@ def check(
         "gamma_add": {item.id: item.gamma_add for item in plan.applications},
         "mean_gamma_sub": fmean(known) if known else None,
     }
+    if again:
+        metrics["worst_slope_difference"] = max(
+            abs(slope - new.slopes[environment])
+            for old, new in zip(plan.applications, again, strict=True)
+            for environment, slope in old.slopes.items()
+            if environment in new.slopes
+        )
     objectives = {"mean_gamma_sub": metrics["mean_gamma_sub"]} if known else {}
     return CheckReport(tuple(found), objectives, metrics)
+
+
+def _measured_again(
+    problem: PerturbationProblem, schedule: dict[str, Any] | None, found: list[Violation]
+) -> tuple[ApplicationSlopes, ...]:
+    """The slopes of the replay, held to the same rules; empty where there is none to go by."""
+    rows = (schedule or {}).get("applications")
+    if rows is None:
+        return ()
+    try:
+        again = tuple(ApplicationSlopes.model_validate(row) for row in rows)
+    except (ValueError, TypeError) as error:
+        text = f"cannot be read ({str(error).splitlines()[0]})"
+        found.append(Violation(rule="applications", item="schedule", message=text))
+        return ()
+    wanted, given = [app.id for app in problem.applications], [item.id for item in again]
+    if wanted != given:
+        text = f"the instance has the applications {wanted}, the replay {given}"
+        found.append(Violation(rule="applications", item="schedule", message=text))
+        return ()
+    for app, slopes in zip(problem.applications, again, strict=True):
+        found += _of_application(problem, app, slopes)
+    return again
 
 
 def _of_application(

@@ -33,26 +33,67 @@ def check(
     """
     if plan is None:
         return CheckReport(())
+    found = _violations(problem, plan.points, "plan")
+    metrics = _means(plan.points)
+    if plan.points:
+        metrics["max_slowdown"] = max(point.slowdown for point in plan.points)
+    replayed = _replayed(schedule, found)
+    if replayed:
+        found += _violations(problem, replayed, "schedule")
+        metrics |= {f"simulated_{name}": value for name, value in _means(replayed).items()}
+        metrics |= _differences(plan.points, replayed)
+    objectives = {"slowdown": metrics["slowdown"]} if plan.points else {}
+    return CheckReport(tuple(found), objectives, metrics)
+
+
+def _violations(
+    problem: QuantumModelProblem, points: tuple[MeasuredPoint, ...], where: str
+) -> list[Violation]:
+    """Every point there, in the instance's order, with measures that can be true."""
     wanted = [(point.qi_seconds, point.qc_seconds) for point in problem.points]
-    given = [(point.qi_seconds, point.qc_seconds) for point in plan.points]
+    given = [(point.qi_seconds, point.qc_seconds) for point in points]
     found: list[Violation] = []
     if wanted != given:
         found.append(
             Violation(
-                rule="points", item="plan.points", amount=float(abs(len(wanted) - len(given))),
-                message=f"the instance has the quanta {_some(wanted)}, the plan {_some(given)}",
+                rule="points", item=f"{where}.points", amount=float(abs(len(wanted) - len(given))),
+                message=f"the instance has the quanta {_some(wanted)}, the {where} {_some(given)}",
             )
         )  # fmt: skip
-    for point in plan.points:
+    for point in points:
         found += _of_point(problem, point)
-    if not plan.points:
-        return CheckReport(tuple(found))
-    metrics: dict[str, float] = {
-        name: fmean(getattr(point, name) for point in plan.points)
-        for name in ("slowdown", "response_seconds", "fragmentation", "useful")
+    return found
+
+
+def _replayed(schedule: dict[str, Any] | None, found: list[Violation]) -> tuple[MeasuredPoint, ...]:
+    """The points that the replay measured; what cannot be read is a violation."""
+    try:
+        rows = (schedule or {}).get("points", ())
+        return tuple(MeasuredPoint.model_validate(row) for row in rows)
+    except (ValueError, TypeError) as error:
+        text = f"cannot be read ({str(error).splitlines()[0]})"
+        found.append(Violation(rule="points", item="schedule.points", message=text))
+        return ()
+
+
+def _means(points: tuple[MeasuredPoint, ...]) -> dict[str, float]:
+    names = ("slowdown", "response_seconds", "fragmentation", "useful")
+    return {name: fmean(getattr(point, name) for point in points) for name in names if points}
+
+
+def _differences(
+    planned: tuple[MeasuredPoint, ...], replayed: tuple[MeasuredPoint, ...]
+) -> dict[str, float]:
+    """The largest differences between plan and replay; nothing where they have other points."""
+    if len(planned) != len(replayed):
+        return {}
+    pairs = list(zip(replayed, planned, strict=True))
+    return {
+        "worst_slowdown_difference": max(abs(a.slowdown / b.slowdown - 1) for a, b in pairs),
+        "worst_fragmentation_difference": max(
+            abs(a.fragmentation - b.fragmentation) for a, b in pairs
+        ),
     }
-    metrics["max_slowdown"] = max(point.slowdown for point in plan.points)
-    return CheckReport(tuple(found), {"slowdown": metrics["slowdown"]}, metrics)
 
 
 def _some(pairs: list[tuple[float, float]]) -> str:

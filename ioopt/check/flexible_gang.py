@@ -55,10 +55,10 @@ class _Checker:
         self._capacity(pattern)
         self._loose_load(pattern)
         progress = self._floors(pattern)
-        value = self._objective(pattern, progress)
-        return CheckReport(
-            tuple(self.found), {"weighted_progress": value}, {"weighted_progress": value}
-        )
+        terms = self._terms(pattern, progress)
+        value = {"weighted_progress": math.fsum(terms)}
+        rounding = 1e-9 * math.fsum(map(abs, terms))
+        return CheckReport(tuple(self.found), value, value, rounding=rounding)
 
     def _add(self, rule: str, item: str, message: str, amount: float | None = None) -> None:
         self.found.append(Violation(rule=rule, item=item, message=message, amount=amount))
@@ -197,7 +197,8 @@ class _Checker:
                 self._add("floor", job.id, text, short)
         return progress
 
-    def _objective(self, pattern: Pattern, progress: dict[str, float]) -> float:
+    def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
+        """What every job adds to the objective: w (n/P) pr, or -lambda w (n/P) (S - 1)."""
         quantum = self.problem.machine.quantum_seconds
         terms = []
         for job in self.problem.jobs:
@@ -210,4 +211,4 @@ class _Checker:
                 on, off = pattern.on_seconds, pattern.off_seconds
             slowdown = self.surface.at(job, on, off).slowdown
             terms.append(-self.problem.lambda_ * share * (slowdown - 1.0))
-        return math.fsum(terms)
+        return terms

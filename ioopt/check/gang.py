@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ioopt.check.gang_metrics import ranges, span_seconds, times_metrics
 from ioopt.problems.gang import GangProblem, Job, mask_of
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
@@ -21,7 +22,7 @@ TOLERANCE_SECONDS = 1e-5
 
 
 def check(problem: GangProblem, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
-    """Violations of *schedule*, and its mean slowdown; a plan alone (a policy) breaks no rule."""
+    """Violations of *schedule*, and its metrics; a plan alone (a policy) breaks no rule."""
     if schedule is None:
         return CheckReport(())
     found = _Report()
@@ -30,12 +31,18 @@ def check(problem: GangProblem, plan: Any, schedule: dict[str, Any] | None) -> C
         if job.id in entries:
             _check_times(problem, k, entries[job.id], found)
     updates = schedule.get("updates")
-    if updates is not None and not found.violations:
-        _Replay(problem, entries, found).run(updates)
-    objectives = {}
-    if problem.jobs and len(entries) == len(problem.jobs):
-        objectives["mean_slowdown"] = _mean_slowdown(problem, entries)
-    return CheckReport(tuple(found.violations), objectives, {"matrix_checked": updates is not None})
+    metrics: dict[str, Any] = {"matrix_checked": updates is not None}
+    if not problem.jobs or len(entries) < len(problem.jobs):
+        return CheckReport(tuple(found.violations), {}, metrics)
+    metrics |= times_metrics(problem, entries)
+    makespan = metrics["makespan_seconds"]
+    limits: Mapping[str, tuple[float, float]] = {}
+    if updates is None:
+        limits = ranges(problem, entries, makespan)
+    elif not found.violations:
+        metrics |= _Replay(problem, entries, found).run(updates)
+    objectives = {"mean_slowdown": metrics["mean_slowdown"]}
+    return CheckReport(tuple(found.violations), objectives, metrics, limits, 1e-14 * makespan)
 
 
 class _Report:
@@ -89,14 +96,6 @@ def _check_times(problem: GangProblem, k: int, entry: Mapping[str, Any], found: 
         )  # fmt: skip
 
 
-def _mean_slowdown(problem: GangProblem, entries: Mapping[Any, Mapping[str, Any]]) -> float:
-    quantum, total = problem.machine.quantum_seconds, 0.0
-    for job, (local, _) in zip(problem.jobs, problem.times):
-        response = entries[job.id]["finish_seconds"] - job.arrival_seconds
-        total += max(response, quantum) / max(local, quantum)
-    return total / len(problem.jobs)
-
-
 @dataclass
 class _Place:
     """Where a job stands, what is left of its work, and when that was last brought up to date."""
@@ -120,15 +119,19 @@ class _Replay:
         self.files = {job.id: mask_of(job.file_nodes) for job in problem.jobs}
         self.places: dict[Any, _Place] = {}
         self.started: set[Any] = set()
-        self.budget_slice, self.used = -1, 0
+        self.budget_slice, self.used, self.moved = -1, 0, 0
 
-    def run(self, updates: list[Mapping[str, Any]]) -> None:
-        """Check every update, then that every job has left."""
-        before = -math.inf
+    def run(self, updates: list[Mapping[str, Any]]) -> dict[str, Any]:
+        """Check every update, then that every job has left; metrics that only the history tells."""
+        before, occupied = 0.0, 0.0
         for update in updates:
             now = update["seconds"]
             if now < before - TOLERANCE_SECONDS:
                 self.found.add("order", f"update at {now:g} s", "is earlier than the one before")
+            cells = sum(
+                place.columns.bit_count() * len(place.rows) for place in self.places.values()
+            )
+            occupied += cells * (now - before)
             before = now
             for job_id in update["left"]:
                 self._leave(job_id, now)
@@ -138,6 +141,14 @@ class _Replay:
         for job_id in self.jobs:
             if job_id not in self.started or job_id in self.places:
                 self.found.add("unfinished", job_id, "never starts or never leaves the matrix")
+        machine = self.problem.machine
+        last = max(entry["finish_seconds"] for entry in self.entries.values())
+        slots = machine.nodes * machine.levels * span_seconds(self.problem, last)
+        return {
+            "matrix_utilisation": occupied / slots,
+            "migrated_tasks": self.moved,
+            "matrix_updates": len(updates),
+        }
 
     def _leave(self, job_id: Any, now: float) -> None:
         place = self.places.pop(job_id, None)
@@ -226,7 +237,9 @@ class _Replay:
         index = math.floor((now + TOLERANCE_SECONDS / 10) / machine.quantum_seconds)
         if index != self.budget_slice:
             self.budget_slice, self.used = index, 0
-        self.used += (columns & ~place.columns).bit_count()
+        tasks = (columns & ~place.columns).bit_count()
+        self.used += tasks
+        self.moved += tasks
         limit = machine.migration_tasks_per_quantum
         if limit is not None and self.used > limit:
             self.found.add(

@@ -26,9 +26,16 @@ def check(
         found += _slots(chosen, schedule)
     if any(item.rule in ("options", "cycle") for item in found):
         return CheckReport(tuple(found))
-    predicted = _predicted(problem, chosen)
-    metrics = {"predicted": predicted}
-    return CheckReport(tuple(found), {"predicted_cost": predicted}, metrics)
+    predicted, size = _predicted(problem, chosen)
+    metrics = {
+        "predicted": predicted,
+        "cycle_seconds": chosen.cycle_seconds,
+        "options": {
+            name: [item.quantum_seconds, item.visits] for name, item in chosen.options.items()
+        },
+    }
+    objectives = {"predicted_cost": predicted}
+    return CheckReport(tuple(found), objectives, metrics, rounding=1e-14 * size)
 
 
 def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violation]:
@@ -91,9 +98,10 @@ def _slots(plan: QuantumPlan, schedule: dict[str, Any]) -> list[Violation]:
     return found
 
 
-def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> float:
+def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[float, float]:
+    """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off."""
     surface = Surface(problem.machine.processors, problem.surface)
-    costs = []
+    costs, size = [], 0.0
     for job in problem.jobs:
         if not job.is_io:
             continue
@@ -102,6 +110,7 @@ def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> float:
         off = max(0.0, round(off, 12))
         response = surface.at(job, choice.quantum_seconds, off)
         costs.append(job.weight * (response.slowdown - 1.0))
+        size += job.weight * response.slowdown
         if problem.mu > 0:
             costs.append(problem.mu * surface.waste(job, choice.quantum_seconds, off))
-    return math.fsum(costs)
+    return math.fsum(costs), size

@@ -9,11 +9,13 @@ none).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from ioopt.check.replication_metrics import schedule_metrics
 from ioopt.check.replication_moves import Stage, stage_seconds, stage_violations
 from ioopt.check.replication_schedule import schedule_violations
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem, Round
@@ -29,9 +31,9 @@ def check(
     """Check a plan, and the schedule of its replay when there is one.
 
     Objectives: ``additive_seconds`` (13), left out where the plan names unknown items or states no
-    moves and has no schedule; ``makespan_seconds``, the end of the last task of the schedule, left
-    out for plans with copy entries (the replay counts those too). Metrics: ``additive_seconds``
-    and ``compute_imbalance`` = largest / mean compute time of a node - 1.
+    moves and has no schedule; ``makespan_seconds``, the end of the last task or copy entry of the
+    schedule. Metrics: ``compute_imbalance`` = largest / mean compute time of a node - 1, and what
+    :func:`ioopt.check.replication_metrics.schedule_metrics` recomputes.
     """
     if isinstance(plan, Mapping):
         plan = ReplicationPlan.model_validate(plan)
@@ -44,20 +46,23 @@ def check(
             found.extend(stage_violations(problem, stage))
     elif mode == "replay":
         found.extend(_too_big(problem, reader.assign))
+    objectives: dict[str, float] = {}
+    metrics: dict[str, Any] = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
+    if plan.rounds is not None:
+        metrics["rounds"] = len(plan.rounds)
     if schedule is not None:
         queues = {problem.nodes[i].id: reader.queues[i] for i in range(len(problem.nodes))}
-        found.extend(schedule_violations(problem, queues, schedule))
-    objectives: dict[str, float] = {}
+        broken = schedule_violations(problem, queues, schedule, reader.copies_wanted())
+        found.extend(broken)
+        if not any(item.rule in ("unknown", "instants") for item in broken):
+            metrics |= schedule_metrics(problem, schedule)
+            objectives["makespan_seconds"] = metrics["makespan_seconds"]
     stated = stages if _states_moves(plan) else _replayed(reader, schedule)
     if stated is not None and reader.complete():
         objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
-    if schedule is not None and not reader.copy_entries:
-        ends = [task["end_seconds"] for task in schedule.get("tasks", ())]
-        objectives["makespan_seconds"] = max(ends, default=0.0)
-    metrics = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
-    if "additive_seconds" in objectives:
         metrics["additive_seconds"] = objectives["additive_seconds"]
-    return CheckReport(tuple(found), objectives, metrics)
+    rounding = 1e-14 * max(objectives.values(), default=0.0)
+    return CheckReport(tuple(found), objectives, metrics, rounding=rounding)
 
 
 def moves_model(plan: ReplicationPlan) -> str:
@@ -82,7 +87,7 @@ class _PlanReader:
     found: list[Violation] = field(default_factory=list)
     assign: dict[int, int] = field(default_factory=dict)
     queues: dict[int, list[str]] = field(default_factory=dict)
-    copy_entries: set[tuple[int, int]] = field(default_factory=set)
+    copy_entries: list[tuple[int, int]] = field(default_factory=list)
     unknown: int = 0
 
     def __post_init__(self) -> None:
@@ -92,6 +97,11 @@ class _PlanReader:
     def complete(self) -> bool:
         """Whether every name in the plan is known, so that its moves can be judged."""
         return self.unknown == 0
+
+    def copies_wanted(self) -> dict[tuple[str, str], int]:
+        """How often each (file, node) is a copy entry, by id."""
+        files, nodes = self.problem.files, self.problem.nodes
+        return Counter((files[file].id, nodes[node].id) for file, node in self.copy_entries)
 
     def _find(self, what: str, name: str) -> int | None:
         index: dict[str, int] = getattr(self.problem, f"{what}_index")
@@ -110,7 +120,7 @@ class _PlanReader:
                 if isinstance(entry, CopyEntry):
                     file = self._find("file", entry.copy_file)
                     if file is not None and node is not None:
-                        self.copy_entries.add((file, node))
+                        self.copy_entries.append((file, node))
                     continue
                 task = self._find("task", entry)
                 if task is not None and node is not None:

@@ -1,9 +1,10 @@
 """Check of a replayed schedule: what no timeline may do, whatever planner and policy made it.
 
 Every task once, on its node, one at a time, in queue order, for its compute time, with all inputs
-on the node; transfers from holders, one at a time into a node, no faster than the network; no disk
-exceeded at any instant; nothing evicted that is missing (what is evicted while it is read or sent
-shows as a task or a copy that misses it).
+on the node; transfers from holders, one at a time into a node, each no faster than the network
+and all together no more than it can carry at every instant; no disk exceeded at any instant;
+nothing evicted that is missing (what is evicted while it is read or sent shows as a task or a copy
+that misses it).
 """
 
 from __future__ import annotations
@@ -15,27 +16,30 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.check.pipes import Load, overloads, time_slack, too_fast
+from ioopt.problems.replication import File, ReplicationProblem
 from ioopt.result import Violation
-
-REL_TOL = 1e-9
-ABS_TOL = 1e-9
 
 
 def schedule_violations(
-    problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Mapping[str, Any]
+    problem: ReplicationProblem,
+    queues: Mapping[str, Sequence[str]],
+    schedule: Mapping[str, Any],
+    copies: Mapping[tuple[str, str], int],
 ) -> list[Violation]:
     """Everything that *schedule* (contract: tasks, transfers, evictions) does wrong.
 
-    *queues* are the tasks of each node in order, by id.
+    *queues* are the tasks of each node in order, by id; *copies* how often each (file, node) is a
+    copy entry of a queue.
     """
-    unknown = list(_unknown(problem, schedule))
+    unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
         return unknown
     stays = _stays(problem, schedule)
     return [
         *_tasks(problem, queues, schedule),
         *_staging(problem, schedule, stays),
+        *_copy_entries(schedule, stays, copies),
         *_transfers(problem, schedule, stays),
         *_rates(problem, schedule),
         *(v for v in stays.found if v.rule == "eviction"),
@@ -68,7 +72,7 @@ class _Stays:
 
 
 def _not_after(first: float, second: float) -> bool:
-    return first <= second + ABS_TOL + REL_TOL * abs(second)
+    return first <= second + time_slack(second)
 
 
 def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
@@ -79,6 +83,7 @@ def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterab
         ("tasks", "task", "id"), ("tasks", "node", "node"),
         ("transfers", "file", "file"), ("transfers", "node", "destination"),
         ("evictions", "file", "file"), ("evictions", "node", "node"),
+        ("copy_entries", "file", "file"), ("copy_entries", "node", "node"),
     ):  # fmt: skip
         index = getattr(problem, f"{what}_index")
         for row in schedule.get(part, ()):
@@ -87,6 +92,21 @@ def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterab
     for row in schedule.get("transfers", ()):
         if row["source"] is not None and row["source"] not in problem.node_index:
             yield missing("schedule.transfers", "node", row["source"])
+
+
+def _instants(schedule: Mapping[str, Any]) -> Iterable[Violation]:
+    """Every instant is a number from 0 on, and nothing ends before it starts."""
+    for part, name in (("tasks", "id"), ("transfers", "file")):
+        for row in schedule.get(part, ()):
+            start, end = row["start_seconds"], row["end_seconds"]
+            if not 0 <= start <= end < math.inf:
+                text = f"is said to last from {start!r} to {end!r} s"
+                yield Violation(rule="instants", item=str(row[name]), message=text)
+    for part in ("evictions", "copy_entries"):
+        for row in schedule.get(part, ()):
+            if not 0 <= row["seconds"] < math.inf:
+                text = f"is said to happen at {row['seconds']!r} s"
+                yield Violation(rule="instants", item=str(row["file"]), message=text)
 
 
 def _stays(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> _Stays:
@@ -106,7 +126,7 @@ def _stays(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> _Stays:
         _match(stays, key, sorted(times))
     for (file, where), listed in stays.of.items():
         for before, after in pairwise(listed):
-            if after.start < before.end - ABS_TOL:
+            if not _not_after(before.end, after.start):
                 stays.found.append(
                     Violation(
                         rule="transfer", item=file,
@@ -147,7 +167,7 @@ def _tasks(
         ran[row["node"]].append((start, end, name))
         node = problem.nodes[problem.node_index[row["node"]]]
         wanted = problem.tasks[problem.task_index[name]].compute_seconds / node.speed
-        if not math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=1e-6):
+        if not math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=time_slack(end)):
             yield Violation(
                 rule="duration", item=name, amount=abs(end - start - wanted),
                 message=f"computes {end - start:g} s on {node.id}, which takes {wanted:g} s",
@@ -188,6 +208,23 @@ def _staging(
                 )  # fmt: skip
 
 
+def _copy_entries(
+    schedule: Mapping[str, Any], stays: _Stays, copies: Mapping[tuple[str, str], int]
+) -> Iterable[Violation]:
+    """Every copy entry of a queue is done once, at an instant at which its file is complete there."""
+    left = dict(copies)
+    for row in schedule.get("copy_entries", ()):
+        file, node, at = row["file"], row["node"], row["seconds"]
+        left[file, node] = left.get((file, node), 0) - 1
+        if not stays.covers(file, node, at, at):
+            text = f"is said to be copied to {node} by {at:g} s, where it is not complete then"
+            yield Violation(rule="copy entry", item=file, message=text)
+    for (file, node), count in left.items():
+        if count:
+            text = f"the queue of {node} asks for {count} more copies of it"
+            yield Violation(rule="copy entry", item=file, amount=abs(count), message=text)
+
+
 def _transfers(
     problem: ReplicationProblem, schedule: Mapping[str, Any], stays: _Stays
 ) -> Iterable[Violation]:
@@ -215,51 +252,43 @@ def _transfers(
 
 
 def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
-    """No pipe carries more than its rate times the time during which it is busy."""
-    network = problem.network
-    loads: dict[str, tuple[float, list[tuple[float, float, int]]]] = {}
-    speeds = {storage.id: storage.bytes_per_second for storage in problem.storages}
-
-    def add(pipe: str, rate: float, load: tuple[float, float, int]) -> None:
-        loads.setdefault(pipe, (rate, []))[1].append(load)
-
+    """No transfer is faster than its slowest pipe; at every instant each pipe can carry its own."""
+    pipes: dict[str, tuple[float, list[Load]]] = {}
     for move in schedule.get("transfers", ()):
         file = problem.files[problem.file_index[move["file"]]]
-        load = (move["start_seconds"], move["end_seconds"], file.bytes)
-        add(f"the interface of {move['destination']}", network.replica_bytes_per_second, load)
-        if move["source"] == move["destination"]:
+        load = Load(move["start_seconds"], move["end_seconds"], file.bytes, file.id)
+        through = _pipes(problem, move, file)
+        short = too_fast([rate for _, rate in through], load)
+        if short:
+            seconds = f"{load.end - load.start:g} s"
+            yield Violation(
+                rule="rate", item=file.id, amount=short,
+                message=f"{file.bytes} bytes reach {move['destination']} in {seconds}, too fast",
+            )  # fmt: skip
             continue
-        if move["source"] is not None:
-            add(f"the interface of {move['source']}", network.replica_bytes_per_second, load)
-            continue
-        link = schedule.get("link", network.remote_link)
-        owner = f" of {move['destination']}" if link == "per-node" else ""
-        add(f"the remote link{owner}", network.remote_bytes_per_second, load)
-        if file.storage is not None:
-            add(f"storage {file.storage}", speeds[file.storage], load)
-    for pipe, (rate, carried) in loads.items():
-        yield from _overloads(pipe, rate, carried)
+        for pipe, rate in through:
+            pipes.setdefault(pipe, (rate, []))[1].append(load)
+    for pipe, (rate, loads) in pipes.items():
+        for load, left in overloads(rate, loads):
+            text = f"at {rate:g} bytes/s it cannot end {load.item} by {load.end:g} s"
+            yield Violation(rule="rate", item=pipe, amount=left, message=text)
 
 
-def _overloads(
-    pipe: str, rate: float, carried: list[tuple[float, float, int]]
-) -> Iterable[Violation]:
-    """One row for each busy period in which *pipe* moves more than *rate* allows."""
-    carried.sort()
-    begin, end, moved = 0.0, -math.inf, 0
-    for start, stop, size in [*carried, (math.inf, math.inf, 0)]:
-        if not _not_after(start, end):
-            most = rate * (end - begin) if end > begin else 0.0
-            # Times carry rounding: a transfer of few bytes takes little more than that.
-            slack = 1e-6 * max(1.0, most) + rate * ABS_TOL * max(1.0, 1e-3 * end)
-            if moved > most + slack:
-                yield Violation(
-                    rule="rate", item=pipe, amount=moved - most,
-                    message=f"moves {moved} bytes from {begin:g} to {end:g} s at {rate:g} bytes/s",
-                )  # fmt: skip
-            begin, end, moved = start, stop, 0
-        end = max(end, stop)
-        moved += size
+def _pipes(
+    problem: ReplicationProblem, move: Mapping[str, Any], file: File
+) -> list[tuple[str, float]]:
+    """Names and rates of what a transfer passes (rule 5): interfaces, remote link, storage disk."""
+    network = problem.network
+    nic, target, source = network.replica_bytes_per_second, move["destination"], move["source"]
+    through = [(f"the interface of {target}", nic)]
+    if source is not None:
+        return through if source == target else [*through, (f"the interface of {source}", nic)]
+    owner = f" of {target}" if network.remote_link == "per-node" else ""
+    through.append((f"the remote link{owner}", network.remote_bytes_per_second))
+    if file.storage is not None:
+        speeds = {storage.id: storage.bytes_per_second for storage in problem.storages}
+        through.append((f"storage {file.storage}", speeds[file.storage]))
+    return through
 
 
 def _disks(problem: ReplicationProblem, stays: _Stays) -> Iterable[Violation]:

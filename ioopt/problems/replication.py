@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from ioopt.errors import UnsolvableInstanceError
 from ioopt.problems.base import (
     BytesPerSecond,
     Count,
@@ -151,6 +152,19 @@ class ReplicationProblem(Problem):
     def task_bytes(self, task: int) -> int:
         """Total size of the inputs of the task at position *task*."""
         return sum(self.files[file].bytes for file in self.inputs[task])
+
+    def require_room(self) -> None:
+        """Raise UnsolvableInstanceError for a task whose files exceed every disk."""
+        disks = [node.disk_bytes for node in self.nodes if node.disk_bytes is not None]
+        if len(disks) < len(self.nodes):
+            return
+        for k, task in enumerate(self.tasks):
+            wanted = self.task_bytes(k)
+            if wanted > max(disks):
+                raise UnsolvableInstanceError(
+                    f"task {task.id!r} reads {wanted} bytes, but the largest disk holds "
+                    f"{max(disks)}; no node can ever run it"
+                )
 
 
 def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:

@@ -51,12 +51,22 @@ class Eviction(Part):
     seconds: Real
 
 
+class CopyDone(Part):
+    """A copy entry of a queue, and when its file was there."""
+
+    file: Name
+    node: Name
+    seconds: Real
+
+
 class ReplicationSchedule(Part):
     """When tasks run and files move."""
 
     tasks: tuple[TaskRun, ...]
     transfers: tuple[Transfer, ...] = ()
     evictions: tuple[Eviction, ...] = ()
+    copy_entries: tuple[CopyDone, ...] = ()
+    link: Name | None = None
 
 
 class IoRecord(Part):

@@ -40,7 +40,8 @@ class KindSpec:
     name (``ioopt plot --picture``). ``fallback`` is the solver that answers when
     another one fails. ``bound`` is a quick function from the problem to a proven bound of the
     objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that
-    ``ioopt decide`` takes. ``limited_replay``: ``simulate`` takes a ``deadline``.
+    ``ioopt decide`` takes, ``measured`` kinds whose metrics come from a seeded replay, which a check
+    of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class KindSpec:
     ratio_metric: str = "objective"
     baseline: str | None = None
     decision: bool = False
+    measured: bool = False
     summary: str = ""
 
     @property

@@ -83,8 +83,11 @@ def simulate(
             break
         runs.append(measure(problem, plan, seed, seconds))
     pattern = pattern_of(problem, plan)
+    schedule = frame_schedule(problem, plan, pattern)
+    if runs:
+        schedule["measured"] = {"seeds": list(seeds[: len(runs)]), "seconds": seconds}
     return Simulation(
-        frame_schedule(problem, plan, pattern),
+        schedule,
         summary(problem, runs) if runs else {},
         frame_timeline(problem, plan, pattern),
         _left_out(len(runs), len(seeds)),

@@ -74,7 +74,9 @@ def simulate(
     }
     for key in ("slowdown", "response_seconds", "waste"):
         metrics[key] = {name: measured[key] for name, measured in jobs.items()}
-    return Simulation(_schedule(problem, plan, slots), metrics, _timeline(problem, slots))
+    schedule = _schedule(problem, plan, slots)
+    schedule["measured"] = {"seed": seed, "seconds": seconds}
+    return Simulation(schedule, metrics, _timeline(problem, slots))
 
 
 def _measure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ioopt.errors import NotApplicableError, UnsolvableInstanceError
+from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import (
     CopyEntry,
     EvictionPolicy,
@@ -19,17 +19,7 @@ Move = tuple[int, int, int]
 
 def require_room(problem: ReplicationProblem) -> None:
     """Raise UnsolvableInstanceError for a task whose files exceed every disk."""
-    disks = [node.disk_bytes for node in problem.nodes]
-    if any(disk is None for disk in disks):
-        return
-    largest = max(disk for disk in disks if disk is not None)
-    for k, task in enumerate(problem.tasks):
-        wanted = problem.task_bytes(k)
-        if wanted > largest:
-            raise UnsolvableInstanceError(
-                f"task {task.id!r} reads {wanted} bytes, but the largest disk holds {largest}; "
-                "no node can ever run it"
-            )
+    problem.require_room()
 
 
 def one_round_too_small() -> NotApplicableError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -131,6 +132,81 @@ def test_total_rate_above_the_storage() -> None:
     assert rules(problem, {**plan, "policy": "no-congestion"}, schedule) == set()
 
 
+@pytest.mark.parametrize("over", [0.1, 0.001, 1e-5])
+def test_rates_a_little_above_the_storage(over: float) -> None:
+    """a and b move 8 bytes each from 1 s at 3 of 6 bytes/s; a little more is more than the storage."""
+    problem, plan, schedule = solved("base-line")
+    for k in (0, 1):
+        assert job(schedule, k)["io"][0]["rates"] == [[1, pytest.approx(11 / 3), 3]]
+        last = 1 + 8 / (3 * (1 + over))
+        job(schedule, k)["end_seconds"] = last
+        job(schedule, k)["io"][0].update(finish_seconds=last, rates=[[1, last, 3 * (1 + over)]])
+    assert rules(problem, plan, schedule) == {"storage"}
+    for k in (0, 1):
+        del job(schedule, k)["io"][0]["rates"]
+    assert rules(problem, plan, schedule) == {"storage"}
+
+
+def test_short_bursts_above_the_storage_add_up() -> None:
+    """Ten thousand bursts, each shorter than a microsecond, are one second over the limit."""
+    problem, plan, schedule = solved("base-line")
+    edges = [1 + k * 2e-7 for k in range(1001)]
+    for k in (0, 1):
+        spans = [[a, b, 3.5] for a, b in pairwise(edges)]
+        moved = 3.5 * (edges[-1] - 1)
+        rest = (8 - moved) / 3
+        job(schedule, k)["io"][0]["rates"] = [*spans, [edges[-1], edges[-1] + rest, 3]]
+        job(schedule, k)["io"][0]["finish_seconds"] = edges[-1] + rest
+        job(schedule, k)["end_seconds"] = edges[-1] + rest
+    assert rules(problem, plan, schedule) == {"storage"}
+
+
+def test_without_rates_every_window_is_held_to_the_storage() -> None:
+    """Inside a busy period whose sum is right: 16 bytes of 6 a second cannot end in 2.4 s.
+
+    c keeps the storage busy from 0 to 10 with 4 bytes a second at most, so sums over the busy
+    period (36 bytes in 10 s) are in order.
+    """
+    data = instance()
+    data["jobs"][2]["phases"] = [{"compute_seconds": 0, "io_bytes": 20.0}]
+    problem = ioopt.load(data)
+    rows = [("a", 1, 3.4, 8), ("b", 1, 3.4, 8), ("c", 0, 10, 20)]
+
+    def schedule(ends: list[float], grants: list[float]) -> dict[str, Any]:
+        return {
+            "jobs": [
+                {"id": name, "start_seconds": 0, "end_seconds": end, "killed": False, "io": [
+                    {"phase": 0, "request_seconds": begin, "first_grant_seconds": max(grant, begin),
+                     "finish_seconds": end}]}
+                for (name, begin, _, _), end, grant in zip(rows, ends, grants)
+            ]
+        }  # fmt: skip
+
+    assert rules(problem, None, schedule([3.7, 3.7, 10], [0, 0, 0])) == set()
+    assert rules(problem, None, schedule([3.4, 3.4, 10], [0, 0, 0])) == {"storage"}
+    # Bytes move from the first grant on, not from the request.
+    assert rules(problem, None, schedule([3.7, 3.7, 10], [1.2, 1.2, 0])) == {"storage"}
+
+
+def test_useful_work_is_known_within_limits_without_rates() -> None:
+    """Window .9 to 9 s of 16 nodes. a and b compute from 0 to 1: .1 s inside; c 5.1 s. a moves its
+    8 bytes in it; b, that arrives last, begins to compute when the window ends.
+    """
+    data = instance()
+    data["jobs"][1]["submit_seconds"] = 9
+    problem = ioopt.load(data)
+    result = ioopt.solve(problem, "base-line")
+    schedule = copy.deepcopy(result.schedule)
+    exact = batch_io.check(problem, result.plan, schedule).metrics["useful_utilisation"]
+    assert exact == pytest.approx((4 * (0.1 + 2) + 8 * 5.1) / (16 * 8.1))
+    for row in schedule["jobs"]:
+        for record in row["io"]:
+            del record["rates"]
+    ranges = batch_io.check(problem, result.plan, schedule).ranges
+    low, high = ranges["useful_utilisation"]
+    assert low == pytest.approx(exact) and high == pytest.approx(exact)
+
+
 def test_a_top_variant_makes_one_partial_grant() -> None:
     problem, plan, schedule = solved("cons-fcfs+top")
     assert rules(problem, plan, schedule) == set()
@@ -162,7 +238,7 @@ def test_contract_keys_alone_are_enough() -> None:
     report = batch_io.check(problem, None, schedule)
     assert report.violations == ()
     assert report.metrics["mean_response_seconds"] == pytest.approx((3 + 5 + 6) / 3)
-    assert "useful_utilisation" not in report.metrics
+    assert report.metrics["useful_utilisation"] is None  # all are submitted at one instant
 
 
 def test_a_stated_objective_must_be_true() -> None:

@@ -68,6 +68,13 @@ SPOILED = [
     (["transfer"], "transfers", 1, {"source": "n1"}),
     (["transfer"], "transfers", 1, {"start_seconds": 0.9}),
     (["rate"], "transfers", 0, {"start_seconds": 0.5}),
+    (["rate"], "transfers", 0, {"start_seconds": 0.001}),
+    (["rate"], "transfers", 1, {"end_seconds": 1.0999}),
+    (["instants"], "transfers", 2, {"start_seconds": 3.0, "end_seconds": 2.0}),
+    (["instants"], "transfers", 0, {"start_seconds": -1.0}),
+    (["instants"], "tasks", 0, {"end_seconds": float("nan")}),
+    (["instants"], "evictions", 0, {"seconds": float("inf")}),
+    (["duration"], "tasks", 2, {"end_seconds": 3.1001}),
     (["(21) disk"], "transfers", 2, {"start_seconds": 1.9}),
     (["(21) disk"], "evictions", 0, {"seconds": 2.5}),
     (["(21) disk"], "evictions", 0, None),
@@ -106,3 +113,67 @@ def test_two_at_once_into_one_node() -> None:
     both["transfers"][2] |= {"start_seconds": 0.5}
     both["evictions"] = []
     assert [v.rule for v in check(wide, PLAN, both).violations] == ["transfer"]
+
+
+def _fetches(*spans: tuple[float, float], links: str = "shared") -> list[str]:
+    """Rules that fetches of 10 B to nodes of their own break, over a link of 10 B/s."""
+    problem = ReplicationProblem.model_validate(
+        {
+            "network": {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0,
+                        "remote_link": links},
+            "nodes": [{"id": f"n{k}"} for k in range(len(spans))],
+            "files": [{"id": "a", "bytes": 10}],
+        }
+    )  # fmt: skip
+    moves = [_move("a", None, f"n{k}", *span) for k, span in enumerate(spans)]
+    report = check(problem, {"order": {}}, {"transfers": moves})
+    return [v.rule for v in report.violations]
+
+
+def test_every_transfer_and_every_instant_of_a_busy_link_is_judged() -> None:
+    """Within one busy period whose sum is right: 10 B take 1 s alone, 20 B cannot end by 1.5 s."""
+    assert _fetches((0, 2), (0, 2)) == []
+    assert _fetches((0, 1), (0, 2)) == []  # one after the other is as good as both at half
+    assert _fetches((0, 0.5), (0, 2)) == ["rate"]
+    assert _fetches((0, 1), (0, 1.5), (0, 3)) == ["rate"]
+    assert _fetches((0, 1), (0, 1.5), (0, 3), links="per-node") == []
+    assert _fetches((0, 3), (1, 2), (1, 3)) == []
+    assert _fetches((0, 3), (1, 2), (1.1, 3)) == []
+    # 30 B in 3 s, but 20 of them between 1.1 and 2.9.
+    assert _fetches((0, 3), (1.1, 2.9), (1.1, 2.9)) == ["rate"]
+    assert _fetches((0, 9), (9, 10), (9, 10.9)) == ["rate"]  # idle time before helps nobody
+
+
+def test_a_storage_disk_is_a_pipe_too() -> None:
+    problem = ReplicationProblem.model_validate(
+        {
+            "network": {"remote_bytes_per_second": 100.0, "replica_bytes_per_second": 100.0},
+            "storages": [{"id": "s", "bytes_per_second": 10.0}],
+            "nodes": [{"id": "n0"}, {"id": "n1"}],
+            "files": [{"id": "a", "bytes": 10, "storage": "s"}],
+        }
+    )
+    for end, rules in ((2, []), (1.5, ["rate"]), (0.9, ["rate", "rate"])):
+        moves = [_move("a", None, "n0", 0, end), _move("a", None, "n1", 0, end)]
+        report = check(problem, {"order": {}}, {"transfers": moves})
+        assert [v.rule for v in report.violations] == rules
+
+
+def test_copy_entries_are_done_once_while_the_file_is_there() -> None:
+    """n1 copies a at 1.1 s, holds it from then on; the entry counts for the makespan."""
+    plan = {"order": {"n0": ["t0", "t1"], "n1": ["t2", {"copy": "a"}]}}
+    entry = {"file": "a", "node": "n1", "seconds": 4.5}
+    report = check(PROBLEM, plan, GOOD | {"copy_entries": [entry]})
+    assert report.violations == () and report.metrics["makespan_seconds"] == 4.5
+    for entries in ([], [entry, entry], [entry | {"seconds": 1.0}], [entry | {"node": "n0"}]):
+        rules = {v.rule for v in check(PROBLEM, plan, GOOD | {"copy_entries": entries}).violations}
+        assert rules == {"copy entry"}
+
+
+def test_metrics_of_the_schedule() -> None:
+    """Two fetches and a copy of 10 B; b and a are read and held nowhere: 20 / 10 + 1 s."""
+    assert check(PROBLEM, PLAN, GOOD).metrics == {
+        "compute_imbalance": 0.0, "additive_seconds": pytest.approx(4.1), "makespan_seconds": 4.0,
+        "link_bound_seconds": 3.0, "link_model": "shared", "remote_bytes": 20, "replica_bytes": 10,
+        "remote_transfers": 2, "replications": 1, "evictions": 1,
+    }  # fmt: skip

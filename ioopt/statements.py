@@ -1,0 +1,167 @@
+"""What a result states beside its plan, held against what its plan and schedule give.
+
+Nothing in a result is believed: names, objective, bound, gap, status, link model and every metric
+are compared with what the family's checker recomputed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ioopt.protocols import CheckReport
+from ioopt.registry import KindSpec
+from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, Violation, relative_gap
+
+RELATIVE = 1e-6
+"""Two numbers are the same within this part of the larger one (and what the report calls rounding)."""
+
+
+def past_bound(
+    sense: str, objective: float | None, bound: float | None, rounding: float = 0.0
+) -> float | None:
+    """By how much *bound* lies on the wrong side of *objective*; None where it does not.
+
+    A bound may pass the objective by ``RELATIVE`` of the larger of the two, which is what solvers'
+    tolerances leave, and by *rounding*.
+    """
+    if objective is None or bound is None:
+        return None
+    past = objective - bound if sense == "max" else bound - objective
+    slack = RELATIVE * max(abs(objective), abs(bound)) if math.isfinite(bound) else 0.0
+    return past if past > slack + rounding else None
+
+
+def proves(sense: str, objective: float, bound: float) -> bool:
+    """Whether *bound* meets *objective* (or passes it), so that nothing better exists."""
+    short = bound - objective if sense == "max" else objective - bound
+    return short <= OPTIMAL_RELATIVE_GAP * max(abs(objective), abs(bound))
+
+
+def false_statements(
+    kind: KindSpec, problem: Any, data: Mapping[str, Any], report: CheckReport
+) -> Iterator[Violation]:
+    """One violation for every statement of *data* that the report contradicts."""
+    yield from _names(kind, problem, data)
+    yield from _link(problem, data.get("schedule"))
+    yield from _objective(kind, data, report)
+    yield from _status(kind, data, report)
+    yield from _metrics(data.get("metrics") or {}, report)
+
+
+def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> list[str]:
+    """Names of stated metrics (and of a stated objective) that the report says nothing about."""
+    known = {*report.metrics, *report.objectives, *report.ranges}
+    stated = [name for name, value in (data.get("metrics") or {}).items() if value is not None]
+    if data.get("objective") is not None:
+        stated.append(data.get("objective_name") or kind.objective_name)
+    return sorted({name for name in stated if name not in known})
+
+
+def _false(rule: str, item: str, message: str, amount: float | None = None) -> Violation:
+    return Violation(rule=rule, item=item, message=message, amount=amount)
+
+
+def _names(kind: KindSpec, problem: Any, data: Mapping[str, Any]) -> Iterator[Violation]:
+    for key, true in (("instance", problem.name), ("family", kind.family), ("kind", kind.kind)):
+        stated = data.get(key)
+        if stated is not None and stated != true:
+            yield _false(key, str(stated), f"the result is of another {key}; this one is {true!r}")
+
+
+def _link(problem: Any, schedule: Any) -> Iterator[Violation]:
+    """The link model of a replication schedule is the instance's, unless the caller overrode it."""
+    network = getattr(problem, "network", None)
+    stated = schedule.get("link") if isinstance(schedule, Mapping) else None
+    if network is not None and stated is not None and stated != network.remote_link:
+        text = f"the schedule uses {stated!r}, the instance {network.remote_link!r}"
+        yield _false("link", "schedule", f"{text}; --link {stated} checks it all the same")
+
+
+def _objective(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    measure = data.get("objective_name") or kind.objective_name
+    stated, true = data.get("objective"), true_objective(measure, report)
+    if true is None:
+        named = data.get("objective_name") not in (None, kind.objective_name)
+        if not report.violations and (stated is not None or named):
+            known = ", ".join(sorted({*report.objectives, kind.objective_name}))
+            yield _false("objective", measure, f"is no measure of this plan; it has {known}")
+    elif stated is not None and not same(stated, true, report.rounding):
+        text = f"the result says {stated!r}, the plan gives {true!r}"
+        yield _false("objective", measure, text, abs(stated - true))
+
+
+def true_objective(measure: str, report: CheckReport) -> float | None:
+    """The value of *measure* by the checker: one of its objectives, or a metric that is a number."""
+    value = report.objectives.get(measure, report.metrics.get(measure))
+    return None if isinstance(value, bool) or not isinstance(value, (int, float)) else value
+
+
+def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    measure = data.get("objective_name") or kind.objective_name
+    status, bound, gap = data.get("status"), data.get("bound"), data.get("gap")
+    true = true_objective(measure, report)
+    past = past_bound(kind.sense, true, bound, report.rounding)
+    if past is not None:
+        side = "below" if kind.sense == "max" else "above"
+        text = f"lies {side} the objective {true!r}, which is {kind.sense}imised"
+        yield _false("bound", repr(bound), text, past)
+    apart = relative_gap(true, bound)
+    proven = (
+        true is not None and bound is not None and past is None and proves(kind.sense, true, bound)
+    )
+    if status == Status.OPTIMAL and true is not None and not proven:
+        text = f"objective {true!r} is called optimal, but the bound is {bound!r}"
+        yield _false("status", "optimal", text, apart)
+    elif status in (Status.INFEASIBLE, Status.UNKNOWN) and not report.violations:
+        yield _false("status", str(status), "but the plan breaks no rule")
+    if gap is None or true is None or (proven and gap == 0):
+        return
+    if apart is None or not math.isclose(gap, apart, rel_tol=RELATIVE, abs_tol=1e-9):
+        yield _false("gap", repr(gap), f"the objective and the bound give {apart!r}")
+
+
+def _metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    known = {**report.objectives, **report.metrics}
+    for name, value in stated.items():
+        if name in known and not same(value, known[name], report.rounding):
+            text = f"the result says {_short(value)}, the plan gives {_short(known[name])}"
+            yield _false("metric", name, text)
+        elif name in report.ranges and value is not None:
+            low, high = report.ranges[name]
+            slack = RELATIVE * max(abs(low), abs(high)) + report.rounding
+            if not _is_number(value) or not low - slack <= value <= high + slack:
+                text = f"the result says {_short(value)}, the plan allows {low:g} to {high:g}"
+                yield _false("metric", name, text)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
+    """Whether a stated value is the recomputed one; null states nothing.
+
+    Whole numbers must be equal, others agree within ``RELATIVE`` of their size or *rounding*.
+    """
+    if stated is None:
+        return True
+    if isinstance(true, Mapping):
+        if not isinstance(stated, Mapping) or stated.keys() != {str(key) for key in true}:
+            return False
+        return all(same(stated[str(key)], value, rounding) for key, value in true.items())
+    if isinstance(true, (list, tuple)):
+        if not isinstance(stated, (list, tuple)) or len(stated) != len(true):
+            return False
+        return all(same(one, other, rounding) for one, other in zip(stated, true, strict=True))
+    if not _is_number(true) or not _is_number(stated):
+        return type(stated) is type(true) and bool(stated == true)
+    if isinstance(true, int) and isinstance(stated, int):
+        return stated == true
+    return math.isclose(stated, true, rel_tol=RELATIVE, abs_tol=rounding)
