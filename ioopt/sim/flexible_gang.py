@@ -34,6 +34,7 @@ from ioopt.sim.io_server import (
     nanoseconds,
     num_bursts,
     serve,
+    start_seconds,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def simulate(
     plan.require_jobs_of(problem)
     runs: list[Measured] = []
     for seed in seeds:
-        if deadline is not None and deadline.expired():
+        if deadline is not None and deadline.remaining() <= start_seconds():
             break
         runs.append(measure(problem, plan, seed, seconds))
     pattern = pattern_of(problem, plan)

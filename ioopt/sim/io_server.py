@@ -126,6 +126,11 @@ def _compiled() -> Any:
     return cached()(_serve)
 
 
+def start_seconds() -> float:
+    """About how long the compiled kernel takes to be there: loading numba, perhaps compiling."""
+    return 0.0 if _compiled.cache_info().currsize else 1.0
+
+
 def serve(
     windows: Windows,
     processes: Sequence[IoBehaviour],

@@ -16,6 +16,7 @@ import math
 from functools import lru_cache
 
 from ioopt.io_surface import Response, Surface
+from ioopt.options import Deadline
 from ioopt.problems.flexible_gang import (
     FlexibleGangPlan,
     FlexibleGangProblem,
@@ -32,9 +33,15 @@ WARM_FRACTION = 0.1
 
 
 def corrected_responses(
-    problem: FlexibleGangProblem, pattern: Pattern, plan: FlexibleGangPlan
+    problem: FlexibleGangProblem,
+    pattern: Pattern,
+    plan: FlexibleGangPlan,
+    deadline: Deadline | None = None,
 ) -> dict[int, Response]:
-    """Response of every loose I/O job of *plan* (by position), its column neighbours counted in."""
+    """Response of every loose I/O job of *plan* (by position), its column neighbours counted in.
+
+    When *deadline* expires, the jobs not reached are missing.
+    """
     surface = Surface(problem.machine.processors, problem.surface)
     loose = [problem.job_index[name] for name in plan.loose]
     blocks = {j: problem.block(j, plan.home[problem.jobs[j].id]) for j in loose}
@@ -44,6 +51,8 @@ def corrected_responses(
         base = surface.at(job, pattern.on_seconds, pattern.off_seconds)
         ratios = []
         for column in blocks[j]:
+            if deadline is not None and deadline.expired():
+                return found
             others = [_plain(problem.jobs[i]) for i in loose if i != j and column in blocks[i]]
             ratios.append(queueing_ratio(_plain(job), tuple(sorted(others, key=_key)), pattern))
         slowdown = base.slowdown * len(ratios) / math.fsum(1.0 / ratio for ratio in ratios)

@@ -29,16 +29,12 @@ class PatternData:
     @classmethod
     def of(cls, problem: FlexibleGangProblem, pattern: Pattern) -> PatternData | None:
         """Look the responses up; None when the instance's own table does not cover the pattern."""
+        if not covered(problem, pattern):
+            return None
         surface = Surface(problem.machine.processors, problem.surface)
-        quantum, frame = problem.machine.quantum_seconds, pattern.frame_seconds
-        strict_point = (quantum, frame - quantum)
-        loose_point = (pattern.on_seconds, pattern.off_seconds)
+        strict_point, loose_point = _points(problem, pattern)
         io = [j for j, job in enumerate(problem.jobs) if job.is_io]
         free = [j for j in io if not problem.jobs[j].coordinated]
-        if free and pattern.k and not surface.covers(*loose_point):
-            return None
-        if io and pattern.strict_rows and not surface.covers(*strict_point):
-            return None
         loose = {j: surface.at(problem.jobs[j], *loose_point) for j in free if pattern.k}
         strict = {j: surface.at(problem.jobs[j], *strict_point) for j in io if pattern.strict_rows}
         return cls(problem, pattern, loose, strict)
@@ -79,6 +75,27 @@ class PatternData:
         if self.problem.jobs[job].takes_loose_cpu:
             return 0
         return math.ceil(self.problem.phi(job) * self.problem.num_rows - 1e-9)
+
+
+def covered(problem: FlexibleGangProblem, pattern: Pattern) -> bool:
+    """Whether the instance's own surface, if it has one, answers for the pattern."""
+    surface = Surface(problem.machine.processors, problem.surface)
+    strict_point, loose_point = _points(problem, pattern)
+    io = [job for job in problem.jobs if job.is_io]
+    if pattern.k and not all(job.coordinated for job in io) and not surface.covers(*loose_point):
+        return False
+    return not io or not pattern.strict_rows or surface.covers(*strict_point)
+
+
+def _points(
+    problem: FlexibleGangProblem, pattern: Pattern
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(on, off) of a strict row and of the loose windows."""
+    quantum = problem.machine.quantum_seconds
+    return (
+        (quantum, pattern.frame_seconds - quantum),
+        (pattern.on_seconds, pattern.off_seconds),
+    )
 
 
 @dataclass

@@ -1,7 +1,9 @@
 """Exact flexible gang assignment: one model a pattern, the best wins; then re-ranked by simulation.
 
-The deadline is shared between patterns by promise; the strict, filled and greedy plans are warm
-starts and stay candidates, so that the answer is never worse than a baseline (F5 and F6).
+The deadline counts everything, and is shared between patterns by promise. First come the greedy's
+plans, as the greedy solver makes them; the strict, filled and greedy plans are warm starts and stay
+candidates, so that the answer is never worse than a baseline (F5 and F6): in simulation, and in the
+model where no time is left to simulate them. Then come the bounds, and programs only after them.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from typing import Any, Literal
 
 from ioopt.check.flexible_gang import check
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
-from ioopt.models.flexgang.frame import PatternData, Placement
+from ioopt.models.flexgang.frame import Placement, covered
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.tau import plan_with_best_tau
 from ioopt.problems.base import Record
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.loose_columns import corrected_responses
 from ioopt.solvers.backends.answer import BackendLimits
@@ -54,15 +56,15 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     """Solve all patterns within the deadline and return the plan that simulates best."""
     settings: Settings = request.settings or Settings()
     begun = request.deadline.elapsed()
-    data, notes = _patterns(problem, settings)
-    search = PatternSearch(data, request, settings.formulation)
+    patterns, notes = _patterns(problem, settings)
+    search = PatternSearch(problem, patterns, request, settings.formulation)
     baselines = _baselines(problem, search, request)
     notes += _offer(problem, search, baselines, request)
     build = request.deadline.elapsed() - begun
     _search(search, request)
     candidates = [*_named_baselines(problem, search, baselines), *_found(search)]
     metrics: dict[str, Any] = {
-        "per_pattern": {state.data.pattern.key: state.row() for state in search.states},
+        "per_pattern": {state.pattern.key: state.row() for state in search.states},
         "model_best": search.best if math.isfinite(search.best) else None,
     }
     stop = search.stop_reason(request.options.gap or 0.0)
@@ -75,33 +77,27 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
         candidates += _refined(search, request)
         ranked = rerank(problem, candidates, deadline=request.deadline)
-        if len(ranked) < len(candidates):
+        if not ranked:
+            notes.append("chosen by the model alone: no time was left to simulate the candidates")
+        elif len(ranked) < len(candidates):
             left_out = len(candidates) - len(ranked)
             notes.append(f"{left_out} candidates were not simulated: no time was left")
         metrics["ranking"] = [item.row() for item in ranked]
-        notes += _told(ranked, search.best)
-        plan = ranked[0].candidate.plan
+        if ranked:
+            notes += _told(ranked, search.best)
+            plan = ranked[0].candidate.plan
     return Outcome(
         plan, search.bound, stop, build_seconds=build, notes=tuple(notes), metrics=metrics,
         versions=search.versions,
     )  # fmt: skip
 
 
-def _patterns(
-    problem: FlexibleGangProblem, settings: Settings
-) -> tuple[list[PatternData], list[str]]:
-    data: list[PatternData] = []
-    skipped: list[str] = []
-    for pattern in problem.patterns():
-        if settings.patterns == "strict" and pattern.k:
-            continue
-        item = PatternData.of(problem, pattern)
-        if item is None:
-            skipped.append(pattern.key)
-        else:
-            data.append(item)
-    notes = [f"patterns without an entry in the surface: {' '.join(skipped)}"] if skipped else []
-    return data, notes
+def _patterns(problem: FlexibleGangProblem, settings: Settings) -> tuple[list[Pattern], list[str]]:
+    wanted = [item for item in problem.patterns() if settings.patterns == "all" or not item.k]
+    patterns = [item for item in wanted if covered(problem, item)]
+    skipped = " ".join(item.key for item in wanted if item not in patterns)
+    notes = [f"patterns without an entry in the surface: {skipped}"] if skipped else []
+    return patterns, notes
 
 
 def _baselines(
@@ -114,15 +110,13 @@ def _baselines(
         if plan is not None and not check(problem, plan).violations:
             found[name] = plan
     best = -math.inf
-    for data, plan in greedy_plans(problem):
+    for data, plan in greedy_plans(problem, request.deadline):
         if data.pattern.key not in search.by_key:
             continue
         search.offer(plan)
         value = model_objective(data, plan)
         if value > best:
             best, found["greedy"] = value, plan
-        if request.deadline.expired():
-            break
     return found
 
 
@@ -144,7 +138,7 @@ def _offer(
             search.offer(request.start)
     best = max(search.states, key=lambda state: state.value, default=None)
     if best is not None and best.plan is not None:
-        request.incumbents.report(best.plan, best.value)
+        request.incumbents.report(best.plan, best.value, search.bound)
     return notes
 
 
@@ -186,9 +180,9 @@ def _named_baselines(
 
 def _found(search: PatternSearch) -> list[Candidate]:
     return [
-        Candidate(f"model {state.data.pattern.key}", state.plan, state.value)
+        Candidate(f"model {state.pattern.key}", state.plan, state.value)
         for state in search.states
-        if state.plan is not None and state.data.pattern.k
+        if state.plan is not None and state.pattern.k
     ]
 
 
@@ -205,17 +199,23 @@ def _refined(search: PatternSearch, request: SolveRequest) -> list[Candidate]:
     found = []
     for at, state in enumerate(best):
         assert state.plan is not None
-        pattern = state.data.pattern
-        corrected = corrected_responses(state.data.problem, pattern, state.plan)
-        data = replace(state.data, loose={**state.data.loose, **corrected})
-        models = {
-            "corrected": AssignmentModel(data),
-            "one loose I/O a column": AssignmentModel(state.data, share_loose_columns=False),
-        }
+        pattern = state.pattern
         seconds = 0.25 * request.deadline.remaining() / (len(best) - at)
         if seconds < LEAST_SECONDS:
             break
-        for label, model in models.items():
+        spare = request.deadline.within(seconds)
+        corrected = corrected_responses(state.problem, pattern, state.plan, spare)
+        data = replace(state.data, loose={**state.data.loose, **corrected})
+        models = {
+            "corrected": lambda data=data: AssignmentModel(data),
+            "one loose I/O a column": lambda data=state.data: AssignmentModel(
+                data, share_loose_columns=False
+            ),
+        }
+        for label, build in models.items():
+            if request.deadline.remaining() < LEAST_SECONDS + search.build_seconds:
+                break
+            model = build()
             limits = replace(BackendLimits.of(request, seconds), gap=FIRST_GAP)
             answer = solve_pulp(model.program, "HiGHS", limits)
             plan = plan_of_answer(model, answer) if answer.found else None
@@ -229,7 +229,7 @@ def _refined(search: PatternSearch, request: SolveRequest) -> list[Candidate]:
 
 def _in_plain_model(state: PatternState, plan: FlexibleGangPlan) -> FlexibleGangPlan | None:
     """*plan* with the tau that the plain responses allow, so that it is a point of the model."""
-    index = state.data.problem.job_index
+    index = state.problem.job_index
     placement = Placement(
         {index[name]: block for name, block in plan.home.items()},
         {index[name]: len(rows) for name, rows in plan.rows.items()},

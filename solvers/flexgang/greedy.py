@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.tau import plan_with_best_tau
+from ioopt.options import Deadline
 from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
@@ -19,6 +20,8 @@ from ioopt.solvers.flexgang.strict import strict_plan
 
 LOOSE_GAMMA = 0.5
 """Compute jobs below this gangedness go without rows of their own (until rows are replicated)."""
+SIMULATION_FRACTION = 0.2
+"""Part of the time limit that the greedy leaves for simulating its plan."""
 
 
 def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
@@ -26,15 +29,14 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     per_pattern: dict[str, float] = {}
     best: tuple[float, FlexibleGangPlan] | None = None
     stop = StopReason.FINISHED
-    for data, plan in greedy_plans(problem):
+    for data, plan in greedy_plans(problem, request.deadline):
         value = model_objective(data, plan)
         per_pattern[data.pattern.key] = value
         if best is None or value > best[0]:
             best = (value, plan)
             request.incumbents.report(plan, value)
-        if request.deadline.expired():
-            stop = StopReason.TIME
-            break
+    if _time_is_up(request.deadline):
+        stop = StopReason.TIME
     metrics = {"per_pattern": per_pattern}
     if best is not None:
         return Outcome(best[1], stop=stop, metrics=metrics)
@@ -45,9 +47,22 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     return Outcome(filled, stop=stop, notes=(note,), metrics=metrics)
 
 
-def greedy_plans(problem: FlexibleGangProblem) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
-    """The greedy's plan of every pattern that has one, in the order of the patterns."""
-    for pattern in problem.patterns():
+def _time_is_up(deadline: Deadline) -> bool:
+    limit = deadline.limit_seconds
+    return limit is not None and deadline.remaining() <= SIMULATION_FRACTION * limit
+
+
+def greedy_plans(
+    problem: FlexibleGangProblem, deadline: Deadline | None = None
+) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
+    """The greedy's plan of every pattern that has one, in the order of the patterns.
+
+    After the first pattern, none is begun when only a fifth of *deadline* is left, which is for
+    simulating the plan.
+    """
+    for at, pattern in enumerate(problem.patterns()):
+        if at and deadline is not None and _time_is_up(deadline):
+            return
         data = PatternData.of(problem, pattern)
         plan = greedy_plan(data) if data is not None else None
         if data is not None and plan is not None:

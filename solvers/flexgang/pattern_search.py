@@ -1,8 +1,9 @@
 """Solves the assignment models of all patterns under one deadline, shared out by promise.
 
 The promise of a pattern is how far its linear relaxation lies above the best plan so far. Patterns
-that promise nothing are settled by their relaxation alone; a first round brings the others within
-``gap``, a second one spends what time is left on those that still could win.
+that promise nothing are settled by their relaxation alone, which needs no program; a first round
+brings the others within ``gap``, a second one spends what time is left on those that still could
+win. Looking responses up and building programs count: each is done when its pattern's turn comes.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.relaxation import relaxed_bound, universal_bound
 from ioopt.models.flexgang.tau import plan_with_best_tau
-from ioopt.problems.flexible_gang import FlexibleGangPlan
+from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
@@ -36,12 +38,20 @@ LEAST_SECONDS = 0.2
 class PatternState:
     """What is known of one pattern: best plan, bound, and how the last run ended."""
 
-    data: PatternData
+    problem: FlexibleGangProblem
+    pattern: Pattern
     formulation: Formulation
     bound: float = math.inf
     plan: FlexibleGangPlan | None = None
     value: float = -math.inf
     status: str = "open"
+
+    @cached_property
+    def data(self) -> PatternData:
+        """The responses of the I/O jobs, looked up when they are first needed."""
+        found = PatternData.of(self.problem, self.pattern)
+        assert found is not None, "a pattern that the surface does not cover"
+        return found
 
     @cached_property
     def model(self) -> AssignmentModel:
@@ -74,13 +84,19 @@ class PatternSearch:
     """All patterns of one instance; :meth:`run` solves them until *stop_at* seconds are left."""
 
     def __init__(
-        self, data: Sequence[PatternData], request: SolveRequest, formulation: Formulation
+        self,
+        problem: FlexibleGangProblem,
+        patterns: Sequence[Pattern],
+        request: SolveRequest,
+        formulation: Formulation,
     ) -> None:
         self.request = request
         self.backend = request.options.backend or "HiGHS"
-        self.states = [PatternState(item, formulation) for item in data]
-        self.by_key = {state.data.pattern.key: state for state in self.states}
+        bound = universal_bound(problem)
+        self.states = [PatternState(problem, item, formulation, bound) for item in patterns]
+        self.by_key = {state.pattern.key: state for state in self.states}
         self.versions: dict[str, str] = {}
+        self.build_seconds = 0.0
 
     @property
     def best(self) -> float:
@@ -103,28 +119,32 @@ class PatternSearch:
         self.by_key[f"{plan.k},{plan.d}"].offer(plan)
 
     def relax(self) -> None:
-        """Bound every pattern by its linear relaxation."""
+        """Bound every pattern by its linear relaxation, while there is time."""
         for state in self.states:
             if self.request.deadline.expired():
                 return
-            with_values = _relaxed(state.model, self._limits(self._left()))
-            if with_values.status is Status.INFEASIBLE:
-                state.bound, state.status = -math.inf, "infeasible"
-            elif with_values.status is Status.OPTIMAL and with_values.objective is not None:
-                state.bound = with_values.objective
+            state.bound = min(state.bound, relaxed_bound(state.data))
+            if state.bound == -math.inf:
+                state.status = "infeasible"
 
     def run(self, gap: float, reserve: float, stalled: Callable[[PatternState], bool]) -> None:
         """One round: bring every pattern that *stalled* calls open within *gap*.
 
         ``reserve`` seconds are kept for what comes after. Time goes to patterns in proportion to
-        their promise, the most promising first; what one leaves over goes to the next.
+        their promise, the most promising first; what one leaves over goes to the next. A program
+        that would take the time left to build, by the pace of those before it, is not begun.
         """
         waiting = sorted(
             (state for state in self.states if stalled(state)),
-            key=lambda s: (-s.bound, s.data.pattern),
+            key=lambda s: (-s.bound, s.pattern),
         )
         while waiting:
+            begun = self._left()
+            if begun - reserve < LEAST_SECONDS + self.build_seconds:
+                return
+            _ = waiting[0].model  # built now, so that what it takes counts
             left = self._left() - reserve
+            self.build_seconds = max(self.build_seconds, begun - self._left())
             if left < LEAST_SECONDS:
                 return
             promises = [self._promise(state) for state in waiting]
@@ -152,7 +172,7 @@ class PatternSearch:
         limits = self._limits(seconds, gap or None)
         program = state.model.program
         if self.backend == "CP-SAT":
-            steps = STEPS_PER_QUANTUM * state.data.pattern.rows
+            steps = STEPS_PER_QUANTUM * state.pattern.rows
             answer = solve_linear(program, limits, start, steps)
         else:
             answer = solve_pulp(program, self.backend, limits, start)
@@ -197,17 +217,3 @@ def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGan
         if plan is not None:
             return plan
     return None
-
-
-def _relaxed(model: AssignmentModel, limits: BackendLimits) -> BackendAnswer:
-    """The linear relaxation on HiGHS."""
-    import pulp
-
-    integers = [var for var in model.program.variables() if var.cat == pulp.LpInteger]
-    for var in integers:
-        var.cat = pulp.LpContinuous
-    try:
-        return solve_pulp(model.program, "HiGHS", limits)
-    finally:
-        for var in integers:
-            var.cat = pulp.LpInteger

@@ -14,6 +14,7 @@ from typing import Any
 from ioopt.options import Deadline
 from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexible_gang import measure
+from ioopt.sim.io_server import start_seconds
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
 """Seeds on which plans are chosen; reports use others."""
@@ -64,20 +65,33 @@ def rerank(
 ) -> list[Ranked]:
     """Candidates with the winner first, the others by falling simulated objective.
 
-    Baselines and the model's best plan are always simulated, the others by falling model objective
-    until the deadline.
+    Baselines and the model's best plan are simulated first, the others by falling model objective
+    while *deadline* leaves time for one more and for the winner's report, by what the runs so far
+    took. Where it is too short for the former the list is empty: nothing could be compared.
 
     The winner has the best mean; a candidate that does not beat the best baseline by two standard
     errors of their paired difference gives way to it. Ties go to the earlier candidate.
     """
     order = sorted(candidates, key=lambda item: (not item.baseline, -item.model_objective))
+    clock = deadline or Deadline(None)
+    needed = min(len(order), 1 + sum(item.baseline for item in order))
     ranked: list[Ranked] = []
-    for item in order:
-        enough = bool(ranked) and not ranked[-1].candidate.baseline
-        if enough and deadline is not None and deadline.expired():
+    if order and clock.remaining() <= start_seconds():
+        return []
+    if order and start_seconds():
+        measure(problem, order[0].plan, seeds[0], 1.0)  # loads the kernel, so that runs compare
+    run = 0.0
+    for at, item in enumerate(order):
+        # What must still be simulated, the winner's report among it.
+        ahead = 1 + (needed - at if at < needed else 1)
+        if clock.remaining() <= ahead * len(seeds) * run:
             break
-        values = (measure(problem, item.plan, seed, seconds).objective for seed in seeds)
+        begun = clock.elapsed()
+        values = [measure(problem, item.plan, seed, seconds).objective for seed in seeds]
+        run = max(run, (clock.elapsed() - begun) / len(seeds))
         ranked.append(Ranked(item, tuple(values)))
+    if len(ranked) < needed:
+        return []
     ranked.sort(key=lambda item: -item.mean)
     baseline = next((item for item in ranked if item.candidate.baseline), None)
     if baseline is not None and not _surely_better(ranked[0], baseline):

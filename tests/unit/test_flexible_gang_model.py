@@ -10,9 +10,11 @@ from oracle.flexible_gang_oracle import best_of_pattern
 
 import ioopt
 from ioopt.check.flexible_gang import check
+from ioopt.generate.flexible_gang import generate
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.relaxation import relaxed_bound, universal_bound
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.flexible_gang import FlexibleGangProblem
 from ioopt.protocols import SolveRequest
@@ -209,19 +211,37 @@ def test_counts_are_laid_out_in_rows() -> None:
     assert 0.003 < free[0] < 0.008
 
 
+@pytest.mark.parametrize("problem", [*CASES, generate("heavy-mix", {}, 3)], ids=lambda p: p.name)
+def test_the_relaxation_is_that_of_the_program(problem: FlexibleGangProblem) -> None:
+    """The little program of one column equals the linear relaxation of the model, pattern by pattern."""
+    for pattern in problem.patterns():
+        data = data_of(problem, pattern.k, pattern.d)
+        program = AssignmentModel(data, symmetry=False).program
+        for variable in program.variables():
+            variable.cat = pulp.LpContinuous
+        relaxed = solve_pulp(program, "HiGHS", BackendLimits()).objective
+        expected = -math.inf if relaxed is None else pytest.approx(relaxed, abs=1e-7)
+        assert relaxed_bound(data) == expected
+        assert relaxed_bound(data) <= universal_bound(problem) + 1e-9
+
+
+def test_universal_bound_by_hand() -> None:
+    """b (weight 2) takes 2 of 4 processors, then a 2 more at weight 1: 2 * .5 + 1 * .5 = 1.5."""
+    assert universal_bound(instance(rows=3)) == pytest.approx(1.5)
+
+
 def test_search_prunes_and_bounds_every_pattern() -> None:
     problem = CASES[0]
-    data = [data_of(problem, p.k, p.d) for p in problem.patterns()]
     request = SolveRequest(SolveOptions(time_limit_seconds=30), Deadline(30))
-    search = PatternSearch(data, request, "counts")
+    search = PatternSearch(problem, problem.patterns(), request, "counts")
     search.relax()
-    relaxed = {state.data.pattern.key: state.bound for state in search.states}
+    relaxed = {state.pattern.key: state.bound for state in search.states}
     search.run(0.0, 0.0, lambda state: state.status != "infeasible")
     for state in search.states:
-        best = best_of_pattern(problem, state.data.pattern.k, state.data.pattern.d)
+        best = best_of_pattern(problem, state.pattern.k, state.pattern.d)
         if best is None:
             assert state.status == "infeasible"
         else:
-            assert relaxed[state.data.pattern.key] >= best - 1e-9
+            assert relaxed[state.pattern.key] >= best - 1e-9
             assert state.value == pytest.approx(best) and state.bound >= best - 1e-9
     assert search.bound == pytest.approx(search.best)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from conftest import deadline_of_checks
 
 import ioopt
 from ioopt.generate.flexible_gang import PRESETS, generate
 from ioopt.io_surface import Surface
+from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline
 from ioopt.plot.flexible_frame import plot_frame
 from ioopt.plot.lambda_front import plot_lambda_front
@@ -16,7 +18,9 @@ from ioopt.plot.quantum_cycle import plot_slots
 from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexible_gang import REPORT_SEEDS, measure
 from ioopt.sim.loose_columns import CALIBRATION_SEED, corrected_responses
+from ioopt.solvers.flexgang import pattern_search
 from ioopt.solvers.flexgang.pareto import lambda_front
+from ioopt.solvers.flexgang.pattern_search import PatternSearch
 from ioopt.solvers.flexgang.rerank import SELECTION_SEEDS, Candidate, rerank
 
 
@@ -47,13 +51,56 @@ def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
     assert ranked[0].candidate.label == "twin"
 
 
-def test_without_time_baselines_and_the_models_best_are_simulated() -> None:
+def test_with_little_time_baselines_and_the_models_best_are_simulated() -> None:
+    """The clock ticks at every look. Asked once before loading, then three times a candidate.
+
+    A run takes 1 tick: before the fourth candidate, at tick 11, one more and the report need 2.
+    """
     problem = generate("heavy-mix", {}, 1)
     strict, fill, greedy = candidates(problem)
     worse = Candidate("worse", greedy.plan, greedy.model_objective - 1.0)
-    over = Deadline(0.0)
-    ranked = rerank(problem, [worse, greedy, strict, fill], (1,), 5.0, over)
+    everyone = [worse, greedy, strict, fill]
+    ranked = rerank(problem, everyone, (1,), 5.0, deadline_of_checks(13))
     assert {item.candidate.label for item in ranked} == {"strict", "strict-fill", "greedy"}
+    assert len(rerank(problem, everyone, (1,), 5.0, deadline_of_checks(16))) == 4
+    # Not even for those: nothing is compared.
+    assert rerank(problem, everyone, (1,), 5.0, deadline_of_checks(9)) == []
+    assert rerank(problem, everyone, (1,), 5.0, Deadline(0.0)) == []
+
+
+@pytest.mark.parametrize("limit", [1e-9, 60.0])
+def test_exact_is_never_below_the_greedy_in_the_model(limit: float) -> None:
+    """With the patterns' programs never begun, its plan is the greedy's, bounded and marked."""
+    problem = generate("heavy-mix", {}, 2)
+    greedy = ioopt.solve(problem, "greedy", time_limit=limit)
+    exact = ioopt.solve(problem, "exact", time_limit=limit, settings={"rerank": "false"}, gap=1.0)
+    assert exact.objective >= greedy.objective - 1e-9
+    assert exact.bound >= exact.objective - 1e-9
+    assert exact.violations == ()
+
+
+def test_the_bound_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = generate("heavy-mix", {}, 2)
+    best = ioopt.solve(problem, "exact", time_limit=60, settings={"rerank": "false"})
+
+    def unbuilt(*_: object, **__: object) -> None:
+        raise AssertionError("a program was built")
+
+    monkeypatch.setattr(PatternSearch, "run", lambda *_: None)
+    monkeypatch.setattr(pattern_search, "AssignmentModel", unbuilt)
+    quick = ioopt.solve(problem, "exact", time_limit=60, settings={"rerank": "false"})
+    assert best.objective <= quick.bound < 1.0 and quick.stop == "time"
+    monkeypatch.setattr(PatternSearch, "relax", lambda *_: None)
+    universal = ioopt.solve(problem, "exact", time_limit=60, settings={"rerank": "false"})
+    assert universal.bound == universal_bound(problem) >= quick.bound
+
+
+def test_without_time_the_choice_is_the_models_and_is_said() -> None:
+    late = ioopt.solve("flexgang-heavy-mix", "exact", time_limit=1e-9)
+    assert (late.status, late.stop) == ("feasible", "time")
+    assert late.notes[0].startswith("chosen by the model alone")
+    assert late.notes[1].startswith("not simulated")
+    assert "simulated_objective" not in late.metrics
 
 
 @pytest.mark.parametrize("seed", [1, 3])
