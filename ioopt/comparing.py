@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from ioopt import registry
 from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
+from ioopt.measures import Measure, Row, add_measure, measure_of, own_bound, tightest
 from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec, load_target
+from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Row = dict[str, Any]
 
 
 def parse_solver(text: str) -> tuple[str, dict[str, str]]:
@@ -31,8 +31,9 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
 def compare(source: Any, solvers: Sequence[str] | None = None, **options: Any) -> pd.DataFrame:
     """Run *solvers* (default: the kind's own list) on one instance; a DataFrame, one row a solver.
 
-    *options* are those of :func:`ioopt.solving.solve`. Metrics become columns of their own;
-    ``ratio_to_best`` divides the kind's ratio metric by the best among the rows.
+    *options* are ``measure`` and those of :func:`ioopt.solving.solve`. Metrics become columns of
+    their own; ``value``, ``value_bound``, ``value_gap`` and ``ratio_to_best`` are of ``measure``
+    (default: what the user of the kind waits for).
     """
     import pandas as pd
 
@@ -49,6 +50,7 @@ def compare_rows(
     source: Any,
     solvers: Sequence[str] | None = None,
     *,
+    measure: str | None = None,
     settings: Mapping[str, Any] | None = None,
     on_row: Callable[[Row], None] | None = None,
     **options: Any,
@@ -56,28 +58,34 @@ def compare_rows(
     """The rows of :func:`compare` as plain dictionaries (contract: a result without plan, schedule).
 
     *settings* go to every solver that knows them (a key that none knows is a UsageError); a solver
-    that lacks its backend gives a row with status ``error`` and the others go on.
+    that lacks its backend gives a row with status ``error``, one that cannot take the instance a
+    row with ``does not apply``, and the others go on.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
-    chosen = [parse_solver(text) for text in solvers or default_solvers(kind)]
+    by = measure_of(kind, measure)
+    texts = solvers or default_solvers(kind, problem)
+    chosen = [parse_solver(text) for text in texts]
     plans = [(name, _settings(kind, name, own, settings or {})) for name, own in chosen]
     _refuse_unknown(kind, [name for name, _ in plans], settings or {})
     rows = []
-    for (name, own), text in zip(plans, solvers or default_solvers(kind)):
+    for (name, own), text in zip(plans, texts):
         result = _run(problem, kind, name, own, options)
-        row = result.summary() | {"solver": text}
+        row = result.summary() | {"solver": text, "reference": _is_reference(kind, name)}
         rows.append(row)
         if on_row is not None:
             on_row(row)
         if result.stop is StopReason.INTERRUPTED:
             break
-    add_ratios(rows, kind)
+    add_measure(rows, kind, by, _common_bound(rows, problem, kind, by))
     return rows
 
 
-def default_solvers(kind: KindSpec) -> tuple[str, ...]:
-    """What ``compare`` runs when no solver is named."""
+def default_solvers(kind: KindSpec, problem: Any) -> tuple[str, ...]:
+    """What ``compare`` runs on *problem* when no solver is named."""
+    if kind.choose_solvers is not None:
+        chosen: tuple[str, ...] = load_target(kind.choose_solvers)(problem)
+        return chosen
     return kind.compare_solvers or tuple(spec.name for spec in registry.solvers_for(kind.kind))
 
 
@@ -123,29 +131,28 @@ def _fitting(kind: KindSpec, name: str, options: Mapping[str, Any]) -> dict[str,
     return fitting
 
 
-def ratio_value(row: Row, kind: KindSpec) -> float | None:
-    """The number that ``ratio_to_best`` compares; None for rows without a sound plan."""
-    if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE):
-        return None
-    if kind.ratio_metric == "objective":
-        return row["objective"]
-    value: float | None = row["metrics"].get(kind.ratio_metric)
-    return value
+def _is_reference(kind: KindSpec, name: str) -> bool:
+    return REFERENCE in registry.solver(name, kind).abilities
 
 
-def add_ratios(rows: list[Row], kind: KindSpec) -> None:
-    """Set ``ratio_to_best`` in every row: 1 for the best, more for worse, None where unknown."""
-    values = [ratio_value(row, kind) for row in rows]
-    known = [value for value in values if value is not None]
-    best = (max if kind.sense == "max" else min)(known, default=None)
-    for row, value in zip(rows, values):
-        row["ratio_to_best"] = _ratio(value, best, kind.sense)
+def _common_bound(
+    rows: Sequence[Row], problem: Any, kind: KindSpec, measure: Measure
+) -> float | None:
+    """The best bound that holds for every plan: what solvers proved, else the kind's quick one.
+
+    A solver whose name or settings change the problem (``ip-no-replication``) proves nothing about
+    the others.
+    """
+    proved = [own_bound(row, kind, measure.name) for row in rows if _is_universal(kind, row)]
+    found = tightest(None, proved, measure.sense)
+    if found is None and kind.bound is not None and measure.name == kind.objective_name:
+        found = load_target(kind.bound)(problem)
+    return found
 
 
-def _ratio(value: float | None, best: float | None, sense: str) -> float | None:
-    if value is None or best is None:
-        return None
-    if value == best:
-        return 1.0
-    above, below = (best, value) if sense == "max" else (value, best)
-    return above / below if below > 0 else None
+def _is_universal(kind: KindSpec, row: Row) -> bool:
+    spec = registry.solver(parse_solver(row["solver"])[0], kind)
+    if BOUND not in spec.abilities or spec.fixed:
+        return False
+    plain = registry.settings_for(spec, {})
+    return plain is None or row["options"].get("settings") == plain.model_dump(mode="json")

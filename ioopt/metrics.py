@@ -58,24 +58,26 @@ def paired_ratios(
 ) -> list[PairedRatio]:
     """Ratios of every solver to *baseline*, paired by instance, for each of *metrics*.
 
-    *rows* are comparison rows. Pairs in which either value is missing or the baseline's is not
-    above 0 are left out and lower ``pairs``.
+    *rows* are comparison rows. The means of a metric are over the instances in which every solver
+    that has it at all has it, and in which the baseline's is above 0: ``pairs`` of them.
     """
-    table: dict[str, dict[tuple[str, Any], Mapping[str, Any]]] = {}
-    for row in rows:
-        table.setdefault(row["solver"], {})[row["instance"], row.get("seed")] = row["metrics"]
-    base = table.get(baseline, {})
-    found = []
-    for solver, by_instance in table.items():
-        for metric in metrics:
-            ratios = [
-                by_instance[key][metric] / base[key][metric]
-                for key in by_instance
-                if key in base
-                and by_instance[key].get(metric) is not None
-                and (base[key].get(metric) or 0) > 0
-            ]
+    solvers = list(dict.fromkeys(row["solver"] for row in rows))
+    found = {}
+    for metric in metrics:
+        values: dict[str, dict[Any, float]] = {solver: {} for solver in solvers}
+        for row in rows:
+            value = row["metrics"].get(metric)
+            if value is None and row.get("objective_name") == metric:
+                value = row["objective"]
+            if value is not None:
+                values[row["solver"]][row["instance"], row.get("seed")] = value
+        base = {key: value for key, value in values.get(baseline, {}).items() if value > 0}
+        common = set(base).intersection(*(known for known in values.values() if known))
+        for solver, known in values.items():
+            ratios = [known[key] / base[key] for key in base if key in common and key in known]
             if ratios:
                 mean, error = mean_and_standard_error(ratios)
-                found.append(PairedRatio(solver, metric, mean, error, len(ratios)))
-    return found
+                found[solver, metric] = PairedRatio(solver, metric, mean, error, len(ratios))
+    return [
+        found[key] for solver in solvers for metric in metrics if (key := (solver, metric)) in found
+    ]

@@ -49,17 +49,22 @@ class Violation(BaseModel):
         return f"{self.rule}: {self.item}: {self.message}"
 
 
-def relative_gap(objective: float | None, bound: float | None) -> float | None:
-    """``|objective - bound| / max(|objective|, tiny)``; None where either is unknown.
+def relative_gap(
+    objective: float | None, bound: float | None, sense: Literal["min", "max"] = "min"
+) -> float | None:
+    """``|objective - bound|`` over the objective, over the bound when maximising; None if unknown.
 
-    >>> relative_gap(10.0, 9.0)
-    0.1
+    Either way the larger of the two is below, so that no answer is more than 100 % from a bound
+    of its sign, and a plan worth nothing is at 100 %.
+
+    >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max")
+    (0.1, 0.999)
     """
     if objective is None or bound is None or not math.isfinite(bound):
         return None
     if objective == bound:
         return 0.0
-    return abs(objective - bound) / max(abs(objective), TINY)
+    return abs(objective - bound) / max(abs(bound if sense == "max" else objective), TINY)
 
 
 class Result(BaseModel):
@@ -109,11 +114,20 @@ class Result(BaseModel):
 
 
 class ComparisonRow(Result):
-    """A result without plan and schedule, and its ratio to the best row."""
+    """A result without plan and schedule, and where it stands by the comparison's measure.
+
+    ``value``, ``value_bound`` and ``value_gap`` are of that measure; a ``reference`` breaks a rule
+    of the machine and has no ratio.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
+    measure: str | None = None
+    value: float | None = None
+    value_bound: float | None = None
+    value_gap: float | None = None
     ratio_to_best: float | None = None
+    reference: bool = False
 
 
 class Comparison(BaseModel):
@@ -123,6 +137,7 @@ class Comparison(BaseModel):
 
     format: Literal["ioopt/comparison"] = "ioopt/comparison"
     version: Literal[1] = 1
+    measure: str | None = None
     rows: tuple[ComparisonRow, ...] = Field(min_length=1)
 
 

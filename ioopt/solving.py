@@ -243,7 +243,7 @@ def _checked(
     if report.violations:
         status = Status.ERROR
         notes = [*notes, f"the checker found {len(report.violations)} violation(s)"]
-    gap = relative_gap(objective, bound)
+    gap = relative_gap(objective, bound, kind.sense)
     if status is Status.FEASIBLE and objective is not None and bound is not None:
         past = past_bound(kind.sense, objective, bound, report.rounding)
         if past is None:

@@ -1,63 +1,118 @@
-"""Tables for people: aligned text, Markdown and CSV from one list of rows."""
+"""Tables for people: aligned text that fits the terminal, Markdown and CSV from one list of rows."""
 
 from __future__ import annotations
 
 import csv
 import io
+import os
+import re
+import shutil
+import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from ioopt.quantities import show
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Row = Sequence[Any]
+Form = Literal["table", "markdown", "csv"]
+NUMERIC = re.compile(r"-|[-+]?[0-9.]+(e[-+]?[0-9]+)?( ?[%A-Za-z/]{1,4})?")
+EVERYTHING = 100_000
+
+
+def terminal_width() -> int:
+    """Columns of the terminal (``COLUMNS`` where it is set); 80 where there is none."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
 def render(
-    headers: Sequence[str], rows: Sequence[Row], form: Literal["table", "markdown", "csv"] = "table"
+    headers: Sequence[str],
+    rows: Sequence[Row],
+    form: Form = "table",
+    *,
+    width: int | None = None,
+    keep: int | None = None,
+    wrap: bool = False,
 ) -> str:
-    """Render rows; numbers are aligned right, None is shown as ``-`` (empty in CSV)."""
+    """Render rows; numbers are aligned right, None is shown as ``-`` (empty in CSV).
+
+    Text tables are *width* wide at most (None: as wide as they are). The columns from *keep* on
+    are left out, from the right, as far as it takes (None: all stay); with *wrap* the last column
+    goes on in the next lines, else what is too long ends in an ellipsis.
+    """
     if form == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(headers)
         writer.writerows([["" if cell is None else cell for cell in row] for row in rows])
         return out.getvalue()
+    limit = EVERYTHING if width is None or form == "markdown" else width
+    count = fitting(headers, rows, limit, keep) if limit < EVERYTHING else len(headers)
+    table = _table(headers[:count], [row[:count] for row in rows], form, wrap)
+    lines = _text(table, limit).splitlines()
+    return "\n".join(line.rstrip() for line in lines if line.strip()) + "\n"
+
+
+def fitting(headers: Sequence[str], rows: Sequence[Row], width: int, keep: int | None) -> int:
+    """How many of the columns, *keep* at least, fit into *width*."""
+    count = len(headers)
+    while keep is not None and count > keep:
+        table = _table(headers[:count], [row[:count] for row in rows], "table", wrap=False)
+        lines = _text(table, EVERYTHING).splitlines()
+        if max(len(line.rstrip()) for line in lines) <= width:
+            break
+        count -= 1
+    return count
+
+
+def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: bool) -> Table:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    style = box.MARKDOWN if form == "markdown" else box.SIMPLE_HEAD
-    table = Table(box=style, show_edge=form == "markdown", pad_edge=False)
+    markdown = form == "markdown"
+    style = box.MARKDOWN if markdown else box.SIMPLE_HEAD
+    padding = (0, 1) if markdown else (0, 1, 0, 0)
+    table = Table(box=style, show_edge=markdown, pad_edge=False, padding=padding)
     for k, header in enumerate(headers):
-        numeric = all(isinstance(row[k], (int, float, type(None))) for row in rows)
-        table.add_column(header, justify="right" if numeric else "left", no_wrap=True)
+        numeric = all(NUMERIC.fullmatch(show(row[k])) for row in rows)
+        folded = wrap and not markdown and k == len(headers) - 1
+        table.add_column(
+            header, justify="right" if numeric else "left", no_wrap=not folded, overflow="ellipsis"
+        )
     for row in rows:
         table.add_row(*(Text(show(cell)) for cell in row))
+    return table
+
+
+def _text(table: Table, width: int) -> str:
+    from rich.console import Console
+
     text = io.StringIO()
-    Console(file=text, width=100_000, color_system=None, highlight=False).print(table)
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines() if line.strip()) + "\n"
+    Console(file=text, width=width, color_system=None, highlight=False).print(table)
+    return text.getvalue()
 
 
-def show(value: Any) -> str:
-    """A cell: six significant digits for fractions, ``-`` for unknown.
-
-    >>> show(5.184), show(None), show(1234567), show(0.00001)
-    ('5.184', '-', '1234567', '1e-05')
-    """
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        return f"{value:.6g}" if abs(value) < 1e6 else f"{value:.1f}"
-    return str(value)
+def say(text: str) -> None:
+    """One remark on standard error; on a terminal, and where COLUMNS is set, it does not wrap."""
+    if sys.stderr.isatty() or "COLUMNS" in os.environ:
+        text = textwrap.fill(
+            text, terminal_width(), subsequent_indent="  ", break_on_hyphens=False,
+        )  # fmt: skip
+    print(text, file=sys.stderr)
 
 
 def percent(value: float | None) -> str | None:
-    """A ratio as percent with two digits; None stays None.
+    """A ratio as percent with one digit, two below 1 %; None stays None.
 
-    >>> percent(0.0123)
-    '1.23%'
+    >>> percent(0.0123), percent(0.0012), percent(0.0), percent(1e-13)
+    ('1.2 %', '0.12 %', '0 %', '0 %')
     """
-    return None if value is None else f"{100 * value:.2f}%"
+    if value is None:
+        return None
+    if abs(value) < 1e-9:
+        return "0 %"
+    return f"{100 * value:.1f} %" if abs(value) >= 0.01 else f"{100 * value:.2g} %"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign.store import FAILED, StoreReader, clearly
-from ioopt.registry import KINDS
+from ioopt.errors import UsageError
+from ioopt.measures import COUNTED, Measure, measure_of, standing
+from ioopt.registry import KINDS, SOLVERS
+from ioopt.registry.types import BOUND, REFERENCE
+from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,17 +25,21 @@ REPEATED = ("instance", "digest", "family", "kind", "solver", "settings", "label
             "stop", "objective_name", "machine", "versions")  # fmt: skip
 
 
-def read_frame(paths: Sequence[str]) -> pd.DataFrame:
+def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
     """All rows of the stores; a point in several stores is counted once (the first store wins).
 
-    Column ``value`` is the kind's ratio metric, ``variant`` the solver with its settings.
+    ``measure`` names what rows of the kind are compared by (*measure*, for kinds that have it, else
+    what the user waits for), ``value``, ``value_bound`` and ``value_gap`` are of it, ``standing``
+    says what became of the run, ``variant`` is the solver with its settings. UsageError for a
+    measure that no kind in the stores has.
     """
     import pandas as pd
 
+    measures = _measures(measure)
     parts = []
     for path in paths:
         with StoreReader(path) as reader:
-            query = f"SELECT {', '.join(PLAIN)}, {_value_sql()} AS value FROM runs"
+            query = f"SELECT {', '.join(PLAIN)}, {_measured_sql(measures)} FROM runs"
             with clearly(path):
                 try:
                     part = pd.read_sql_query(query, reader.connection)
@@ -41,38 +50,96 @@ def read_frame(paths: Sequence[str]) -> pd.DataFrame:
             part[list(REPEATED)] = part[list(REPEATED)].astype("category")
             parts.append(part)
     frame = pd.concat(parts, ignore_index=True).drop_duplicates("key", ignore_index=True)
+    if measure is not None and not frame["kind"].isin(measures).any():
+        measure_of(KINDS[str(frame["kind"].iloc[0])], measure)  # says what there is
+    names = {name: by.name for name, by in (_measures(None) | measures).items()}
+    frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
     settings = frame["settings"].astype(str)
     plain = frame["solver"].astype(str)
     frame["variant"] = plain.where(settings == "{}", plain + " " + settings).astype("category")
-    return with_ratios(frame)
+    return with_ratios(frame, _measures(None) | measures)
 
 
-def _value_sql() -> str:
-    """The metric each kind is compared by, read inside SQLite: a million rows are never parsed here."""
-    whens = " ".join(
-        f"WHEN '{spec.kind}' THEN json_extract(metrics, '$.{spec.ratio_metric}')"
-        for spec in KINDS.values()
-        if spec.ratio_metric != "objective"
+def _measures(name: str | None) -> dict[str, Measure]:
+    """The measure of every kind that has it."""
+    found = {}
+    for kind, spec in KINDS.items():
+        with suppress(UsageError):
+            found[kind] = measure_of(spec, name)
+    return found
+
+
+def _measured_sql(measures: Mapping[str, Measure]) -> str:
+    """Value and bound of the measure, read inside SQLite: a million rows are never parsed here."""
+    values, bounds = [], []
+    for kind, measure in (_measures(None) | dict(measures)).items():
+        mine = f"objective_name = '{measure.name}'"
+        metric = f"json_extract(metrics, '$.{measure.name}')"
+        values.append(f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN objective END)")
+        limit = f"json_extract(metrics, '$.{KINDS[kind].bound_metrics.get(measure.name, '-')}')"
+        bounds.append(f"WHEN '{kind}' THEN COALESCE(CASE WHEN {mine} THEN bound END, {limit})")
+    return (
+        f"CASE kind {' '.join(values)} ELSE objective END AS value, "
+        f"CASE kind {' '.join(bounds)} ELSE bound END AS value_bound"
     )
-    return f"CASE kind {whens} ELSE objective END" if whens else "objective"
 
 
-def with_ratios(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add ``ratio`` (1 is the best of the same instance, seed and repeat; more is worse) and ``won``.
+def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
+    """Add ``ratio`` (1 is the best of the same instance and repeat; more is worse), ``won``,
+    ``value_gap`` and ``standing``.
 
-    Rows with violations, without a value, or that failed take no part.
+    Rows with violations, without a value, or that failed take no part; references have no ratio.
     """
-    sound = (frame["violations"] == 0) & ~frame["status"].isin([FAILED, "error"])
-    value = frame["value"].where(sound).astype(float)
+    sound = (frame["violations"] == 0) & frame["status"].isin(["optimal", "feasible"])
+    frame["value"] = frame["value"].where(sound).astype(float)
+    references = {spec.name for spec in SOLVERS if REFERENCE in spec.abilities}
+    frame["reference"] = frame["solver"].isin(references)
     keys = [frame["digest"], frame["repeat"]]
-    most = {name for name, spec in KINDS.items() if spec.sense == "max"}
-    maximise = frame["kind"].isin(most)
+    maximise = frame["kind"].isin([kind for kind, by in measures.items() if by.sense == "max"])
+    value = frame["value"].where(~frame["reference"])
     groups = value.groupby(keys, observed=True)
     best = groups.transform("min").where(~maximise, groups.transform("max"))
     ratio = (value / best).where(~maximise, best / value)
     frame["ratio"] = ratio.where(value != best, 1.0).where(value.notna())
     frame["won"] = frame["ratio"] <= 1 + 1e-9
+    _add_gaps(frame, maximise)
+    frame["standing"] = _standings(frame)
     return frame
+
+
+def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
+    """``value_bound``: the tightest that is known for the instance; ``value_gap`` to it."""
+    own = frame["value_bound"].astype(float)
+    universal = {s.name for s in SOLVERS if BOUND in s.abilities and not s.fixed}
+    plain = frame["solver"].isin(universal) & (frame["settings"].astype(str) == "{}")
+    groups = own.where(plain).groupby(frame["digest"], observed=True)
+    shared = groups.transform("max").where(~maximise, groups.transform("min"))
+    sign = maximise.map({True: -1.0, False: 1.0}).astype(float)
+    slack = 1e-9 * frame["value"].abs().clip(lower=1.0)
+    # A bound that the value contradicts was proven for other rules (settings that change them).
+    usable = (sign * (shared - frame["value"]) <= slack) & ~frame["reference"]
+    tighter = usable & (own.isna() | (sign * (shared - own) > 0))
+    bound = own.where(~tighter, shared)
+    frame["value_bound"] = bound
+    below = frame["value"].abs().where(~maximise, bound.abs()).clip(lower=TINY)
+    gap = (frame["value"] - bound).abs() / below
+    frame["value_gap"] = gap.where(gap > OPTIMAL_RELATIVE_GAP, 0.0).where(gap.notna())
+
+
+def _standings(frame: pd.DataFrame) -> pd.Series:
+    """The standing of every row, as :func:`ioopt.measures.standing` gives it."""
+    import pandas as pd
+
+    keys = ["status", "stop", "reference", "objective_name", "measure"]
+    table = frame[keys].astype(object).where(frame[keys].notna(), None)
+    table["value_gap"] = frame["value_gap"].eq(0.0).map({True: 0.0, False: None})
+    known: dict[tuple[Any, ...], str] = {}
+    found = []
+    for row in table.itertuples(index=False, name=None):
+        if row not in known:
+            known[row] = standing(dict(zip(table.columns, row)))
+        found.append(known[row])
+    return pd.Series(found, index=frame.index, dtype=object)
 
 
 def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
@@ -94,22 +161,33 @@ def experiments(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line a kind and variant: runs, proven, failed, gap, ratio to best, wins, seconds."""
+    """One line a kind and variant: runs by standing, means over the instances that all answered.
+
+    ``common`` is the number of those instances: the ones in which every variant that has answers
+    at all has one.
+    """
     import numpy as np
 
+    answered = frame[frame["value"].notna()]
+    variants = answered["variant"].nunique()
+    by_instance = answered.groupby("digest", observed=True)["variant"].nunique()
+    shared = frame["digest"].isin(by_instance[by_instance == variants].index)
     table = frame.assign(
-        proven=frame["status"] == "optimal",
-        failed=(frame["status"] == FAILED) | (frame["status"] == "error"),
+        proven=frame["standing"] == "optimal",
         seconds=frame["build_seconds"].fillna(0) + frame["solve_seconds"].fillna(0),
-        log_ratio=np.log(frame["ratio"].where(frame["ratio"] > 0)),
+        log_ratio=np.log(frame["ratio"].where(shared & (frame["ratio"] > 0))),
+        shared_gap=frame["value_gap"].where(shared),
+        **{what: frame["standing"] == what for what in COUNTED},
     )
     groups = table.groupby(["kind", "variant"], observed=True)
     out = groups.agg(
-        runs=("key", "size"), proven=("proven", "sum"), failed=("failed", "sum"),
-        mean_gap=("gap", "mean"), mean_ratio=("log_ratio", "mean"), worst_ratio=("ratio", "max"),
-        wins=("won", "sum"), median_seconds=("seconds", "median"),
+        runs=("key", "size"), proven=("proven", "sum"),
+        **{what: (what, "sum") for what in COUNTED},
+        mean_gap=("shared_gap", "mean"), mean_ratio=("log_ratio", "mean"),
+        worst_ratio=("ratio", "max"), wins=("won", "sum"), median_seconds=("seconds", "median"),
     )  # fmt: skip
     out["mean_ratio"] = np.exp(out["mean_ratio"])
+    out["common"] = int((by_instance == variants).sum())
     return out.reset_index()
 
 

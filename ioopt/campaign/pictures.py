@@ -9,7 +9,6 @@ from ioopt.campaign import frame as frames
 from ioopt.campaign.store import StoreReader
 from ioopt.errors import UsageError
 from ioopt.plot.pictures import draw_result
-from ioopt.registry import KINDS
 from ioopt.result import Result
 
 if TYPE_CHECKING:
@@ -99,7 +98,4 @@ def against(rows: pd.DataFrame, label: str) -> Any:
 
 def metric_of(rows: pd.DataFrame) -> str:
     """The metric that rows of one kind are compared by."""
-    spec = KINDS.get(str(rows["kind"].iloc[0]))
-    if spec is None:
-        return "objective"
-    return spec.objective_name if spec.ratio_metric == "objective" else spec.ratio_metric
+    return str(rows["measure"].iloc[0])

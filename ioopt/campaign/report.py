@@ -10,8 +10,10 @@ from ioopt.campaign import frame as frames
 from ioopt.campaign import pictures
 from ioopt.campaign.experiment import FAMILY
 from ioopt.campaign.store import FAILED
+from ioopt.measures import COUNTED, NOT_APPLICABLE
 from ioopt.plot.pictures import DEFAULT, drawn
-from ioopt.tables import percent, show
+from ioopt.quantities import column, quantity, show
+from ioopt.tables import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,13 +28,18 @@ figure{margin:1rem 0}figcaption{color:#57606a}svg{max-width:100%;height:auto}
 """
 
 
-def report_html(paths: Sequence[str], timelines: int = 4, runs: Sequence[str] = ()) -> str:
-    """The report of the stores at *paths*; needs nothing from the network to be read.
+def report_html(
+    paths: Sequence[str],
+    timelines: int = 4,
+    runs: Sequence[str] = (),
+    measure: str | None = None,
+) -> str:
+    """The report of the stores at *paths*, compared by *measure*; needs no network to be read.
 
     At most *timelines* stored schedules are drawn, or those of *runs* (beginnings of keys). Raises
     InstanceError for what is not a store.
     """
-    frame = frames.read_frame(paths)
+    frame = frames.read_frame(paths, measure)
     parts = [f"<h1>Runs of {html.escape(', '.join(paths))}</h1>", _overview(frame)]
     for kind in sorted(frame["kind"].unique()):
         rows = frames.one_kind(frame, kind)
@@ -54,7 +61,8 @@ def _overview(frame: pd.DataFrame) -> str:
         ("points", len(frame)),
         ("instances", frame["digest"].nunique()),
         ("solvers", frame["variant"].nunique()),
-        ("proven optimal", int((frame["status"] == "optimal").sum())),
+        ("proven optimal", int((frame["standing"] == "optimal").sum())),
+        (NOT_APPLICABLE, int((frame["standing"] == NOT_APPLICABLE).sum())),
         ("failed", failed),
         ("violations", int(frame["violations"].sum())),
         ("machines", ", ".join(sorted(str(name) for name in frame["machine"].unique()))),
@@ -66,13 +74,20 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     metric = pictures.metric_of(frame)
     kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: exact against heuristic, by {html.escape(metric)}</h2>"
-    headers = ("solver", "runs", "proven", "failed", "mean gap", "ratio to best (geometric mean)",
-               "worst ratio", "wins", "median seconds")  # fmt: skip
+    table = frames.summary(frame)
+    headers = ("solver", "runs", "proven optimal", *COUNTED, "mean gap",
+               "ratio to best (geometric mean)", "worst ratio", "wins", "median time")  # fmt: skip
+    times = column("seconds", [_known(value) for value in table["median_seconds"]])
     lines = [
-        (row.variant, row.runs, row.proven, row.failed, percent(_known(row.mean_gap)),
-         _known(row.mean_ratio), _known(row.worst_ratio), row.wins, _known(row.median_seconds))
-        for row in frames.summary(frame).itertuples()
+        (row["variant"], row["runs"], row["proven"], *(row[what] for what in COUNTED),
+         percent(_known(row["mean_gap"])), _known(row["mean_ratio"]), _known(row["worst_ratio"]),
+         row["wins"], time)
+        for row, time in zip(table.to_dict("records"), times)
     ]  # fmt: skip
+    yield (
+        f"<p>Gaps and ratios are of {html.escape(metric)}; their means are over the "
+        f"{table['common'].iloc[0]} instances that all solvers with answers answered.</p>"
+    )
     yield _table(headers, lines)
     caption = "Performance profile: share of runs within a factor of the best."
     yield _figure(pictures.profile(frame), caption)
@@ -82,9 +97,9 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _experiments(frame: pd.DataFrame) -> str:
-    headers = ("study", "function", "runs", "failed", "seconds of computing")
+    headers = ("study", "function", "runs", "failed", "time of computing")
     lines = [
-        (row.instance, row.solver, row.runs, row.failed, _known(row.seconds))
+        (row.instance, row.solver, row.runs, row.failed, quantity("seconds", _known(row.seconds)))
         for row in frames.experiments(frame).itertuples()
     ]
     return "<h2>Experiments</h2>" + _table(headers, lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +17,13 @@ from ioopt.cli.options import (
     solver_options,
 )
 from ioopt.cli.progress import watching
-from ioopt.comparing import Row, compare_rows, default_solvers
+from ioopt.comparing import compare_rows, default_solvers
 from ioopt.errors import ExitCode, UsageError
+from ioopt.measures import Measure, Row, measure_of
 from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec
 from ioopt.result import Status
-from ioopt.tables import percent, render
+from ioopt.tables import Form, render, say, terminal_width
 
 EPILOG = """\b
 Examples:
@@ -39,8 +39,11 @@ Examples:
 @click.option("--solver", "solvers", metavar="NAME", multiple=True,
               help="A solver, or NAME:KEY=VALUE,... with settings; may be given again.")  # fmt: skip
 @solver_options
+@click.option("--measure", metavar="NAME",
+              help="What bests, gaps and ratios are of; default: what the user waits for.")  # fmt: skip
 @click.option("--baseline", metavar="NAME",
-              help="With several FILEs: also print mean ratios to this solver and their errors.")  # fmt: skip
+              help="Also print mean ratios to this solver, over several FILEs with errors.")  # fmt: skip
+@click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
 @click.option("--plot", "picture", metavar="OUT", help="Draw bars to OUT.png, .svg or .html.")
 @output_option(text="Write the table there instead of standard output.")
 @format_option("table", "json", "csv", "markdown")
@@ -54,7 +57,9 @@ def compare(
     gap: float | None,
     settings: tuple[str, ...],
     log: str | None,
+    measure: str | None,
     baseline: str | None,
+    wide: bool,
     picture: str | None,
     output: str | None,
     form: str,
@@ -64,21 +69,23 @@ def compare(
 
     problems = [read_problem(source) for source in file]
     kind = _one_kind(problems, file)
-    names = solvers or default_solvers(kind)
+    by = measure_of(kind, measure)
+    chosen = [solvers or default_solvers(kind, problem) for problem in problems]
+    names = tuple(dict.fromkeys(name for some in chosen for name in some))
     if baseline is not None and baseline not in names:
         raise UsageError(f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}")
     if baseline is None and len(problems) > 1 and kind.baseline in names:
         baseline = kind.baseline
     rows: list[Row] = []
-    for problem in problems:
-        with watching(f"{problem.name}: {len(names)} solvers", None) as listener:
+    for problem, some in zip(problems, chosen):
+        with watching(f"{problem.name}: {len(some)} solvers", None) as listener:
             rows += compare_rows(
-                problem, names, settings=parse_assignments(settings), time_limit=time_limit,
+                problem, some, measure=measure, settings=parse_assignments(settings), time_limit=time_limit,
                 gap=gap, threads=threads, seed=seed, backend=backend, log=log, progress=listener,
             )  # fmt: skip
     if picture is not None:
-        _draw(rows, kind, picture)
-    write_text(output or "-", render_rows(rows, kind, form, baseline))
+        _draw(rows, by, picture)
+    write_text(output or "-", _render(rows, kind, by, form, baseline, wide))
     if not quiet():
         _tell(rows)
     return _exit_code(rows)
@@ -95,88 +102,59 @@ def _one_kind(problems: Sequence[Any], names: Sequence[str]) -> KindSpec:
     return kinds[0]
 
 
-def render_rows(rows: list[Row], kind: KindSpec, form: str, baseline: str | None = None) -> str:
+def _render(
+    rows: list[Row], kind: KindSpec, measure: Measure, form: str, baseline: str | None, wide: bool
+) -> str:
     """The comparison in one of its forms; JSON is the contract's ``ioopt/comparison``."""
+    from ioopt import comparison_table as text
     from ioopt.formats.native import dump_json
 
+    ratios = []
+    if baseline is not None:
+        everything = wide or form == "json"
+        ratios = text.baseline_ratios(rows, kind, measure, baseline, everything)
     if form == "json":
-        document: dict[str, Any] = {"format": "ioopt/comparison", "version": 1, "rows": rows}
+        document = {
+            "format": "ioopt/comparison",
+            "version": 1,
+            "measure": measure.name,
+            "rows": rows,
+        }
         if baseline is not None:
-            document["ratios"] = [
-                dict(zip(RATIO_HEADERS, row)) for row in _ratios(rows, kind, baseline)
-            ]
+            document["ratios"] = [dict(zip(text.RATIO_HEADERS, row)) for row in ratios]
         return dump_json(document)
-    headers, cells = comparison_table(rows, kind, raw=form == "csv")
-    text = render(headers, cells, form)  # type: ignore[arg-type]
-    if baseline is not None and form != "csv":
-        ratios = _ratios(rows, kind, baseline)
-        text += "\n" + render(RATIO_HEADERS, ratios, form)  # type: ignore[arg-type]
-    return text
+    if form == "csv":
+        return render(*text.raw_table(rows), "csv")
+    width = None if wide else terminal_width()
+    shape: Form = "markdown" if form == "markdown" else "table"
+    parts = [text.comparison_text(rows, kind, measure, width, shape)]
+    if len(text.by_instance(rows)) > 1:
+        parts.append(text.summary_text(rows, measure, shape, width))
+    if baseline is not None:
+        parts.append(text.baseline_text(ratios, baseline, shape, width))
+    return "\n".join(parts)
 
 
-def comparison_table(
-    rows: Sequence[Row], kind: KindSpec, raw: bool = False
-) -> tuple[list[str], list[list[Any]]]:
-    """Headers and cells: objective, bound, gap, the kind's metrics, ratio, time; *raw* for programs."""
-    shown = list(kind.compare_columns)
-    if raw:
-        shown = list(dict.fromkeys(key for row in rows for key in row["metrics"]))
-    split = kind.ratio_metric in shown and not raw
-    first = [kind.ratio_metric] if split else []
-    rest = [name for name in shown if name not in first]
-    names = {row["objective_name"] for row in rows}
-    headers = ["instance", "solver", "status", "objective", "bound", "gap", *first, "ratio", *rest]
-    headers = [*headers, "seconds"] if len(names) <= 1 else [*headers, "seconds", "objective is"]
-    cells = []
-    for row in rows:
-        metrics = row["metrics"]
-        line = [row["instance"], row["solver"], row["status"], row["objective"], row["bound"]]
-        line += [row["gap"] if raw else percent(row["gap"])]
-        line += [metrics.get(name) for name in first]
-        line += [row["ratio_to_best"] if raw else _ratio_text(row["ratio_to_best"])]
-        line += [metrics.get(name) for name in rest]
-        line += [_seconds(row)]
-        cells.append(line if len(names) <= 1 else [*line, row["objective_name"]])
-    return headers, cells
-
-
-def _ratio_text(value: float | None) -> str | None:
-    return None if value is None else f"{value:.4f}"
-
-
-def _seconds(row: Row) -> float | None:
-    parts = [row["build_seconds"], row["solve_seconds"]]
-    known = [part for part in parts if part is not None]
-    return round(sum(known), 3) if known else None
-
-
-RATIO_HEADERS = ("solver", "metric", "mean_ratio", "standard_error", "pairs")
-
-
-def _ratios(rows: list[Row], kind: KindSpec, baseline: str) -> list[tuple[Any, ...]]:
-    from ioopt.metrics import paired_ratios
-
-    metrics = list(dict.fromkeys([kind.objective_name, *kind.compare_columns]))
-    return [
-        (found.solver, found.metric, found.mean, found.standard_error, found.pairs)
-        for found in paired_ratios(rows, baseline, metrics)
-    ]
-
-
-def _draw(rows: list[Row], kind: KindSpec, target: str) -> None:
+def _draw(rows: list[Row], measure: Measure, target: str) -> None:
     from ioopt.plot.compare import plot_comparison
     from ioopt.plot.save import save
 
-    save(plot_comparison(rows, kind.ratio_metric), target)
+    save(plot_comparison(rows, picture_metric(rows, measure.name)), target)
+
+
+def picture_metric(rows: Sequence[Row], measure: str) -> str:
+    """What the bars are to show: ``objective`` where every row's objective is the measure."""
+    same = all(row["objective_name"] in (None, measure) for row in rows)
+    return "objective" if same else measure
 
 
 def _tell(rows: Sequence[Row]) -> None:
     for row in rows:
         for note in row["notes"]:
-            print(f"note: {row['instance']}: {row['solver']}: {note}", file=sys.stderr)
+            say(f"note: {row['instance']}: {row['solver']}: {note}")
         for violation in row["violations"]:
             line = f"{violation['rule']}: {violation['item']}: {violation['message']}"
-            print(f"violation: {row['instance']}: {row['solver']}: {line}", file=sys.stderr)
+            say(f"violation: {row['instance']}: {row['solver']}: {line}")
 
 
 def _exit_code(rows: Sequence[Row]) -> int:

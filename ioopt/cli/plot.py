@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.cli.compare import picture_metric
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, InstanceError, UsageError
@@ -79,14 +80,17 @@ def _is_store(path: str) -> bool:
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     if data.get("format") == "ioopt/comparison":
         from ioopt.formats.native import validate
+        from ioopt.measures import measure_of
         from ioopt.plot.compare import plot_comparison
         from ioopt.result import Comparison
 
         if picture is not None:
             raise UsageError(f"{name}: a comparison has one picture; leave out --picture")
-        rows = [row.model_dump(mode="json") for row in validate(Comparison, data, name).rows]
+        document = validate(Comparison, data, name)
+        rows = [row.model_dump(mode="json") for row in document.rows]
         kind = registry.KINDS.get(rows[0]["kind"] or rows[0]["family"])
-        return plot_comparison(rows, kind.ratio_metric if kind else "objective")
+        given = document.measure or (measure_of(kind).name if kind else "objective")
+        return plot_comparison(rows, picture_metric(rows, given))
     from ioopt.plot.pictures import DEFAULT, draw_result
     from ioopt.solving import require_form, result_from_dict
 

@@ -26,7 +26,11 @@ Examples:
               help="How many stored schedules to draw.")  # fmt: skip
 @click.option("--run", "runs", multiple=True, metavar="KEY",
               help="Draw the schedule of this run (the beginning of its key; repeatable).")  # fmt: skip
-def report(store: tuple[str, ...], output: str, timelines: int, runs: tuple[str, ...]) -> int:
+@click.option("--measure", metavar="NAME",
+              help="What bests, gaps and ratios are of; default: what the user waits for.")  # fmt: skip
+def report(
+    store: tuple[str, ...], output: str, timelines: int, runs: tuple[str, ...], measure: str | None
+) -> int:
     """Merge the stores and write tables and pictures; the stores are opened read-only."""
     from ioopt.formats.native import replacing, write_text
 
@@ -34,11 +38,11 @@ def report(store: tuple[str, ...], output: str, timelines: int, runs: tuple[str,
     if ending == ".html":
         from ioopt.campaign.report import report_html
 
-        write_text(output, report_html(store, timelines, runs))
+        write_text(output, report_html(store, timelines, runs, measure))
     elif ending in (".csv", ".parquet"):
         from ioopt.campaign.frame import read_frame
 
-        frame = read_frame(store)
+        frame = read_frame(store, measure)
         with replacing(output, "wb") as stream:
             if ending == ".csv":
                 frame.to_csv(stream, index=False)

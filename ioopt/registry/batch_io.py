@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioopt.registry.types import ONLINE, KindSpec, SolverSpec
+from ioopt.registry.types import ONLINE, REFERENCE, KindSpec, SolverSpec
 
 _RUN = "ioopt.solvers.batch_io.run:"
 _KINDS = ("batch-io", "io-requests")
@@ -34,7 +34,9 @@ KINDS: tuple[KindSpec, ...] = (
         default_solver="fill",
         objective_name="mean_response_seconds",
         compare_solvers=("no-congestion", *_POLICIES),
+        most=("utilisation", "useful_utilisation"),
         compare_columns=(
+            "mean_response_seconds",
             "mean_wait_seconds",
             "mean_slowdown",
             "max_slowdown",
@@ -69,7 +71,8 @@ def _policy(
 ) -> SolverSpec:
     return SolverSpec(
         name + ("+top" if top else ""), _KINDS, _RUN + "solve", summary, source,
-        _RUN + settings, fixed={"policy": name, "top": top}, abilities=_ONLINE,
+        _RUN + settings, fixed={"policy": name, "top": top},
+        abilities=_ONLINE | {REFERENCE} if name == "no-congestion" else _ONLINE,
     )  # fmt: skip
 
 

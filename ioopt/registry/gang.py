@@ -28,6 +28,8 @@ KINDS: tuple[KindSpec, ...] = (
         objective_name="mean_slowdown",
         compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs"),
         compare_columns=("mean_wait_seconds", "max_wait_seconds", "local_jobs"),
+        most=("local_jobs",),
+        bound="ioopt.models.gang.slowdown_bound:mean_slowdown_bound",
         summary="jobs in time slices on the nodes that hold their files (paper 000)",
     ),
     KindSpec(

@@ -23,10 +23,17 @@ KINDS = (
         default_solver="auto",
         fallback="minmin",
         objective_name="additive_seconds",
-        compare_solvers=("ip", "minmin", "job-data-present"),
-        compare_columns=("makespan_seconds", "remote_bytes"),
-        ratio_metric="makespan_seconds",
-        summary="tasks that share input files, on nodes with disks (paper 003)",
+        choose_solvers="ioopt.solvers.replication.auto:compared",
+        compare_columns=(
+            "makespan_seconds",
+            "additive_seconds",
+            "remote_bytes",
+            "replica_bytes",
+            "evictions",
+        ),
+        measure="makespan_seconds",
+        bound_metrics={"makespan_seconds": "lower_bound_seconds"},
+        summary="tasks that share input files, on nodes with disks (Khanna et al.)",
     ),
 )
 

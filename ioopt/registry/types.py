@@ -19,6 +19,8 @@ ANYTIME = "anytime"
 """Has a plan early and improves it until the deadline."""
 ONLINE = "online"
 """Decides from the present state alone, as a live scheduler must."""
+REFERENCE = "reference"
+"""Breaks a rule of the machine, as a mark to measure against: no competitor, outside every ratio."""
 
 
 def load_target(target: str) -> Any:
@@ -32,16 +34,17 @@ class KindSpec:
     """One instance format and where its parts are (``module:name``, loaded on demand).
 
     ``objective_name`` is what the solvers of this kind optimise unless they say otherwise, and
-    ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named;
-    ``compare_columns`` are metrics its table shows; ``ratio_metric`` is the metric (or
-    ``objective``) that ``ratio_to_best`` divides, ``baseline`` the solver to which the comparison of
-    several instances prints mean ratios. ``schedule`` is the form of
-    its schedules. ``plot`` draws a result; ``pictures`` are further ones by
-    name (``ioopt plot --picture``). ``fallback`` is the solver that answers when
-    another one fails. ``bound`` is a quick function from the problem to a proven bound of the
-    objective, for solvers that prove nothing themselves. ``decision`` marks snapshots that
-    ``ioopt decide`` takes, ``measured`` kinds whose metrics come from a seeded replay, which a check
-    of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``.
+    ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named
+    (``choose_solvers``: a function from the problem to that list); ``compare_columns`` are metrics
+    its table shows; ``measure`` is what solvers are compared by unless the user says otherwise
+    (None: ``objective_name``), ``most`` the metrics of which more is better, ``bound_metrics`` the
+    metrics that bound others; ``baseline`` is the solver to which the comparison of several
+    instances prints mean ratios. ``schedule`` is the form of its schedules. ``plot`` draws a
+    result; ``pictures`` are further ones by name (``ioopt plot --picture``). ``fallback`` is the
+    solver that answers when another one fails. ``bound`` is a quick function from the problem to
+    a proven bound of the objective, for solvers that prove nothing themselves. ``decision`` marks
+    snapshots that ``ioopt decide`` takes, ``measured`` kinds whose metrics come from a seeded
+    replay, which a check of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``.
     """
 
     kind: str
@@ -62,8 +65,11 @@ class KindSpec:
     sense: Literal["min", "max"] = "min"
     fallback: str | None = None
     compare_solvers: tuple[str, ...] = ()
+    choose_solvers: str | None = None
     compare_columns: tuple[str, ...] = ()
-    ratio_metric: str = "objective"
+    measure: str | None = None
+    most: tuple[str, ...] = ()
+    bound_metrics: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     decision: bool = False
     measured: bool = False

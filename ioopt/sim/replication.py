@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ioopt.errors import SimulationError
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim import replication_kernel as kernel
@@ -216,6 +217,7 @@ def _metrics(
     return {
         "makespan_seconds": makespan,
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,
+        "lower_bound_seconds": makespan_bound_seconds(problem, link),
         "link_model": "shared" if shared else "per-node",
         "remote_bytes": count[REMOTE_BYTES],
         "replica_bytes": count[REPLICA_BYTES],

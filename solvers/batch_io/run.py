@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ioopt.errors import InstanceError, OutOfTime, UsageError
+from ioopt.models.batch_io.bounds import mean_response_bound, most_granted
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import (
@@ -95,7 +96,8 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         )
     except OutOfTime as stop:
         return Outcome(None, stop=StopReason.TIME, notes=(str(stop),))
-    return Outcome(plan, simulation=simulation, notes=notes)
+    bound = mean_response_bound(problem, plan)
+    return Outcome(plan, bound=bound, simulation=simulation, notes=notes)
 
 
 def simulate(
@@ -210,7 +212,8 @@ def _decide_once(problem: IoRequestsProblem, settings: Settings) -> Outcome:
     rates = policy.decide(view)
     grants = {request.id: float(rate) for request, rate in zip(view.requests, rates)}
     ordered = {request.id: grants[request.id] for request in problem.requests}
-    return Outcome(IoGrantsPlan(grants=ordered, policy=settings.policy, top=settings.top))
+    plan = IoGrantsPlan(grants=ordered, policy=settings.policy, top=settings.top)
+    return Outcome(plan, bound=most_granted(problem, settings.policy))
 
 
 def view_of(

@@ -40,15 +40,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
 def pick(problem: ReplicationProblem, seconds: float) -> tuple[str, str]:
     """The solver for *problem* with *seconds* to go, and the reason in words."""
-    read = sum(file.bytes for f, file in enumerate(problem.files) if problem.readers[f])
-    for i, node in enumerate(problem.nodes):
-        kept = {f for f in problem.holds[i] if not problem.readers[f]}
-        room = read + sum(problem.files[f].bytes for f in kept)
-        if node.disk_bytes is not None and node.disk_bytes < room:
-            return "link-aware", (
-                f"the disk of {node.id} ({format_bytes(node.disk_bytes)}) cannot hold the "
-                f"{format_bytes(room)} of the batch"
-            )
+    if (small := small_disk(problem)) is not None:
+        return "link-aware", small
     if problem.network.remote_link == "shared":
         return "link-aware", "all remote transfers share one link, which the order of tasks decides"
     columns = 2 * len(problem.nodes) * len(problem.files) + len(problem.nodes) * len(problem.tasks)
@@ -57,6 +50,26 @@ def pick(problem: ReplicationProblem, seconds: float) -> tuple[str, str]:
             f"{columns} columns are too many for an integer program in {seconds:.3g} s"
         )
     return "ip", "disks are ample and links are private, as in the static model"
+
+
+def small_disk(problem: ReplicationProblem) -> str | None:
+    """A node whose disk cannot hold all files that are read, in words; None where disks are ample."""
+    read = sum(file.bytes for f, file in enumerate(problem.files) if problem.readers[f])
+    for i, node in enumerate(problem.nodes):
+        kept = {f for f in problem.holds[i] if not problem.readers[f]}
+        room = read + sum(problem.files[f].bytes for f in kept)
+        if node.disk_bytes is not None and node.disk_bytes < room:
+            return (
+                f"the disk of {node.id} ({format_bytes(node.disk_bytes)}) cannot hold the "
+                f"{format_bytes(room)} of the batch"
+            )
+    return None
+
+
+def compared(problem: ReplicationProblem) -> tuple[str, ...]:
+    """What ``ioopt compare`` runs by default: ``ip`` only where one round may hold the batch."""
+    exact = "ip" if small_disk(problem) is None else "two-stage"
+    return ("auto", exact, "minmin", "job-data-present")
 
 
 def _integer_program(problem: ReplicationProblem, request: SolveRequest, note: str) -> Outcome:

@@ -12,6 +12,7 @@ from campaign_helpers import run_sweep, write_config
 from ioopt.campaign import frame as frames
 from ioopt.campaign.report import report_html
 from ioopt.campaign.store import Store
+from ioopt.errors import UsageError
 
 
 def stored(tmp_path, rows):
@@ -37,13 +38,47 @@ ROWS = [
 def test_ratios_wins_and_profiles_by_hand(tmp_path):
     frame = frames.read_frame([stored(tmp_path, ROWS)])
     table = frames.summary(frame).set_index("variant")
-    # exact: 10/10 and 30/15; greedy: 20/10, 15/15, 7/7
+    # over i and j, which both answered: exact 10/10 and 30/15, greedy 20/10 and 15/15
     assert table.loc["exact", "mean_ratio"] == pytest.approx(2**0.5)
-    assert table.loc["greedy", "mean_ratio"] == pytest.approx(2 ** (1 / 3))
+    assert table.loc["greedy", "mean_ratio"] == pytest.approx(2**0.5)
+    assert table["common"].to_list() == [2, 2]
     assert table["wins"].to_dict() == {"exact": 1, "greedy": 2}
     assert table["failed"].to_dict() == {"exact": 1, "greedy": 0}
     ratios, shares = frames.profiles(frame)["exact"]
     assert ratios == [1.0, 2.0] and shares == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
+    """ip proves 7 s of equation (13); the makespans 12 and 10 have the bound 6 in their metrics."""
+    from campaign_helpers import row
+
+    path = str(tmp_path / "runs.sqlite")
+    limit = {"lower_bound_seconds": 6.0}
+    rows = [
+        row("a", solver="ip", status="optimal", objective=7.0, bound=7.0, gap=0.0,
+            objective_name="additive_seconds", metrics={"makespan_seconds": 12.0, **limit}),
+        row("b", solver="minmin", objective=8.0, bound=2.0, gap=0.75, stop="fallback",
+            objective_name="additive_seconds", metrics={"makespan_seconds": 10.0, **limit}),
+        row("c", solver="lpt", status="does not apply"), row("d", solver="x", status="unknown"),
+        row("e", solver="y", status="failed"),
+    ]  # fmt: skip
+    with Store(path) as store:
+        for item in rows:
+            store.put(item)
+    frame = frames.read_frame([path]).set_index("solver")
+    assert frame.loc["ip", "standing"] == "optimal (additive)"
+    assert frame["value_gap"].dropna().to_dict() == pytest.approx({"ip": 0.5, "minmin": 0.4})
+    table = frames.summary(frame.reset_index()).set_index("variant")
+    assert table.loc["ip", "proven"] == 0 and table.loc["minmin", "fell back"] == 1
+    assert [table.loc[name, what] for name, what in
+            (("lpt", "does not apply"), ("x", "no answer"), ("y", "failed"))] == [1, 1, 1]  # fmt: skip
+    other = frames.read_frame([path], "additive_seconds").set_index("solver")
+    assert other.loc["ip", "standing"] == "optimal"
+    # ip's proof holds for every plan, so that minmin is within 1/8 of it
+    assert other["value_gap"].dropna().to_dict() == pytest.approx({"ip": 0.0, "minmin": 1 / 8})
+    assert "by additive_seconds" in report_html([path], measure="additive_seconds")
+    with pytest.raises(UsageError, match="did you mean"):
+        frames.read_frame([path], "makespan")
 
 
 def test_a_point_in_two_stores_counts_once(tmp_path):

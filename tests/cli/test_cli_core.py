@@ -82,7 +82,9 @@ def test_compare_in_every_form(run, tmp_path):
     code, out, _ = run("compare", "cycle3", *solvers, "--format", "csv")
     assert len(out.splitlines()) == 3
     code, out, _ = run("compare", "cycle3", *solvers, "--format", "markdown")
-    assert out.replace(" ", "").startswith("|instance|solver|status")
+    title, _, header = out.splitlines()[:3]
+    assert title.startswith("**cycle3, by makespan_seconds (less is better); bound ")
+    assert header.replace(" ", "") == "|solver|status|makespan|gap|ratio|time|"
 
 
 def test_generate_is_repeatable(run, tmp_path):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ioopt.comparing import add_ratios, parse_solver
+from ioopt.comparing import parse_solver
+from ioopt.measures import add_measure, measure_of
 from ioopt.metrics import mean_and_standard_error, median, paired_ratios, quantile
 from ioopt.registry import KINDS
 from ioopt.tables import render
@@ -25,6 +26,19 @@ def test_quantiles_are_linear():
     assert median([5, 1, 3]) == 3
 
 
+REPLICATION = KINDS["replication"]
+
+
+def result_row(status, makespan, *, reference=False, additive=None, bound=None):
+    """A comparison's row whose solver proved *bound* of the additive objective."""
+    return {
+        "instance": "i", "solver": "s", "status": status, "stop": "finished",
+        "objective": additive, "objective_name": "additive_seconds", "bound": bound, "gap": None,
+        "metrics": {"makespan_seconds": makespan}, "reference": reference,
+        "build_seconds": None, "solve_seconds": None,
+    }  # fmt: skip
+
+
 def row(solver, instance, value):
     return {"solver": solver, "instance": instance, "metrics": {"m": value}}
 
@@ -38,13 +52,15 @@ def test_ratios_are_paired_by_instance():
     assert found["b"].pairs == 2
 
 
-def test_ratio_to_best_ignores_failed_rows():
+def test_ratio_to_best_ignores_failed_rows_and_references():
     rows = [
-        {"status": status, "objective": None, "metrics": {"makespan_seconds": value}}
-        for status, value in [("optimal", 4.0), ("feasible", 5.0), ("error", 1.0)]
+        result_row(status, value, reference=k == 3)
+        for k, (status, value) in enumerate(
+            [("optimal", 4.0), ("feasible", 5.0), ("error", 1.0), ("feasible", 2.0)]
+        )
     ]
-    add_ratios(rows, KINDS["replication"])
-    assert [r["ratio_to_best"] for r in rows] == [1.0, 1.25, None]
+    add_measure(rows, REPLICATION, measure_of(REPLICATION))
+    assert [r["ratio_to_best"] for r in rows] == [1.0, 1.25, None, None]
 
 
 def test_solver_words():

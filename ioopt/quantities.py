@@ -1,0 +1,134 @@
+"""Metrics for people: the unit that a name implies, sized to the values, four digits, no noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+NOISE = 1e-9
+"""Seconds, bytes and shares below this are rounding, and shown as 0."""
+_TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+_TWO_UNITS = ("d", "h", "min")
+"""Units that are used from two of them on: 90 s, not 1.5 min."""
+_BYTES = tuple(
+    (1000.0**k, unit) for k, unit in zip(range(5, -1, -1), ("PB", "TB", "GB", "MB", "kB", "B"))
+)
+_SECONDS_TOO = ("node_weighted_io_delay",)
+_PLAIN = ((1.0, ""),)
+
+
+def title(name: str) -> str:
+    """A metric's name as a heading, without the unit, which the values have.
+
+    >>> title("mean_response_seconds"), title("remote_bytes"), title("cpu_utilisation")
+    ('mean response', 'remote bytes', 'cpu utilisation')
+    """
+    return name.removesuffix("_seconds").removesuffix("_per_second").replace("_", " ")
+
+
+def column(name: str, values: Sequence[Any]) -> list[str | None]:
+    """The values of one metric in one unit with the same decimals; None stays None.
+
+    >>> column("makespan_seconds", [552.752, 1350.15, None])
+    ['9.21 min', '22.50 min', None]
+    >>> column("io_delay_seconds", [-8e-11]), column("gap_share", [0.12345])
+    (['0 s'], ['0.123'])
+    """
+    numbers = [abs(value) for value in values if _is_number(value) and math.isfinite(value)]
+    largest = max(numbers, default=0.0)
+    units = _units(name)
+    counts = units == _PLAIN and all(
+        isinstance(value, int) for value in values if value is not None
+    )
+    if counts and largest < 1e15:
+        return [None if value is None else show(value) for value in values]
+    scale, unit = _unit_for(largest, units)
+    return [
+        _number(value / scale, largest / scale) + unit if _is_number(value) else show_or_none(value)
+        for value in values
+    ]
+
+
+def quantity(name: str, value: Any) -> str:
+    """One metric with its unit.
+
+    >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
+    ('9.748 s', '64 MB')
+    >>> quantity("utilisation", 0.94), quantity("mean_slowdown", 1.5), quantity("evictions", 3)
+    ('94 %', '1.5', '3')
+    """
+    text = column(name, [value])[0]
+    if text is None:
+        return "-"
+    number, space, unit = text.partition(" ")
+    if "." in number and "e" not in number:
+        number = number.rstrip("0").rstrip(".")
+    return number + space + unit
+
+
+def show(value: Any) -> str:
+    """A cell: six significant digits for fractions, ``-`` for unknown, never more than 15 digits.
+
+    >>> show(5.184), show(None), show(1234567), show(0.00001), show(-8e-11), show(10**300)
+    ('5.184', '-', '1234567', '1e-05', '0', '1.00000e+300')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**15 else _huge(value)
+    if isinstance(value, float):
+        if abs(value) < NOISE:
+            return "0"
+        if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        return f"{value:.6g}" if abs(value) < 1e6 or abs(value) >= 1e15 else f"{value:.1f}"
+    return str(value)
+
+
+def show_or_none(value: Any) -> str | None:
+    """:func:`show`, but None stays None."""
+    return None if value is None else show(value)
+
+
+def _huge(value: int) -> str:
+    from decimal import Decimal
+
+    return f"{Decimal(value):.5e}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _units(name: str) -> tuple[tuple[float, str], ...]:
+    if name.endswith("_bytes_per_second"):
+        return tuple((scale, unit + "/s") for scale, unit in _BYTES)
+    if name.endswith("bytes"):
+        return _BYTES
+    if name.endswith("seconds") or name in _SECONDS_TOO:
+        return _TIMES
+    return ((0.01, "%"),) if name.endswith("utilisation") else _PLAIN
+
+
+def _unit_for(largest: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
+    """The unit in which *largest* is a number of one to three digits or so, with a space before it."""
+    fallback = (1.0, "s") if units == _TIMES else units[-1]
+    scale, unit = fallback
+    if largest >= NOISE:
+        for scale, unit in units:
+            if largest >= scale * (2 if unit in _TWO_UNITS else 1):
+                break
+    return scale, f" {unit}" if unit else ""
+
+
+def _number(value: float, largest: float) -> str:
+    if largest < NOISE:
+        return "0"
+    if not math.isfinite(value) or largest >= 1e7 or largest < 1e-2:
+        return f"{value:.4g}"
+    decimals = min(3, max(0, 3 - math.floor(math.log10(largest))))
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if float(text) == 0 else text

@@ -1,0 +1,80 @@
+"""Bounds of what an I/O policy can reach: the mean response of a trace, the bytes of one decision.
+
+A run without congestion is no bound: a job that ends later can let the queue start others in a
+better order. These hold whatever the batch queue and the policy do (ours).
+"""
+
+from __future__ import annotations
+
+from ioopt.models.fluid_bound import Work, least_completion
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, IoRequestsProblem, Job
+
+REFERENCE = "no-congestion"
+"""The policy that may exceed the storage's bandwidth."""
+
+
+def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | None:
+    """The largest of three lower bounds of the mean response, in seconds; None without jobs.
+
+    ``alone``: no job ends before submission + u_j, its computing and its I/O at its peak rate r_j
+    (rule 5); one that may be killed ends no earlier than after its walltime. ``nodes``: a job holds
+    N_j of the P nodes for u_j seconds after submission, so that the completion times obey
+    :func:`ioopt.models.fluid_bound.least_completion`. In open loop the starts are those of a run
+    without congestion, in which this holds. ``storage``: all its bytes V_j pass the storage of
+    BW_max, at r_j at most, after the computing before its first byte, and the computing after the
+    last one follows; not for the reference, which ignores BW_max, nor for jobs that are killed
+    before they have moved them.
+    """
+    if not problem.jobs:
+        return None
+    machine, count = problem.machine, len(problem.jobs)
+    nodes, storage, tails, submitted, alone = [], [], 0.0, 0.0, 0.0
+    for job in problem.jobs:
+        width = machine.allocated_nodes(job.nodes)
+        peak = float(machine.peak(width))
+        head, seconds, tail, volume = _totals(job, plan.ef)
+        moving = volume / peak if volume else 0.0
+        least, submit = seconds + moving, float(job.submit_seconds)
+        if problem.options.kill:
+            least = min(least, float(job.walltime_seconds))
+        alone += least
+        submitted += submit
+        nodes.append(Work(submit, least * width / machine.nodes, least, 1.0))
+        bandwidth = float(machine.storage_bytes_per_second)
+        storage.append(Work(submit + head, volume / bandwidth, moving, 1.0))
+        tails += tail
+    bounds = [alone, least_completion(nodes) - submitted]
+    if plan.policy != REFERENCE and not problem.options.kill:
+        bounds.append(least_completion(storage) + tails - submitted)
+    return max(bounds) * (1 - 1e-9) / count
+
+
+def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
+    """Seconds of computing before the first byte, in all and after the last byte; and the bytes.
+
+    Without bytes all computing is before the first.
+    """
+    head = tail = seconds = volume = 0.0
+    for phase in job.phases:
+        compute, moved = float(phase.compute_seconds), float(phase.io_bytes) * ef
+        seconds += compute * phase.repeat
+        if moved > 0:
+            if volume == 0.0:
+                head = seconds - compute * (phase.repeat - 1)
+            tail = 0.0
+        else:
+            tail += compute * phase.repeat
+        volume += moved * phase.repeat
+    return (head, seconds, tail, volume) if volume else (seconds, seconds, 0.0, 0.0)
+
+
+def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:
+    """What can be granted in all: the storage's rate, or the peak rates of all that ask.
+
+    None for the reference, which ignores the storage's rate.
+    """
+    if policy == REFERENCE:
+        return None
+    machine = problem.machine
+    peaks = (machine.peak(machine.allocated_nodes(item.nodes)) for item in problem.requests)
+    return float(min(machine.storage_bytes_per_second, sum(peaks)))

@@ -1,0 +1,32 @@
+"""A lower bound of the mean slowdown of a gang workload, valid for every policy (ours)."""
+
+from __future__ import annotations
+
+from ioopt.models.fluid_bound import Work, least_completion
+from ioopt.problems.gang import GangProblem
+
+FINISHED_SECONDS = 1e-7
+"""A job with less than this left at a slice end is finished there (rule 4)."""
+
+
+def mean_slowdown_bound(problem: GangProblem) -> float | None:
+    """The larger of two bounds of the mean of max(t_f - t_a, T) / max(L, T); None without jobs.
+
+    A job needs at least its local time L of running, on any columns and with any replicas, since
+    remote work is never faster: t_f - t_a >= L and every slowdown is at least 1. And the jobs that
+    run at one instant have disjoint nodes, so job j, n_j tasks wide, uses n_j/P of the machine for
+    at least L_j seconds: with the weights 1/max(L, T) its completion times obey
+    :func:`ioopt.models.fluid_bound.least_completion`.
+    """
+    if not problem.jobs:
+        return None
+    quantum, nodes = problem.machine.quantum_seconds, problem.machine.nodes
+    work, arrived, alone = [], 0.0, 0.0
+    for job, (local_time, _) in zip(problem.jobs, problem.times, strict=True):
+        local, floor = float(local_time), max(float(local_time), float(quantum))
+        least = max(0.0, local - FINISHED_SECONDS)
+        arrival = float(job.arrival_seconds)
+        work.append(Work(arrival, job.size / nodes * least, least, 1 / floor))
+        arrived += arrival / floor
+        alone += max(least, float(quantum)) / floor
+    return max(alone, (least_completion(work) - arrived) * (1 - 1e-9)) / len(work)
