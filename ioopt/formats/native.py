@@ -152,8 +152,8 @@ def reading(name: str) -> Iterator[None]:
 
 
 _BOUNDS = {
-    "greater_than_equal": "must be {ge:.6g} or more",
-    "less_than_equal": "must be {le:.6g} or less",
+    "greater_than_equal": "must be {ge:.10g} or more",
+    "less_than_equal": "must be {le:.10g} or less",
     "string_too_long": "must have {max_length} characters or less",
 }
 

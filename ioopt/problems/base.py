@@ -33,7 +33,9 @@ Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True)]
 """A whole number, 0 or more."""
 PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True)]
 """A whole number, 1 or more."""
-NodeNumber = Annotated[int, Field(ge=0, lt=1 << 22, strict=True)]
+MAX_NODES = 1 << 22
+"""Largest machine of which every node (or unit) is kept as a bit or in a list of its own."""
+NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]
 """A node, column or row of a machine, from 0; sets of them are kept as bits."""
 Name = Annotated[str, Field(min_length=1, max_length=4096, strict=True)]
 """An identifier: text that is not empty."""

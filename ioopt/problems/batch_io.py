@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from ioopt.problems.base import (
+    MAX_NODES,
     Amount,
     BytesPerSecond,
     JobId,
@@ -40,6 +41,9 @@ Share = Literal["per-node", "per-application"]
 Loop = Literal["closed", "open"]
 Knapsack = Literal["bitset", "core", "or-tools", "cp-sat", "pulp"]
 
+MAX_PHASES = 10_000_000
+"""Most phases of all jobs, repeats counted: simulators keep each of them."""
+
 
 class Machine(Record):
     """Compute nodes in allocation units behind one storage system.
@@ -47,7 +51,7 @@ class Machine(Record):
     ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the full machine,
     ``flat`` a plain node counter (rule 18). A node sends at most ``node_bytes_per_second`` (the
     paper's b), all together at most ``storage_bytes_per_second`` (BW_max). Raises when ``nodes``
-    is no multiple of ``unit_nodes``.
+    is no multiple of ``unit_nodes``, or has more than ``MAX_NODES`` units in partitions.
     """
 
     nodes: PositiveCount
@@ -60,6 +64,11 @@ class Machine(Record):
     def _whole_units(self) -> Machine:
         if self.nodes % self.unit_nodes:
             raise ValueError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
+        if self.allocation == "partition" and self.units > MAX_NODES:
+            raise ValueError(
+                f"nodes {self.nodes} / unit_nodes {self.unit_nodes}: with partitions there are at "
+                f"most {MAX_NODES} units"
+            )
         return self
 
     @property
@@ -133,6 +142,12 @@ class BatchIoProblem(Problem):
         require_unique("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):
             _require_fits(f"jobs[{k}] ({job.id})", job.nodes, self.machine)
+        if sum(job.num_phases for job in self.jobs) > MAX_PHASES:
+            longest = max(self.jobs, key=lambda job: job.num_phases)
+            raise ValueError(
+                f"job {longest.id!r} has {longest.num_phases} phases; all jobs together may have "
+                f"{MAX_PHASES} (repeat counts)"
+            )
         return self
 
 

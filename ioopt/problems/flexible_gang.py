@@ -50,6 +50,10 @@ class SurfaceEntry(Record):
     fragmentation: Fraction01 | None = None
 
 
+MAX_SIDE = 4096
+"""Most columns and rows of a frame."""
+
+
 class FlexibleMachine(Record):
     """Processors in equal columns, the quantum, and the rows ``K`` of the frame.
 
@@ -58,9 +62,9 @@ class FlexibleMachine(Record):
     """
 
     processors: PositiveCount
-    columns: PositiveCount | None = None
+    columns: Annotated[PositiveCount, Field(le=MAX_SIDE)] | None = None
     quantum_seconds: PositiveSeconds
-    rows: PositiveCount | None = None
+    rows: Annotated[PositiveCount, Field(le=MAX_SIDE)] | None = None
 
     @property
     def num_columns(self) -> int:

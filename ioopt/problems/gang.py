@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ioopt.problems.base import (
+    MAX_NODES,
     Count,
     JobId,
     Name,
@@ -31,6 +32,8 @@ from ioopt.units import exact
 
 _CEIL_SLACK = Fraction(1, 10**9)
 
+MAX_LEVELS, MAX_CELLS = 1 << 12, 1 << 28
+"""Most rows of a matrix, and most cells: they are kept as bits, 32 MiB of them."""
 RemainingFraction = Annotated[float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)]
 
 
@@ -41,11 +44,19 @@ class Machine(Record):
     the tasks that may change node within one slice (None: unlimited).
     """
 
-    nodes: PositiveCount
-    levels: PositiveCount
+    nodes: Annotated[PositiveCount, Field(le=MAX_NODES)]
+    levels: Annotated[PositiveCount, Field(le=MAX_LEVELS)]
     quantum_seconds: PositiveSeconds
     migration_seconds: Seconds = 0.0
     migration_tasks_per_quantum: Count | None = None
+
+    @model_validator(mode="after")
+    def _matrix_fits(self) -> Machine:
+        if self.nodes * self.levels > MAX_CELLS:
+            raise ValueError(
+                f"nodes {self.nodes} x levels {self.levels}: a matrix has at most {MAX_CELLS} cells"
+            )
+        return self
 
 
 class BlockTimes(Record):

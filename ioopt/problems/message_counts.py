@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from ioopt.problems.base import Amount, Count, Name, Positive, Problem, Record, require_unique
+from ioopt.problems.base import (
+    MAX_NODES,
+    Amount,
+    Count,
+    Name,
+    Positive,
+    Problem,
+    Record,
+    require_unique,
+)
 
 Gangedness = Literal["LOW", "HIGH", "UNKNOWN"]
 Basis = Literal["non-running", "running"]
@@ -93,7 +102,7 @@ class MessageCountsProblem(Problem):
     """Message counts of applications on gangs of ``processors`` processes."""
 
     format: Literal["ioopt/message-counts"] = "ioopt/message-counts"
-    processors: Annotated[int, Field(ge=2, strict=True)] = 4
+    processors: Annotated[int, Field(ge=2, le=MAX_NODES, strict=True)] = 4
     applications: Annotated[tuple[MessageCounts, ...], Field(min_length=1)]
 
     @model_validator(mode="after")

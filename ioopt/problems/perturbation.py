@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from ioopt.problems.base import (
+    MAX_NODES,
     Count,
     Name,
     Positive,
@@ -85,7 +86,7 @@ class PerturbationProblem(Problem):
     """
 
     format: Literal["ioopt/perturbation"] = "ioopt/perturbation"
-    processors: Annotated[int, Field(ge=2, strict=True)] = 4
+    processors: Annotated[int, Field(ge=2, le=MAX_NODES, strict=True)] = 4
     quantum_instructions: PositiveCount = 500_000
     work_quanta: PositiveCount = 120
     perturbations: PositiveCount = 20

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
+from ioopt.problems.base import MAX_NODES
 from ioopt.problems.message_counts import Basis, Gangedness, Verdict
 from ioopt.solvers.flexgang.message_loss import Z_90, Loss, Stretches
 
@@ -78,8 +79,8 @@ class GangednessMonitor:
         threshold: float = THRESHOLD,
         running_threshold: float = RUNNING_THRESHOLD,
     ) -> None:
-        if processors is not None and processors < 2:
-            raise UsageError(f"a gang has 2 or more processors, not {processors}")
+        if processors is not None and not 2 <= processors <= MAX_NODES:
+            raise UsageError(f"a gang has 2 to {MAX_NODES} processors, not {processors}")
         if not (threshold > 0 and running_threshold > 0):
             raise UsageError(
                 f"thresholds must be more than 0, not {threshold} and {running_threshold}"

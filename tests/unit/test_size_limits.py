@@ -1,0 +1,80 @@
+"""Sizes that no machine could hold are refused where they are read, before anything is allocated."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+import ioopt
+from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
+from ioopt.errors import InstanceError, UsageError
+
+RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
+MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat"} | RATES
+JOB = {"id": 1, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 1e6,
+       "phases": [{"compute_seconds": 1, "io_bytes": 1}]}  # fmt: skip
+PLACES = {"file_nodes": [0, 1], "local_seconds": 10, "remote_seconds": 20}
+
+
+def batch_io(repeat: int = 1, jobs: int = 1, **machine):
+    phases = [{"compute_seconds": 1, "io_bytes": 1, "repeat": repeat}]
+    return {"format": "ioopt/batch-io", "version": 1, "machine": MACHINE | machine,
+            "jobs": [JOB | {"id": k, "phases": phases} for k in range(jobs)]}  # fmt: skip
+
+
+def gang_machine(nodes: int = 4, levels: int = 2):
+    return {"nodes": nodes, "levels": levels, "quantum_seconds": 1.0}
+
+
+def gang(**machine):
+    return {"format": "ioopt/gang", "version": 1, "machine": gang_machine(**machine),
+            "jobs": [PLACES | {"id": 1, "arrival_seconds": 0}]}  # fmt: skip
+
+
+def gang_matrix(**machine):
+    return {"format": "ioopt/gang-matrix", "version": 1, "machine": gang_machine(**machine),
+            "running": [], "waiting": [PLACES | {"id": 1}]}  # fmt: skip
+
+
+REFUSED = [
+    (lambda: ioopt.solve(batch_io(repeat=10**9)), "job 0 has 1000000000 phases"),
+    # neither alone is too much
+    (lambda: ioopt.solve(batch_io(repeat=6_000_000, jobs=2)), "all jobs together may have 10000000"),
+    (lambda: ioopt.solve(batch_io(nodes=2**40, allocation="partition")), "at most 4194304 units"),
+    (lambda: IoArbiter(MACHINE | {"nodes": 2**40, "allocation": "partition"}), "4194304 units"),
+    (lambda: ioopt.solve(gang(levels=10**7)), "levels: must be 4096 or less, not 10000000"),
+    (lambda: ioopt.solve(gang(nodes=10**10)), "nodes: must be 4194304 or less, not 10000000000"),
+    (lambda: ioopt.solve(gang(nodes=2**22, levels=2**12)), "at most 268435456 cells"),
+    (lambda: ioopt.solve(gang_matrix(levels=10**7)), r"machine.levels: .*4096"),
+    (lambda: ioopt.solve(gang_matrix(nodes=10**10)), r"machine.nodes: .*4194304"),
+    (lambda: GangScheduler(gang_machine(levels=10**7)), "levels: .*4096"),
+    (lambda: GangScheduler(gang_machine(nodes=10**10)), "nodes: .*4194304"),
+    (lambda: GangednessMonitor(processors=10**9), "2 to 4194304 processors, not 1000000000"),
+    (lambda: GangednessMonitor.restore(
+        GangednessMonitor(4).state() | {"processors": 10**9}), "2 to 4194304 processors"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_a_size_that_cannot_be_held_is_refused_before_it_is_allocated(case):
+    call, message = REFUSED[case]
+    tracemalloc.start()
+    try:
+        with pytest.raises((InstanceError, UsageError), match=message) as caught:
+            call()
+        assert tracemalloc.get_traced_memory()[1] < 50e6  # modules that are read at first use
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+
+
+def test_large_numbers_that_allocate_nothing_are_taken():
+    # a flat machine is a counter, and 2**40 nodes in units of 2**30 are 1024 units
+    for machine in (
+        {"nodes": 2**40},
+        {"nodes": 2**40, "unit_nodes": 2**30, "allocation": "partition"},
+    ):
+        result = ioopt.solve(batch_io(**machine), "fill")
+        # 1 s of computing, and 1 byte at 4 bytes/s (the storage's rate, or that of the 4 nodes)
+        assert result.metrics["makespan_seconds"] == pytest.approx(1.25)
