@@ -1,6 +1,7 @@
 """Units: parsing of sizes, times and rates that people type, and exact scaling to integers.
 
-Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB is 2^20.
+Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 MiB is 2^20. ``B`` is
+bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ from fractions import Fraction
 
 from ioopt.errors import UsageError
 
-_BYTE_UNITS: dict[str, int | Fraction] = {
-    "": 1, "b": 1,
-    "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "pb": 10**15,
-    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "pib": 2**50,
+_PREFIXES = {
+    "": 1,
+    "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "p": 10**15,
+    "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "pi": 2**50,
 }  # fmt: skip
+_DATA_UNIT = re.compile(r"((?:[kmgtpKMGTP][iI]?)?)(B|b|bits?)")
+_KNOWN_DATA = "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB (B is bytes; b, as in Mb, is bits)"
 _TIME_UNITS: dict[str, int | Fraction] = {
     "": 1, "s": 1, "ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000),
     "m": 60, "min": 60, "h": 3600, "d": 86400,
 }  # fmt: skip
-_QUANTITY = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*$")
+_QUANTITY = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]*)\s*$")
 
 
 def exact(value: int | float | Fraction | str) -> Fraction:
@@ -34,36 +37,59 @@ def exact(value: int | float | Fraction | str) -> Fraction:
     return Fraction(repr(value) if isinstance(value, float) else value)
 
 
-def _quantity(text: str, units: dict[str, int | Fraction], what: str) -> Fraction:
+def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
+    """The number and the unit of *text*."""
     match = _QUANTITY.match(text)
-    if match is None or match.group(2).lower() not in units:
-        known = ", ".join(sorted(name for name in units if name))
+    if match is None:
         raise UsageError(f"{what} {text!r} is not a number with a unit; known units: {known}")
-    return Fraction(match.group(1)) * units[match.group(2).lower()]
+    return Fraction(match.group(1)), match.group(2)
+
+
+def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
+    """Bytes or bits in *text*, and whether it counts bits: ``b`` is bits, ``B`` is bytes.
+
+    *unit_end* is a pattern of what may follow the unit (``/s``).
+    """
+    number, unit = _amount(re.sub(rf"{unit_end}\s*$", "", text), what, _KNOWN_DATA)
+    found = _DATA_UNIT.fullmatch(unit)
+    if unit and found is None:
+        raise UsageError(f"{what} {text!r} is not a number with a unit; known units: {_KNOWN_DATA}")
+    if found is None:
+        return number, False
+    return number * _PREFIXES[found.group(1).lower()], found.group(2) != "B"
 
 
 def parse_bytes(text: str | int) -> int:
     """Parse a size such as ``500MB`` or ``2GiB`` into bytes; raises UsageError on anything else.
 
+    A size in bits (``500Mb``) is refused: it is a slip of the pen for ``500MB``.
+
     >>> parse_bytes("1.5GB")
     1500000000
     """
-    return text if isinstance(text, int) else math.floor(_quantity(text, _BYTE_UNITS, "size"))
+    if isinstance(text, int):
+        return text
+    size, bits = _data(text, "size")
+    if bits:
+        meant = re.sub(r"b(its?)?\s*$", "B", text.strip())
+        raise UsageError(
+            f"size {text!r} is in bits (b is bits, B is bytes); write {meant} for bytes"
+        )
+    return math.floor(size)
 
 
 def parse_rate(text: str | int | float) -> float:
-    """Parse a rate such as ``12.5MB/s``, ``1GB`` or ``100Mbps`` (bits) into bytes per second.
+    """Parse a rate such as ``12.5MB/s``, ``100Mb/s`` or ``100Mbps`` (bits) into bytes per second.
 
-    >>> parse_rate("100Mbps"), parse_rate("12.5MB/s")
-    (12500000.0, 12500000.0)
+    ``b`` is bits and ``B`` bytes; ``/s`` or ``ps`` may be left out.
+
+    >>> parse_rate("100Mbps"), parse_rate("100Mb/s"), parse_rate("12.5MB/s")
+    (12500000.0, 12500000.0, 12500000.0)
     """
     if isinstance(text, (int, float)):
         return float(text)
-    bits = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([kKmMgGtT]?)bps\s*", text)
-    if bits is not None:
-        scale = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}[bits.group(2).lower()]
-        return float(_quantity(bits.group(1), {"": 1}, "rate") * scale / 8)
-    return float(_quantity(re.sub(r"/s\s*$", "", text), _BYTE_UNITS, "rate"))
+    size, bits = _data(text, "rate", r"(?:/s|(?<=[bB])ps)")
+    return float(size / 8 if bits else size)
 
 
 def parse_seconds(text: str | int | float) -> float:
@@ -74,7 +100,11 @@ def parse_seconds(text: str | int | float) -> float:
     """
     if isinstance(text, (int, float)):
         return float(text)
-    return float(_quantity(text, dict(_TIME_UNITS), "time"))
+    known = ", ".join(sorted(name for name in _TIME_UNITS if name))
+    number, unit = _amount(text, "time", known)
+    if unit.lower() not in _TIME_UNITS:
+        raise UsageError(f"time {text!r} is not a number with a unit; known units: {known}")
+    return float(number * _TIME_UNITS[unit.lower()])
 
 
 def format_bytes(count: float) -> str:

@@ -162,7 +162,7 @@ def _disk_bytes(
     if word in ("unlimited", "none"):
         return None, None
     if not word.endswith("%"):
-        return parse_bytes(word), None
+        return parse_bytes(text), None
     try:
         share = float(word[:-1]) / 100
     except ValueError:

@@ -1,9 +1,9 @@
 """From chosen options to an honest outcome: laid out, simulated, one visit where that misleads.
 
 The two-job surface presumes evenly spaced visits. Slots of different lengths back to back are not
-evenly spaced, so a plan with several visits is kept only when its realised cost is within 5 % of
-the predicted one (F4). Where the best plan is not, the next ones are tried before falling
-back.
+evenly spaced, so a plan with several visits is kept only when its realised cost is at most 5 %
+above the predicted one (F4); one that comes out better is welcome. Where the best plan is not, the
+next ones are tried before falling back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ioopt.sim.quantum_selection import simulate
 from ioopt.solvers.flexgang.quantum_greedy import best_uniform
 
 AGREEMENT = 0.05
-"""Largest accepted |realised - predicted| / predicted of a plan with several visits."""
+"""Largest accepted (realised - predicted) / predicted of a plan with several visits."""
 
 TRIED = 8
 """Runners-up that are simulated before falling back."""
@@ -48,7 +48,7 @@ def realised_outcome(
         single = again(costs.problem.one_visit())
         apart = (
             f"with several visits a cycle, cost {realised:.4g} was realised and {predicted:.4g} "
-            f"predicted (more than {AGREEMENT:.0%} apart)"
+            f"predicted (more than {AGREEMENT:.0%} above)"
         )
         other = _first_agreeing(costs, runners_up, single)
         if other is not None:
@@ -83,9 +83,9 @@ def _first_agreeing(
 
 
 def _agree(options: Sequence[Option], predicted: float, realised: float) -> bool:
-    """One visit needs no proof; several must be realised within 5 % of what was predicted."""
+    """One visit needs no proof; several may not come out more than 5 % dearer than predicted."""
     several = any(visits > 1 for _, visits in options)
-    return not several or abs(realised - predicted) <= AGREEMENT * predicted
+    return not several or realised - predicted <= AGREEMENT * predicted
 
 
 def _gain(costs: QuantumCosts, realised: float) -> dict[str, float | None]:

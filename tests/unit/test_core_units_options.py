@@ -14,7 +14,14 @@ from ioopt.units import exact, format_bytes, parse_bytes, parse_rate, parse_seco
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("500MB", 500_000_000), ("2GiB", 2 * 2**30), ("1.5 GB", 1_500_000_000), ("7", 7), (7, 7)],
+    [
+        ("500MB", 500_000_000),
+        ("2GiB", 2 * 2**30),
+        ("1.5 GB", 1_500_000_000),
+        ("7", 7),
+        (7, 7),
+        ("3kB", 3000),
+    ],
 )
 def test_sizes(text, size):
     assert parse_bytes(text) == size
@@ -22,8 +29,13 @@ def test_sizes(text, size):
 
 @pytest.mark.parametrize(
     ("text", "rate"),
-    [("100Mbps", 12.5e6), ("12.5MB/s", 12.5e6), ("8Gbps", 1e9), (3, 3.0), ("1GB", 1e9)],
-)
+    [
+        ("100Mbps", 12.5e6), ("12.5MB/s", 12.5e6), ("8Gbps", 1e9), (3, 3.0), ("1GB", 1e9),
+        # b is bits, B is bytes, whatever stands around it.
+        ("100Mb/s", 12.5e6), ("100 mb/s", 12.5e6), ("100Mbit/s", 12.5e6), ("1Gb", 1.25e8),
+        ("800b/s", 100.0), ("8Kib/s", 1024.0), ("100MBps", 1e8), ("100mB/s", 1e8), ("7/s", 7.0),
+    ],
+)  # fmt: skip
 def test_rates(text, rate):
     assert parse_rate(text) == rate
 
@@ -35,6 +47,18 @@ def test_seconds():
 @pytest.mark.parametrize("text", ["", "MB", "5 parsecs", "-3MB", "1..2MB"])
 def test_sizes_that_mean_nothing_are_refused(text):
     with pytest.raises(UsageError, match="is not a number with a unit"):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["5ps", "3Mb/h", "1Mbb", "MB/s", "1e9999999999B/s", "5M"])
+def test_rates_that_mean_nothing_are_refused(text):
+    with pytest.raises(UsageError, match="is not a number with a unit; known units: B, kB"):
+        parse_rate(text)
+
+
+@pytest.mark.parametrize(("text", "meant"), [("500Mb", "500MB"), ("2 gib", "2 giB"), ("9b", "9B")])
+def test_a_size_in_bits_is_refused_with_what_was_meant(text, meant):
+    with pytest.raises(UsageError, match=f"is in bits .*; write {meant} for bytes"):
         parse_bytes(text)
 
 

@@ -178,6 +178,24 @@ def test_evenly_spaced_visits_are_kept() -> None:
     assert result.notes == ()
 
 
+def test_visits_that_come_out_better_than_predicted_are_kept() -> None:
+    """The instance's own surface is gloomy: a slowdown of 9 beside the 1.5 or so that is realised."""
+    problem = QuantumSelectionProblem.model_validate(
+        {
+            "name": "gloomy", "quanta_seconds": [0.010, 0.030], "visits": [2],
+            "cycles_seconds": [0.080],
+            "jobs": [{"id": "io", "kind": "io", "quanta_seconds": [0.010]},
+                     {"id": "c", "kind": "compute", "quanta_seconds": [0.030], "visits": [2]}],
+            "surface": [{"on_seconds": 0.010, "off_seconds": 0.030, "slowdown": 9.0, "beta": 0.1}],
+        }
+    )  # fmt: skip
+    for solver in ("quantum-greedy", "quantum-dp", "quantum-ip"):
+        result = ioopt.solve(problem, solver)
+        assert result.plan["options"]["io"]["visits"] == 2
+        assert result.metrics["realised"] < 0.5 * result.objective
+        assert result.notes == ()
+
+
 def test_uneven_visits_fall_back_and_say_so() -> None:
     # The compute job cannot be split: two visits of 5 ms beside one slot of 40 ms are not 25 ms
     # apart. One visit of 5 ms (cycle 45 ms) is what remains.
@@ -201,7 +219,7 @@ def test_several_visits_agree_or_fall_back_and_say_so(seed: int) -> None:
     result = ioopt.solve(generate("visits", settings, seed), "quantum-dp")
     visits = [choice["visits"] for choice in result.plan["options"].values()]
     if max(visits) > 1:
-        assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.05)
+        assert result.metrics["realised"] <= 1.05 * result.objective
     else:
         told = any("fell back to one visit" in note for note in result.notes)
         best = best_options(QuantumCosts(generate("visits", settings, seed)))
