@@ -38,7 +38,8 @@ Examples:
     "--batsim",
     "endpoint",
     metavar="ENDPOINT",
-    help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint.",
+    help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; tcp://*:PORT is "
+    "this machine alone, tcp://0.0.0.0:PORT every interface.",
 )
 @click.option(
     "--policy",

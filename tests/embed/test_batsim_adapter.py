@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 from batsim_stand_in import StandIn, resources
@@ -270,21 +271,123 @@ def test_over_a_socket_it_says_the_same():
     assert got == spans(StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM).play())
 
 
+BEGINS = {"now": 0.0, "events": [{"timestamp": 0.0, "type": "SIMULATION_BEGINS", "data": {
+    "compute_resources": [{"id": 0, "name": "a"}]}}]}  # fmt: skip
+JUNK = [
+    b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"now": NaN, "events": []}', b'{"now": 1e999}',
+    b'{"now": 3.0, "events": 1}', b'{"now": null, "events": [{"type": "JOB_SUBMITTED"}]}',
+    b'{"now": 0, "events": [{"type": "SIMULATION_BEGINS", "data": {"compute_resources": 7}}]}',
+]  # fmt: skip
+
+
+class Frames:
+    """What a ZeroMQ socket of one server receives and sends, without ZeroMQ."""
+
+    linger = maxmsgsize = rcvhwm = 0
+
+    def __init__(self, received):
+        self.received, self.sent, self.bound = list(received), [], None
+
+    def bind(self, endpoint):
+        self.bound = endpoint
+
+    def getsockopt_string(self, _):
+        return self.bound
+
+    def poll(self, _):
+        return bool(self.received) or pytest.fail("all is read and the service still waits")
+
+    def recv_multipart(self):
+        return self.received.pop(0)
+
+    def send_multipart(self, frames):
+        self.sent.append((frames[0], json.loads(frames[-1])))
+
+    def close(self):
+        pass
+
+
+def served(monkeypatch, received, endpoint="tcp://*:28000"):
+    """The socket of a server after its end, and the error that ended it."""
+    from ioopt.embed.adapters.batsim_transport import BatsimServer
+
+    frames = Frames(received)
+    context = SimpleNamespace(socket=lambda _: frames, term=lambda: None)
+    fake = SimpleNamespace(Context=lambda: context, ROUTER=0, LAST_ENDPOINT=0, ZMQError=OSError)
+    monkeypatch.setitem(sys.modules, "zmq", fake)
+    try:
+        BatsimServer(endpoint, BatsimDecider()).run()
+    except InstanceError as error:
+        return frames, error
+    return frames, None
+
+
+def of(sender, message):
+    text = message if isinstance(message, bytes) else json.dumps(message).encode()
+    return [sender, b"", text]
+
+
+ENDS = {"now": 9.0, "events": [{"timestamp": 9.0, "type": "SIMULATION_ENDS", "data": {}}]}
+
+
+def test_one_peer_is_served_and_junk_of_anybody_ends_nothing(monkeypatch):
+    junk = [of(b"stranger", text) for text in JUNK]
+    frames, error = served(
+        monkeypatch,
+        [*junk, of(b"batsim", BEGINS), *junk, of(b"stranger", ENDS), of(b"batsim", ENDS)],
+    )
+    assert error is None
+    # before there is a peer everybody is answered, without events; then only the peer is
+    assert [sender for sender, _ in frames.sent] == [b"stranger"] * len(JUNK) + [b"batsim"] * 2
+    assert all(reply["events"] == [] for _, reply in frames.sent)
+
+
+def test_what_is_no_json_of_the_peer_is_answered_too(monkeypatch):
+    broken = [text for text in JUNK[:7] if text != b"[1]"]
+    received = [BEGINS, *broken, ENDS]
+    frames, error = served(monkeypatch, [of(b"batsim", message) for message in received])
+    assert error is None and len(frames.sent) == len(received)
+
+
+def test_a_message_that_is_not_batsims_ends_the_simulation_with_an_answer(monkeypatch):
+    wrong = {"now": 3.0, "events": 1}
+    frames, error = served(monkeypatch, [of(b"batsim", BEGINS), of(b"batsim", wrong)])
+    assert "not a message of Batsim's protocol" in str(error)
+    assert frames.sent[-1] == (b"batsim", {"now": 3.0, "events": []})
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "bound"),
+    [
+        ("tcp://*:28000", "tcp://127.0.0.1:28000"),
+        ("tcp://0.0.0.0:28000", "tcp://0.0.0.0:28000"),
+        ("ipc:///run/b", "ipc:///run/b"),
+    ],
+)
+def test_the_network_is_served_only_when_told(monkeypatch, endpoint, bound):
+    frames, _ = served(monkeypatch, [of(b"b", BEGINS), of(b"b", ENDS)], endpoint)
+    assert frames.bound == bound
+
+
 @pytest.mark.slow
-def test_a_message_that_is_not_batsims_ends_the_service_with_an_answer():
+def test_over_a_socket_a_second_peer_is_not_heard():
     pytest.importorskip("zmq")
     from ioopt.embed.adapters.batsim_transport import BatsimServer
 
-    server = BatsimServer("tcp://127.0.0.1:*", BatsimDecider())
-    asking = Asking(server.endpoint)
-    answers = []
-    thread = threading.Thread(target=lambda: answers.append(asking({"now": 3.0, "events": 1})))
+    server = BatsimServer("tcp://*:*", BatsimDecider())
+    assert server.endpoint.startswith("tcp://127.0.0.1:")
+    thread = threading.Thread(target=server.run)
     thread.start()
-    with pytest.raises(InstanceError, match="not a message of Batsim's protocol"):
-        server.run()
+    asking, other = Asking(server.endpoint), Asking(server.endpoint)
+    other.socket.send(JUNK[4])
+    assert json.loads(other.socket.recv()) == {"now": 0.0, "events": []}
+    assert asking(BEGINS) == {"now": 0.0, "events": []}
+    other.socket.send(json.dumps(ENDS).encode())
+    assert asking(ENDS) == {"now": 9.0, "events": []}
     thread.join(timeout=60)
+    assert not thread.is_alive()
+    other.close()
     asking.close()
-    assert answers == [{"now": 3.0, "events": []}]
 
 
 @pytest.mark.slow

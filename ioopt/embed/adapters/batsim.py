@@ -111,14 +111,21 @@ class BatsimDecider:
                 react = self._react.get(event["type"])
                 if react is not None:
                     react(event.get("data") or {})
+            if self._cluster is not None and not self.ended:
+                self._decide(self._cluster)
         except UsageError as error:
             raise InstanceError(f"not a message of Batsim's protocol ({error})") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             text = f"{type(error).__name__}: {error}"
             raise InstanceError(f"not a message of Batsim's protocol ({text})") from None
-        if self._cluster is not None and not self.ended:
-            self._decide(self._cluster)
+        except RecursionError:
+            raise InstanceError("not a message of Batsim's protocol (nested too deeply)") from None
         return {"now": self._now, "events": self._events}
+
+    @property
+    def begun(self) -> bool:
+        """Whether Batsim has said that a simulation begins, and on which machine."""
+        return self._cluster is not None
 
     def _begin(self, data: Mapping[str, Any]) -> None:
         config = data.get("config", {})

@@ -1,20 +1,31 @@
-"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the decision component answers (REP)."""
+"""The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the decision component answers.
+
+One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What others send is dropped
+unread, and what is no JSON of the protocol is answered without events; neither ends the service.
+"""
 
 from __future__ import annotations
 
+import copy
 import json
+import math
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 
 _POLL_MILLISECONDS = 200
+MAX_MESSAGE_BYTES = 1 << 28
+"""Longest message that is received; whoever sends a longer one is disconnected by ZeroMQ."""
 
 
 class BatsimServer:
-    """Binds *endpoint* (as Batsim's ``--socket-endpoint``, default ``tcp://*:28000``).
+    """Binds *endpoint* (as Batsim's ``--socket-endpoint``), ``*`` meaning this machine alone.
 
-    Raises BackendMissingError without pyzmq, UsageError when the endpoint cannot be bound.
+    ``tcp://0.0.0.0:28000`` listens on every interface. Raises BackendMissingError without pyzmq,
+    UsageError when the endpoint cannot be bound.
     """
 
     def __init__(self, endpoint: str, decider: BatsimDecider) -> None:
@@ -25,11 +36,14 @@ class BatsimServer:
                 "pyzmq is not installed: python -m pip install 'ioopt[batsim]'"
             ) from None
         self._decider = decider
+        self._peer: bytes | None = None
         self._context: Any = zmq.Context()
-        self._socket: Any = self._context.socket(zmq.REP)
+        self._socket: Any = self._context.socket(zmq.ROUTER)
         self._socket.linger = 1000
+        self._socket.maxmsgsize = MAX_MESSAGE_BYTES
+        self._socket.rcvhwm = 4  # a peer waits for its answer; more than that is somebody else
         try:
-            self._socket.bind(endpoint)
+            self._socket.bind(endpoint.replace("tcp://*", "tcp://127.0.0.1"))
         except zmq.ZMQError as error:
             self.close()
             raise UsageError(f"{endpoint}: cannot be bound: {error}") from None
@@ -39,30 +53,50 @@ class BatsimServer:
     def run(self) -> int:
         """Answer until the simulation ends or :meth:`stop`; returns how many messages there were.
 
-        Raises InstanceError for a message that is not Batsim's, after an answer without events, so
-        that the peer does not wait for ever.
+        Raises InstanceError when Batsim, once its simulation has begun, sends JSON that is none of
+        its protocol, after an answer without events, so that it does not wait for ever.
         """
         answered = 0
         try:
             while not self._decider.ended and not self._stopped:
                 if not self._socket.poll(_POLL_MILLISECONDS):
                     continue
-                self._answer(self._socket.recv())
+                sender, *path, text = self._socket.recv_multipart()
+                if self._peer not in (None, sender):
+                    continue
+                reply, broken = self._reply(sender, text)
+                self._socket.send_multipart([sender, *path, json.dumps(reply).encode()])
                 answered += 1
+                if broken is not None:
+                    raise broken
         finally:
             self.close()
         return answered
 
-    def _answer(self, text: bytes) -> None:
-        message: Any = None
+    def _reply(self, sender: bytes, text: bytes) -> tuple[Mapping[str, Any], InstanceError | None]:
+        """The reply, and why the service cannot go on after it."""
+        now = 0.0
         try:
-            message = json.loads(text)
-            reply = self._decider.reply(message)
-        except (ValueError, InstanceError) as error:
-            now = message.get("now", 0.0) if isinstance(message, dict) else 0.0
-            self._socket.send(json.dumps({"now": now, "events": []}).encode())
-            raise InstanceError(f"{self.endpoint}: {error}") from None
-        self._socket.send(json.dumps(reply).encode())
+            message = json.loads(text, parse_constant=_finite, parse_float=_finite)
+            now = _time_of(message)
+            if self._peer is None:
+                return self._begun(sender, message), None
+            return self._decider.reply(message), None
+        except InstanceError as error:
+            reason, fatal = f"{self.endpoint}: {error}", self._peer is not None
+        except (ValueError, RecursionError) as error:
+            reason, fatal = f"{self.endpoint}: not a message in JSON: {error}", False
+        if not fatal:
+            print(f"ioopt: {reason}", file=sys.stderr)
+        return {"now": now, "events": []}, InstanceError(reason) if fatal else None
+
+    def _begun(self, sender: bytes, message: Any) -> Mapping[str, Any]:
+        """The reply to who might be Batsim; a decider that took in half a beginning is not kept."""
+        decider = copy.deepcopy(self._decider)
+        reply = decider.reply(message)
+        if decider.begun:
+            self._peer, self._decider = sender, decider
+        return reply
 
     def stop(self) -> None:
         """Stop after the message at hand; may be called from a signal handler."""
@@ -72,3 +106,15 @@ class BatsimServer:
         """Give the endpoint back."""
         self._socket.close()
         self._context.term()
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"number {text} is out of range")
+    return value
+
+
+def _time_of(message: Any) -> float:
+    now = message.get("now") if isinstance(message, dict) else None
+    return float(now) if isinstance(now, (int, float)) and abs(now) < 1e18 else 0.0
