@@ -110,7 +110,7 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
         return _BYTES
     if name.endswith("seconds") or name in _SECONDS_TOO:
         return _TIMES
-    return ((0.01, "%"),) if name.endswith("utilisation") else _PLAIN
+    return ((0.01, "%"),) if name.endswith(("utilisation", "_gap")) else _PLAIN
 
 
 def _unit_for(largest: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:

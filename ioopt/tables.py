@@ -35,13 +35,13 @@ def render(
     *,
     width: int | None = None,
     keep: int | None = None,
-    wrap: bool = False,
+    wrap: int = 0,
 ) -> str:
     """Render rows; numbers are aligned right, None is shown as ``-`` (empty in CSV).
 
     Text tables are *width* wide at most (None: as wide as they are). The columns from *keep* on
-    are left out, from the right, as far as it takes (None: all stay); with *wrap* the last column
-    goes on in the next lines, else what is too long ends in an ellipsis.
+    are left out, from the right, as far as it takes (None: all stay); the last *wrap* columns go
+    on in the next lines, what is too long elsewhere ends in an ellipsis.
     """
     if form == "csv":
         out = io.StringIO()
@@ -60,7 +60,7 @@ def fitting(headers: Sequence[str], rows: Sequence[Row], width: int, keep: int |
     """How many of the columns, *keep* at least, fit into *width*."""
     count = len(headers)
     while keep is not None and count > keep:
-        table = _table(headers[:count], [row[:count] for row in rows], "table", wrap=False)
+        table = _table(headers[:count], [row[:count] for row in rows], "table", wrap=0)
         lines = _text(table, EVERYTHING).splitlines()
         if max(len(line.rstrip()) for line in lines) <= width:
             break
@@ -68,7 +68,7 @@ def fitting(headers: Sequence[str], rows: Sequence[Row], width: int, keep: int |
     return count
 
 
-def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: bool) -> Table:
+def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -79,7 +79,7 @@ def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: bool) 
     table = Table(box=style, show_edge=markdown, pad_edge=False, padding=padding)
     for k, header in enumerate(headers):
         numeric = all(NUMERIC.fullmatch(show(row[k])) for row in rows)
-        folded = wrap and not markdown and k == len(headers) - 1
+        folded = not markdown and k >= len(headers) - wrap
         table.add_column(
             header, justify="right" if numeric else "left", no_wrap=not folded, overflow="ellipsis"
         )

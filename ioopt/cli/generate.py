@@ -51,11 +51,11 @@ def generate(
 
 
 def _presets(kind: KindSpec) -> str:
-    from ioopt.tables import render
+    from ioopt.tables import render, terminal_width
 
     presets = load_target(kind.presets) if kind.presets else {}
     rows = [
         (name, ", ".join(f"{key}={field.default}" for key, field in cls.model_fields.items()))
         for name, cls in presets.items()
     ]
-    return render(("preset", "settings and defaults"), rows)
+    return render(("preset", "settings and defaults"), rows, width=terminal_width(), wrap=1)

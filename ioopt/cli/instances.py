@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -11,7 +12,8 @@ from ioopt.catalog import bundled, entries
 from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.tables import render
+from ioopt.quantities import quantity
+from ioopt.tables import render, terminal_width
 
 
 @click.group(cls=IooptGroup, invoke_without_command=True)
@@ -31,15 +33,26 @@ def list_(form: str = "table") -> int:
     if form == "json":
         click.echo(dump_json(list(entries().values())), nl=False)
         return ExitCode.ANSWER
-    headers = ("name", "kind", "best_objective", "bound", "why")
-    rows = [[_short(entry.get(key)) for key in headers] for entry in entries().values()]
-    click.echo(render(headers, rows), nl=False)
+    headers = ("name", "kind", "best known", "what it shows")
+    rows = [
+        (entry["name"], entry["kind"], _best(entry), _short(entry.get("why")))
+        for entry in entries().values()
+    ]
+    click.echo(render(headers, rows, width=terminal_width(), wrap=1), nl=False)
     return ExitCode.ANSWER
 
 
-def _short(value: Any) -> Any:
-    """Text cut to one readable column; `ioopt instances show NAME` has all of it."""
-    return value[:69] + "..." if isinstance(value, str) and len(value) > 72 else value
+def _best(entry: Mapping[str, Any]) -> str | None:
+    """The best known objective with its unit, and whether a bound proves it."""
+    value, bound = entry.get("best_objective"), entry.get("bound")
+    if value is None:
+        return None
+    return quantity(entry["objective"], value) + (", proven" if value == bound else "")
+
+
+def _short(text: str | None) -> str | None:
+    """Text cut to a line or two; `ioopt instances show NAME` has all of it."""
+    return f"{text[:69]}..." if text is not None and len(text) > 72 else text
 
 
 @instances.command(cls=IooptCommand)

@@ -18,7 +18,8 @@ from ioopt.cli.options import (
 )
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
-from ioopt.tables import render, show
+from ioopt.quantities import quantity, title
+from ioopt.tables import render, terminal_width
 
 EPILOG = """\b
 Examples:
@@ -70,7 +71,8 @@ def simulate(
 
 
 def _table(metrics: Any) -> str:
-    return render(("metric", "value"), [(name, show(value)) for name, value in metrics.items()])
+    cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
+    return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 
 def _write_timeline(replayed: Simulation, target: str) -> None:

@@ -21,8 +21,9 @@ from ioopt.cli.options import (
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode
 from ioopt.options import parse_assignments
+from ioopt.quantities import column, quantity, show, title
 from ioopt.result import Result, Status, StopReason
-from ioopt.tables import percent, render, show
+from ioopt.tables import percent, render, say, terminal_width
 
 SHOWN_LEAVES = 16
 """A metric with a value for each of more items than that is left to the JSON form."""
@@ -81,9 +82,9 @@ def solve(
 
 def _tell(result: Result) -> None:
     for note in result.notes:
-        print(f"note: {note}", file=sys.stderr)
+        say(f"note: {note}")
     for violation in result.violations:
-        print(f"violation: {violation}", file=sys.stderr)
+        say(f"violation: {violation}")
     if verbosity():
         for seconds, objective in result.trace:
             print(f"incumbent: {objective:.9g} after {seconds:.3f} s", file=sys.stderr)
@@ -91,12 +92,14 @@ def _tell(result: Result) -> None:
 
 def describe(result: Result) -> str:
     """A result as two aligned columns for people."""
+    measure = result.objective_name or "objective"
+    objective, bound = column(measure, [result.objective, result.bound])
     rows: list[tuple[str, Any]] = [
         ("instance", result.instance),
         ("solver", result.solver),
         ("status", f"{result.status} ({result.stop})"),
-        (result.objective_name or "objective", result.objective),
-        ("bound", result.bound),
+        (title(measure), objective),
+        ("bound", bound),
         ("gap", percent(result.gap)),
     ]
     for name, value in result.metrics.items():
@@ -105,20 +108,21 @@ def describe(result: Result) -> str:
         leaves = list(_leaves(name, value))
         rows += leaves if len(leaves) <= SHOWN_LEAVES else []
     rows += [
-        (name, getattr(result, name))
+        (title(name), quantity(name, getattr(result, name)))
         for name in ("build_seconds", "solve_seconds", "simulate_seconds")
         if getattr(result, name) is not None
     ]
-    return render(("what", "value"), [(name, show(value)) for name, value in rows])
+    cells = [(name, show(value)) for name, value in rows]
+    return render(("what", "value"), cells, width=terminal_width(), wrap=1)
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
     """A metric by item, such as ``class LU``; lists are left to the JSON form."""
     if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(f"{name} {key}", item)
+        for key, part in value.items():
+            yield from _leaves(name, part, f"{item} {key}")
     elif not isinstance(value, (list, tuple)):
-        yield name, value
+        yield title(name) + item, quantity(name, value)
 
 
 def exit_code(result: Result) -> int:

@@ -1,4 +1,4 @@
-"""Registry of the batch_io family (paper 002, Zhou et al.)."""
+"""Registry of the batch_io family (Zhou et al.)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KINDS: tuple[KindSpec, ...] = (
             "useful_utilisation",
         ),
         baseline="base-line",
-        summary="a job trace with I/O phases behind one storage system (paper 002)",
+        summary="a job trace with I/O phases behind one storage system (Zhou et al.)",
     ),
     KindSpec(
         kind="io-requests",
@@ -61,7 +61,7 @@ KINDS: tuple[KindSpec, ...] = (
         compare_solvers=_POLICIES,
         compare_columns=("granted_requests", "partial_grants"),
         decision=True,
-        summary="one I/O decision: the outstanding requests at an instant (paper 002)",
+        summary="one I/O decision: the outstanding requests at an instant (Zhou et al.)",
     ),
 )
 
@@ -73,6 +73,7 @@ def _policy(
         name + ("+top" if top else ""), _KINDS, _RUN + "solve", summary, source,
         _RUN + settings, fixed={"policy": name, "top": top},
         abilities=_ONLINE | {REFERENCE} if name == "no-congestion" else _ONLINE,
+        variant_of=name if top else None,
     )  # fmt: skip
 
 
@@ -94,22 +95,28 @@ def _conservative(
 SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "no-congestion", "every request at its peak rate: the reference without contention",
-        "002, Section IV", "Settings",
+        "Zhou et al., Section IV", "Settings",
     ),
     _policy(
         "base-line", "all outstanding requests share the storage by nodes",
-        "002, Section IV.D", "SharingSettings",
+        "Zhou et al., Section IV.D", "SharingSettings",
     ),
-    *_conservative("cons-fcfs", "first fit by request time", "002, Section III.B"),
+    *_conservative("cons-fcfs", "first fit by request time", "Zhou et al., Section III.B"),
     *_conservative(
-        "cons-max-util", "the subset that keeps the most nodes busy", "002, Section III.B",
+        "cons-max-util", "the subset that keeps the most nodes busy", "Zhou et al., Section III.B",
         "MaxUtilSettings",
     ),
-    *_conservative("cons-min-inst-sld", "least slowdown of the present request first", "002, Section III.B"),
-    *_conservative("cons-min-aggr-sld", "least slowdown of the job so far first", "002, Section III.B"),
+    *_conservative(
+        "cons-min-inst-sld", "least slowdown of the present request first",
+        "Zhou et al., Section III.B",
+    ),
+    *_conservative(
+        "cons-min-aggr-sld", "least slowdown of the job so far first",
+        "Zhou et al., Section III.B",
+    ),
     _policy(
         "adaptive", "first fit by request time, sharing where that lowers the mean I/O time",
-        "002, Algorithm 1", "SharingSettings",
+        "Zhou et al., Algorithm 1", "SharingSettings",
     ),
     _policy(
         "set-10", "one request at a time in each order of magnitude of the iteration length",

@@ -1,4 +1,4 @@
-"""Registry of the flexgang family (paper 001, Lee et al.): features F1 to F3."""
+"""Registry of the flexgang family (Lee et al.): features F1 to F3."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _QUANTUM_MODEL = KindSpec(
     objective_name="slowdown",
     compare_solvers=("chain", "event"),
     compare_columns=("fragmentation", "response_seconds", "useful"),
-    summary="an I/O gang and a compute gang in alternating quanta (paper 001, Figures 2 and 3)",
+    summary="an I/O gang and a compute gang in alternating quanta (Lee et al., Figures 2 and 3)",
 )
 
 _PERTURBATION = KindSpec(
@@ -40,7 +40,7 @@ _PERTURBATION = KindSpec(
     plot="ioopt.plot.characteristic:plot_perturbation",
     default_solver="laboratory",
     objective_name="mean_gamma_sub",
-    summary="what a gang loses when one processor loses or gains a quantum (paper 001, Section 4)",
+    summary="what a gang loses when one processor loses or gains a quantum (Lee et al., Section 4)",
 )
 
 _MESSAGE_COUNTS = KindSpec(
@@ -54,7 +54,7 @@ _MESSAGE_COUNTS = KindSpec(
     plot="ioopt.plot.gangedness:plot_message_counts",
     default_solver="gangedness",
     objective_name="unknown_applications",
-    summary="messages received in gang and in disturbed quanta (paper 001, Section 5)",
+    summary="messages received in gang and in disturbed quanta (Lee et al., Section 5)",
 )
 
 KINDS: tuple[KindSpec, ...] = (_QUANTUM_MODEL, _PERTURBATION, _MESSAGE_COUNTS)
@@ -64,20 +64,20 @@ _MODEL = ("quantum-model",)
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "chain", _MODEL, _AT + "chain:solve",
-        "stationary Markov chain of the completion phase", "ours; model of 001, Section 3.2",
+        "stationary Markov chain of the completion phase", "ours; model of Lee et al., Section 3.2",
     ),
     SolverSpec(
         "event", _MODEL, _AT + "event:solve",
-        "event simulation in whole nanoseconds, one random stream a process", "001, Section 3.2",
+        "event simulation in whole nanoseconds, one random stream a process", "Lee et al., Section 3.2",
     ),
     SolverSpec(
         "laboratory", ("perturbation",), _AT + "laboratory:solve",
-        "slopes of run time against perturbations, Sub and Add, FX and RR", "001, Section 4",
+        "slopes of run time against perturbations, Sub and Add, FX and RR", "Lee et al., Section 4",
         _AT + "laboratory:Settings",
     ),
     SolverSpec(
         "gangedness", ("message-counts",), _AT + "gangedness:solve",
-        "LOW, HIGH or UNKNOWN need of gang scheduling, with the evidence", "001, Section 5",
+        "LOW, HIGH or UNKNOWN need of gang scheduling, with the evidence", "Lee et al., Section 5",
         _AT + "gangedness:Settings",
     ),
 )  # fmt: skip

@@ -23,7 +23,7 @@ _QUANTUM_SELECTION = KindSpec(
     compare_solvers=("quantum-greedy", "quantum-dp", "quantum-ip"),
     compare_columns=("realised", "cycle_seconds", "gain"),
     measured=True,
-    summary="a quantum and visits a cycle for every job (after paper 001, Section 3.2)",
+    summary="a quantum and visits a cycle for every job (after Lee et al., Section 3.2)",
 )
 
 _FLEXIBLE_GANG = KindSpec(
@@ -48,7 +48,7 @@ _FLEXIBLE_GANG = KindSpec(
     ),
     measured=True,
     most=("simulated_objective", "cpu_utilisation", "compute_progress"),
-    summary="strict rows and loose windows for gangs and I/O jobs (paper 001, Section 7)",
+    summary="strict rows and loose windows for gangs and I/O jobs (Lee et al., Section 7)",
 )  # fmt: skip
 
 KINDS: tuple[KindSpec, ...] = (_QUANTUM_SELECTION, _FLEXIBLE_GANG)
@@ -71,23 +71,23 @@ SOLVERS: tuple[SolverSpec, ...] = (
     ),
     SolverSpec(
         "strict", ("flexible-gang",), _AT + "strict:solve",
-        "strict gang scheduling: one row a job, first-fit decreasing", "001, Section 2",
+        "strict gang scheduling: one row a job, first-fit decreasing", "Lee et al., Section 2",
         _AT + "strict:Settings",
     ),
     SolverSpec(
         "strict-fill", ("flexible-gang",), _AT + "strict:solve",
         "strict rows, fragments and idle cells shared equally by gangs that can use them",
-        "ours; 001, Section 3.1", _AT + "strict:Settings", fixed={"fill": True},
+        "ours; Lee et al., Section 3.1", _AT + "strict:Settings", fixed={"fill": True},
     ),
     SolverSpec(
         "greedy", ("flexible-gang",), _AT + "greedy:solve",
         "loose I/O and low gangedness, first-fit decreasing, replicated rows, tau by linear program",
-        "ours; 001, Section 7", abilities=frozenset({ANYTIME}),
+        "ours; Lee et al., Section 7", abilities=frozenset({ANYTIME}),
     ),
     SolverSpec(
         "exact", ("flexible-gang",), _AT + "exact:solve",
         "one integer program a pattern under one deadline, re-ranked by simulation",
-        "ours; 001, Section 7", _AT + "exact:Settings",
+        "ours; Lee et al., Section 7", _AT + "exact:Settings",
         abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}),
         backends=("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK"),
     ),

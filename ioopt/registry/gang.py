@@ -1,4 +1,4 @@
-"""Registry of the gang family (paper 000, Zhang et al.)."""
+"""Registry of the gang family (Zhang et al.)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS: tuple[KindSpec, ...] = (
         compare_columns=("mean_wait_seconds", "max_wait_seconds", "local_jobs"),
         most=("local_jobs",),
         bound="ioopt.models.gang.slowdown_bound:mean_slowdown_bound",
-        summary="jobs in time slices on the nodes that hold their files (paper 000)",
+        summary="jobs in time slices on the nodes that hold their files (Zhang et al.)",
     ),
     KindSpec(
         kind="gang-matrix",
@@ -43,31 +43,32 @@ KINDS: tuple[KindSpec, ...] = (
         fallback="migrate-iogs",
         objective_name="value_las",
         sense="max",
+        most=("value_one", "local_jobs", "matrix_utilisation"),
         bound="ioopt.solvers.gang.bound:upper_bound",
         compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs", "exact-iogs", "exact-iogs:guard=1"),
-        compare_columns=("value_one", "local_jobs", "matrix_utilisation"),
+        compare_columns=("model_gap", "value_one", "local_jobs", "matrix_utilisation"),
         decision=True,
-        summary="one update of the gang scheduler's matrix (paper 000)",
+        summary="one update of the gang scheduler's matrix (Zhang et al.)",
     ),
 )
 
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "gs", _BOTH, _AT + "gs:solve",
-        "plain gang scheduling, blind to files", "000, Section 3.2", _SETTINGS, abilities=_ONLINE,
+        "plain gang scheduling, blind to files", "Zhang et al., Section 3.2", _SETTINGS, abilities=_ONLINE,
     ),
     SolverSpec(
         "iogs", _BOTH, _AT + "iogs:solve",
-        "jobs start on their file nodes or wait", "000, Section 3.3", _SETTINGS, abilities=_ONLINE,
+        "jobs start on their file nodes or wait", "Zhang et al., Section 3.3", _SETTINGS, abilities=_ONLINE,
     ),
     SolverSpec(
         "adaptive-iogs", _BOTH, _AT + "adaptive_iogs:solve",
-        "on the file nodes where free, else anywhere", "000, Section 3.5", _SETTINGS,
+        "on the file nodes where free, else anywhere", "Zhang et al., Section 3.5", _SETTINGS,
         abilities=_ONLINE,
     ),
     SolverSpec(
         "migrate-iogs", _BOTH, _AT + "migrate_iogs:solve",
-        "adaptive-iogs that moves remote jobs to their files", "000, Section 3.6", _SETTINGS,
+        "adaptive-iogs that moves remote jobs to their files", "Zhang et al., Section 3.6", _SETTINGS,
         abilities=_ONLINE,
     ),
     SolverSpec(

@@ -1,4 +1,4 @@
-"""Registry of the replication family (paper 003, Khanna et al.)."""
+"""Registry of the replication family (Khanna et al.)."""
 
 from __future__ import annotations
 
@@ -48,46 +48,47 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "ip", _KIND, _AT + "ip:solve",
         "integer program, aggregated formulation: bounds, annealing start, CP-SAT and HiGHS",
-        "003, Section 4.1; aggregated form ours", _AT + "ip:Settings",
+        "Khanna et al., Section 4.1; aggregated form ours", _AT + "ip:Settings",
         abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}), backends=("CP-SAT", "HiGHS", "CBC"),
     ),
     SolverSpec(
         "ip-printed", _KIND, _AT + "ip_printed:solve",
         "integer program with equations (1)-(13) as printed, through PuLP",
-        "003, Section 4.1, (1)-(13)", _AT + "ip_printed:Settings",
+        "Khanna et al., Section 4.1, (1)-(13)", _AT + "ip_printed:Settings",
         abilities=frozenset({EXACT, BOUND, WARM_START}), backends=("HiGHS", "CBC", "SCIP", "GLPK"),
     ),
     SolverSpec(
         "ip-no-replication", _KIND, _AT + "ip:solve",
-        "integer program without copies between nodes", "003, Figure 4(a)",
-        _AT + "ip:Settings", fixed={"replication": False},
+        "integer program without copies between nodes", "Khanna et al., Figure 4(a)",
+        _AT + "ip:Settings", fixed={"replication": False}, variant_of="ip",
         abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}), backends=("CP-SAT", "HiGHS", "CBC"),
     ),
     SolverSpec(
         "minmin", _KIND, _AT + "minmin:solve",
         "least completion time first, implicit replication, popularity eviction",
-        "003, Section 3", _AT + "minmin:Settings",
+        "Khanna et al., Section 3", _AT + "minmin:Settings",
     ),
     SolverSpec(
         "minmin-no-replication", _KIND, _AT + "minmin:solve",
         "MinMin in which every file comes from remote storage",
-        "003, Section 3", _AT + "minmin:Settings", fixed={"replication": False},
+        "Khanna et al., Section 3", _AT + "minmin:Settings", fixed={"replication": False},
+        variant_of="minmin",
     ),
     SolverSpec(
         "job-data-present", _KIND, _AT + "job_data_present:solve",
         "task to the node with the least to transfer; DataLeastLoaded copies; LRU eviction",
-        "003, Section 3", _AT + "job_data_present:Settings",
+        "Khanna et al., Section 3", _AT + "job_data_present:Settings",
     ),
     SolverSpec(
         "two-stage", _KIND, _AT + "two_stage:solve",
         "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
-        "003, Sections 4.2 and 4.3, (14)-(22)", _AT + "two_stage:Settings",
+        "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", _AT + "two_stage:Settings",
         abilities=frozenset({BOUND}),
     ),
     SolverSpec(
         "hierarchical", _KIND, _AT + "hierarchical:solve",
         "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
-        "003, Section 4.4", _AT + "hierarchical:Settings",
+        "Khanna et al., Section 4.4", _AT + "hierarchical:Settings",
         abilities=frozenset({BOUND}),
     ),
     SolverSpec(
@@ -103,7 +104,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "lp-rounding", _KIND, _AT + "lp_rounding:solve",
         "linear relaxation, rounded; the paper's future work, here for comparison",
-        "003, Section 7; rounding ours", _AT + "lp_rounding:Settings",
+        "Khanna et al., Section 7; rounding ours", _AT + "lp_rounding:Settings",
         abilities=frozenset({BOUND}), backends=("HiGHS", "CBC", "GLPK"),
     ),
     SolverSpec(

@@ -89,6 +89,7 @@ class SolverSpec:
     whose fields are the keys of ``--set``. ``fixed`` are settings that the name implies (so that
     ``cons-fcfs+top`` is ``cons-fcfs`` with one setting). ``backends`` are the values of
     ``--backend``, the default first. ``source`` is the paper and section, or ``ours``.
+    ``variant_of`` names the solver of which this is a variant, listed only when asked for.
     """
 
     name: str
@@ -100,3 +101,4 @@ class SolverSpec:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     abilities: frozenset[str] = frozenset()
     backends: tuple[str, ...] = ()
+    variant_of: str | None = None

@@ -34,3 +34,55 @@ def test_a_solver_that_cannot_take_the_instance_does_not_apply(run):
     assert run("compare", "rounds4", "--solver", "ip", "--time-limit", "5")[0] == 2
     rows = json.loads(run("compare", "rounds4", *both, "--format", "json")[1])["rows"]
     assert rows[0]["status"] == "does not apply" and rows[1]["objective"] > 0
+
+
+def test_defaults_fit_the_instance_and_no_line_is_wider_than_the_terminal(run):
+    """image-100x4 has disks of 500 MB for 4.4 GB: rounds, not the one round of ip."""
+    code, out, err = run("compare", "image-100x4", "--time-limit", "1")
+    assert code == 0
+    solvers = [line.split()[0] for line in out.splitlines()[3:-2]]
+    assert solvers == ["auto", "two-stage", "minmin", "job-data-present"]
+    assert "infeasible" not in out and "by makespan_seconds (less is better); bound " in out
+    assert max(map(len, (out + err).splitlines())) <= 80
+
+
+def test_every_measure_can_be_asked_for_and_others_are_named(run):
+    words = ("compare", "cycle3", "--solver", "minmin", "--solver", "job-data-present")
+    _, out, _ = run(*words, "--measure", "additive_seconds", "--wide")
+    assert out.startswith("cycle3, by additive_seconds (less is better); bound 4.708 s")
+    code, _, err = run(*words, "--measure", "aditive_seconds")
+    assert code == 2 and "did you mean 'additive_seconds'" in err
+
+
+def test_a_baseline_works_with_one_file(run):
+    """cycle3: minmin ends after 9.748 s, job-data-present after 14.12 s: 1.449 to 1."""
+    words = ("compare", "cycle3", "--solver", "minmin", "--solver", "job-data-present")
+    _, out, _ = run(*words, "--baseline", "minmin")
+    lines = out[out.index("ratios to minmin") :].splitlines()
+    assert lines[-1].split() == ["job-data-present", "makespan", "1.449", "-", "1"]
+
+
+def test_the_reference_has_no_ratio(run):
+    _, out, _ = run("compare", "two-writers", "--solver", "no-congestion", "--solver", "fill")
+    cells = {line.split()[0]: line.split() for line in out.splitlines()[3:5]}
+    # both writers end at 2 s without the storage's limit; with it 2 and 4 s, mean 3, are the best
+    assert cells["no-congestion"][1:6] == ["reference", "2.000", "s", "0", "%"]
+    assert cells["no-congestion"][6] == "-"
+    assert cells["fill"][1:7] == ["optimal", "3.000", "s", "0", "%", "1.000"]
+
+
+@pytest.mark.parametrize("words", [("solvers",), ("solvers", "--all"), ("instances",),
+                                   ("generate", "batch-io", "--list"), ("solve", "small-8")])  # fmt: skip
+def test_tables_fit_the_terminal(run, words):
+    code, out, err = run(*words)
+    assert code == 0 and max(map(len, (out + err).splitlines())) <= 80
+
+
+def test_solvers_are_listed_by_family_with_readable_sources(run):
+    _, out, _ = run("solvers", "batch-io")
+    assert out.startswith("batch-io, for batch-io and io-requests instances (default: fill)")
+    assert "cons-fcfs " in out and "cons-fcfs+top" not in out and "--all" in out
+    assert "cons-fcfs+top" in run("solvers", "batch-io", "--all")[1]
+    sources = [spec["source"] for spec in json.loads(run("solvers", "--format", "json")[1])]
+    assert any(source.startswith("Khanna et al., Section 4.1") for source in sources)
+    assert not any(text in source for source in sources for text in ("00", "contract", "rule"))

@@ -198,3 +198,11 @@ def test_an_empty_matrix_is_left_alone() -> None:
     assert exact.policy(exact.Settings()).update(state).jobs == []
     assert index.policy(index.Settings()).update(state).jobs == []
     assert ioopt.solve(empty, "exact-iogs").objective == 0.0
+
+
+def test_both_gaps_of_a_decision_are_named() -> None:
+    """The own model's gap is a metric; bound and gap of the result hold for every policy."""
+    result = ioopt.solve("gang-crowded-now", "exact-iogs", time_limit=30)
+    assert result.metrics["model_bound"] <= result.bound * (1 + 1e-6)
+    assert 0 <= result.metrics["model_gap"] < result.gap <= 1
+    assert "bound of its own model" in result.notes[0] and "every policy" in result.notes[0]
