@@ -95,7 +95,9 @@ class Rounds:
         return self._plan()
 
     def _round(self, pending: list[int], hurry: bool) -> set[int]:
-        gone = self.disks.evict_for_one_task(pending)
+        # Nothing has run before the first round: what is held is evicted only for what arrives.
+        self.disks.open_round(pending)
+        gone = self.disks.evict_for_one_task(pending) if self.rounds else []
         whole = tuple(range(len(self.problem.nodes)))
         if hurry:
             parts = [self._hurry(pending, whole)]

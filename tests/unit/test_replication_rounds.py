@@ -329,3 +329,32 @@ def test_area_bound_by_hand():
     problem = make([100, 50], [[0], [0, 1], [1], [1]], [None, None], holds=[[1]])
     assert area_seconds(problem) == pytest.approx(6.0)
     assert area_seconds(problem) <= 6.0
+
+
+@pytest.mark.parametrize("eviction", ["popularity", "lru", "farthest-next-use"])
+@pytest.mark.parametrize(
+    ("solver", "more"), [("two-stage", {}), ("hierarchical", {"hierarchy": "2:1"})]
+)
+def test_held_files_are_there_for_the_first_round(solver, more, eviction):
+    """Each node holds both files of one task, which fill its disk: 1 s of computing, no byte moved.
+
+    Room for a task made before the first round would throw out all four: 20 s of fetching.
+    """
+    problem = ioopt.load(
+        {
+            "format": "ioopt/replication", "name": "held",
+            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0},
+            "nodes": [
+                {"id": f"n{i}", "disk_bytes": 20, "holds": [f"f{2 * i}", f"f{2 * i + 1}"]}
+                for i in range(2)
+            ],
+            "files": [{"id": f"f{k}", "bytes": 10} for k in range(4)],
+            "tasks": [
+                {"id": f"t{k}", "compute_seconds": 1, "inputs": [f"f{2 * k}", f"f{2 * k + 1}"]}
+                for k in range(2)
+            ],
+        }
+    )  # fmt: skip
+    result = _solve(problem, solver, eviction=eviction, **more)
+    assert (result.objective, result.metrics["makespan_seconds"]) == (1.0, 1.0)
+    assert [part["evicted"] for part in result.plan["rounds"]] == [[]]
