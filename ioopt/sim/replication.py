@@ -7,21 +7,16 @@ and, as code, in :mod:`ioopt.sim.replication_kernel`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from ioopt.errors import SimulationError
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.errors import OutOfTime, SimulationError
+from ioopt.options import Deadline
 from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim import replication_kernel as kernel
-from ioopt.sim.compiled import compiled, pays
+from ioopt.sim.compiled import available, compile_apart, compiled, is_ready, pays
+from ioopt.sim.replication_report import metrics_of, schedule_of, timeline_of
 from ioopt.sim.replication_state import (
-    EVICTIONS,
-    REMOTE_BYTES,
-    REMOTE_COUNT,
-    REPLICA_BYTES,
-    TRANSFERS,
-    Log,
     Queues,
     State,
     instance_arrays,
@@ -29,24 +24,19 @@ from ioopt.sim.replication_state import (
     new_state,
     queue_arrays,
 )
-from ioopt.timeline import Interval, Timeline
 
 SECONDS_PER_CELL = 3e-6
 """Pure Python time of a replay per input and node, to judge whether compiling pays."""
-
-
-def link_bound_seconds(problem: ReplicationProblem) -> float:
-    """Lower bound of any makespan on a shared link: bytes to fetch at its rate + least compute.
-
-    Counts the distinct files that are read and that no node holds at the start.
-    """
-    held = frozenset().union(*problem.holds)
-    wanted = sum(
-        file.bytes for f, file in enumerate(problem.files) if problem.readers[f] and f not in held
-    )
-    fastest = max(node.speed for node in problem.nodes)
-    least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
-    return wanted / problem.network.remote_bytes_per_second + least
+COMPILED_SECONDS_PER_CELL = 2.5e-7
+REPORT_SECONDS_PER_READ = 3e-5
+"""Time of schedule, timeline and check per input and task."""
+LOAD_SECONDS = 1.0
+"""Time to load numba and stored machine code."""
+CHEAP_SECONDS = 0.3
+OVERTIME, OVERTIME_SECONDS = 0.05, 0.5
+"""How far past the time limit a replay and its check may end."""
+INSTANTS = 1_000
+"""Events between two looks at the clock."""
 
 
 def simulate(
@@ -54,35 +44,104 @@ def simulate(
     plan: ReplicationPlan,
     link: LinkModel | None = None,
     engine: Literal["auto", "python", "compiled"] = "auto",
+    deadline: Deadline | None = None,
 ) -> Simulation:
     """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds`` with ``plan.barriers``).
 
     *link* overrides the instance's link model. *engine* picks the plain or the compiled kernel,
     which agree; ``auto`` compiles only large replays. Raises SimulationError, naming the item, for
-    queues that leave a task out, run one twice, name something unknown, or can never proceed.
+    queues that leave a task out, run one twice, name something unknown, or can never proceed, and
+    OutOfTime where the report and its check would end too long after *deadline*.
     """
+    until = _until(problem, deadline)
     parsed = _Entries.of(problem, plan)
-    fast = engine == "compiled"
-    if engine == "auto":
-        cells = sum(map(len, problem.inputs)) * len(problem.nodes)
-        fast = pays(kernel.__name__, "replay", SECONDS_PER_CELL * cells)
+    fast = engine == "compiled" or (engine == "auto" and _compiled_pays(problem, until))
     inst = instance_arrays(problem, link, parsed.copy_files, fast)
     queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast)
-    state = new_state(inst, queues.num_rounds, fast)
-    run = compiled(kernel.__name__, "replay") if fast else kernel.replay
+    run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
     room = max(64, 2 * len(inst.files))
     while True:
         log = new_log(inst, room, room, fast)
-        makespan, code = run(inst, queues, state, log, float("inf"))
+        state = new_state(inst, queues.num_rounds, fast)
+        makespan, code = run(inst, queues, state, log, INSTANTS if until else 1 << 60)
+        while code == kernel.PAUSED:
+            if until is not None and until.expired():
+                raise _too_long(problem)
+            makespan, code = run(inst, queues, state, log, INSTANTS)
         if code != kernel.LOG_FULL:
             break
         room *= 4
     if code == kernel.STUCK:
         raise _stuck(problem, queues, state, parsed)
-    metrics = _metrics(problem, link, state, float(makespan))
-    schedule = _schedule(problem, log, state, parsed)
+    metrics = metrics_of(problem, link, state, float(makespan))
+    entries = parsed.names, parsed.owner, parsed.copy_files
+    schedule = schedule_of(problem, log, state, entries)
     schedule["link"] = metrics["link_model"]
-    return Simulation(schedule, metrics, _timeline(problem, schedule))
+    return Simulation(schedule, metrics, timeline_of(problem, schedule))
+
+
+def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
+    """About what a replay takes, on a slow day: in pure Python, and compiled."""
+    cells = sum(map(len, problem.inputs)) * len(problem.nodes)
+    return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells
+
+
+def report_seconds(problem: ReplicationProblem) -> float:
+    """About what writing down and checking a replay takes."""
+    return REPORT_SECONDS_PER_READ * (sum(map(len, problem.inputs)) + len(problem.tasks))
+
+
+def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
+    """When a replay must have ended; None without a limit, or where it takes next to no time.
+
+    Raises OutOfTime where there is no use in beginning.
+    """
+    if deadline is None or deadline.limit_seconds is None:
+        return None
+    plain, machine = replay_seconds(problem)
+    after = report_seconds(problem)
+    if plain + after < CHEAP_SECONDS:
+        return None
+    whole = (1.0 + OVERTIME) * deadline.limit_seconds + OVERTIME_SECONDS
+    until = Deadline(max(0.0, whole - after), deadline.clock, deadline.started)
+    if until.remaining() < min(plain, machine + LOAD_SECONDS):
+        raise _too_long(problem)
+    return until
+
+
+def _compiled_pays(problem: ReplicationProblem, until: Deadline | None) -> bool:
+    """Whether to take machine code; under a time limit only where it stands ready.
+
+    Where it does not, another process makes it for the next run. Raises OutOfTime where pure Python
+    would take far too long.
+    """
+    plain, _ = replay_seconds(problem)
+    if until is None:
+        return pays(kernel.__name__, "begin_or_advance", plain)
+    if plain < CHEAP_SECONDS or is_ready(kernel.__name__, "begin_or_advance"):
+        return plain >= CHEAP_SECONDS
+    if available() and plain > LOAD_SECONDS:
+        compile_apart(f"{__name__}:compile_replay")
+    if plain > 2.0 * until.remaining():
+        raise _too_long(problem)
+    return False
+
+
+def compile_replay() -> None:
+    """Compile the replay by running it on one task."""
+    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0}
+    task = {"id": "t", "compute_seconds": 1.0}
+    problem = ReplicationProblem.model_validate(
+        {"network": network, "nodes": [{"id": "n"}], "tasks": [task]}
+    )
+    simulate(problem, ReplicationPlan(order={"n": ("t",)}), engine="compiled")
+
+
+def _too_long(problem: ReplicationProblem) -> OutOfTime:
+    return OutOfTime(
+        f"replaying {len(problem.tasks)} tasks on {len(problem.nodes)} nodes takes longer than the "
+        "time limit leaves"
+    )
 
 
 @dataclass(frozen=True)
@@ -207,95 +266,3 @@ def _stuck(
                 f"for {', '.join(missing) or 'its round'}"
             )
     return SimulationError("the replay stopped before its end")
-
-
-def _metrics(
-    problem: ReplicationProblem, link: LinkModel | None, state: State, makespan: float
-) -> dict[str, Any]:
-    shared = (link or problem.network.remote_link) == "shared"
-    count = [int(value) for value in state.counters]
-    return {
-        "makespan_seconds": makespan,
-        "link_bound_seconds": link_bound_seconds(problem) if shared else None,
-        "lower_bound_seconds": makespan_bound_seconds(problem, link),
-        "link_model": "shared" if shared else "per-node",
-        "remote_bytes": count[REMOTE_BYTES],
-        "replica_bytes": count[REPLICA_BYTES],
-        "remote_transfers": count[REMOTE_COUNT],
-        "replications": count[TRANSFERS] - count[REMOTE_COUNT],
-        "evictions": count[EVICTIONS],
-    }
-
-
-def _schedule(
-    problem: ReplicationProblem, log: Log, state: State, parsed: _Entries
-) -> dict[str, Any]:
-    nodes = [node.id for node in problem.nodes]
-    files = [file.id for file in problem.files]
-    num_tasks = len(problem.tasks)
-    runs = sorted(range(num_tasks), key=lambda k: (float(log.task_start[k]), k))
-    schedule: dict[str, Any] = {
-        "tasks": [
-            {
-                "id": parsed.names[k],
-                "node": nodes[parsed.owner[k]],
-                "start_seconds": float(log.task_start[k]),
-                "end_seconds": float(log.task_end[k]),
-            }
-            for k in runs
-        ],
-        "transfers": [
-            {
-                "file": files[log.file[n]],
-                "source": None if log.source[n] < 0 else nodes[log.source[n]],
-                "destination": nodes[log.destination[n]],
-                "start_seconds": float(log.start[n]),
-                "end_seconds": float(log.end[n]),
-            }
-            for n in range(state.counters[TRANSFERS])
-        ],
-        "evictions": [
-            {
-                "file": files[log.evicted_file[n]],
-                "node": nodes[log.evicted_node[n]],
-                "seconds": float(log.evicted_at[n]),
-            }
-            for n in range(state.counters[EVICTIONS])
-        ],
-    }
-    if parsed.copy_files:
-        entries = sorted(
-            range(num_tasks, len(parsed.names)), key=lambda e: (float(log.task_end[e]), e)
-        )
-        schedule["copy_entries"] = [
-            {
-                "file": files[parsed.copy_files[e - num_tasks]],
-                "node": nodes[parsed.owner[e]],
-                "seconds": float(log.task_end[e]),
-            }
-            for e in entries
-        ]
-    return schedule
-
-
-def _timeline(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeline:
-    size = {file.id: file.bytes for file in problem.files}
-    intervals = [
-        Interval(row["start_seconds"], row["end_seconds"], row["node"], "compute", row["id"])
-        for row in schedule["tasks"]
-    ]
-    for row in schedule["transfers"]:
-        start, end = row["start_seconds"], row["end_seconds"]
-        name, source = row["file"], row["source"]
-        intervals.append(
-            Interval(
-                start, end, row["destination"], "remote" if source is None else "copy", name,
-                size[name] / (end - start) if end > start else None,
-                {"bytes": size[name], "source": source},
-            )
-        )  # fmt: skip
-    marks = [
-        Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
-        for row in schedule["evictions"]
-    ]
-    return Timeline.of(intervals, [node.id for node in problem.nodes], marks)

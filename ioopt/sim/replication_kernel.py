@@ -14,6 +14,7 @@ from typing import Any
 
 from ioopt.sim.bandwidth import fill
 from ioopt.sim.replication_state import (
+    BEGUN,
     CHANGED,
     ENDED,
     EVICTIONS,
@@ -25,7 +26,7 @@ from ioopt.sim.replication_state import (
     TRANSFERS,
 )
 
-FINISHED, STUCK, LOG_FULL, BEYOND = 0, 1, 2, 3
+FINISHED, STUCK, LOG_FULL, BEYOND, PAUSED = 0, 1, 2, 3, 4
 CLASS_STEP = 1e12
 NO_PLACE = -1
 
@@ -45,6 +46,7 @@ def reset(inst: Any, plan: Any, st: Any) -> None:
         st.flying[f] = 0
     for x in range(len(st.counters)):
         st.counters[x] = 0
+    st.clock[0], st.clock[1] = 0.0, 0.0
     for r in range(plan.num_rounds):
         st.round_left[r] = 0
     for i in range(nodes):
@@ -352,14 +354,30 @@ def next_event(inst: Any, st: Any) -> float:
 def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[float, int]:
     """Replay *plan*; returns (end of the last entry in seconds, one of the codes above).
 
-    A replay that passes *horizon* seconds, or must, is given up with BEYOND. Completions less than about
-    1e-11 s apart are one instant: they differ by rounding only.
+    A replay that passes *horizon* seconds, or must, is given up with BEYOND.
     """
     reset(inst, plan, st)
+    return advance(inst, plan, st, log, horizon, 1 << 60)
+
+
+def begin_or_advance(inst: Any, plan: Any, st: Any, log: Any, most: int) -> tuple[float, int]:
+    """The replay in pieces of *most* instants: begins where *st* is unused, else goes on."""
+    if not st.counters[BEGUN]:
+        reset(inst, plan, st)
+        st.counters[BEGUN] = 1
+    return advance(inst, plan, st, log, float("inf"), most)
+
+
+def advance(
+    inst: Any, plan: Any, st: Any, log: Any, horizon: float, most: int
+) -> tuple[float, int]:
+    """Go on for *most* instants at which something ends; PAUSED where that was not enough.
+
+    Completions less than about 1e-11 s apart are one instant: they differ by rounding only.
+    """
     total = len(plan.entry)
-    now = 0.0
-    ended = 0.0
-    while True:
+    now, ended = st.clock[0], st.clock[1]
+    for _ in range(most):
         if plan.barriers:
             open_rounds(inst, plan, st, log, now)
         moved = True
@@ -371,7 +389,11 @@ def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[flo
                 if start_transfer(inst, plan, st, log, i, now):
                     moved = True
         if st.counters[ENDED] == total:
-            break
+            full = log.enabled and (
+                st.counters[TRANSFERS] > len(log.start)
+                or st.counters[EVICTIONS] > len(log.evicted_at)
+            )
+            return ended, LOG_FULL if full else FINISHED
         if st.counters[CHANGED]:
             share_out(inst, st, now)
         now = next_event(inst, st)
@@ -386,7 +408,5 @@ def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[flo
                 ended = now
             if st.recv[i] >= 0 and st.due[i] <= instant:
                 arrive(inst, st, log, i, now)
-    full = log.enabled and (
-        st.counters[TRANSFERS] > len(log.start) or st.counters[EVICTIONS] > len(log.evicted_at)
-    )
-    return ended, LOG_FULL if full else FINISHED
+    st.clock[0], st.clock[1] = now, ended
+    return ended, PAUSED

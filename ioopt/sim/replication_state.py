@@ -65,8 +65,8 @@ class State(NamedTuple):
     ``has``: 0 no, 1 complete, 2 on its way. ``pin``: how many reasons keep the file. ``nxt``: place of
     the first unstarted reader on that node (-1 none), ``follow`` the one after each input.
     ``need``, ``freq``: unstarted readers, unfinished tasks. ``copies``, ``flying``: complete, on
-    their way. ``residents`` lists a node's files and ``seat`` where each stands. The rest is one
-    value a node, and scratch.
+    their way. ``residents`` lists a node's files and ``seat`` where each stands. ``clock``: time
+    now, end of the last entry. The rest is one value a node, and scratch.
     """
 
     has: Any
@@ -95,6 +95,7 @@ class State(NamedTuple):
     slot: Any
     round_left: Any
     counters: Any
+    clock: Any
     victims: Any
     keys: Any
     use: Any
@@ -124,7 +125,8 @@ class Log(NamedTuple):
 OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT, OWED = (
     range(9)
 )
-NUM_COUNTERS = 9
+BEGUN = 9
+NUM_COUNTERS = 10
 
 
 def _ints(values: Iterable[int], compiled: bool) -> Any:
@@ -248,9 +250,10 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
         flying=ints(files), num_residents=ints(nodes), used=longs(nodes), head=longs(nodes),
         staged=longs(nodes), running=longs(nodes), run_end=floats(nodes), recv=longs(nodes),
         source=longs(nodes), left=floats(nodes), rate=floats(nodes), since=floats(nodes),
-        due=floats(nodes), slot=longs(nodes), round_left=longs(num_rounds), counters=longs(NUM_COUNTERS),
-        victims=longs(files), keys=floats(files), use=longs(3 * nodes), rates=floats(nodes),
-        room=floats(resources), crossing=longs(resources), receivers=longs(nodes),
+        due=floats(nodes), slot=longs(nodes), round_left=longs(num_rounds),
+        counters=longs(NUM_COUNTERS), clock=floats(2), victims=longs(files), keys=floats(files),
+        use=longs(3 * nodes), rates=floats(nodes), room=floats(resources),
+        crossing=longs(resources), receivers=longs(nodes),
     )  # fmt: skip
 
 

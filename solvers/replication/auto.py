@@ -30,7 +30,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     Raises UnsolvableInstanceError for a task that no disk can hold.
     """
     require_room(problem)
-    solver, why = pick(problem, request.deadline.remaining())
+    # By the limit and not by what is left of it, so that a run can be repeated.
+    solver, why = pick(problem, request.options.time_limit_seconds or float("inf"))
     note = f"auto: {solver}, because {why}"
     if solver == "link-aware":
         outcome = link_aware.solve(problem, replace(request, settings=link_aware.Settings()))

@@ -11,7 +11,6 @@ eviction too: the answer is never worse than it.
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +22,7 @@ from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, Replicat
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.compiled import available, compile_apart
-from ioopt.sim.replication import simulate
+from ioopt.sim.replication import LOAD_SECONDS, simulate
 from ioopt.solvers.replication.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.link_search import (
     OUR_EVICTION,
@@ -38,50 +37,56 @@ from ioopt.solvers.replication.plans import build_plan, require_room
 from ioopt.solvers.replication.spectral import task_order
 
 DEFAULT_SECONDS = 60.0
+FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200
+"""Replays to make in a run that the deadline does not end."""
+LAG = 0.2
+"""Share of the time by which the count of replays may be late before the clock takes over."""
+COMPILE_SECONDS = 5.0
+"""Less time left than that is not worth a compiler beside."""
 STRETCH_SECONDS = 0.1
 MEDIUM_CELLS, SLOW_CELLS = 10_000, 90_000
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
+MOST_STEPS = 100_000
 HOT, COLD = 5e-3, 1e-4
 """Temperatures as shares of the makespan, for up to MANY_TASKS tasks."""
 MANY_TASKS = 100
 """A move changes what a few tasks cost: in larger batches that is a smaller share."""
-PURE_SECONDS_PER_CELL = 3e-6
 SMALL_CELLS = 150
-SHORT_SECONDS = 2.5
 WINDOWS, PENALTIES, DRIFTS, NOISES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0), (0.0, 0.02, 0.1), (
     0.0, 0.1, 0.3,
 )  # fmt: skip
 
 
 class Settings(Record):
-    """``evaluations``: replays to make, for a run that repeats exactly; None: until the deadline."""
+    """``evaluations``: replays to make (None: by the number of tasks).
+
+    A run that ends by count repeats exactly, on any machine, compiled or not. Without a count of
+    its own it follows the clock where the deadline would come first.
+    """
 
     evaluations: int | None = Field(default=None, ge=1)
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Search until the deadline, the bound or the given number of evaluations is reached.
+    """Search until the number of evaluations, the bound or the deadline is reached.
 
     Objective: simulated makespan; bound: :func:`makespan_bound_seconds`. Raises
     UnsolvableInstanceError for a task that no disk can hold.
     """
-    begun = time.monotonic()
     require_room(problem)
     search = _LinkAware(problem, request)
     search.start()
-    build = time.monotonic() - begun
+    build = request.deadline.elapsed()
     search.improve()
-    plan, bound = search.best_plan(), search.bound
-    reached = search.best.score <= search.target
-    stop = StopReason.GAP if reached else StopReason.TIME
-    if reached and search.best.score <= bound * (1 + 1e-9):
-        stop = StopReason.FINISHED
-    elif not reached and search.counted_out():
-        stop = StopReason.ITERATIONS
     return Outcome(
-        plan, bound, stop, objective_name="makespan_seconds", build_seconds=build,
-        notes=search.notes(), metrics={"evaluations": search.evaluations},
+        search.best_plan(), search.bound, search.stop(), objective_name="makespan_seconds",
+        build_seconds=build, notes=search.notes(), metrics={"evaluations": search.evaluations},
     )  # fmt: skip
+
+
+def default_evaluations(problem: ReplicationProblem) -> int:
+    """Replays of a run that no deadline ends: 200 a task, at least 500."""
+    return max(FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK * len(problem.tasks))
 
 
 @dataclass
@@ -101,12 +106,17 @@ class _LinkAware:
     def __init__(self, problem: ReplicationProblem, request: SolveRequest) -> None:
         self.problem, self.request = problem, request
         settings = request.settings
-        self.limit = settings.evaluations if isinstance(settings, Settings) else None
+        given = settings.evaluations if isinstance(settings, Settings) else None
+        self.effort = given or default_evaluations(problem)
+        self.by_clock, self._may_follow_clock = False, given is None
         self.bound = makespan_bound_seconds(problem)
         gap = request.options.gap or 0.0
         self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10))
         self.best = _Best()
         self.evaluations = 0
+        self.clock = request.deadline.clock
+        request.incumbents.objective_name = "makespan_seconds"
+        request.incumbents.bound = self.bound
         self._said = -1.0
         self._replay_seconds = 0.0
         inputs = sum(map(len, problem.inputs))
@@ -115,59 +125,70 @@ class _LinkAware:
         limit = request.options.time_limit_seconds
         left = request.deadline.remaining()
         self._reserve = min(0.2 * left, 0.05 + 4e-5 * inputs) if limit else 0.0
-        self._end = time.monotonic() + min(left, DEFAULT_SECONDS if not limit else left)
-        self._end -= self._reserve
-        self._begun = time.monotonic()
+        self._begun = self.clock()
+        self._end = self._begun + (left if limit else DEFAULT_SECONDS) - self._reserve
         self._compiler: Any = None
         self.engine = Engine(problem, request.options.seed, self._fast_from_start())
+        self._begun = self.clock()
 
     def _fast_from_start(self) -> bool:
-        """Compiled kernels where they stand ready, or where pure Python would be hopeless."""
-        short = self._left() < SHORT_SECONDS and self._cells < MEDIUM_CELLS
-        if not available() or self._cells < SMALL_CELLS or (short and self.limit is None):
+        """Compiled kernels where they stand ready; else plain ones while another process compiles."""
+        if not available() or self._cells < SMALL_CELLS or self._left() < LOAD_SECONDS:
             return False
-        hopeless = self._cells * PURE_SECONDS_PER_CELL > 0.2 and self._left() > 40.0
-        if hopeless or kernels_ready():
-            compile_kernels()
+        if kernels_ready():
             return True
-        if self.limit is not None:
-            return False
-        self._compiler = compile_apart(f"{compile_kernels.__module__}:{compile_kernels.__name__}")
+        if self._left() > COMPILE_SECONDS:
+            call = f"{compile_kernels.__module__}:{compile_kernels.__name__}"
+            self._compiler = compile_apart(call)
         return False
 
-    def _switch(self) -> bool:
-        """Take the compiled kernels once the other process has made them."""
+    def _switch(self, annealing: Annealing | None = None) -> None:
+        """Take the compiled kernels once the other process has made them, in the middle of it all."""
         if self._compiler is None or self._compiler.poll() is None:
-            return False
-        good = self._compiler.returncode == 0
-        self._compiler = None
-        if good:
-            compile_kernels()
-            self.engine = Engine(self.problem, self.request.options.seed + 1, True)
+            return
+        if self._compiler.returncode == 0:
+            self.engine.go_fast()
             self._replay_seconds = 0.0
-        return good
+            if annealing is not None:
+                annealing.go_fast()
+        self._compiler = None
 
     def _left(self) -> float:
-        return self._end - time.monotonic()
+        return self._end - self.clock()
 
-    def counted_out(self) -> bool:
-        """Whether the given number of evaluations has been made."""
-        return self.limit is not None and self.evaluations >= self.limit
+    def _affords(self, replays: int) -> bool:
+        """Whether there is time for so many replays; what is left out for time makes the clock rule."""
+        if self._left() >= replays * self._replay_seconds:
+            return True
+        self.by_clock = self._may_follow_clock
+        return False
 
     def _over(self) -> bool:
-        return (
-            self.best.score <= self.target
-            or self.counted_out()
-            or (self._left() <= self._replay_seconds and self.best.score < float("inf"))
-        )
+        return self._reached() or self._counted_out() or self._late()
+
+    def _reached(self) -> bool:
+        return self.best.score <= self.target
+
+    def _counted_out(self) -> bool:
+        return self.evaluations >= self.effort and not self.by_clock
+
+    def _late(self) -> bool:
+        return self._left() <= self._replay_seconds and self.best.score < float("inf")
+
+    def stop(self) -> StopReason:
+        """Why the run is over."""
+        if self._reached():
+            proven = self.best.score <= self.bound * (1 + 1e-9)
+            return StopReason.FINISHED if proven else StopReason.GAP
+        return StopReason.ITERATIONS if self._counted_out() else StopReason.TIME
 
     def _progress(self) -> float:
-        """Share of the run that is over, 0 to 1, by the clock or by the count."""
-        whole = max(self._end - self._begun, 1e-9)
-        done = 1.0 - self._left() / whole
-        if self.limit is not None:
-            done = max(done if done >= 1.0 else 0.0, self.evaluations / self.limit)
-        return min(1.0, max(0.0, done))
+        """Share of the run that is over, 0 to 1, by the count or, once that is late, by the clock."""
+        counted = self.evaluations / self.effort
+        passed = 1.0 - self._left() / max(self._end - self._begun, 1e-9)
+        if self._may_follow_clock and passed > counted + LAG:
+            self.by_clock = True
+        return min(1.0, max(0.0, passed if self.by_clock else counted))
 
     def _offer(
         self,
@@ -180,15 +201,15 @@ class _LinkAware:
         if score >= self.best.score:
             return
         self.best = _Best(score, queues, eviction, plan, origin)
-        now = time.monotonic()
+        now = self.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
             self.request.incumbents.report(self.best_plan(), score, self.bound)
 
     def _try(self, queues: Queues, origin: str) -> float:
-        begun = time.monotonic()
+        begun = self.clock()
         score = self.engine.score(queues)
-        self._replay_seconds = time.monotonic() - begun
+        self._replay_seconds = self.clock() - begun
         self.evaluations += 1
         self._offer(queues, score, origin)
         return score
@@ -210,16 +231,16 @@ class _LinkAware:
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
         self._baseline(plan_minmin(self.problem)[0], "MinMin")
-        if self._over() or self._cells > SLOW_CELLS or self._left() < 2 * self._replay_seconds:
+        if self._over() or self._cells > SLOW_CELLS or not self._affords(2):
             return
         self._baseline(plan_job_data_present(self.problem)[0], "JobDataPresent")
-        if self._left() > 10 * self._replay_seconds:
+        if self._affords(10):
             self._baseline(plan_minmin(self.problem, False)[0], "MinMin without replication")
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
-        begun = time.monotonic()
+        begun = self.clock()
         score = simulate(self.problem, plan).metrics["makespan_seconds"]
-        self._replay_seconds = time.monotonic() - begun
+        self._replay_seconds = self.clock() - begun
         if origin == "MinMin":
             # The front door will replay the answer once more, as slowly as this.
             self._end -= min(1.2 * self._replay_seconds, 0.5 * max(0.0, self._left()))
@@ -237,28 +258,22 @@ class _LinkAware:
         if self._over():
             return
         self._deal()
-        while not self._over():
-            if self._anneal():
-                self._switch_and_deal()
-        if self._compiler is not None and self._compiler.poll() is None:
-            self._compiler = None
+        if not self._over():
+            self._anneal()
 
-    def _switch_and_deal(self) -> None:
-        if self._switch():
-            self._deal(0.1)
-
-    def _deal(self, more: float = 0.0) -> None:
-        """Random dispatches of the spectral order, both ways, for a share of the time."""
+    def _deal(self) -> None:
+        """Random dispatches of the spectral order, both ways, for a share of the run."""
         order = task_order(self.problem)
         rng = random.Random(self.request.options.seed)
         self._segments(order)
         slow = self._cells > SLOW_CELLS
-        until = self._progress() + more + (0.85 if slow else 0.12) * (1.0 - self._progress())
+        until = self._progress() + (0.85 if slow else 0.12) * (1.0 - self._progress())
         files = [file.bytes for file in self.problem.files] or [0]
         typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
         deals = DEALS_PER_REPLAY if self._cells > MEDIUM_CELLS else 1
         replays = 0
         while not self._over():
+            self._switch()
             if self._progress() >= (until if replays >= FEWEST_DEALS else max(until, 0.5)):
                 return
             first = replays == 0
@@ -296,32 +311,32 @@ class _LinkAware:
             if not self._over():
                 self._try(queues, "stretches of the spectral order")
 
-    def _anneal(self) -> bool:
-        """Anneal from the best queues until the run is over; True when better kernels are ready."""
+    def _anneal(self) -> None:
+        """Anneal from the best queues until the run is over."""
+        score = self.best.score
         if self.best.eviction != OUR_EVICTION or self.best.plan is not None:
             score = self.engine.score(self.best.queues)
-        else:
-            score = self.best.score
         if score == float("inf"):
-            self._end = time.monotonic()
-            return False
-        annealing: Annealing = self.engine.annealing(self.best.queues, score)
-        steps, start = 1, self._progress()
+            self._end = self.clock()
+            return
+        annealing = self.engine.annealing(self.best.queues, score)
+        start, base = self._progress(), self.evaluations
         scale = MANY_TASKS / max(MANY_TASKS, len(self.problem.tasks))
+        hot, total, steps = score * scale * HOT, max(1, self.effort - base), 1
         while not self._over():
+            self._switch(annealing)
             share = (self._progress() - start) / max(1.0 - start, 1e-9)
-            heat = self.best.score * scale * HOT * (COLD / HOT) ** share
-            if self.limit is not None:
-                steps = min(50, self.limit - self.evaluations)
-            begun, before = time.monotonic(), annealing.evaluations
-            annealing.run(steps, heat, heat, self.target)
-            taken = time.monotonic() - begun
-            self.evaluations += annealing.evaluations - before
-            self._replay_seconds = taken / max(1, annealing.evaluations - before)
+            begun, before = self.clock(), annealing.evaluations
+            if self.by_clock:
+                heat = self.best.score * scale * HOT * (COLD / HOT) ** share
+                annealing.run(steps, heat, heat, self.target)
+            else:
+                steps = min(steps, self.effort - self.evaluations)
+                annealing.run(steps, hot, hot * COLD / HOT, self.target, before, total)
+            made = annealing.evaluations - before
+            self.evaluations += made
+            self._replay_seconds = (self.clock() - begun) / max(1, made)
             budget = min(STRETCH_SECONDS, 0.5 * max(0.0, self._left()))
-            steps = max(1, int(budget / max(self._replay_seconds, 1e-7)))
+            steps = min(MOST_STEPS, max(1, int(budget / max(self._replay_seconds, 1e-7))))
             if annealing.best_score < self.best.score:
                 self._offer(annealing.best_queues(), annealing.best_score, "annealing")
-            if self._compiler is not None and self._compiler.poll() is not None:
-                return True
-        return False

@@ -157,17 +157,22 @@ def copy_queues(ptr: Any, entry: Any, to_ptr: Any, to_entry: Any) -> None:
 
 
 def anneal(
-    inst: Any, plan: Any, st: Any, log: Any, search: Any, steps: int, hot: float, cold: float,
-    target: float,
+    inst: Any, plan: Any, st: Any, log: Any, search: Any, steps: int, first: int, total: int,
+    hot: float, cold: float, target: float,
 ) -> None:  # fmt: skip
-    """Simulated annealing for *steps* moves, the temperature (seconds) falling from *hot* to *cold*.
+    """Moves *first* to *first + steps* of an annealing of *total* moves, from *hot* to *cold* seconds.
 
-    Starts from the queues of *plan*, whose score is ``values[NOW]``; stops at *target* seconds.
+    Starts from the queues of *plan*, whose score is ``values[NOW]``; stops at *target* seconds. The
+    pieces that a run is cut into do not change it. Without *steps* the queues are only scored: a
+    kernel of its own for that would take as long again to compile.
     """
-    for step in range(steps):
+    if steps == 0:
+        value, code = replay(inst, plan, st, log, float("inf"))
+        search.values[NOW] = value if code == FINISHED else float("inf")
+    for step in range(first, first + steps):
         if search.values[BEST] <= target:
             return
-        heat = hot * (cold / hot) ** (step / steps)
+        heat = hot * (cold / hot) ** (step / total)
         copy_queues(plan.ptr, plan.entry, search.kept_ptr, search.kept_entry)
         change(inst, plan, search)
         limit = search.values[NOW] - heat * math.log(uniform(search.random))

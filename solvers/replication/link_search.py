@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.sim import replication_kernel
 from ioopt.sim.compiled import compiled, is_ready
 from ioopt.sim.replication_state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication import link_kernel as kernel
@@ -18,11 +17,7 @@ Queues = list[list[int]]
 
 def kernels_ready() -> bool:
     """Whether every kernel of the search stands compiled on disk."""
-    return (
-        is_ready(kernel.__name__, "anneal")
-        and is_ready(kernel.__name__, "dispatch")
-        and is_ready(replication_kernel.__name__, "replay")
-    )
+    return is_ready(kernel.__name__, "anneal") and is_ready(kernel.__name__, "dispatch")
 
 
 def compile_kernels() -> None:
@@ -38,8 +33,7 @@ def compile_kernels() -> None:
     engine = Engine(problem, 0, fast=True)
     queues = engine.deal([0, 1], 1, 0.0, 0.0, 0.0)
     assert queues is not None
-    annealing = engine.annealing(queues, engine.score(queues))
-    annealing.run(1, 1.0, 1.0, 0.0)
+    engine.score(queues)
 
 
 class Engine:
@@ -50,6 +44,15 @@ class Engine:
 
     def __init__(self, problem: ReplicationProblem, seed: int, fast: bool) -> None:
         self.problem, self.fast = problem, fast
+        self._allocate(1 + (seed * 7919 + 104729) % (MODULUS - 1))
+
+    def go_fast(self) -> None:
+        """Go on with compiled kernels, exactly as the plain ones would have gone on."""
+        self.fast = True
+        self._allocate(int(self._random[0]))
+
+    def _allocate(self, random: int) -> None:
+        problem, fast = self.problem, self.fast
         self.inst = instance_arrays(problem, compiled=fast)
         self._state = new_state(self.inst, compiled=fast)
         self._log = new_log(self.inst, 0, 0, fast)
@@ -59,11 +62,11 @@ class Engine:
             pointers.append(pointers[-1] + len(row))
         self.reader_ptr = self.ints(pointers)
         self.readers = self.ints([k for row in readers for k in row])
-        self._random = self.ints([1 + (seed * 7919 + 104729) % (MODULUS - 1)])
+        self._random = self.ints([random])
         self._work = self._dispatch_arrays()
-        self._replay = self._function(replication_kernel.__name__, "replay")
-        self._dispatch = self._function(kernel.__name__, "dispatch")
-        self.anneal = self._function(kernel.__name__, "anneal")
+        self._dispatch = self._function("dispatch")
+        self._anneal = self._function("anneal")
+        self._scoring = self.search([0] * (self.inst.num_nodes + 1), [], float("inf"))
 
     def ints(self, values: Sequence[int]) -> Any:
         """*values* in the form that the kernels take."""
@@ -81,10 +84,18 @@ class Engine:
 
         return numpy.array(values, dtype=numpy.float64)
 
-    def _function(self, module: str, name: str) -> Any:
-        from importlib import import_module
+    def _function(self, name: str) -> Any:
+        return compiled(kernel.__name__, name) if self.fast else getattr(kernel, name)
 
-        return compiled(module, name) if self.fast else getattr(import_module(module), name)
+    def search(self, ptr: list[int], entries: list[int], score: float) -> kernel.Search:
+        """The state of an annealing that begins from these queues."""
+        return kernel.Search(
+            reader_ptr=self.reader_ptr, readers=self.readers,
+            best_ptr=self.ints(ptr), best_entry=self.ints(entries),
+            kept_ptr=self.ints(ptr), kept_entry=self.ints(entries),
+            block=self.ints([0] * kernel.LONGEST_BLOCK), random=self._random,
+            values=self.floats([score, score]), counts=self.ints([0, 0, 0]),
+        )  # fmt: skip
 
     def _dispatch_arrays(self) -> kernel.Dispatch:
         nodes, files, tasks = self.inst.num_nodes, self.inst.num_files, self.inst.num_tasks
@@ -106,8 +117,8 @@ class Engine:
     def score(self, queues: Queues, eviction: str = OUR_EVICTION) -> float:
         """Simulated makespan of *queues* (tasks only) in seconds; infinity if they cannot run."""
         arrays = queue_arrays(queues, eviction, compiled=self.fast)
-        value, code = self._replay(self.inst, arrays, self._state, self._log, float("inf"))
-        return float(value) if code == replication_kernel.FINISHED else float("inf")
+        self.run_anneal(arrays, self._scoring, 0, 0, 1, 1.0, 1.0, 0.0)
+        return float(self._scoring.values[kernel.NOW])
 
     def deal(
         self, order: Sequence[int], window: int, penalty: float, drift: float, noise: float
@@ -131,17 +142,9 @@ class Engine:
         """An annealing that starts from *queues*, whose score is *score*."""
         return Annealing(self, queues, score)
 
-    def run_anneal(
-        self, arrays: Any, search: Any, steps: int, hot: float, cold: float, target: float
-    ) -> None:
-        """One stretch of annealing over *arrays*."""
-        self.anneal(
-            self.inst, arrays, self._state, self._log, search, steps, hot, cold, target
-        )  # fmt: skip
-
-    def random_state(self) -> Any:
-        """The state of the generator, shared by dealing and annealing."""
-        return self._random
+    def run_anneal(self, arrays: Any, search: kernel.Search, *schedule: float) -> None:
+        """One stretch of annealing over *arrays*: the last arguments of :func:`link_kernel.anneal`."""
+        self._anneal(self.inst, arrays, self._state, self._log, search, *schedule)
 
 
 class Annealing:
@@ -150,25 +153,24 @@ class Annealing:
     def __init__(self, engine: Engine, queues: Queues, score: float) -> None:
         self._engine = engine
         self._arrays = queue_arrays(queues, OUR_EVICTION, compiled=engine.fast)
-        entries, ptr = list(self._arrays.entry), list(self._arrays.ptr)
-        self._search = kernel.Search(
-            reader_ptr=engine.reader_ptr, readers=engine.readers,
-            best_ptr=engine.ints(ptr), best_entry=engine.ints(entries),
-            kept_ptr=engine.ints(ptr), kept_entry=engine.ints(entries),
-            block=engine.ints([0] * kernel.LONGEST_BLOCK), random=engine.random_state(),
-            values=engine.floats([score, score]), counts=engine.ints([0, 0, 0]),
+        self._search = engine.search(list(self._arrays.ptr), list(self._arrays.entry), score)
+
+    def run(
+        self, steps: int, hot: float, cold: float, target: float, first: int = 0, total: int = 0
+    ) -> None:
+        """Moves from number *first* of *total* (0: all are *steps*); ends early at *target* seconds."""
+        schedule = (steps, first, total or steps, hot, cold, target)
+        self._engine.run_anneal(self._arrays, self._search, *schedule)
+
+    def go_fast(self) -> None:
+        """Go on with compiled kernels, once the engine does."""
+        engine, arrays, search = self._engine, self._arrays, self._search
+        self._arrays = type(arrays)(*(engine.ints(v) if isinstance(v, list) else v for v in arrays))
+        new = engine.search(search.kept_ptr, search.kept_entry, 0.0)
+        self._search = new._replace(
+            best_ptr=engine.ints(search.best_ptr), best_entry=engine.ints(search.best_entry),
+            values=engine.floats(search.values), counts=engine.ints(search.counts),
         )  # fmt: skip
-
-    def run(self, steps: int, hot: float, cold: float, target: float) -> None:
-        """Anneal for *steps* moves from *hot* to *cold* (seconds), ending early at *target*."""
-        self._engine.run_anneal(self._arrays, self._search, steps, hot, cold, target)
-
-    def restart(self) -> None:
-        """Go on from the best queues found so far."""
-        kernel.copy_queues(
-            self._search.best_ptr, self._search.best_entry, self._arrays.ptr, self._arrays.entry
-        )
-        self._search.values[kernel.NOW] = self._search.values[kernel.BEST]
 
     @property
     def best_score(self) -> float:

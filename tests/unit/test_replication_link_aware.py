@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from ioopt.generate.replication import generate
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
+from ioopt.result import StopReason
 from ioopt.sim import compiled as compiling
-from ioopt.solvers.replication import link_aware
+from ioopt.solvers.replication import auto, link_aware
 from ioopt.solvers.replication.auto import pick
 from ioopt.solvers.replication.link_search import Engine
 from ioopt.solvers.replication.spectral import task_order
@@ -101,8 +103,20 @@ def test_without_numba_the_search_still_runs(monkeypatch: pytest.MonkeyPatch) ->
     assert "pure Python" in result.notes[0]
 
 
-def test_a_compiler_at_work_does_not_hold_up_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels that are not on disk are made elsewhere; their arrival is picked up in between."""
+def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveRequest:
+    """A request whose clock goes on by *seconds* whenever it is read."""
+    count = itertools.count()
+    deadline = Deadline(limit, clock=lambda: next(count) * seconds)
+    return SolveRequest(
+        SolveOptions(time_limit_seconds=limit), deadline, link_aware.Settings(**settings)
+    )
+
+
+@pytest.mark.parametrize("polls", [1, 3, 8])
+def test_kernels_that_arrive_in_the_middle_change_nothing(
+    monkeypatch: pytest.MonkeyPatch, polls: int
+) -> None:
+    """Another process compiles; whenever it is done, the run goes on as it would have gone on."""
 
     class Process:
         returncode = 0
@@ -110,16 +124,34 @@ def test_a_compiler_at_work_does_not_hold_up_the_search(monkeypatch: pytest.Monk
 
         def poll(self) -> int | None:
             self.asked += 1
-            return 0 if self.asked > 3 else None
+            return 0 if self.asked > polls else None
 
+    problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
+    monkeypatch.setattr(link_aware, "STRETCH_SECONDS", 0.05)
+    with monkeypatch.context() as plain:
+        plain.setattr(link_aware, "available", lambda: False)
+        alone = link_aware.solve(problem, ticking(0.01, evaluations=200))
     process = Process()
     monkeypatch.setattr(link_aware, "kernels_ready", lambda: False)
     monkeypatch.setattr(link_aware, "compile_apart", lambda call: process)
-    problem = generate("image-85", {"tasks": 30, "nodes": 2, "disk": "500MB"}, 0)
-    request = SolveRequest(SolveOptions(time_limit_seconds=3.0), Deadline(3.0))
-    outcome = link_aware.solve(problem, request)
-    assert process.asked > 3
-    assert "compiled" in outcome.notes[0]
+    switched = link_aware.solve(problem, ticking(0.01, evaluations=200))
+    assert process.asked == polls + 1
+    assert ("pure Python" in alone.notes[0], "compiled" in switched.notes[0]) == (True, True)
+    assert switched.plan == alone.plan
+
+
+@pytest.mark.parametrize("solver", [link_aware.solve, auto.solve])
+def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run(solver: Any) -> None:
+    """800 replays for four tasks; a clock a thousand times as slow gives the same plan, one that
+    leaves room for some twenty readings ends the run by time, with a plan."""
+    problem = ioopt.load("two-pairs")
+    slow, fast = (solver(problem, ticking(seconds)) for seconds in (1e-7, 1e-4))
+    assert (slow.plan, slow.stop, slow.metrics) == (fast.plan, fast.stop, fast.metrics)
+    assert slow.stop is StopReason.ITERATIONS
+    assert slow.metrics["evaluations"] == link_aware.default_evaluations(problem) == 800
+    late = solver(problem, ticking(2.0))
+    assert late.stop is StopReason.TIME
+    assert late.plan is not None
 
 
 def test_gap_and_interruption() -> None:
