@@ -1,17 +1,20 @@
-"""Bandwidth over time: who transfers at what rate."""
+"""Bandwidth over time: who transfers at what rate, and how far that is from the storage's limit."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.plot.layout import amount, finish, headline, label_axis, new_axes, shortened, unit_for
+from ioopt.plot.palette import BOUND, HUES, OTHERS
 from ioopt.result import Result
 
 Spans = dict[str, list[tuple[float, float, float]]]
-NAMED_JOBS = 10
-GIGABYTE = 1e9
+NAMED_JOBS = 6
+MOST_STEPS = 600
+"""Changes of a rate that a picture can show one by one; with more it shows means over intervals."""
+INTERVALS = 240
 
 
 def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
@@ -32,49 +35,68 @@ def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
     return {name: spans[name] for name in sorted(spans, key=lambda name: -moved[name])}
 
 
-def plot_bandwidth(spans: Spans, axes: Any = None, title: str = "") -> Any:
+def plot_bandwidth(
+    spans: Spans, axes: Any = None, title: str = "", limit: float | None = None
+) -> Any:
     """Stack the rates of the jobs over time; returns the axes.
 
-    *spans* as from :func:`rates_by_job`. The first ten jobs have colours and names of their own,
-    the others are drawn together.
+    *spans* as from :func:`rates_by_job`; *limit* is the storage's rate in bytes per second, a line.
+    The six jobs with the most bytes have bands of their own, the others share one. Rates that
+    change too often to be seen are drawn as means over equal intervals, which the axis says.
     """
-    from matplotlib.figure import Figure
+    import numpy as np
 
-    if axes is None:
-        axes = Figure(figsize=(9, 4), layout="constrained").add_subplot()
-    times = sorted({time for items in spans.values() for span in items for time in span[:2]})
-    layers: list[tuple[str, list[tuple[float, float, float]]]] = list(spans.items())[:NAMED_JOBS]
-    others = [span for items in list(spans.values())[NAMED_JOBS:] for span in items]
-    if others:
-        layers.append((f"{len(spans) - NAMED_JOBS} others", others))
-    below = [0.0] * len(times)
-    for number, (name, items) in enumerate(layers):
-        heights = _heights(times, items)
-        above = [low + rate / GIGABYTE for low, rate in zip(below, heights)]
-        colour = "#bbbbbb" if number == NAMED_JOBS else f"C{number % 10}"
-        axes.fill_between(times, below, above, step="post", label=name, color=colour, linewidth=0)
-        below = above
-    axes.set_xlabel("time (s)")
-    axes.set_ylabel("bandwidth (GB/s)")
-    axes.set_ylim(bottom=0)
-    axes.set_title(title, fontsize="medium")
-    if layers:
-        axes.legend(title="job", fontsize="small", loc="upper right", ncols=2)
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
+    axes = new_axes(9, 4) if axes is None else axes
+    axes.set_ylim(0, 1)
+    edges = np.unique([time for items in spans.values() for span in items for time in span[:2]])
+    width = None
+    if len(edges) > MOST_STEPS:
+        edges = np.linspace(edges[0], edges[-1], INTERVALS + 1)
+        width = edges[1] - edges[0]
+    layers = [(name, colour, _means(items, edges)) for name, colour, items in _layers(spans)]
+    totals = sum((heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1)))
+    peak = max([limit or 0.0, *totals])
+    time = unit_for("seconds", edges[-1] if len(edges) else 0.0)
+    rate = unit_for("bytes_per_second", peak)
+    below = np.zeros_like(totals)
+    for name, colour, heights in layers:
+        axes.stairs(
+            (below + heights) / rate.size, edges / time.size, baseline=below / rate.size,
+            fill=True, color=colour, label=name, linewidth=0,
+        )  # fmt: skip
+        below = below + heights
+    if limit is not None:
+        axes.axhline(limit / rate.size, color=BOUND, linestyle="--", lw=1, label="storage limit")
+    axes.set_ylim(0, 1.06 * peak / rate.size or 1)
+    if len(edges):
+        axes.set_xlim(min(0.0, edges[0]) / time.size, edges[-1] * 1.01 / time.size or 1)
+    label_axis(axes.xaxis, "time", time)
+    means = "" if width is None else f", mean over {amount(width, 'seconds')}"
+    label_axis(axes.yaxis, "bandwidth", rate.name + means)
+    return finish(axes, title, legend="job")
 
 
-def _heights(times: list[float], spans: list[tuple[float, float, float]]) -> list[float]:
-    """Total rate from each of *times* on."""
-    steps = [0.0] * (len(times) + 1)
-    for since, until, rate in spans:
-        steps[bisect_left(times, since)] += rate
-        steps[bisect_left(times, until)] -= rate
-    total, heights = 0.0, []
-    for step in steps[:-1]:
-        total += step
-        heights.append(max(0.0, total))
-    return heights
+def _layers(spans: Spans) -> list[tuple[str, str, list[tuple[float, float, float]]]]:
+    """(name, colour, spans) of the bands, the largest first and lowest."""
+    split = NAMED_JOBS if len(spans) > len(HUES) else len(spans)
+    named = list(spans.items())[:split]
+    bands = [(shortened(name, 24), hue, items) for (name, items), hue in zip(named, HUES)]
+    rest = [span for items in list(spans.values())[split:] for span in items]
+    return [*bands, (f"{len(spans) - split} others", OTHERS, rest)] if rest else bands
+
+
+def _means(spans: Sequence[tuple[float, float, float]], edges: Any) -> Any:
+    """Mean of the total rate between neighbouring *edges*, from the bytes moved until each edge."""
+    import numpy as np
+
+    if not spans or len(edges) < 2:
+        return np.zeros(max(0, len(edges) - 1))
+    since, until, rate = np.array(spans, dtype=float).T
+    times = np.concatenate([since, until])
+    order = np.argsort(times, kind="stable")
+    times, rates = times[order], np.cumsum(np.concatenate([rate, -rate])[order])
+    moved = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times))])
+    return np.maximum(0.0, np.diff(np.interp(edges, times, moved)) / np.diff(edges))
 
 
 def plot_batch_io(result: Result, axes: Any = None) -> Any:
@@ -84,6 +106,5 @@ def plot_batch_io(result: Result, axes: Any = None) -> Any:
     """
     if not result.schedule:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
-    return plot_bandwidth(
-        rates_by_job(result.schedule), axes, f"{result.instance}: {result.solver}"
-    )
+    limit = result.schedule.get("storage_bytes_per_second")
+    return plot_bandwidth(rates_by_job(result.schedule), axes, headline(result), limit)

@@ -1,84 +1,182 @@
-"""Gantt charts: who computes, fetches and copies when."""
+"""Gantt charts: who computes, fetches, copies and waits when."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.plot.layout import (
+    Box,
+    Unit,
+    amount,
+    finish,
+    headline,
+    label_axis,
+    name_boxes,
+    new_axes,
+    patches,
+    shortened,
+    unit_for,
+)
+from ioopt.plot.palette import IDLE, role
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
 
-COLOURS = {
-    "compute": "#4c72b0",
-    "local": "#4c72b0",
-    "remote start": "#dd8452",
-    "remote": "#c44e52",
-    "copy": "#dd8452",
-    "io": "#c44e52",
-    "eviction": "#555555",
-}
-OTHER_COLOUR = "#8172b3"
-LABELLED_INTERVALS = 40
+MOST_ROWS = 60
+"""Rows drawn; more cannot be read."""
+MOST_SPANS = 4_000
+"""Intervals drawn one by one; of more, each row shows the share of its time in every slice."""
+SLICES = 300
 STAGING = ("remote", "copy")
+Lanes = dict[tuple[int, str], list[tuple[float, float]]]
+"""(row, kind) -> the spans of that kind in the row, as (start, end) in seconds."""
 
 
-def plot_timeline(timeline: Timeline, axes: Any = None, title: str = "") -> Any:
-    """Draw *timeline*, one row a resource, time in seconds; returns the axes.
+def plot_timeline(
+    timeline: Timeline, axes: Any = None, title: str = "", rows: str = "node", idle: bool = True
+) -> Any:
+    """Draw *timeline*, one row a resource, time in the unit that fits; returns the axes.
 
-    Transfers take the upper half of a row and everything else the lower half, since a node stages
-    while it computes. Marks are drawn as ticks. Few enough intervals are labelled.
+    Where anything is staged, transfers take the upper half of a row and computing the lower one,
+    since a node does both at a time. What nothing covers is *idle*. Marks are drawn as ticks.
+    The first 60 resources are drawn; names are written where they fit.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    if axes is None:
-        height = min(16.0, 1.2 + 0.5 * max(1, len(timeline.resources)))
-        axes = Figure(figsize=(9, height), layout="constrained").add_subplot()
-    row_of = {name: row for row, name in enumerate(timeline.resources)}
-    kinds = sorted({item.kind for item in timeline.intervals})
-    for kind in kinds:
-        halves: dict[float, list[tuple[float, float]]] = {}
-        for row, name in enumerate(timeline.resources):
-            spans = [(item.start, item.duration) for item in timeline.on(name) if item.kind == kind]
-            low = row - 0.4 if kind in STAGING else row
-            halves.setdefault(low, []).extend(spans)
-        for low, spans in halves.items():
-            axes.broken_barh(spans, (low, 0.38), color=colour(kind), linewidth=0)
-    for item in timeline.marks:
-        row = row_of[item.resource]
-        axes.plot([item.start] * 2, [row - 0.45, row - 0.35], color=colour(item.kind), lw=0.8)
-    if len(timeline.intervals) <= LABELLED_INTERVALS:
-        _label(axes, timeline, row_of)
-    axes.set_yticks(range(len(timeline.resources)), list(timeline.resources))
-    axes.set_ylim(len(timeline.resources) - 0.4, -0.6)
-    axes.set_xlim(0, timeline.makespan * 1.01 or 1)
-    axes.set_xlabel("time (s)")
-    axes.set_title(title, fontsize="medium")
-    shown = [*kinds, *sorted({item.kind for item in timeline.marks})]
-    handles = [Patch(color=colour(kind), label=kind) for kind in shown]
-    if handles:
-        axes.legend(
-            handles=handles, fontsize="small", ncols=len(handles), frameon=False,
-            loc="upper right", bbox_to_anchor=(1.0, -0.04 - 0.25 / max(1, len(timeline.resources))),
-        )  # fmt: skip
-    axes.spines[["top", "right"]].set_visible(False)
+    names = timeline.resources[:MOST_ROWS]
+    if len(names) < len(timeline.resources):
+        title += f", the first {len(names)} of {len(timeline.resources)} {rows}s"
+    axes = new_axes(10, _height(len(names))) if axes is None else axes
+    row_of = {name: row for row, name in enumerate(names)}
+    shown = [item for item in timeline.intervals if item.resource in row_of]
+    unit = unit_for("seconds", max((item.end for item in shown), default=0.0))
+    until = max((item.end for item in shown), default=0.0) / unit.size
+    split = any(item.kind in STAGING for item in shown)
+    axes.set_xlim(0, until * 1.01 or 1)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    if idle and shown:
+        axes.barh(range(len(names)), until, 0.76, color=IDLE, linewidth=0)
+    _draw_spans(axes, shown, row_of, unit, split)
+    _draw_marks(axes, timeline, row_of, unit)
+    size = "medium" if len(names) <= 12 else "small" if len(names) <= 30 else 6
+    axes.set_yticks(range(len(names)), [shortened(name, 24) for name in names], fontsize=size)
+    axes.set_ylabel(rows)
+    label_axis(axes.xaxis, "time", unit)
+    kinds = dict.fromkeys(sorted({item.kind for item in [*shown, *timeline.marks]}))
+    finish(axes, title, patches([*kinds, *(["idle"] if idle else [])]))
+    if len(shown) <= MOST_SPANS:
+        name_boxes(axes, _boxes(shown, row_of, unit, split))
     return axes
 
 
-def colour(kind: str) -> str:
-    """The colour of a kind of interval."""
-    return COLOURS.get(kind, OTHER_COLOUR)
+def _height(rows: int) -> float:
+    """Inches of a figure with so many rows."""
+    return 1.0 + max(1.0, rows * (0.5 if rows <= 12 else 0.26 if rows <= 30 else 0.15))
 
 
-def _label(axes: Any, timeline: Timeline, row_of: Mapping[str, int]) -> None:
-    for item in timeline.intervals:
-        if item.duration > 0.02 * timeline.makespan:
-            height = row_of[item.resource] + (-0.21 if item.kind in STAGING else 0.19)
-            axes.text(
-                item.start + item.duration / 2, height, item.label, ha="center", va="center",
-                fontsize="x-small", color="white", clip_on=True,
-            )  # fmt: skip
+def _place(kind: str, row: int, split: bool) -> tuple[float, float]:
+    """Lower edge and height of what a kind draws in a row (rows count downwards)."""
+    if not split:
+        return row - 0.38, 0.76
+    return (row - 0.38 if kind in STAGING else row), 0.38
+
+
+def _draw_spans(
+    axes: Any, shown: Sequence[Interval], row_of: Mapping[str, int], unit: Unit, split: bool
+) -> None:
+    """One collection a kind, whatever the number of intervals."""
+    lanes: Lanes = {}
+    for item in shown:
+        lanes.setdefault((row_of[item.resource], item.kind), []).append((item.start, item.end))
+    if len(shown) > MOST_SPANS:
+        _draw_shares(axes, lanes, unit, split)
+        return
+    width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
+    for kind in sorted({kind for _, kind in lanes}):
+        corners = [
+            (start / unit.size, end / unit.size, *_place(kind, row, split))
+            for (row, name), spans in lanes.items() if name == kind
+            for start, end in spans
+        ]  # fmt: skip
+        colour = role(kind)[1]
+        # Neighbours are told apart by white edges, what is too narrow for these stays visible.
+        edges = ["white" if end - start > 0.008 * width else colour for start, end, *_ in corners]
+        _rectangles(axes, corners, colour, edges)
+
+
+def _draw_shares(axes: Any, lanes: Lanes, unit: Unit, split: bool) -> None:
+    """For every slice of time a bar as high as the share of it that a kind took, kinds stacked."""
+    import numpy as np
+
+    last = max(end for spans in lanes.values() for _, end in spans)
+    edges = np.linspace(0.0, last, SLICES + 1)
+    base: dict[float, Any] = {}
+    corners: dict[str, list[tuple[float, float, float, float]]] = {}
+    for (row, kind), spans in sorted(lanes.items()):
+        low, height = _place(kind, row, split)
+        bottom = base.setdefault(low, np.full(SLICES, low + height))
+        tall = height * np.minimum(1.0, covered(spans, edges) / np.diff(edges))
+        base[low] = bottom - tall
+        for k in np.nonzero(tall > 0)[0]:
+            corners.setdefault(kind, []).append(
+                (edges[k] / unit.size, edges[k + 1] / unit.size, bottom[k] - tall[k], tall[k])
+            )
+    for kind, found in corners.items():
+        _rectangles(axes, found, role(kind)[1], "none")
+
+
+def covered(spans: Sequence[tuple[float, float]], edges: Any) -> Any:
+    """Seconds that *spans* (start, end) cover between neighbouring *edges*, overlaps added up."""
+    import numpy as np
+
+    starts, ends = np.sort(np.array(spans, dtype=float), axis=0).T
+    count = np.arange(len(spans) + 1)
+
+    def until(times: Any, sums: Any, at: Any) -> Any:
+        """Sum over *times* before *at* of the time since."""
+        before = np.searchsorted(times, at)
+        return count[before] * at - sums[before]
+
+    begun = until(starts, np.concatenate([[0.0], np.cumsum(starts)]), edges)
+    over = until(ends, np.concatenate([[0.0], np.cumsum(ends)]), edges)
+    return np.diff(begun - over)
+
+
+def _rectangles(axes: Any, corners: Sequence[Sequence[float]], colour: str, edges: Any) -> None:
+    import numpy as np
+    from matplotlib.collections import PolyCollection
+
+    left, right, low, height = np.array(corners, dtype=float).T
+    high = low + height
+    vertices = np.stack(
+        [np.stack(pair, axis=1) for pair in ((left, low), (left, high), (right, high), (right, low))],
+        axis=1,
+    )  # fmt: skip
+    axes.add_collection(
+        PolyCollection(
+            vertices, facecolor=colour, edgecolor=edges, linewidth=0.5,
+            rasterized=len(corners) > MOST_SPANS,
+        ),
+        autolim=False,
+    )  # fmt: skip
+
+
+def _draw_marks(axes: Any, timeline: Timeline, row_of: Mapping[str, int], unit: Unit) -> None:
+    marks = [item for item in timeline.marks if item.resource in row_of]
+    for kind in sorted({item.kind for item in marks}):
+        rows = [row_of[item.resource] for item in marks if item.kind == kind]
+        times = [item.start / unit.size for item in marks if item.kind == kind]
+        low, high = [row - 0.48 for row in rows], [row - 0.39 for row in rows]
+        axes.vlines(times, low, high, color=role(kind)[1], lw=0.8)
+
+
+def _boxes(
+    shown: Sequence[Interval], row_of: Mapping[str, int], unit: Unit, split: bool
+) -> Iterator[Box]:
+    """What has a name of its own, beside that of its row."""
+    for item in (item for item in shown if item.label != item.resource):
+        low, height = _place(item.kind, row_of[item.resource], split)
+        start, width = item.start / unit.size, item.duration / unit.size
+        yield Box(start, low, width, height, item.label, role(item.kind)[1])
 
 
 def replication_timeline(schedule: Mapping[str, Any]) -> Timeline:
@@ -115,6 +213,5 @@ def plot_replication(result: Result, axes: Any = None) -> Any:
     if not result.schedule:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
     makespan = result.metrics.get("makespan_seconds")
-    seconds = "" if makespan is None else f", {makespan:.6g} s"
-    title = f"{result.instance}: {result.solver}{seconds}"
-    return plot_timeline(replication_timeline(result.schedule), axes, title)
+    more = "" if makespan is None else f"makespan {amount(makespan, 'seconds')}"
+    return plot_timeline(replication_timeline(result.schedule), axes, headline(result, more))

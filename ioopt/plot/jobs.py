@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ioopt.errors import UsageError
-from ioopt.plot.gantt import plot_timeline
+from ioopt.plot.gantt import MOST_ROWS, plot_timeline
+from ioopt.plot.layout import headline
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
-
-MOST_JOBS = 60
-"""Jobs drawn, in order of their start; more rows cannot be read."""
 
 
 def jobs_timeline(jobs: list[Mapping[str, Any]]) -> Timeline:
@@ -23,6 +21,7 @@ def jobs_timeline(jobs: list[Mapping[str, Any]]) -> Timeline:
 
 
 def _spans(job: Mapping[str, Any], name: str) -> Iterator[Interval]:
+    """Computing, waiting for the first grant, and I/O (rates may pause within it), in turn."""
     start = job["start_seconds"]
     if "io" not in job:
         kind = "local" if job["local"] else "remote start"
@@ -34,10 +33,12 @@ def _spans(job: Mapping[str, Any], name: str) -> Iterator[Interval]:
         if request is None:
             continue
         finish = end if phase["finish_seconds"] is None else phase["finish_seconds"]
-        if request > now:
-            yield Interval(now, request, name, "compute", name)
-        yield Interval(request, finish, name, "io", name)
-        now = finish
+        grant = phase["first_grant_seconds"]
+        grant = finish if grant is None else grant
+        for kind, until in (("compute", request), ("waiting", grant), ("io", finish)):
+            if until > now:
+                yield Interval(now, until, name, kind, name)
+                now = until
     if end > now:
         yield Interval(now, end, name, "compute", name)
 
@@ -50,9 +51,7 @@ def plot_jobs(result: Result, axes: Any = None) -> Any:
     if not result.schedule:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
     jobs = sorted(result.schedule["jobs"], key=lambda job: (job["start_seconds"], str(job["id"])))
-    title = f"{result.instance}: {result.solver}"
-    if len(jobs) > MOST_JOBS:
-        title += f", the first {MOST_JOBS} of {len(jobs)} jobs"
-    axes = plot_timeline(jobs_timeline(jobs[:MOST_JOBS]), axes, title)
-    axes.set_ylabel("job")
-    return axes
+    title = headline(result)
+    if len(jobs) > MOST_ROWS:
+        title += f", the first {MOST_ROWS} of {len(jobs)} jobs"
+    return plot_timeline(jobs_timeline(jobs[:MOST_ROWS]), axes, title, "job", idle=False)
