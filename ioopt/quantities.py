@@ -43,9 +43,12 @@ def column(name: str, values: Sequence[Any]) -> list[str | None]:
     )
     if counts and largest < 1e15:
         return [None if value is None else show(value) for value in values]
-    scale, unit = _unit_for(largest, units)
+    scale, unit = unit_for(name, largest)
+    after = f" {unit}" if unit else ""
     return [
-        _number(value / scale, largest / scale) + unit if _is_number(value) else show_or_none(value)
+        _number(value / scale, largest / scale) + after
+        if _is_number(value)
+        else show_or_none(value)
         for value in values
     ]
 
@@ -104,7 +107,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _units(name: str) -> tuple[tuple[float, str], ...]:
-    if name.endswith("_bytes_per_second"):
+    if name.endswith("bytes_per_second"):
         return tuple((scale, unit + "/s") for scale, unit in _BYTES)
     if name.endswith("bytes"):
         return _BYTES
@@ -113,15 +116,19 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
     return ((0.01, "%"),) if name.endswith(("utilisation", "_gap")) else _PLAIN
 
 
-def _unit_for(largest: float, units: tuple[tuple[float, str], ...]) -> tuple[float, str]:
-    """The unit in which *largest* is a number of one to three digits or so, with a space before it."""
-    fallback = (1.0, "s") if units == _TIMES else units[-1]
-    scale, unit = fallback
+def unit_for(name: str, largest: float) -> tuple[float, str]:
+    """(seconds, bytes or such that it has, its name) of the unit in which *largest* is easily read.
+
+    >>> unit_for("makespan_seconds", 7200), unit_for("storage_bytes_per_second", 2.5e11)
+    ((3600.0, 'h'), (1000000000.0, 'GB/s'))
+    """
+    units = _units(name)
+    scale, unit = (1.0, "s") if units == _TIMES else units[-1]
     if largest >= NOISE:
         for scale, unit in units:
             if largest >= scale * (2 if unit in _TWO_UNITS else 1):
                 break
-    return scale, f" {unit}" if unit else ""
+    return scale, unit
 
 
 def _number(value: float, largest: float) -> str:

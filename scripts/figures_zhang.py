@@ -17,7 +17,7 @@ from zhang_runs import FOUR, INTENSITIES, Runs  # noqa: E402
 from ioopt.plot.load import plot_load  # noqa: E402
 from ioopt.plot.save import save  # noqa: E402
 
-METRICS = {"slowdown": "mean slowdown from arrival", "wait": "mean wait (s)"}
+METRICS = {"slowdown": "mean_slowdown_from_arrival", "wait": "mean_wait_seconds"}
 POLICIES = (*FOUR, "guarded-iogs", "index-iogs")
 
 
@@ -30,9 +30,8 @@ def against_load(runs: Runs, intensity: Any, metric: str) -> Any:
         }
         for policy in POLICIES
     }
-    axes = plot_load(points, METRICS[metric], log=metric == "slowdown")
-    axes.set_title(f"I/O intensity {intensity}")
-    return axes
+    title = f"I/O intensity {intensity}"
+    return plot_load(points, METRICS[metric], log=metric == "slowdown", title=title)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from ioopt.measures import COUNTED, Measure, measure_of, standing
 from ioopt.registry import KINDS, SOLVERS
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
+from ioopt.units import parse_any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,16 +213,18 @@ def profiles(frame: pd.DataFrame, points: int = 400) -> dict[str, tuple[list[flo
 def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, float, float, int]]]:
     """Per variant, (label value, mean of the compared metric, half width, runs), by label.
 
-    The half width is that of the mean's 95 % interval by Student's t, 0 for a single run.
+    The half width is that of the mean's 95 % interval by Student's t, 0 for a single run. Sizes,
+    times and rates typed with a unit count in bytes, seconds and bytes per second.
     """
     import json
 
     import pandas as pd
     from scipy import stats
 
-    decoded = {text: json.loads(text).get(label) for text in frame["labels"].unique()}
+    decoded = {text: _number(json.loads(text).get(label)) for text in frame["labels"].unique()}
+    numbers = {text: None if found is None else found[0] for text, found in decoded.items()}
     table = frame.assign(
-        at=pd.to_numeric(frame["labels"].astype(str).map(decoded), errors="coerce")
+        at=pd.to_numeric(frame["labels"].astype(str).map(numbers), errors="coerce")
     )
     groups = table.dropna(subset=["at", "value"]).groupby(["variant", "at"], observed=True)["value"]
     found: dict[str, list[tuple[float, float, float, int]]] = {}
@@ -232,16 +235,33 @@ def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, flo
     return found
 
 
-def numeric_labels(frame: pd.DataFrame) -> list[str]:
-    """Labels of generated instances that take more than one number."""
+def _number(value: Any) -> tuple[float, str] | None:
+    """A setting as (number, dimension); None for a word, a switch, or nothing."""
+    if isinstance(value, bool) or value is None:
+        return None
+    return parse_any(value) if isinstance(value, str) else (float(value), "")
+
+
+def swept(frame: pd.DataFrame) -> dict[str, str | None]:
+    """Label -> dimension (``""`` for plain numbers) of all that take several values; None for words."""
     import json
 
-    values: dict[str, set[float]] = {}
+    values: dict[str, dict[Any, tuple[float, str] | None]] = {}
     for text in frame["labels"].unique():
         for key, value in json.loads(text).items():
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                values.setdefault(key, set()).add(value)
-    return sorted(key for key, found in values.items() if len(found) > 1)
+            values.setdefault(key, {})[value] = _number(value)
+    found: dict[str, str | None] = {}
+    for key in sorted(key for key, seen in values.items() if len(seen) > 1):
+        numbers = [number for number in values[key].values() if number is not None]
+        several = len({number for number, _ in numbers}) > 1
+        # a size typed once as 300000000 and once as "1GB" is a size
+        found[key] = max(dimension for _, dimension in numbers) if several else None
+    return found
+
+
+def numeric_labels(frame: pd.DataFrame) -> list[str]:
+    """Labels of generated instances that take more than one number, sizes with a unit included."""
+    return [label for label, dimension in swept(frame).items() if dimension is not None]
 
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:

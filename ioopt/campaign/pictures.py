@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ from ioopt.campaign import frame as frames
 from ioopt.campaign.store import StoreReader
 from ioopt.errors import UsageError
 from ioopt.plot.pictures import draw_result
+from ioopt.quantities import title
+from ioopt.registry import KINDS
 from ioopt.result import Result
 
 if TYPE_CHECKING:
@@ -86,14 +89,39 @@ def profile(rows: pd.DataFrame) -> Any:
     """Performance profiles of the rows of one kind."""
     from ioopt.plot.profile import plot_profiles
 
-    return plot_profiles(frames.profiles(rows))
+    measure = title(metric_of(rows))
+    shares = frames.profiles(rows[~rows["reference"]])
+    return plot_profiles(shares, title=_title(rows, "profiles"), measure=measure)
 
 
 def against(rows: pd.DataFrame, label: str) -> Any:
     """The compared metric of one kind against a swept setting, with 95 % intervals."""
     from ioopt.plot.sweep import plot_sweep
 
-    return plot_sweep(frames.by_label(rows, label), label, metric_of(rows))
+    labels = frames.swept(rows)
+    others = [name for name in labels if name != label]
+    over = ", ".join([*others, "seed"])
+    spec = KINDS.get(str(rows["kind"].iloc[0]))
+    metric = metric_of(rows)
+    # What is maximised may be below 0, times, sizes and slowdowns may not.
+    signed = spec is not None and spec.sense == "max" and metric == spec.objective_name
+    return plot_sweep(
+        frames.by_label(rows, label), label, metric,
+        title=_title(rows, f"mean over {over} and its 95 % interval"),
+        dimension=labels.get(label) or "", floor=None if signed else 0.0,
+        references=set(rows.loc[rows["reference"], "variant"].astype(str)),
+    )  # fmt: skip
+
+
+def _title(rows: pd.DataFrame, what: str) -> str:
+    """Which instances the rows are of, and what is drawn of them."""
+    from ioopt.plot.layout import shortened
+
+    names = [str(name) for name in rows["instance"].unique()]
+    found = {json.loads(str(text)).get("preset") for text in rows["labels"].unique()}
+    presets = sorted(str(preset) for preset in found if preset)
+    count = f" ({len(names)} instances)" if len(names) > 1 else ""
+    return f"{shortened(', '.join(presets or names), 48)}{count}: {what}"
 
 
 def metric_of(rows: pd.DataFrame) -> str:

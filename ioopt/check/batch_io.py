@@ -33,6 +33,7 @@ def check(problem: BatchIoProblem, plan: Any, schedule: dict[str, Any] | None) -
         missing = violation("schedule", problem.name, "there is no schedule.jobs to check")
         return CheckReport((missing,))
     views, found = _matched(terms, schedule["jobs"])
+    found += _check_storage(terms, schedule.get("storage_bytes_per_second"))
     for view in views:
         found += _check_job(terms, view)
     if terms.closed:
@@ -47,6 +48,14 @@ def check(problem: BatchIoProblem, plan: Any, schedule: dict[str, Any] | None) -
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
     rounding = 1e-14 * max((view.end for view in views), default=0.0)
     return CheckReport((), objectives, metrics, ranges, rounding)
+
+
+def _check_storage(terms: Terms, stated: Any) -> list[Violation]:
+    """The storage's rate that a schedule states (for its picture) is the instance's."""
+    if stated is None or stated == terms.storage:
+        return []
+    text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
+    return [violation("storage-rate", terms.problem.name, text)]
 
 
 def _matched(terms: Terms, rows: list[Any]) -> tuple[list[JobView], list[Violation]]:

@@ -139,13 +139,7 @@ def _draw(rows: list[Row], measure: Measure, target: str) -> None:
     from ioopt.plot.compare import plot_comparison
     from ioopt.plot.save import save
 
-    save(plot_comparison(rows, picture_metric(rows, measure.name)), target)
-
-
-def picture_metric(rows: Sequence[Row], measure: str) -> str:
-    """What the bars are to show: ``objective`` where every row's objective is the measure."""
-    same = all(row["objective_name"] in (None, measure) for row in rows)
-    return "objective" if same else measure
+    save(plot_comparison(rows, measure.name), target)
 
 
 def _tell(rows: Sequence[Row]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from ioopt import registry
-from ioopt.cli.compare import picture_metric
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, InstanceError, UsageError
@@ -90,7 +89,7 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
         rows = [row.model_dump(mode="json") for row in document.rows]
         kind = registry.KINDS.get(rows[0]["kind"] or rows[0]["family"])
         given = document.measure or (measure_of(kind).name if kind else "objective")
-        return plot_comparison(rows, picture_metric(rows, given))
+        return plot_comparison(rows, given)
     from ioopt.plot.pictures import DEFAULT, draw_result
     from ioopt.solving import require_form, result_from_dict
 

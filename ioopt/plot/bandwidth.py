@@ -6,15 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt.errors import UsageError
-from ioopt.plot.layout import amount, finish, headline, label_axis, new_axes, shortened, unit_for
+from ioopt.plot.layout import finish, headline, label_axis, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, HUES, OTHERS
+from ioopt.quantities import quantity
 from ioopt.result import Result
 
-Spans = dict[str, list[tuple[float, float, float]]]
+Span = tuple[float, float, float]
+"""From, until (seconds), bytes per second."""
+Spans = dict[str, list[Span]]
 NAMED_JOBS = 6
 MOST_STEPS = 600
 """Changes of a rate that a picture can show one by one; with more it shows means over intervals."""
 INTERVALS = 240
+"""Most of these; each is as long as the next of :data:`LENGTHS`."""
+LENGTHS = (
+    *(1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0),
+    *(3600.0, 7200.0, 10800.0, 21600.0, 43200.0, 86400.0),
+)
+"""Seconds that people count in."""
 
 
 def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
@@ -51,13 +61,15 @@ def plot_bandwidth(
     edges = np.unique([time for items in spans.values() for span in items for time in span[:2]])
     width = None
     if len(edges) > MOST_STEPS:
-        edges = np.linspace(edges[0], edges[-1], INTERVALS + 1)
-        width = edges[1] - edges[0]
+        first, last = edges[0], edges[-1]
+        finest = (last - first) / INTERVALS
+        width = next((length for length in LENGTHS if length >= finest > 0.5), finest)
+        edges = first + width * np.arange(np.ceil((last - first) / width) + 1)
     layers = [(name, colour, _means(items, edges)) for name, colour, items in _layers(spans)]
     totals = sum((heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1)))
     peak = max([limit or 0.0, *totals])
     time = unit_for("seconds", edges[-1] if len(edges) else 0.0)
-    rate = unit_for("bytes_per_second", peak)
+    rate = unit_for("rate_bytes_per_second", peak)
     below = np.zeros_like(totals)
     for name, colour, heights in layers:
         axes.stairs(
@@ -65,18 +77,24 @@ def plot_bandwidth(
             fill=True, color=colour, label=name, linewidth=0,
         )  # fmt: skip
         below = below + heights
+    if width is not None:
+        every = [span for items in spans.values() for span in items]
+        axes.stairs(
+            _highest(every, edges) / rate.size, edges / time.size, baseline=None,
+            color=OTHERS, lw=0.7, label="highest in it",
+        )  # fmt: skip
     if limit is not None:
         axes.axhline(limit / rate.size, color=BOUND, linestyle="--", lw=1, label="storage limit")
     axes.set_ylim(0, 1.06 * peak / rate.size or 1)
     if len(edges):
         axes.set_xlim(min(0.0, edges[0]) / time.size, edges[-1] * 1.01 / time.size or 1)
-    label_axis(axes.xaxis, "time", time)
-    means = "" if width is None else f", mean over {amount(width, 'seconds')}"
+    label_axis(axes.xaxis, "time", time.name)
+    means = "" if width is None else f", mean over {quantity('seconds', float(width))}"
     label_axis(axes.yaxis, "bandwidth", rate.name + means)
     return finish(axes, title, legend="job")
 
 
-def _layers(spans: Spans) -> list[tuple[str, str, list[tuple[float, float, float]]]]:
+def _layers(spans: Spans) -> list[tuple[str, str, list[Span]]]:
     """(name, colour, spans) of the bands, the largest first and lowest."""
     split = NAMED_JOBS if len(spans) > len(HUES) else len(spans)
     named = list(spans.items())[:split]
@@ -85,18 +103,37 @@ def _layers(spans: Spans) -> list[tuple[str, str, list[tuple[float, float, float
     return [*bands, (f"{len(spans) - split} others", OTHERS, rest)] if rest else bands
 
 
-def _means(spans: Sequence[tuple[float, float, float]], edges: Any) -> Any:
+def _steps(spans: Sequence[Span]) -> tuple[Any, Any]:
+    """Instants at which the total rate changes, and the rate from each on."""
+    import numpy as np
+
+    since, until, rate = np.array(spans, dtype=float).T
+    times = np.concatenate([since, until])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.cumsum(np.concatenate([rate, -rate])[order])
+
+
+def _means(spans: Sequence[Span], edges: Any) -> Any:
     """Mean of the total rate between neighbouring *edges*, from the bytes moved until each edge."""
     import numpy as np
 
     if not spans or len(edges) < 2:
         return np.zeros(max(0, len(edges) - 1))
-    since, until, rate = np.array(spans, dtype=float).T
-    times = np.concatenate([since, until])
-    order = np.argsort(times, kind="stable")
-    times, rates = times[order], np.cumsum(np.concatenate([rate, -rate])[order])
+    times, rates = _steps(spans)
     moved = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times))])
     return np.maximum(0.0, np.diff(np.interp(edges, times, moved)) / np.diff(edges))
+
+
+def _highest(spans: Sequence[Span], edges: Any) -> Any:
+    """Highest total rate between neighbouring *edges*, changes at one instant taken together."""
+    import numpy as np
+
+    times, rates = _steps(spans)
+    last = np.append(np.diff(times) > 0, True)
+    times, rates = times[last], np.append(0.0, rates[last])
+    first = np.searchsorted(times, edges[:-1], side="right")
+    past = np.searchsorted(times, edges[1:], side="left")
+    return np.array([rates[low : high + 1].max() for low, high in zip(first, past)])
 
 
 def plot_batch_io(result: Result, axes: Any = None) -> Any:

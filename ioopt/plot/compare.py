@@ -1,46 +1,126 @@
-"""Bars of a comparison: one group an instance, one bar a solver, its bound as a tick."""
+"""A comparison: one named measure, a panel an instance, a bar a solver, bounds as lines."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ioopt import registry
+from ioopt.errors import UsageError
+from ioopt.measures import measured, standing
+from ioopt.plot.layout import label_axis, legend_beside, shortened, unit_for
+from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, ink
+from ioopt.quantities import title
+from ioopt.registry.types import EXACT as PROVES
 
-def plot_comparison(
-    rows: Sequence[Mapping[str, Any]], metric: str = "objective", axes: Any = None
-) -> Any:
-    """Draw comparison rows: *metric* (or ``objective``) by instance and solver; returns the axes.
+Row = Mapping[str, Any]
+PROVEN = "proven bound"
+MOST_PANELS = 12
+MOST_BARS = 30
+COLUMNS = 3
 
-    Rows without a value leave a gap; with ``objective`` the bound is drawn as a black tick.
+
+def plot_comparison(rows: Sequence[Row], measure: str) -> Any:
+    """Draw *measure* of comparison rows by instance and solver; returns the first axes.
+
+    Proven bounds of the measure and references (which break a rule of the machine) are lines.
+    Solvers without a value are named with the reason. Every instance has a panel with a scale of
+    its own (the first 12). Raises UsageError for a comparison without rows.
     """
     from matplotlib.figure import Figure
 
-    instances = list(dict.fromkeys(row["instance"] for row in rows))
-    solvers = list(dict.fromkeys(row["solver"] for row in rows))
-    if axes is None:
-        width = max(5.0, 1.2 + 0.5 * len(instances) * len(solvers))
-        axes = Figure(figsize=(min(width, 40.0), 4.0), layout="constrained").add_subplot()
-    step = 0.8 / max(len(solvers), 1)
-    for k, solver in enumerate(solvers):
-        places, values = [], []
-        for row in (row for row in rows if row["solver"] == solver):
-            value = row["objective"] if metric == "objective" else row["metrics"].get(metric)
-            if value is None:
-                continue
-            place = instances.index(row["instance"]) + (k - (len(solvers) - 1) / 2) * step
-            places.append(place)
-            values.append(value)
-            if metric == "objective" and row["bound"] is not None:
-                axes.hlines(row["bound"], place - step / 2, place + step / 2, color="black", lw=1)
-        axes.bar(places, values, step * 0.92, label=solver)
-    axes.set_xticks(range(len(instances)), instances, rotation=20 if len(instances) > 3 else 0)
-    axes.set_ylabel(_label(metric))
-    axes.legend(fontsize="small")
+    names = list(dict.fromkeys(row["instance"] for row in rows))
+    if not names:
+        raise UsageError("the comparison has no rows to draw")
+    shown = names[:MOST_PANELS]
+    groups = [[row for row in rows if row["instance"] == name] for name in shown]
+    columns = min(COLUMNS, len(shown))
+    lines = math.ceil(len(shown) / columns)
+    tallest = min(MOST_BARS, max(len(group) for group in groups))
+    size = (3.0 + 4.2 * columns, 0.6 + lines * (0.9 + 0.27 * tallest))
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(lines, columns, squeeze=False).ravel()
+    handles: dict[str, Any] = {}
+    for name, group, axes in zip(shown, groups, panels):
+        handles |= _panel(axes, group, measure)
+        axes.set_title(shortened(name, 40), fontsize="medium")
+    for axes in panels[len(shown) :]:
+        axes.set_visible(False)
+    if len(shown) > 1:
+        more = f", the first {len(shown)} of {len(names)} instances" * (len(shown) < len(names))
+        figure.suptitle(f"{title(measure)} by solver{more}", fontsize="medium")
+    order = sorted(handles, key=lambda label: label not in ("exact", "heuristic"))
+    legend_beside(figure, [handles[label] for label in order])
+    return panels[0]
+
+
+def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
+    """Bars and lines of one instance; returns legend entries by their label."""
+    bars = [row for row in rows if not row.get("reference")][:MOST_BARS]
+    lines = _lines(rows, measure)
+    values = [measured(row, measure) for row in bars]
+    known = [value for value in [*values, *lines.values()] if value is not None]
+    unit = unit_for(measure, max(map(abs, known), default=0.0))
+    high, low = max([0.0, *known]) / unit.size, min([0.0, *known]) / unit.size
+    axes.set_xlim(low * 1.12, high * 1.12 or 1)
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    handles: dict[str, Any] = {}
+    for place, (row, value) in enumerate(zip(bars, values)):
+        if value is None:
+            reason = f" {standing(row)}"
+            axes.text(0, place, reason, va="center", fontsize="small", style="italic")
+            continue
+        kind, colour = ("exact", EXACT) if _exact(row) else ("heuristic", HEURISTIC)
+        handles[kind] = axes.barh(place, value / unit.size, 0.78, color=colour, label=kind)
+        _write_value(axes, place, value / unit.size, unit.name, colour)
+    for label, value in lines.items():
+        dashes = "--" if label == PROVEN else ":"
+        handles[label] = axes.axvline(value / unit.size, color=BOUND, linestyle=dashes, lw=1.2)
+        handles[label].set_label(label)
+    names = [shortened(row["solver"], 32) for row in bars]
+    axes.set_yticks(range(len(bars)), names, fontsize="small")
+    label_axis(axes.xaxis, title(measure), unit.name)
     axes.spines[["top", "right"]].set_visible(False)
-    return axes
+    return handles
 
 
-def _label(metric: str) -> str:
-    name = metric.removesuffix("_seconds").removesuffix("_bytes").replace("_", " ")
-    unit = "s" if metric.endswith("_seconds") else "bytes" if metric.endswith("_bytes") else None
-    return f"{name} ({unit})" if unit else name
+def _write_value(axes: Any, place: int, value: float, unit: str, colour: str) -> None:
+    """The value at the foot of its bar where it fits in, else beyond its end."""
+    low, high = axes.get_xlim()
+    inside = value > 0.4 * (high - low)
+    at = 0.0 if inside or value < 0 else value
+    words = f" {value:.4g} {unit}" if unit.isascii() and len(unit) < 5 else f" {value:.4g}"
+    inner = ink(colour) if inside else "black"
+    axes.text(at, place, words, va="center", fontsize="small", color=inner)
+
+
+def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
+    """Label -> value of the tightest proven bound of the measure and of the references."""
+    kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
+    most = kind is not None and kind.sense == "max" and kind.objective_name == measure
+    bounds = [bound for row in rows if (bound := _bound(row, measure)) is not None]
+    lines = {PROVEN: (min if most else max)(bounds)} if bounds else {}
+    for row in (row for row in rows if row.get("reference")):
+        value = measured(row, measure)
+        if value is not None:
+            lines[row["solver"]] = value
+    return lines
+
+
+def _bound(row: Row, measure: str) -> float | None:
+    if row.get("reference"):
+        return None  # of another machine
+    if row.get("measure") == measure:
+        return row.get("value_bound")
+    return row["bound"] if row["objective_name"] == measure else None
+
+
+def _exact(row: Row) -> bool:
+    """Whether the solver proves its answers when it is given time."""
+    name = row["solver"].partition(":")[0]
+    kind = row.get("kind") or row["family"]
+    return any(
+        spec.name == name and kind in spec.kinds and PROVES in spec.abilities
+        for spec in registry.SOLVERS
+    )

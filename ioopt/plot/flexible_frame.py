@@ -2,53 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
+from ioopt.plot.gantt import rectangles
+from ioopt.plot.layout import Box, finish, headline, label_axis, name_boxes, new_axes, unit_for
+from ioopt.plot.palette import IDLE, IO, role
 from ioopt.result import Result
 
-MILLISECONDS = 1000.0
-COLOURS = {"io": "tab:orange", "compute": "tab:blue"}
+MOST_INCHES = 9.0
+"""Height of the tallest frame."""
 
 
 def plot_flexible_frame(result: Result) -> Any:
     """The picture of a flexible-gang result; returns the axes."""
-    return plot_frame(result.schedule or {})
+    axes = plot_frame(result.schedule or {})
+    axes.set_title(headline(result, "one frame"), fontsize="medium")
+    return axes
 
 
 def plot_frame(schedule: Mapping[str, Any], axes: Any = None) -> Any:
     """Draw one frame; loose windows are hatched and list the I/O jobs that run there."""
-    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
-    columns, frame = schedule["num_columns"], schedule["frame_seconds"] * MILLISECONDS
+    columns, rows = schedule["num_columns"], schedule["rows"]
+    unit = unit_for("seconds", schedule["frame_seconds"])
+    frame = schedule["frame_seconds"] / unit.size
     if axes is None:
-        figure = Figure(figsize=(1.5 + 0.9 * columns, 1.5 + 0.06 * frame), layout="constrained")
-        axes = figure.add_subplot()
-    for cell in schedule["rows"]:
-        start = cell["start_seconds"] * MILLISECONDS
-        height = cell["end_seconds"] * MILLISECONDS - start
-        first, last = cell["columns"]
-        axes.bar(
-            (first + last) / 2, height, last - first, start, color=COLOURS[cell["kind"]],
-            edgecolor="white",
-        )  # fmt: skip
-        axes.text((first + last) / 2, start + height / 2, cell["job"], ha="center", va="center")
-    for window in schedule["windows"]:
-        start = window["start_seconds"] * MILLISECONDS
-        height = window["end_seconds"] * MILLISECONDS - start
-        axes.bar(
-            columns / 2, height, columns, start, color="0.9", edgecolor="0.6", hatch="//", zorder=0
-        )
-        for column in range(columns):
-            names = [
-                job["job"]
-                for job in schedule["loose_io"]
-                if job["columns"][0] <= column < job["columns"][1]
-            ]
-            text = "\n".join(names)
-            axes.text(column + 0.5, start + height / 2, text, ha="center", va="center", fontsize=7)
+        cells = len({cell["start_seconds"] for cell in rows}) + 2 * len(schedule["windows"])
+        axes = new_axes(3.0 + min(8.0, 0.9 * columns), min(MOST_INCHES, 1.5 + 0.35 * cells))
     axes.set_xlim(0, columns)
     axes.set_ylim(frame, 0)
-    axes.set_xlabel("column of processors")
-    axes.set_ylabel("time in the frame (ms)")
+    axes.set_facecolor(IDLE)
+    for kind in sorted({cell["kind"] for cell in rows}):
+        corners = [
+            (*cell["columns"], cell["start_seconds"] / unit.size,
+             (cell["end_seconds"] - cell["start_seconds"]) / unit.size)
+            for cell in rows if cell["kind"] == kind
+        ]  # fmt: skip
+        rectangles(axes, corners, role(kind)[1], "white")
+    for window in schedule["windows"]:
+        start, end = window["start_seconds"] / unit.size, window["end_seconds"] / unit.size
+        axes.bar(
+            columns / 2, end - start, columns, start, color="white", edgecolor=IO, hatch="//",
+            linewidth=0.5, zorder=0.5,
+        )  # fmt: skip
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("column of processors (number)")
+    label_axis(axes.yaxis, "time in the frame", unit.name)
+    handles = [
+        Patch(facecolor=role(kind)[1], label=f"{role(kind)[0]}, strict")
+        for kind in ("compute", "io")
+    ]
+    window_box = Patch(facecolor="white", edgecolor=IO, hatch="//", label="loose window for I/O")
+    finish(axes, "", [*handles, window_box, Patch(facecolor=IDLE, label="idle")])
+    name_boxes(axes, _cells(rows, unit.size))
+    for text in name_boxes(axes, _windows(schedule, unit.size)):  # readable upon the hatching
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
     return axes
+
+
+def _cells(rows: Iterable[Mapping[str, Any]], size: float) -> Iterator[Box]:
+    for cell in rows:
+        (first, last), start = cell["columns"], cell["start_seconds"] / size
+        height = cell["end_seconds"] / size - start
+        yield Box(first, start, last - first, height, cell["job"], role(cell["kind"])[1])
+
+
+def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
+    """The names of the jobs that are loose in each run of columns with the same jobs."""
+    columns = schedule["num_columns"]
+    loose = [
+        tuple(
+            job["job"] for job in schedule["loose_io"]
+            if job["columns"][0] <= column < job["columns"][1]
+        )
+        for column in range(columns)
+    ]  # fmt: skip
+    edges = [k for k in range(columns + 1) if k in (0, columns) or loose[k] != loose[k - 1]]
+    for window in schedule["windows"]:
+        start = window["start_seconds"] / size
+        height = window["end_seconds"] / size - start
+        for first, last in pairwise(edges):
+            names = loose[first]
+            text = "\n".join(names) if len(names) <= 4 else f"{len(names)} I/O jobs"
+            yield Box(first, start, last - first, height, text, "#FFFFFF")

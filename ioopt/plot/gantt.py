@@ -9,7 +9,6 @@ from ioopt.errors import UsageError
 from ioopt.plot.layout import (
     Box,
     Unit,
-    amount,
     finish,
     headline,
     label_axis,
@@ -20,6 +19,7 @@ from ioopt.plot.layout import (
     unit_for,
 )
 from ioopt.plot.palette import IDLE, role
+from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
 
@@ -60,9 +60,9 @@ def plot_timeline(
     size = "medium" if len(names) <= 12 else "small" if len(names) <= 30 else 6
     axes.set_yticks(range(len(names)), [shortened(name, 24) for name in names], fontsize=size)
     axes.set_ylabel(rows)
-    label_axis(axes.xaxis, "time", unit)
-    kinds = dict.fromkeys(sorted({item.kind for item in [*shown, *timeline.marks]}))
-    finish(axes, title, patches([*kinds, *(["idle"] if idle else [])]))
+    label_axis(axes.xaxis, "time", unit.name)
+    kinds = {item.kind for item in [*shown, *timeline.marks]}
+    finish(axes, title, patches(kinds | ({"idle"} if idle else set())))
     if len(shown) <= MOST_SPANS:
         name_boxes(axes, _boxes(shown, row_of, unit, split))
     return axes
@@ -100,7 +100,7 @@ def _draw_spans(
         colour = role(kind)[1]
         # Neighbours are told apart by white edges, what is too narrow for these stays visible.
         edges = ["white" if end - start > 0.008 * width else colour for start, end, *_ in corners]
-        _rectangles(axes, corners, colour, edges)
+        rectangles(axes, corners, colour, edges)
 
 
 def _draw_shares(axes: Any, lanes: Lanes, unit: Unit, split: bool) -> None:
@@ -121,7 +121,7 @@ def _draw_shares(axes: Any, lanes: Lanes, unit: Unit, split: bool) -> None:
                 (edges[k] / unit.size, edges[k + 1] / unit.size, bottom[k] - tall[k], tall[k])
             )
     for kind, found in corners.items():
-        _rectangles(axes, found, role(kind)[1], "none")
+        rectangles(axes, found, role(kind)[1], "none")
 
 
 def covered(spans: Sequence[tuple[float, float]], edges: Any) -> Any:
@@ -141,19 +141,22 @@ def covered(spans: Sequence[tuple[float, float]], edges: Any) -> Any:
     return np.diff(begun - over)
 
 
-def _rectangles(axes: Any, corners: Sequence[Sequence[float]], colour: str, edges: Any) -> None:
+def rectangles(
+    axes: Any, corners: Sequence[Sequence[float]], colour: str, edges: Any, alpha: float = 1.0
+) -> None:
+    """Draw (left, right, low, height) of *corners* as one collection, as a bitmap if they are many."""
     import numpy as np
     from matplotlib.collections import PolyCollection
 
     left, right, low, height = np.array(corners, dtype=float).T
     high = low + height
-    vertices = np.stack(
+    vertices: Any = np.stack(
         [np.stack(pair, axis=1) for pair in ((left, low), (left, high), (right, high), (right, low))],
         axis=1,
     )  # fmt: skip
     axes.add_collection(
         PolyCollection(
-            vertices, facecolor=colour, edgecolor=edges, linewidth=0.5,
+            vertices, facecolor=colour, edgecolor=edges, linewidth=0.5, alpha=alpha,
             rasterized=len(corners) > MOST_SPANS,
         ),
         autolim=False,
@@ -213,5 +216,5 @@ def plot_replication(result: Result, axes: Any = None) -> Any:
     if not result.schedule:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
     makespan = result.metrics.get("makespan_seconds")
-    more = "" if makespan is None else f"makespan {amount(makespan, 'seconds')}"
+    more = "" if makespan is None else f"makespan {quantity('makespan_seconds', makespan)}"
     return plot_timeline(replication_timeline(result.schedule), axes, headline(result, more))

@@ -6,35 +6,42 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ioopt.plot.layout import finish, label_axis, new_axes, unit_for
+from ioopt.plot.palette import series
+from ioopt.quantities import title as title_of
+
 
 def plot_load(
     points: Mapping[str, Mapping[float, Sequence[float]]],
-    metric: str = "mean slowdown",
-    label: str = "mean local execution time t_e (s)",
+    metric: str = "mean_slowdown",
+    label: str = "mean local execution time t_e",
     log: bool = True,
     axes: Any = None,
+    title: str = "",
 ) -> Any:
-    """Draw ``points[policy][load] = values over seeds``: median line, range as a band.
+    """Draw ``points[policy][load in seconds] = values over seeds``: median line, range as a band.
 
-    *metric* and *label* go on the axes with their units; returns the axes.
+    *metric* is a metric's name, *label* the words for the load; returns the axes.
     """
-    from matplotlib.figure import Figure
-
-    if axes is None:
-        axes = Figure(figsize=(6.0, 4.2), layout="constrained").add_subplot()
+    axes = new_axes(8, 4.2) if axes is None else axes
+    every = [
+        value for by_load in points.values() for values in by_load.values() for value in values
+    ]
+    up = unit_for(metric, max(every, default=0.0))
+    across = unit_for("seconds", max((max(by_load) for by_load in points.values()), default=0.0))
     for number, (policy, values) in enumerate(points.items()):
         loads = sorted(values)
-        median = [statistics.median(values[load]) for load in loads]
-        colour = f"C{number}"
-        axes.plot(loads, median, marker="o", ms=3, color=colour, label=policy)
+        at = [load / across.size for load in loads]
+        style = series(number)
+        median = [statistics.median(values[load]) / up.size for load in loads]
+        axes.plot(at, median, label=policy, lw=1.2, **style)
         axes.fill_between(
-            loads, [min(values[load]) for load in loads], [max(values[load]) for load in loads],
-            color=colour, alpha=0.15, linewidth=0,
+            at, [min(values[load]) / up.size for load in loads],
+            [max(values[load]) / up.size for load in loads],
+            color=style["color"], alpha=0.15, linewidth=0,
         )  # fmt: skip
     if log:
         axes.set_yscale("log")
-    axes.set_xlabel(label)
-    axes.set_ylabel(metric)
-    axes.legend(fontsize="small")
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
+    label_axis(axes.xaxis, label, across.name)
+    label_axis(axes.yaxis, title_of(metric), up.name)
+    return finish(axes, title)

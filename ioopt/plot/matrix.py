@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.plot.layout import Box, finish, headline, name_boxes, new_axes
+from ioopt.plot.palette import IDLE, role
+from ioopt.quantities import quantity
 from ioopt.result import Result
 
-LOCAL, REMOTE = "#4477aa", "#ee7733"
-"""Colours of jobs on their file nodes and elsewhere (told apart by colour-blind readers too)."""
+MOST_ROWS = 40
+"""Rows of the matrix drawn; more cannot be read."""
+MOST_PIECES = 4_000
+"""Pieces of jobs drawn with their edges; of more, neighbours of one kind are drawn as one."""
+FINEST = 700
+"""Gaps narrower than this part of the machine are closed where there are so many pieces."""
+REPLICA = 0.35
+"""How opaque the replicas of a job are beside its home instance."""
 
 
 def plot_decision(result: Result) -> Any:
     """The matrix that one decision (gang-matrix) leads to; returns the axes."""
-    jobs = (result.plan or {}).get("jobs", [])
-    axes = plot_matrix(jobs)
-    axes.set_title(f"{result.instance}: matrix after {result.solver}")
+    axes = plot_matrix((result.plan or {}).get("jobs", []))
+    axes.set_title(headline(result, "matrix after the decision"), fontsize="medium")
     return axes
 
 
@@ -33,7 +41,8 @@ def plot_gang(result: Result) -> Any:
         )
     seconds, jobs = fullest(updates)
     axes = plot_matrix(jobs)
-    axes.set_title(f"{result.instance}, {result.solver}: matrix at {seconds:g} s")
+    more = f"fullest matrix, at {quantity('seconds', seconds)}"
+    axes.set_title(headline(result, more), fontsize="medium")
     return axes
 
 
@@ -59,54 +68,91 @@ def plot_matrix(
 ) -> Any:
     """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``, ``local``); returns the axes.
 
-    Home instances are solid and carry the job's id, replicas are pale. *nodes* and *levels*
-    default to what the jobs occupy.
+    Home instances are solid and carry the job's id where it fits, replicas are pale, idle slots
+    grey. *nodes* and *levels* default to what the jobs occupy; the first 40 rows are drawn.
     """
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     width = nodes or max((max(job["columns"]) + 1 for job in jobs), default=1)
     height = levels or max((max(job["rows"]) + 1 for job in jobs), default=1)
-    if axes is None:
-        axes = Figure(figsize=(9.0, 1.4 + 0.5 * height), layout="constrained").add_subplot()
-    for job in jobs:
-        colour = LOCAL if job.get("local") else REMOTE
-        runs = list(_runs(job["columns"]))
-        for row in job["rows"]:
-            home = row == job["home_row"]
-            axes.broken_barh(
-                runs, (row - 0.45, 0.9), facecolor=colour, alpha=1.0 if home else 0.35,
-                edgecolor="white", linewidth=0.8,
-            )  # fmt: skip
-            start, length = max(runs, key=lambda run: run[1])
-            if home and length >= 0.011 * width * len(str(job["id"])):
-                axes.text(
-                    start + length / 2, row, str(job["id"]), ha="center", va="center",
-                    fontsize="small", color="white", clip_on=True,
-                )  # fmt: skip
+    shown = min(height, MOST_ROWS)
+    axes = new_axes(10, 1.2 + min(0.5, 8 / shown) * max(2, shown)) if axes is None else axes
     axes.set_xlim(0, width)
-    axes.set_ylim(height - 0.5, -0.5)
-    axes.set_yticks(range(height))
-    axes.set_xlabel("node")
-    axes.set_ylabel("row (time slice)")
-    handles = [
-        Patch(facecolor=LOCAL, label="on its file nodes"),
-        Patch(facecolor=REMOTE, label="remote"),
-        Patch(facecolor="grey", alpha=0.35, label="replica"),
+    axes.set_ylim(shown - 0.5, -0.5)
+    axes.barh(range(shown), width, 0.9, color=IDLE, linewidth=0)
+    pieces = list(_pieces(jobs, shown))
+    _draw(axes, pieces, width)
+    axes.set_yticks(range(0, shown, 1 + shown // 21))
+    axes.set_xlabel("node (number)")
+    rows = "row (time slice)"
+    axes.set_ylabel(rows if shown == height else f"{rows}, the first {shown} of {height}")
+    kinds = [role("local"), role("remote start")]
+    handles = [Patch(facecolor=colour, label=words) for words, colour in kinds]
+    handles += [
+        Patch(facecolor=kinds[0][1], alpha=REPLICA, label="replica in another row"),
+        Patch(facecolor=IDLE, label="idle"),
     ]
-    axes.legend(handles=handles, fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    axes.spines[["top", "right"]].set_visible(False)
+    finish(axes, "", handles)
+    if len(pieces) <= MOST_PIECES:
+        name_boxes(axes, _boxes(pieces))
     return axes
 
 
-def _runs(columns: Iterable[int]) -> Iterable[tuple[int, int]]:
+Piece = tuple[int, int, int, bool, bool, str]
+"""(row, first node, nodes, whether local, whether the home instance, id) of a run of a job."""
+
+
+def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
+    for job in jobs:
+        runs = list(_runs(job["columns"]))
+        for row in (row for row in job["rows"] if row < rows):
+            for first, count in runs:
+                home = row == job["home_row"]
+                yield row, first, count, bool(job.get("local")), home, str(job["id"])
+
+
+def _boxes(pieces: Iterable[Piece]) -> Iterator[Box]:
+    """The longest run of each home instance, for its name."""
+    longest: dict[str, Piece] = {}
+    for piece in pieces:
+        if piece[4] and piece[2] > longest.get(piece[5], (0, 0, 0))[2]:
+            longest[piece[5]] = piece
+    for row, first, count, local, _, name in longest.values():
+        yield Box(first, row - 0.45, count, 0.9, name, role(_kind(local))[1])
+
+
+def _kind(local: bool) -> str:
+    return "local" if local else "remote start"
+
+
+def _draw(axes: Any, pieces: Sequence[Piece], width: int) -> None:
+    """One collection a kind, however many jobs there are."""
+    from ioopt.plot.gantt import rectangles
+
+    for local, home in ((True, True), (True, False), (False, True), (False, False)):
+        chosen = [piece[:3] for piece in pieces if piece[3:5] == (local, home)]
+        edge = "white"
+        if len(pieces) > MOST_PIECES:
+            chosen, edge = list(_joined(chosen, width / FINEST)), "none"
+        if chosen:
+            corners = [(first, first + count, row - 0.45, 0.9) for row, first, count in chosen]
+            rectangles(axes, corners, role(_kind(local))[1], edge, 1.0 if home else REPLICA)
+
+
+def _joined(pieces: Iterable[tuple[int, int, int]], gap: float) -> Iterator[tuple[int, int, int]]:
+    """Pieces of a row as one where at most *gap* nodes lie between them."""
+    row, first, end = -1, 0, 0
+    for at, start, count in sorted(pieces):
+        if at == row and start <= end + gap:
+            end = max(end, start + count)
+            continue
+        if end > first:
+            yield row, first, end - first
+        row, first, end = at, start, start + count
+    if end > first:
+        yield row, first, end - first
+
+
+def _runs(columns: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Maximal runs of consecutive nodes as (first, length)."""
-    first, previous = None, None
-    for node in sorted(columns):
-        if previous is None or node != previous + 1:
-            if first is not None and previous is not None:
-                yield first, previous - first + 1
-            first = node
-        previous = node
-    if first is not None and previous is not None:
-        yield first, previous - first + 1
+    yield from ((first, count) for _, first, count in _joined(((0, n, 1) for n in columns), 0))

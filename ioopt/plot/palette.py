@@ -17,6 +17,7 @@ IDLE, OTHERS, EVICTION = "#EBEBEB", "#A6A6A6", "#444444"
 """Nobody uses it; everything that has no colour of its own; what leaves a disk."""
 BOUND = BLACK
 """Lines that nothing can pass: proven bounds, the storage's rate."""
+LIMIT = {"color": BOUND, "linestyle": ":"}
 EXACT, HEURISTIC = PURPLE, GREEN
 
 ROLES: dict[str, tuple[str, str]] = {
@@ -25,10 +26,10 @@ ROLES: dict[str, tuple[str, str]] = {
     "copy": ("replica transfer", REPLICA),
     "io": ("I/O", IO),
     "waiting": ("waiting", WAITING),
-    "idle": ("idle", IDLE),
-    "eviction": ("eviction", EVICTION),
     "local": ("on its file nodes", COMPUTE),
     "remote start": ("away from its files", REMOTE),
+    "eviction": ("eviction", EVICTION),
+    "idle": ("idle", IDLE),
 }
 """Kind of an interval -> its words in a legend and its colour."""
 

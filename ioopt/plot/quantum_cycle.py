@@ -5,35 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ioopt.plot.gantt import rectangles
+from ioopt.plot.layout import finish, headline, label_axis, new_axes, patches, shortened, unit_for
+from ioopt.plot.palette import IDLE, role
 from ioopt.result import Result
-
-MILLISECONDS = 1000.0
-COLOURS = {"io": "tab:orange", "compute": "tab:blue"}
 
 
 def plot_quantum_cycle(result: Result) -> Any:
     """The picture of a quantum-selection result; returns the axes."""
-    return plot_slots(result.schedule or {}, result.metrics)
+    axes = plot_slots(result.schedule or {}, result.metrics)
+    axes.set_title(headline(result, "one cycle"), fontsize="medium")
+    return axes
 
 
 def plot_slots(schedule: Mapping[str, Any], metrics: Mapping[str, Any], axes: Any = None) -> Any:
     """Draw the slots of one cycle, I/O jobs labelled with their slowdown; returns the axes."""
-    from matplotlib.figure import Figure
-
     slots = schedule["slots"]
     names = list(dict.fromkeys(slot["job"] for slot in slots))
-    if axes is None:
-        figure = Figure(figsize=(8.0, 1.2 + 0.4 * len(names)), layout="constrained")
-        axes = figure.add_subplot()
-    for slot in slots:
-        start = slot["start_seconds"] * MILLISECONDS
-        length = slot["end_seconds"] * MILLISECONDS - start
-        axes.barh(names.index(slot["job"]), length, 0.8, start, color=COLOURS[slot["kind"]])
+    row_of = {name: row for row, name in enumerate(names)}
+    axes = new_axes(9, min(12.0, 1.2 + 0.4 * len(names))) if axes is None else axes
+    unit = unit_for("seconds", schedule["cycle_seconds"])
+    cycle = schedule["cycle_seconds"] / unit.size
+    axes.barh(range(len(names)), cycle, 0.8, color=IDLE, linewidth=0)
+    for kind in sorted({slot["kind"] for slot in slots}):
+        corners = [
+            (slot["start_seconds"] / unit.size, slot["end_seconds"] / unit.size,
+             row_of[slot["job"]] - 0.4, 0.8)
+            for slot in slots if slot["kind"] == kind
+        ]  # fmt: skip
+        rectangles(axes, corners, role(kind)[1], "white")
     slowdown = metrics.get("slowdown", {})
-    labels = [f"{name} (S = {slowdown[name]:.2f})" if name in slowdown else name for name in names]
-    axes.set_yticks(range(len(names)), labels)
-    axes.invert_yaxis()
-    axes.set_xlim(0, schedule["cycle_seconds"] * MILLISECONDS)
-    axes.set_xlabel("time in the cycle (ms)")
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
+    labels = [
+        shortened(name, 24) + (f"\nslowdown {slowdown[name]:.2f}" if name in slowdown else "")
+        for name in names
+    ]
+    axes.set_yticks(range(len(names)), labels, fontsize="small" if len(names) <= 25 else 6)
+    axes.set_ylabel("job")
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlim(0, cycle)
+    label_axis(axes.xaxis, "time in the cycle", unit.name)
+    return finish(axes, "", patches({slot["kind"] for slot in slots} | {"idle"}))

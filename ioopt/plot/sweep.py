@@ -1,9 +1,22 @@
-"""A metric against a swept setting, one line a solver, with error bars."""
+"""A measure against a swept setting, one line a solver, with error bars."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
+
+from ioopt.plot.layout import finish, label_axis, new_axes, shortened, unit_for
+from ioopt.plot.palette import LIMIT, series
+from ioopt.quantities import title as title_of
+
+MOST_VALUES = 10
+"""Values of the setting that get a tick each."""
+NEAREST = 0.05
+"""Ticks nearer than this part of the axis would run into each other."""
+WIDE = 8.0
+"""Values that differ by more than this factor are drawn on a logarithmic axis."""
 
 
 def plot_sweep(
@@ -11,17 +24,53 @@ def plot_sweep(
     label: str,
     metric: str,
     axes: Any = None,
+    title: str = "",
+    dimension: str = "",
+    floor: float | None = 0.0,
+    references: Collection[str] = (),
 ) -> Any:
-    """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)); returns the axes."""
-    from matplotlib.figure import Figure
+    """Draw *lines* (solver -> (setting, mean, length of the error bar, runs)); returns the axes.
 
-    if axes is None:
-        axes = Figure(figsize=(6, 4), layout="constrained").add_subplot()
-    for name, points in lines.items():
+    *metric* is a metric's name (``makespan_seconds``) or words with their unit, *dimension* that of
+    the setting *label*. No error bar goes below *floor*, the least value that the metric can have;
+    solvers among *references* are drawn as bounds.
+    """
+    axes = new_axes(8, 4.2) if axes is None else axes
+    drawn = [point for points in lines.values() for point in points]
+    across = unit_for(dimension or label, max((point[0] for point in drawn), default=0.0))
+    up = unit_for(metric, max((point[1] for point in drawn), default=0.0))
+    for number, (name, points) in enumerate(lines.items()):
         at, mean, error, _ = zip(*sorted(points))
-        axes.errorbar(at, mean, yerr=error, marker="o", ms=3, capsize=2, label=name)
-    axes.set_xlabel(label)
-    axes.set_ylabel(metric)
-    axes.legend(fontsize="small")
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
+        below = [
+            length if floor is None else max(0.0, min(length, value - floor))
+            for value, length in zip(mean, error)
+        ]
+        axes.errorbar(
+            [x / across.size for x in at], [y / up.size for y in mean],
+            yerr=[[x / up.size for x in below], [x / up.size for x in error]],
+            capsize=2, lw=1.2, label=shortened(name, 40),
+            **(LIMIT if name in references else series(number)),
+        )  # fmt: skip
+    _ticks(axes, sorted({point[0] / across.size for point in drawn}))
+    label_axis(axes.xaxis, label.replace("_", " "), across.name if dimension else "count")
+    label_axis(axes.yaxis, title_of(metric), up.name)
+    if floor == 0.0 and not axes.get_ylim()[0] > 0.4 * axes.get_ylim()[1]:
+        axes.set_ylim(bottom=0)
+    return finish(axes, title)
+
+
+def _ticks(axes: Any, values: Sequence[float]) -> None:
+    """Few values have a tick each; values of several magnitudes have a logarithmic axis."""
+    if len(values) < 2 or len(values) > MOST_VALUES:
+        return
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    logarithmic = values[0] > 0 and values[-1] / values[0] >= WIDE
+    if logarithmic:
+        axes.set_xscale("log")
+    places = [math.log(value) if logarithmic else value for value in values]
+    closest = min(right - left for left, right in pairwise(places))
+    if closest > NEAREST * (places[-1] - places[0]):
+        axes.xaxis.set_major_locator(FixedLocator(list(values)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.4g}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ioopt.plot.layout import headline, legend_beside
+from ioopt.plot.palette import series
 from ioopt.problems.quantum_model import MeasuredPoint
 from ioopt.result import Result
 
@@ -14,7 +16,9 @@ MILLISECONDS = 1000.0
 def plot_quantum_model(result: Result) -> Any:
     """The picture of a quantum-model result; returns the left of the two axes."""
     points = [MeasuredPoint.model_validate(point) for point in (result.plan or {})["points"]]
-    return plot_tradeoff(points)
+    left = plot_tradeoff(points)
+    left.figure.suptitle(headline(result), fontsize="medium")
+    return left
 
 
 def plot_tradeoff(points: Sequence[MeasuredPoint], axes: Any = None) -> Any:
@@ -26,7 +30,7 @@ def plot_tradeoff(points: Sequence[MeasuredPoint], axes: Any = None) -> Any:
     from matplotlib.figure import Figure
 
     if axes is None:
-        axes = Figure(figsize=(10.0, 4.0), layout="constrained").subplots(1, 2)
+        axes = Figure(figsize=(11.0, 4.0), layout="constrained").subplots(1, 2)
     left, right = axes
     distinct_qi = {point.qi_seconds for point in points}
     distinct_qc = {point.qc_seconds for point in points}
@@ -35,21 +39,23 @@ def plot_tradeoff(points: Sequence[MeasuredPoint], axes: Any = None) -> Any:
         if len(distinct_qi) > len(distinct_qc)
         else ("qc_seconds", "compute quantum qc (ms)", "qi_seconds", "qi")
     )
-    for value in sorted(distinct_qc if curve_name == "qc_seconds" else distinct_qi):
+    handles = []
+    for number, value in enumerate(sorted({getattr(point, curve_name) for point in points})):
         curve = sorted(
             (point for point in points if getattr(point, curve_name) == value),
             key=lambda point: float(getattr(point, x_name)),
         )
         x = [getattr(point, x_name) * MILLISECONDS for point in curve]
-        label = f"{curve_label} = {value * MILLISECONDS:g} ms"
-        marker = "o" if len(x) == 1 else None
-        left.plot(x, [point.slowdown for point in curve], label=label, marker=marker)
-        right.plot(x, [100 * point.fragmentation for point in curve], label=label, marker=marker)
-    left.set_ylabel("slowdown of the I/O job")
+        style = {**series(number), "label": f"{curve_label} = {value * MILLISECONDS:g} ms"}
+        style["markevery"] = max(1, len(x) // 8)
+        handles += left.plot(x, [point.slowdown for point in curve], **style)
+        right.plot(x, [100 * point.fragmentation for point in curve], **style)
+    left.set_ylabel("slowdown of the I/O job (factor)")
     right.set_ylabel("CPU fragmentation (% of all CPUs)")
     for axis in (left, right):
         axis.set_xlabel(x_label)
         axis.set_ylim(bottom=0)
         axis.spines[["top", "right"]].set_visible(False)
-    left.legend(fontsize="small")
+    if left.figure.get_layout_engine() is not None:
+        legend_beside(left.figure, handles)
     return left

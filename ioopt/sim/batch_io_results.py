@@ -20,7 +20,8 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
 
     Beside the contract's keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
     null when flat), and, where the run recorded them, a request has ``rates``: [from, until, bytes
-    per second] of every span above 0. Exact runs add ``exact`` with the rationals as text.
+    per second] of every span above 0, beside the ``storage_bytes_per_second`` that held for them
+    all. Exact runs add ``exact`` with the rationals as text.
     """
     run = run.in_lists()
     rates = _by_place(run)
@@ -28,6 +29,8 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     for j in range(len(trace)):
         jobs[trace.position[j]] = _job(trace, run, rates, j)
     schedule: dict[str, Any] = {"jobs": jobs}
+    if rates is not None:
+        schedule["storage_bytes_per_second"] = float(trace.machine.storage_bytes_per_second)
     if trace.limits.exact:
         schedule["exact"] = {name: _text(value) for name, value in metrics_of(trace, run).items()}
     return schedule

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import ioopt
 from ioopt.errors import UsageError
-from ioopt.plot.bandwidth import plot_batch_io, rates_by_job
+from ioopt.plot.bandwidth import plot_bandwidth, plot_batch_io, rates_by_job
 
 
 def test_rates_are_stacked_by_job() -> None:
@@ -15,18 +18,46 @@ def test_rates_are_stacked_by_job() -> None:
     assert result.schedule is not None
     assert rates_by_job(result.schedule) == {"A": [(0, 4, 2e9)], "B": [(0, 4, 2e9)]}
     axes = plot_batch_io(result)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["A", "B"]
+    assert legend_of(axes) == ["A", "B", "storage limit"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "bandwidth (GB/s)")
-    top = max(
-        path[:, 1].max() for area in axes.collections for path in [area.get_paths()[0].vertices]
+    lower, upper = (np.array(area.get_data().values) for area in axes.patches)
+    assert (lower == [2]).all() and (upper == [4]).all()
+    # The storage's 4 GB/s is a line, and the checker holds the schedule to it.
+    assert list(axes.lines[0].get_ydata()) == [4, 4]
+    false = result.model_copy(
+        update={"schedule": result.schedule | {"storage_bytes_per_second": 5e9}}
     )
-    assert top == pytest.approx(4)
+    assert [item.rule for item in ioopt.check("two-writers", false)] == ["storage-rate"]
 
 
-def test_many_jobs_are_drawn_together() -> None:
-    axes = plot_batch_io(ioopt.solve("mira-day", "fill"))
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert len(names) == 11 and names[-1].endswith("others")
+def legend_of(axes: Any) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_many_jobs_share_one_band_and_intervals_keep_the_bytes() -> None:
+    result = ioopt.solve("mira-day", "fill")
+    assert result.schedule is not None
+    spans = rates_by_job(result.schedule)
+    axes = plot_batch_io(result)
+    names = legend_of(axes)
+    assert names[6:] == ["94 others", "highest in it", "storage limit"]
+    *_, top, highest = axes.patches  # 6 jobs, the others, and the highest rate of each interval
+    assert len(axes.patches) == 8
+    heights, edges, _ = top.get_data()
+    assert 20 < len(heights) <= 240
+    assert axes.get_ylabel() == "bandwidth (GB/s, mean over 15 min)"
+    moved = sum((until - since) * rate for items in spans.values() for since, until, rate in items)
+    assert (heights * np.diff(edges)).sum() * 1e9 * 3600 == pytest.approx(moved)
+    assert (highest.get_data().values >= heights - 1e-9).all()
+    assert max(highest.get_data().values) <= 250 * (1 + 1e-9)  # GB/s of the machine's storage
+
+
+def test_six_hundred_steps_are_drawn_as_they_are() -> None:
+    steps = {"a": [(float(k), k + 0.5, 1e9) for k in range(300)]}
+    few, many = plot_bandwidth(steps), plot_bandwidth({"a": [*steps["a"], (400.0, 500.0, 1e9)]})
+    assert len(few.patches[0].get_data().values) == 599
+    assert len(many.patches[0].get_data().values) == 100  # of 5 s: 500 s / 240 is over 2 s
+    assert plot_bandwidth({}).get_xlabel() == "time (s)"
 
 
 def test_without_rates_there_is_a_hint() -> None:

@@ -20,12 +20,26 @@ JOBS: list[dict[str, Any]] = [
 
 def test_matrix_shows_every_instance() -> None:
     axes = plot_matrix(JOBS)
-    # Job a: two runs of columns in two rows; job b: one run in one row.
-    bars = [len(collection.get_paths()) for collection in axes.collections]
-    assert bars == [2, 2, 1]
+    # Job a is local: two runs of columns at home, two as replicas in row 1; b is away: one run.
+    pieces = [len(collection.get_paths()) for collection in axes.collections]
+    assert pieces == [2, 2, 1]
     assert [text.get_text() for text in axes.texts] == ["a", "b"]
-    assert axes.get_xlabel() == "node"
+    assert axes.get_xlabel() == "node (number)"
     assert axes.get_xlim() == (0, 5)
+
+
+def test_a_matrix_of_ten_thousand_jobs_is_a_few_collections() -> None:
+    # Jobs of one node each on 5,000 nodes: their edges would hide them, so neighbours are joined.
+    jobs = [
+        {"id": f"j{k}", "columns": [k % 5000], "home_row": k // 5000, "rows": [k // 5000],
+         "local": k % 1000 < 500}
+        for k in range(10_000)
+    ]  # fmt: skip
+    axes = plot_matrix(jobs)
+    assert [len(collection.get_paths()) for collection in axes.collections] == [10, 10]
+    assert not axes.texts
+    tall = plot_matrix([job | {"home_row": 90, "rows": [0, 90]} for job in JOBS])
+    assert tall.get_ylim() == (39.5, -0.5) and "the first 40 of 91" in tall.get_ylabel()
 
 
 def test_fullest_instant() -> None:
@@ -42,7 +56,7 @@ def test_fullest_instant() -> None:
 def test_result_needs_its_history() -> None:
     problem = random_workload(3)
     drawn = plot_gang(ioopt.solve(problem, "migrate-iogs"))
-    assert "matrix at" in drawn.get_title()
+    assert "fullest matrix, at" in drawn.get_title()
     without = ioopt.solve(problem, "gs", settings={"history": "no"})
     with pytest.raises(UsageError, match="history=yes"):
         plot_gang(without)
@@ -54,4 +68,5 @@ def test_lines_against_load() -> None:
     assert [line.get_label() for line in axes.lines] == ["gs", "iogs"]
     assert list(axes.lines[0].get_ydata()) == [8.0, 900.0]
     assert axes.get_yscale() == "log"
-    assert "(s)" in axes.get_xlabel()
+    assert axes.get_xlabel() == "mean local execution time t_e (min)"
+    assert list(axes.lines[0].get_xdata()) == [30, 50]

@@ -281,8 +281,8 @@ def test_presets() -> None:
 
 def test_characteristic_plot() -> None:
     first = plot_perturbation(ioopt.solve(small()))
-    labels = [text.get_text() for text in first.get_legend().get_texts()]
-    assert labels == list(ENVIRONMENTS)
+    labels = [text.get_text() for text in first.figure.legends[0].get_texts()]
+    assert labels == [*ENVIRONMENTS, "slopes 1, 1/4, 0, -1/4"]
     panels = [axes for axes in first.figure.axes if axes.get_visible()]
     assert [axes.get_title() for axes in panels] == ["Emp", "Workpile"]
     bare = plot_characteristic({"Sub_FX": ((0, 0.0), (4, 4.0))})

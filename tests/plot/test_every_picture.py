@@ -1,0 +1,270 @@
+"""What holds for every picture: names in titles, units on axes, legends beside the data, colours."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ioopt
+from ioopt.plot import palette
+from ioopt.plot.compare import plot_comparison
+from ioopt.plot.gantt import SLICES, covered, plot_timeline
+from ioopt.plot.lambda_front import plot_lambda_front
+from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
+from ioopt.plot.pictures import draw_result, pictures_of
+from ioopt.plot.profile import plot_profiles
+from ioopt.plot.sweep import plot_sweep
+from ioopt.registry import KINDS
+from ioopt.timeline import Interval, Timeline
+
+SAMPLES = [
+    ("cycle3", "minmin"), ("image-100x4", "minmin"), ("small-8", "adaptive"),
+    ("gang-figure-5", "iogs"), ("gang-figure-3", "guarded-iogs"), ("gang-mixed-60", "gs"),
+    ("flexgang-tiny", "greedy"), ("flexgang-heavy-40", "greedy"), ("quantum-plain", "quantum-dp"),
+    ("quantum-ties", "event"), ("perturbation-blocking", "laboratory"),
+    ("gangedness-table-3", "gangedness"),
+]  # fmt: skip
+CATEGORIES = ("node", "job", "application (gangedness)", "row (time slice)")
+
+
+def panels(axes: Any) -> list[Any]:
+    return [panel for panel in axes.figure.axes if panel.get_visible()]
+
+
+def overlap(one: Any, other: Any) -> bool:
+    """Whether two boxes share more than their edges."""
+    across = min(one.x1, other.x1) - max(one.x0, other.x0)
+    up = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return bool(across > 0.5 and up > 0.5)
+
+
+def reads_well(axes: Any) -> None:
+    """Legends touch no panel, texts touch no other text, tick labels do not run into each other."""
+    figure = axes.figure
+    figure.draw_without_rendering()
+    legends = [*figure.legends, *(panel.get_legend() for panel in panels(axes))]
+    for legend in filter(None, legends):
+        for panel in panels(axes):
+            assert not overlap(legend.get_window_extent(), panel.bbox)
+    for panel in panels(axes):
+        for one, other in combinations(panel.texts, 2):
+            assert not overlap(one.get_window_extent(), other.get_window_extent())
+        for axis in (panel.xaxis, panel.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            labels = [
+                label.get_window_extent()
+                for at, label in zip(axis.get_ticklocs(), axis.get_ticklabels())
+                if label.get_text() and label.get_visible() and low <= at <= high
+            ]
+            assert not any(overlap(one, other) for one, other in pairwise(labels))
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[tuple[str, str], Any]:
+    settings = {"gang-mixed-60": {"history": "yes"}, "gang-figure-5": {"history": "yes"}}
+    return {
+        (name, solver): ioopt.solve(name, solver, settings=settings.get(name, {}))
+        for name, solver in SAMPLES
+    }
+
+
+DRAWN = [
+    (name, solver, picture) for name, solver in SAMPLES
+    for picture in pictures_of(ioopt.registry.kind_of_problem(ioopt.load(name)))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "solver", "picture"), DRAWN)
+def test_every_picture_of_a_result(results, name, solver, picture):
+    axes = draw_result(results[name, solver], picture)
+    title = axes.get_title() + (axes.figure.get_suptitle() or "")
+    assert name in title and solver in title
+    for panel in panels(axes):
+        for label in (panel.get_xlabel(), panel.get_ylabel()):
+            shared = "perturbations" in axes.get_xlabel() and not label
+            assert shared or label in CATEGORIES or label.endswith(")"), label
+    assert axes.get_legend() or axes.figure.legends
+    reads_well(axes)
+
+
+def test_every_kind_is_among_the_samples(results):
+    drawn = {result.kind for result in results.values()}
+    pictured = {name for name, spec in KINDS.items() if pictures_of(spec)}
+    assert pictured == drawn
+
+
+def test_units_fit_the_size():
+    sizes = (0, 2e-4, 0.03, 119, 121, 1e5, 4e5)
+    assert [unit_for("time_seconds", size).name for size in sizes] == [
+        "s", "us", "ms", "s", "min", "h", "d",
+    ]  # fmt: skip
+    assert unit_for("remote_bytes", 2.5e11) == (1e9, "GB")
+    assert unit_for("bytes_per_second", 999).name == "B/s"
+    assert unit_for("mean_slowdown", 1e12) == (1.0, "factor")
+
+
+def test_names_are_written_where_they_fit_and_only_there():
+    axes = new_axes(6, 2)
+    axes.set_xlim(0, 100)
+    axes.set_ylim(0, 2)
+    boxes = [Box(0, 0, 60, 1, "a name", "#000000"), Box(60, 0, 2, 1, "another", "#FFFFFF")]
+    boxes += [Box(0, 1.5, 60, 0.02, "flat", "#000000"), Box(70, 0, 30, 2, "x" * 80, "#000000")]
+    assert [text.get_text() for text in name_boxes(axes, boxes)] == ["a name"]
+    many = [Box(k, 0, 1, 1, "x", "#000000") for k in range(1000)]
+    axes.set_xlim(0, 5)
+    assert len(name_boxes(axes, many, most=7)) == 7
+
+
+def test_a_gantt_chart_of_many_intervals_is_drawn_in_slices():
+    # 4 nodes compute half of the time, in 50,000 pieces of 1 s with 1 s between them.
+    intervals = [
+        Interval(2.0 * k, 2.0 * k + 1, f"n{node}", "compute", f"t{k}")
+        for node in range(4) for k in range(12_500)
+    ]  # fmt: skip
+    axes = plot_timeline(Timeline.of(intervals))
+    (shares,) = axes.collections
+    assert len(shares.get_paths()) == 4 * SLICES
+    heights = [np.ptp(path.vertices[:, 1]) for path in shares.get_paths()]
+    assert heights == pytest.approx([0.38] * len(heights), rel=0.03)  # half of 0.76
+    rows = Timeline.of([Interval(0, 1, f"n{k}", "compute", "t") for k in range(1000)])
+    wide = plot_timeline(rows, title="x")
+    assert wide.get_title() == "x, the first 60 of 1000 nodes"
+    assert len(wide.get_yticks()) == 60
+
+
+def test_time_covered_in_each_slice():
+    # (1, 4) and (3, 9) over slices of 5 s: 3 + 2 and 0 + 4.
+    assert list(covered([(1, 4), (3, 9)], np.array([0.0, 5.0, 10.0]))) == [5, 4]
+
+
+def test_no_error_bar_of_a_time_goes_below_zero():
+    lines = {"a": [(1.0, 10.0, 25.0, 3), (2.0, 30.0, 5.0, 3)], "b": [(1.0, 5.0, 0.0, 1)]}
+    axes = plot_sweep(lines, "disk", "makespan_seconds", dimension="bytes")
+    segments = [bar.get_segments() for _, _, (bar,) in axes.containers]
+    assert [list(segment[:, 1]) for segment in segments[0]] == [[0, 35], [25, 35]]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("disk (B)", "makespan (s)")
+    signed = plot_sweep(lines, "jobs", "objective", floor=None)
+    assert signed.containers[0][2][0].get_segments()[0][0, 1] == -15
+    reads_well(axes)
+
+
+def test_settings_of_several_magnitudes_have_a_tick_each():
+    points = [(3e8, 9.0, 0.0, 1), (1e9, 8.0, 0.0, 1), (4e9, 7.0, 0.0, 1)]
+    axes = plot_sweep({"a": points}, "disk", "mean_slowdown", dimension="bytes")
+    axes.figure.draw_without_rendering()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.3", "1", "4"]
+    assert axes.get_xscale() == "log"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("disk (GB)", "mean slowdown (factor)")
+
+
+def test_thirty_solvers_have_lines_that_differ():
+    styles = [palette.series(k) for k in range(28)]
+    assert len({(style["color"], style["linestyle"]) for style in styles}) == 28
+    profiles = {f"solver-{k}": ([1.0, 1.0 + k / 10], [0.5, 1.0]) for k in range(30)}
+    axes = plot_profiles(profiles | {"none": ([], [])}, title="t")
+    assert "none (no answer)" in [text.get_text() for text in axes.get_legend().get_texts()]
+    reads_well(axes)
+
+
+def row(instance: str, solver: str, makespan: float | None, **more: Any) -> dict[str, Any]:
+    metrics = {} if makespan is None else {"makespan_seconds": makespan}
+    status = "unknown" if makespan is None else "feasible"
+    return {
+        "instance": instance, "family": "replication", "kind": "replication", "solver": solver,
+        "status": status, "objective": makespan, "objective_name": "makespan_seconds",
+        "bound": None, "metrics": metrics, "stop": "finished", "measure": "makespan_seconds",
+        "reference": False, "value_gap": None, **({"value_bound": more.get("bound")} | more),
+    }  # fmt: skip
+
+
+def test_a_comparison_has_one_measure_and_its_bounds_are_lines():
+    rows = [
+        row("one", "ip", 1200.0, bound=600.0), row("one", "minmin", 2400.0, bound=300.0),
+        row("one", "anneal", None), row("two", "minmin", 5.0),
+        # a bound of another measure is not drawn
+        row("two", "lpt", 6.0, objective=2.0, objective_name="additive_seconds", bound=1.0,
+            value_bound=None),
+        row("two", "no-congestion", 4.0, reference=True, bound=4.0),
+    ]  # fmt: skip
+    axes = plot_comparison(rows, "makespan_seconds")
+    first, second = panels(axes)
+    assert [first.get_title(), second.get_title()] == ["one", "two"]
+    assert [first.get_xlabel(), second.get_xlabel()] == ["makespan (min)", "makespan (s)"]
+    assert [bar.get_width() for bar in first.patches] == [20, 40]
+    assert [bar.get_width() for bar in second.patches] == [5, 6]
+    assert [line.get_xdata()[0] for line in first.lines] == [10]  # the better of two bounds
+    assert [line.get_xdata()[0] for line in second.lines] == [4]
+    words = [text.get_text().strip() for text in first.texts]
+    assert words == ["20 min", "40 min", "no answer"]
+    (legend,) = axes.figure.legends
+    names = {text.get_text() for text in legend.get_texts()}
+    assert names == {"exact", "heuristic", "proven bound", "no-congestion"}
+    assert first.patches[0].get_facecolor() != first.patches[1].get_facecolor()
+    reads_well(axes)
+
+
+def test_a_comparison_of_many_instances_says_what_it_leaves_out():
+    rows = [row(f"i{k}", "minmin", 1.0 + k) for k in range(40)]
+    axes = plot_comparison(rows, "makespan_seconds")
+    assert len(panels(axes)) == 12
+    assert axes.figure.get_suptitle() == "makespan by solver, the first 12 of 40 instances"
+
+
+def test_points_of_the_lambda_front_are_named_in_the_legend():
+    rows = [
+        {"label": f"lambda = {k}", "lambda_": k, "dominated": k > 1, "compute_progress": 1.0,
+         "io_response_seconds": 0.02}
+        for k in range(4)
+    ]  # fmt: skip
+    axes = plot_lambda_front([*rows, rows[0] | {"label": "strict", "lambda_": None}], title="t")
+    assert "(ms)" in axes.get_ylabel() and len(axes.collections) == 5
+    reads_well(axes)
+
+
+# Machado, Oliveira and Fernandes (IEEE TVCG 15(6), 2009), severity 1: linear RGB as it is seen.
+SEEN = {
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
+                   (-0.003882, -0.048116, 1.051998)),
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
+                     (-0.011820, 0.042940, 0.968881)),
+    "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+}  # fmt: skip
+TO_XYZ = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+
+
+def lab(colour: str, seen: str) -> Any:
+    """CIE L*a*b* (D65) of a colour as these readers see it."""
+    light = [palette._linear(int(colour[k : k + 2], 16) / 255) for k in (1, 3, 5)]
+    xyz = np.array(TO_XYZ) @ np.clip(np.array(SEEN[seen]) @ light, 0, 1)
+    f = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+TOGETHER = {
+    "a gantt chart": (palette.COMPUTE, palette.REMOTE, palette.REPLICA, palette.IDLE),
+    "jobs": (palette.COMPUTE, palette.IO, palette.WAITING, "#FFFFFF"),
+    "a comparison": (palette.EXACT, palette.HEURISTIC, palette.BOUND),
+    "lines": palette.HUES,
+}
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("colours", TOGETHER.values(), ids=TOGETHER)
+def test_colours_of_a_picture_are_told_apart_by_colour_blind_readers(colours, seen):
+    seen_colours = [lab(colour, seen) for colour in colours]
+    nearest = min(np.linalg.norm(a - b) for a, b in combinations(seen_colours, 2))
+    assert nearest > 10, nearest  # a difference of 2.3 is just noticed
+
+
+@pytest.mark.parametrize("colour", [palette.COMPUTE, palette.REMOTE, palette.IO, palette.IDLE])
+def test_names_contrast_with_their_boxes(colour):
+    def luminance(name: str) -> float:
+        parts = [palette._linear(int(name[k : k + 2], 16) / 255) for k in (1, 3, 5)]
+        return float(np.dot((0.2126, 0.7152, 0.0722), parts))
+
+    text = {"white": 1.0, "black": 0.0}[palette.ink(colour)]
+    high, low = sorted((luminance(colour), text), reverse=True)
+    assert (high + 0.05) / (low + 0.05) >= 4.5  # WCAG 2, level AA
