@@ -25,7 +25,7 @@ from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
 from ioopt.registry import KindSpec, SolverSpec, load_target
 from ioopt.result import Result, Status, StopReason, relative_gap
-from ioopt.statements import past_bound, proves
+from ioopt.statements import false_metrics, past_bound, proves
 
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
@@ -232,7 +232,9 @@ def _checked(
     schedule = simulation.schedule if simulation else None
     notes = [*notes, *(simulation.notes if simulation else ())]
     report = check_plan(kind, problem, outcome.plan, schedule)
-    metrics = {**outcome.metrics, **(simulation.metrics if simulation else {}), **report.metrics}
+    measured = simulation.metrics if simulation else {}
+    metrics = {**outcome.metrics, **report.metrics, **measured}
+    violations = (*report.violations, *false_metrics(measured, report))
     name = values["objective_name"]
     if values["bound"] is None and kind.bound is not None and name == kind.objective_name:
         values["bound"] = load_target(kind.bound)(problem)
@@ -240,9 +242,9 @@ def _checked(
     objective = report.objectives.get(name, metrics.get(name))
     status = Status.FEASIBLE if failure is None else Status.ERROR
     notes = notes if failure is None else [*notes, failure]
-    if report.violations:
+    if violations:
         status = Status.ERROR
-        notes = [*notes, f"the checker found {len(report.violations)} violation(s)"]
+        notes = [*notes, f"the checker found {len(violations)} violation(s)"]
     gap = relative_gap(objective, bound, kind.sense)
     if status is Status.FEASIBLE and objective is not None and bound is not None:
         past = past_bound(kind.sense, objective, bound, report.rounding)
@@ -260,7 +262,7 @@ def _checked(
     values["simulate_seconds"] = deadline.elapsed() - begun
     return Result(
         status=status, objective=objective, gap=gap, metrics=metrics,
-        violations=report.violations, notes=(*outcome.notes, *notes),
+        violations=violations, notes=(*outcome.notes, *notes),
         plan=plan_dict(plan), schedule=schedule, **values,
     )  # fmt: skip
 

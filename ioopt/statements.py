@@ -47,7 +47,7 @@ def false_statements(
     yield from _link(problem, data.get("schedule"))
     yield from _objective(kind, data, report)
     yield from _status(kind, data, report)
-    yield from _metrics(data.get("metrics") or {}, report)
+    yield from false_metrics(data.get("metrics") or {}, report)
 
 
 def unjudged(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> list[str]:
@@ -107,7 +107,7 @@ def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Ite
         side = "below" if kind.sense == "max" else "above"
         text = f"lies {side} the objective {true!r}, which is {kind.sense}imised"
         yield _false("bound", repr(bound), text, past)
-    apart = relative_gap(true, bound)
+    apart = relative_gap(true, bound, kind.sense)
     proven = (
         true is not None and bound is not None and past is None and proves(kind.sense, true, bound)
     )
@@ -122,7 +122,8 @@ def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Ite
         yield _false("gap", repr(gap), f"the objective and the bound give {apart!r}")
 
 
-def _metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
+    """One violation for every metric of *stated* that the report contradicts."""
     known = {**report.objectives, **report.metrics}
     for name, value in stated.items():
         if name in known and not same(value, known[name], report.rounding):

@@ -37,7 +37,7 @@ def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool)
     wanted = [(job.started, job.finished, job.at_files) for job in jobs]
     common = {"recompute": recompute}
     result = ioopt.solve(problem, policy, settings={**common, "arithmetic": "exact"})
-    assert result.status == "feasible", (seed, policy, result.violations)
+    assert result.status in ("feasible", "optimal"), (seed, policy, result.violations)
     found = [
         (Fraction(job["start_exact"]), Fraction(job["finish_exact"]), job["local"])
         for job in (result.schedule or {})["jobs"]
@@ -88,7 +88,7 @@ def test_index_engines_agree(chosen: dict[str, object], recompute: str) -> None:
                 **chosen, "recompute": recompute, "engine": engine})
             for engine in ("python", "compiled")
         )  # fmt: skip
-        assert plain.status == "feasible", plain.violations
+        assert plain.status in ("feasible", "optimal"), plain.violations
         assert (twin.schedule or {})["jobs"] == (plain.schedule or {})["jobs"]
         assert twin.metrics["matrix_utilisation"] == plain.metrics["matrix_utilisation"]
         started += len(problem.jobs)

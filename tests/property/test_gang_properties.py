@@ -59,7 +59,7 @@ def test_every_policy_passes_the_checker(seed: int) -> None:
     problem = random_workload(seed)
     for name in ONLINE:
         result = ioopt.solve(problem, name)
-        assert result.status == "feasible", (name, result.violations, result.notes)
+        assert result.status in ("feasible", "optimal"), (name, result.violations, result.notes)
         metrics = result.metrics
         assert metrics["mean_slowdown"] >= metrics["mean_slowdown_from_start"] > 0
         assert 0 < metrics["matrix_utilisation"] <= 1
