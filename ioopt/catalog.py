@@ -9,7 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ioopt.errors import UsageError
+from ioopt.errors import InstanceError, UsageError
+from ioopt.options import nearest, suggest
 
 
 def _root() -> Path:
@@ -30,18 +31,24 @@ def entries() -> dict[str, dict[str, Any]]:
 
 
 def resolve(source: str | os.PathLike[str]) -> str:
-    """The path of *source*: ``-`` or an existing file as it is, else the bundled instance so named."""
+    """The path of *source*: ``-`` or an existing file as it is, else the bundled instance so named.
+
+    Raises InstanceError with the nearest name for one that is neither but nearly a bundled one.
+    """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):
         return name
     entry = entries().get(name)
+    near = None if entry else nearest(name, entries())
+    if near is not None:
+        raise InstanceError(
+            f"{name}: no such file, and no bundled instance has that name; did you mean {near!r}?"
+        )
     return str(entry["path"]) if entry else name
 
 
 def bundled(name: str) -> dict[str, Any]:
     """The catalog entry called *name*; raises UsageError with the nearest name when there is none."""
-    from ioopt.registry import suggest
-
     entry = entries().get(name)
     if entry is None:
         raise UsageError(f"no bundled instance {name!r}; {suggest(name, entries())}")

@@ -105,7 +105,9 @@ def _refuse_unknown(kind: KindSpec, names: Iterable[str], common: Mapping[str, A
     known = {key for name in names for key in _known_settings(kind, name)}
     for key in common:
         if key not in known:
-            raise UsageError(f"no solver compared here has a setting {key!r}")
+            raise UsageError(
+                f"no solver compared here has a setting {key!r}; {registry.suggest(key, known)}"
+            )
 
 
 def _run(

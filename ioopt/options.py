@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -77,6 +77,25 @@ class Deadline:
         return Deadline(min(seconds, self.remaining()), self.clock)
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is spelt most like *name*; None where none is near.
+
+    >>> nearest("minmax", ["ip", "minmin"])
+    'minmin'
+    """
+    from difflib import get_close_matches
+
+    close = get_close_matches(name.lower(), list(known), n=1)
+    return close[0] if close else None
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A closing phrase for a message about an unknown name: the nearest known one, or all of them."""
+    names = list(known)
+    near = nearest(name, names)
+    return f"did you mean {near!r}?" if near else f"known: {', '.join(names) or 'none'}"
+
+
 def parse_assignments(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
     """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key twice is a UsageError."""
     settings: dict[str, str] = {}
@@ -105,8 +124,11 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, Any], owner: str) -
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known = ", ".join(cls.model_fields) or "none"
-            raise UsageError(f"{owner} has no setting {key!r}; its settings: {known}") from None
+            known, near = ", ".join(cls.model_fields) or "none", nearest(key, cls.model_fields)
+            meant = f"did you mean {near!r}? " if near else ""
+            raise UsageError(
+                f"{owner} has no setting {key!r}; {meant}its settings: {known}"
+            ) from None
         raise UsageError(
             f"{owner}: setting {key}={first.get('input')!r}: {first['msg'].lower()}"
         ) from None

@@ -63,6 +63,15 @@ def result_from_dict(data: Any, name: str) -> Result:
     return validate(Result, data, name)
 
 
+def result_to_draw(data: Any, name: str) -> Result:
+    """:func:`result_from_dict` of a result whose plan and schedule have the form of its kind."""
+    result = result_from_dict(data, name)
+    kind = registry.KINDS.get(result.kind or result.family)
+    if kind is not None:
+        require_form(kind, data, name)
+    return result
+
+
 def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
     """The plan object of a kind from its dictionary (an object is returned as it is)."""
     if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):

@@ -92,28 +92,49 @@ def places_of(data: Any) -> list[tuple[Any, Any]]:
     return places
 
 
+NUMBERS = (0, 1, -1, 1e-9, 1e-12, 1e9, 1e15, 1e18, 2**31, 2**53, 0.5, 3, 7)
+
+
+def _alike(value: Any, places: list[tuple[Any, Any]], rng: random.Random) -> Any:
+    """Another value of the same form, so that damage gets past the reading."""
+    if isinstance(value, bool) or value is None:
+        return rng.choice((True, False, None))
+    if isinstance(value, (int, float)):
+        if not -1e300 < value < 1e300:
+            return rng.choice(NUMBERS)
+        number = rng.choice((*NUMBERS, value * 1e6, value / 1e6, value + 1, -value, value * 2))
+        return type(value)(number)
+    if isinstance(value, str):
+        texts = [node[key] for node, key in places if isinstance(node[key], str)]
+        return rng.choice([*texts, value[:-1], value + "x", ""])
+    if isinstance(value, list):
+        return rng.choice(([], value[:1], value[::-1], value + value, value[1:]))
+    return {key: value[key] for key in list(value)[: rng.randint(0, len(value))]}
+
+
 def mutate_json(raw: bytes, rng: random.Random) -> bytes:
-    """One to four values replaced, removed, moved or renamed; sometimes the text itself is hurt."""
-    if rng.random() < 0.2:
+    """One to three values replaced, removed, moved or renamed; sometimes the text itself is hurt."""
+    if rng.random() < 0.1:
         return mutate_text(raw, rng)
     data = json.loads(raw)
-    for _ in range(rng.randint(1, 4)):
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
         if not (places := places_of(data)):
             break
         node, key = rng.choice(places)
-        what = rng.randrange(6)
+        what = rng.randrange(12)
         if what == 0 and isinstance(node, dict):
             node[rng.choice([f"{key}s", "type", "res", "seq", "x", "cpu", "id"])] = node.pop(key)
         elif what == 1:
             del node[key]
         elif what == 2:  # a value from elsewhere in the document: right form, wrong place
             other, name = rng.choice(places)
-            with contextlib.suppress(KeyError, IndexError):
-                node[key] = copy.deepcopy(other[name])
+            node[key] = copy.deepcopy(other[name])
         elif what == 3 and isinstance(node, list):
             node.insert(key, copy.deepcopy(node[key]))
-        else:
+        elif what < 6:
             node[key] = copy.deepcopy(rng.choice(VALUES))
+        else:
+            node[key] = copy.deepcopy(_alike(node[key], places, rng))
     with _long_numbers():
         return json.dumps(data).encode()
 
@@ -370,7 +391,7 @@ def _of_kind(kind: str) -> Iterator[Reader]:
     answers = lambda: list(_answers(kind))  # noqa: E731
     name = f"{kind}.json"
     yield Reader(f"{kind} instance", instances, mutate_json, (lambda p, o: ["check", p],), 8)
-    yield Reader(f"{kind} solved", instances, mutate_json, _solves(kind), 0.6)
+    yield Reader(f"{kind} solved", instances, mutate_json, _solves(kind), 2)
     commands: tuple[Command, ...] = (lambda p, o: ["check", name, p],) * 4
     from ioopt.registry import KINDS
 
@@ -494,7 +515,7 @@ def _lines() -> list[bytes]:
     }  # fmt: skip
     arrival = {"job": "a", "file_nodes": [0, 1], "local_seconds": 9.0, "remote_seconds": 18.0,
                "now": 0.0}  # fmt: skip
-    nodes = {"nodes": [{"id": "n0"}, {"id": "n1"}], "files": [{"id": "f", "bytes": 10}],
+    nodes = {"nodes": [{"id": "n0"}, {"id": "n1"}],
              "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 2.0}}  # fmt: skip
     decide = {"op": "decide", "instance": json.loads(_bundled("io-requests")[0]), "deadline": 1}
     gang = {"op": "decide", "instance": json.loads(_bundled("gang-matrix")[0]), "deadline": 1,
@@ -517,16 +538,17 @@ def _lines() -> list[bytes]:
             {"op": "open", "object": "IoArbiter",
              "arguments": {"machine": storage, "policy": "adaptive"}},
             {"op": "call", "method": "request",
-             "arguments": {"job": 1, "nodes": 4, "io_bytes": 8e9, "now": 0.0}},
+             "arguments": {"id": 1, "nodes": 4, "size": 8e9, "now": 0.0}},
             {"op": "call", "method": "decide", "arguments": {"now": 0.0}},
-            {"op": "call", "method": "progress", "arguments": {"job": 1, "moved_bytes": 1e9}},
-            {"op": "call", "method": "finish", "arguments": {"job": 1, "now": 3.0}},
+            {"op": "call", "method": "progress", "arguments": {"id": 1, "moved_bytes": 1e9}},
+            {"op": "call", "method": "finish", "arguments": {"id": 1}},
             {"op": "save"},
         ],
         [
             {"op": "open", "object": "ReplicationPlanner", "arguments": nodes},
             {"op": "call", "method": "submit", "arguments":
-             {"tasks": [{"id": "t", "compute_seconds": 1.0, "inputs": ["f"]}]}},
+             {"tasks": [{"id": "t", "compute_seconds": 1.0, "inputs": ["f"]}],
+              "files": [{"id": "f", "bytes": 10}], "deadline": 2.0}},
             {"op": "call", "method": "next", "arguments": {"node": "n0"}},
             {"op": "call", "method": "completed", "arguments": {"task": "t"}},
             {"op": "save"},
@@ -539,6 +561,21 @@ def _lines() -> list[bytes]:
             {"op": "save"},
         ],
     ]  # fmt: skip
+    from ioopt.embed.service import Service
+
+    for lines in calls[3:]:  # an object that goes on from its saved state
+        service = Service()
+        replies = [
+            json.loads(service.handle(json.dumps({"ioopt": 1, "session": 1, **line}).encode()))
+            for line in [*lines[:-1], {"op": "save"}]
+        ]
+        assert all(reply["ok"] for reply in replies), replies
+        opened = {
+            "op": "open",
+            "object": lines[0]["object"],
+            "state": replies[-1]["result"]["state"],
+        }
+        calls.append([opened, *lines[1:]])
     return [
         b"\n".join(
             json.dumps({"ioopt": 1, "id": number, "session": 1, **line}).encode()
@@ -552,7 +589,7 @@ def _mutate_messages(raw: bytes, rng: random.Random) -> bytes:
     lines = raw.split(b"\n")
     for _ in range(rng.randint(1, 2)):
         at = rng.randrange(len(lines))
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):  # hurt before
             lines[at] = mutate_json(lines[at], rng).replace(b"\n", b" ")
     return b"\n".join(lines)
 
@@ -598,7 +635,7 @@ def all_readers() -> list[Reader]:
                (lambda p, o: ["report", p, "-o", o + ".csv"],
                 lambda p, o: ["plot", p, "--picture", "gantt", "-o", o + ".svg"],
                 lambda p, o: ["plot", p, "-o", o + ".svg"]), 0.5),
-        Reader("serve", _lines, _mutate_messages, direct=serve_lines, weight=4),
+        Reader("serve", _lines, _mutate_messages, direct=serve_lines, weight=8),
     ]  # fmt: skip
     return readers
 

@@ -7,7 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign.store import FAILED, StoreReader, clearly
-from ioopt.errors import UsageError
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import shown
 from ioopt.measures import COUNTED, Measure, measure_of, standing
 from ioopt.registry import KINDS, SOLVERS
 from ioopt.registry.types import BOUND, REFERENCE
@@ -24,6 +25,13 @@ PLAIN = (
 )  # fmt: skip
 REPEATED = ("instance", "digest", "family", "kind", "solver", "settings", "labels", "status",
             "stop", "objective_name", "machine", "versions")  # fmt: skip
+NUMERIC = ("seed", "repeat", "objective", "bound", "gap", "build_seconds", "solve_seconds",
+           "violations", "value", "value_bound")  # fmt: skip
+OBJECTS = ("settings", "labels", "versions")
+"""Columns of JSON objects."""
+NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
+TEXT = ("text", "string", "empty")
+"""What pandas calls columns of numbers and of text, after our own name."""
 
 
 def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
@@ -48,6 +56,7 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
                     pd.errors.DatabaseError
                 ) as error:  # SQLite's own error under the query's text
                     raise error.__cause__ or error from None
+            require_sound(part, path)
             part[list(REPEATED)] = part[list(REPEATED)].astype("category")
             parts.append(part)
     frame = pd.concat(parts, ignore_index=True).drop_duplicates("key", ignore_index=True)
@@ -59,6 +68,28 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     plain = frame["solver"].astype(str)
     frame["variant"] = plain.where(settings == "{}", plain + " " + settings).astype("category")
     return with_ratios(frame, _measures(None) | measures)
+
+
+def require_sound(rows: pd.DataFrame, path: str) -> None:
+    """Raise InstanceError when the cells of a damaged store have not the form of their column."""
+    import json
+
+    import pandas as pd
+
+    for name in rows:
+        wanted = NUMBERS if name in NUMERIC else TEXT
+        if pd.api.types.infer_dtype(rows[name], skipna=True) not in wanted:
+            raise InstanceError(
+                f"{path}: the run store is damaged: not all of {name} is {wanted[0]}"
+            )
+    for name in OBJECTS:
+        for text in rows[name].dropna().unique():
+            try:
+                good = isinstance(json.loads(text), dict)
+            except (ValueError, RecursionError):
+                good = False
+            if not good:
+                raise InstanceError(f"{path}: the run store is damaged: {name} holds {shown(text)}")
 
 
 def _measures(name: str | None) -> dict[str, Measure]:

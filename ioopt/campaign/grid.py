@@ -138,7 +138,9 @@ def read_config(path: str) -> Config:
     """Parse CONFIG.toml; InstanceError names the file and the key or line that is wrong."""
     try:
         data = tomllib.loads(read_bytes(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InstanceError(f"{path}: nested too deeply to be a sweep's configuration") from None
+    except ValueError as error:  # of tomllib, of the text's encoding, of numbers too long to read
         raise InstanceError(f"{path}: not valid TOML: {error}") from None
     config: Config = validate(Config, data, path)
     for k, entry in enumerate(config.instances):

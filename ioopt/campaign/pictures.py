@@ -13,6 +13,7 @@ from ioopt.plot.pictures import draw_result
 from ioopt.quantities import title
 from ioopt.registry import KINDS
 from ioopt.result import Result
+from ioopt.solving import result_to_draw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ def kept_results(
             for key in wanted:
                 document = reader.document(key)
                 assert document is not None
-                found[key] = Result.model_validate(document)
+                found[key] = result_to_draw(document, f"{path}: result {key[:12]}")
     if missing:
         raise UsageError(f"no stored schedule of a run whose key begins with {missing[0]!r}")
     yield from found.items()

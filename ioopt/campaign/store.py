@@ -325,7 +325,12 @@ class StoreReader:
             found = self.connection.execute(query, (key,)).fetchone()
         if found is None:
             return None
-        document: dict[str, Any] = json.loads(zlib.decompress(found[0]))
+        try:
+            document: dict[str, Any] = json.loads(zlib.decompress(found[0]))
+        except (zlib.error, ValueError, TypeError, RecursionError) as error:
+            raise InstanceError(
+                f"{self.path}: the run store is damaged: result {key[:12]}: {error}"
+            ) from None
         return document
 
     def kept(self, limit: int, start: str = "") -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from ioopt.options import suggest
 from ioopt.registry.types import load_target
 
 
@@ -86,9 +86,7 @@ class IooptGroup(click.Group):
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
         if name not in known and not name.startswith("-"):
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            raise click.UsageError(f"no command {name!r}; {hint}", ctx)
+            raise click.UsageError(f"no command {name!r}; {suggest(name, known)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

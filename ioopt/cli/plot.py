@@ -53,7 +53,9 @@ def plot(
     if _is_store(result):
         from ioopt.campaign.pictures import PROFILE, draw_store
 
-        save(draw_store([result], picture or PROFILE, kind, label, run), output)
+        with reading(result):
+            axes = draw_store([result], picture or PROFILE, kind, label, run)
+        save(axes, output)
         return ExitCode.ANSWER
     if kind or label or run:
         raise UsageError(f"{result}: --kind, --label and --run belong to run stores")
@@ -91,12 +93,9 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
         given = document.measure or (measure_of(kind).name if kind else "objective")
         return plot_comparison(rows, given)
     from ioopt.plot.pictures import DEFAULT, draw_result
-    from ioopt.solving import require_form, result_from_dict
+    from ioopt.solving import result_to_draw
 
-    result = result_from_dict(data, name)
-    kind = registry.KINDS.get(result.kind or result.family)
-    if kind is not None:
-        require_form(kind, data, name)
+    result = result_to_draw(data, name)
     try:
         return draw_result(result, picture or DEFAULT)
     except UsageError as error:

@@ -32,13 +32,15 @@ def report(
     store: tuple[str, ...], output: str, timelines: int, runs: tuple[str, ...], measure: str | None
 ) -> int:
     """Merge the stores and write tables and pictures; the stores are opened read-only."""
-    from ioopt.formats.native import replacing, write_text
+    from ioopt.formats.native import reading, replacing, write_text
 
     ending = Path(output).suffix.lower()
     if ending == ".html":
         from ioopt.campaign.report import report_html
 
-        write_text(output, report_html(store, timelines, runs, measure))
+        with reading(", ".join(store)):
+            page = report_html(store, timelines, runs, measure)
+        write_text(output, page)
     elif ending in (".csv", ".parquet"):
         from ioopt.campaign.frame import read_frame
 

@@ -21,6 +21,7 @@ from typing import Any
 from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError
 from ioopt.formats.native import validate
+from ioopt.problems.base import LARGEST
 from ioopt.problems.gang import Machine, mask_of, nodes_of
 from ioopt.sim.gang_state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
@@ -98,7 +99,7 @@ class GangScheduler:
         )
         if not good or not nodes or len(set(nodes)) != len(nodes):
             return f"its file nodes must be different nodes of 0 .. {self.machine.nodes - 1}"
-        if not _is_number(local, remote, now) or not 0 < local <= remote < float("inf"):
+        if not _is_number(local, remote, now) or not 0 < local <= remote:
             return "it needs 0 < local_seconds <= remote_seconds"
         return None
 
@@ -115,10 +116,14 @@ class GangScheduler:
         return True
 
     def served(self, job: Any, attained_seconds: float, needed_seconds: float) -> bool:
-        """Tell the service a job has had and what it still needs; False for an unknown job."""
+        """Tell the service a job has had and what it still needs; False, with a note, for nonsense."""
         key = self._keys.get(job) if isinstance(job, (int, str)) else None
         if key is None:
             self._note(f"service of {job!r} ignored: no such job")
+            return False
+        if not _is_number(attained_seconds, needed_seconds):
+            given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
+            self._note(f"service of {job!r} ignored: {given} are no times in seconds")
             return False
         self._attained[key], self._need[key] = attained_seconds, needed_seconds
         return True
@@ -129,7 +134,12 @@ class GangScheduler:
         Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline* is in seconds;
         a policy that fails, errs or is late is answered by Migrate-IOGS, and a note says so.
         """
-        if self._dirty:
+        if not _is_number(now):
+            self._note(f"matrix at {now!r}: no time in seconds; the matrix as it was last")
+        elif self._dirty:
+            if deadline is not None and not _is_number(deadline):
+                self._note(f"deadline {deadline!r:.40} ignored: no time in seconds")
+                deadline = None
             self._drop_departed()
             self._update(now, deadline)
         shown, matrix = self._shown, []
@@ -137,6 +147,8 @@ class GangScheduler:
             self._running, self._columns, self._homes, self._spans
         ):  # fmt: skip
             known = shown.get(job.key)
+            if job.key in self._gone:
+                continue
             if known is None or known[0] != columns:
                 known = shown[job.key] = (columns, list(nodes_of(columns)))
             matrix.append(
@@ -259,7 +271,11 @@ class GangScheduler:
 
 
 def _is_number(*values: Any) -> bool:
-    return all(isinstance(value, (int, float)) for value in values)
+    """Whether all are finite numbers that can be times."""
+    return all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
+        for value in values
+    )
 
 
 def _require_whole(scheduler: GangScheduler, machine: Machine) -> None:

@@ -14,10 +14,11 @@ import math
 import os
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import read_bytes
-from ioopt.problems.message_counts import QUANTA, MessageCounts, MessageCountsProblem, Quanta
+from ioopt.formats.native import read_bytes, validate
+from ioopt.problems.message_counts import QUANTA, MessageCountsProblem, Quanta
 
 Row = tuple[int, int, Quanta, float]
 """Quantum and processor (-1 where they are not known), the kind of quantum, the count."""
@@ -41,7 +42,16 @@ def read_message_counts(
         text = read_bytes(source).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InstanceError(f"{shown}: not UTF-8 text (byte {error.start})") from None
-    reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
+    try:
+        return _parsed(text, shown, stem, processors, name)
+    except csv.Error as error:
+        raise InstanceError(f"{shown}: not CSV: {error}") from None
+
+
+def _parsed(
+    text: str, shown: str, stem: str, processors: int, name: str | None
+) -> MessageCountsProblem:
+    reader = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
     columns = [column.strip() for column in reader.fieldnames or ()]
     reader.fieldnames = columns
     missing = [column for column in NEEDED if column not in columns]
@@ -62,18 +72,21 @@ def read_message_counts(
     if not counts:
         raise InstanceError(f"{shown}: no counts: the file has a heading only")
     applications = tuple(_application(app, rows, processors) for app, rows in counts.items())
-    meta = {"source": Path(path).name if path != "-" else "standard input"}
-    return MessageCountsProblem(
-        name=name or stem, meta=meta, processors=processors, applications=applications
-    )
+    meta = {"source": "standard input" if shown == "<stdin>" else Path(shown).name}
+    data = {"name": name or stem, "meta": meta, "processors": processors,
+            "applications": applications}  # fmt: skip
+    problem: MessageCountsProblem = validate(MessageCountsProblem, data, shown)
+    return problem
 
 
-def _application(app: str, rows: list[Row], processors: int) -> MessageCounts:
+def _application(app: str, rows: list[Row], processors: int) -> dict[str, Any]:
     """The counts of one application by kind; a recording in time where all places are known."""
     if min(min(row[:2]) for row in rows) >= 0:
         rows = sorted(rows, key=lambda row: row[:2])
-    lists = {name: tuple(row[3] for row in rows if row[2] == name) for name in QUANTA}
-    return MessageCounts(id=app, **lists, absent=_absent(rows, processors))
+    lists: dict[str, Any] = {
+        name: tuple(row[3] for row in rows if row[2] == name) for name in QUANTA
+    }
+    return {"id": app, **lists, "absent": _absent(rows, processors)}
 
 
 def _absent(rows: list[Row], processors: int) -> tuple[tuple[int, ...], ...]:
@@ -106,7 +119,8 @@ def _truth(text: str | None, column: str, where: str) -> bool:
 
 def _whole(text: str | None) -> int:
     """A whole number, 0 or more; -1 where there is none."""
-    return int(text) if text is not None and text.strip().isdecimal() else -1
+    whole = text is not None and text.strip().isdecimal() and len(text) < 20
+    return int(text or -1) if whole else -1
 
 
 def _count(text: str | None, where: str) -> float:

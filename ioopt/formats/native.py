@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ioopt.errors import InstanceError, UsageError
+from ioopt.options import nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -204,14 +205,12 @@ def _telling(problems: list[Any]) -> Any:
 
 def _misspelt(problems: list[Any], cls: type[BaseModel] | None) -> tuple[Any, str] | None:
     """The first unknown key that is nearly a known one, else the first unknown key; its hint."""
-    from difflib import get_close_matches
-
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
         *above, key = problem["loc"]
-        close = get_close_matches(str(key), _keys_at(cls, above), n=1)
-        if close:
-            return problem, f"; did you mean {close[0]!r}?"
+        near = nearest(str(key), _keys_at(cls, above))
+        if near:
+            return problem, f"; did you mean {near!r}?"
     return (unknown[0], "") if unknown else None
 
 

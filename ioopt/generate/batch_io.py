@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
 from ioopt.generate.batch_io_settings import (
     PRESETS,
     IoSetsSettings,
@@ -20,7 +21,6 @@ from ioopt.generate.batch_io_settings import (
     Settings,
     SmallSettings,
 )
-from ioopt.options import parse_settings
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase, QueueOptions
 
 __all__ = ["PRESETS", "generate"]
@@ -42,10 +42,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Batc
 
     Raises UsageError for an unknown preset or setting.
     """
-    name = preset or "mira-month"
-    if name not in PRESETS:
-        raise UsageError(f"batch-io has no preset {name!r}; its presets: {', '.join(PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    name, chosen = chosen_preset("batch-io", PRESETS, preset or "mira-month", settings)
     make = next(make for cls, make in _MAKERS.items() if isinstance(chosen, cls))
     problem = make(chosen, random.Random(f"{name} {seed}"))
     meta = {"source": f"ioopt generate batch-io --preset {name}", "seed": seed,

@@ -18,10 +18,9 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import UsageError
-from ioopt.options import parse_settings
+from ioopt.generate import chosen_preset
 from ioopt.problems.base import Record
 from ioopt.problems.flexible_gang import FlexibleGangProblem
-from ioopt.registry import suggest
 
 GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
 SIZE_PARTS = (4, 2, 2, 1, 1)
@@ -77,10 +76,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Flex
     """Make one instance; the same preset, settings and seed give the same instance."""
     import numpy as np
 
-    name = preset or "heavy-mix"
-    if name not in PRESETS:
-        raise UsageError(f"flexible-gang has no preset {name!r}; {suggest(name, PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    name, chosen = chosen_preset("flexible-gang", PRESETS, preset or "heavy-mix", settings)
     if chosen.processors & (chosen.processors - 1):
         raise UsageError(f"preset {name}: processors={chosen.processors} is not a power of two")
     stream = np.random.default_rng(seed)

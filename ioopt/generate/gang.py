@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from ioopt.errors import UsageError
-from ioopt.options import parse_settings
+from ioopt.generate import chosen_preset
 from ioopt.problems.base import Record
 from ioopt.problems.gang import GangProblem, Job, Machine
 
@@ -107,10 +107,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Gang
 
     Raises UsageError for an unknown preset or setting.
     """
-    name = preset or "blue-pacific-like"
-    if name not in PRESETS:
-        raise UsageError(f"gang has no preset {name!r}; its presets: {', '.join(PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, name)
+    name, chosen = chosen_preset("gang", PRESETS, preset or "blue-pacific-like", settings)
     table = make_table(chosen, seed)
     meta = {"preset": name, "seed": seed, "settings": chosen.model_dump(mode="json")}
     return problem_of(table, chosen.machine, f"{name}-{seed}", meta)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
 from ioopt.generate.numbers import Numbers
-from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.message_counts import MessageCounts, MessageCountsProblem
 from ioopt.problems.perturbation import (
@@ -56,10 +56,7 @@ PRESETS: dict[str, type[Record]] = {"table-3": Table3Settings, "laboratory": Lab
 
 def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> MessageCountsProblem:
     """Make the instance of *preset* (default ``laboratory``). Raises UsageError for unknown ones."""
-    name = preset or "laboratory"
-    if name not in PRESETS:
-        raise UsageError(f"message-counts has no preset {name!r}; presets: {', '.join(PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    _, chosen = chosen_preset("message-counts", PRESETS, preset or "laboratory", settings)
     if isinstance(chosen, LaboratorySettings):
         return _laboratory(chosen, seed)
     means = tuple(

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
 from ioopt.generate.numbers import Numbers
-from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.perturbation import (
     PATTERNS,
@@ -102,10 +102,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Pert
 
     from ioopt.formats.native import describe
 
-    name = preset or "table-1"
-    if name not in PRESETS:
-        raise UsageError(f"perturbation has no preset {name!r}; presets: {', '.join(PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
     shared = {key: getattr(chosen, key) for key in Settings.model_fields}
     meta = {"source": "paper 001, Section 4.1", "preset": name}
     try:

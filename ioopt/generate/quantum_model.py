@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
 from ioopt.generate.numbers import Numbers
-from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.quantum_model import Donation, QuantumModelProblem, QuantumPoint
 
@@ -94,10 +94,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Quan
 
     Raises UsageError for an unknown preset or setting.
     """
-    name = preset or "figure-2"
-    if name not in PRESETS:
-        raise UsageError(f"quantum-model has no preset {name!r}; presets: {', '.join(PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    name, chosen = chosen_preset("quantum-model", PRESETS, preset or "figure-2", settings)
     pairs = _QUANTA[name](chosen)
     shared = {key: getattr(chosen, key) for key in Settings.model_fields}
     return QuantumModelProblem(

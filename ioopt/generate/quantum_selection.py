@@ -11,11 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ioopt.errors import UsageError
-from ioopt.options import parse_settings
+from ioopt.generate import chosen_preset
 from ioopt.problems.base import Record
 from ioopt.problems.quantum_selection import QuantumSelectionProblem
-from ioopt.registry import suggest
 
 MENU_SECONDS = (0.0025, 0.005, 0.010, 0.020)
 """Quanta of Figure 2 of paper 001."""
@@ -54,10 +52,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Quan
     """Make one instance; the same preset, settings and seed give the same instance."""
     import numpy as np
 
-    name = preset or "plain"
-    if name not in PRESETS:
-        raise UsageError(f"quantum-selection has no preset {name!r}; {suggest(name, PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    name, chosen = chosen_preset("quantum-selection", PRESETS, preset or "plain", settings)
     stream = np.random.default_rng(seed)
     jobs: list[dict[str, Any]] = []
     for at in range(chosen.io_jobs):

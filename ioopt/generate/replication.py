@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
 from ioopt.generate.hilbert import hilbert_index
 from ioopt.generate.replication_settings import (
     PRESETS,
@@ -29,7 +30,6 @@ from ioopt.generate.replication_settings import (
     SatSettings,
     Settings,
 )
-from ioopt.options import parse_settings
 from ioopt.problems.replication import ReplicationProblem
 
 if TYPE_CHECKING:
@@ -98,12 +98,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Repl
     """
     import numpy as np
 
-    from ioopt.registry import suggest
-
-    name = preset or "image-85"
-    if name not in PRESETS:
-        raise UsageError(f"replication has no preset {name!r}; {suggest(name, PRESETS)}")
-    chosen = parse_settings(PRESETS[name], settings, f"preset {name}")
+    name, chosen = chosen_preset("replication", PRESETS, preset or "image-85", settings)
     return make(name, chosen, np.random.default_rng(seed), seed)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from ioopt.limits import MOST_NUMBERS
 from ioopt.problems.base import (
     MAX_NODES,
     Count,
@@ -21,6 +22,8 @@ from ioopt.problems.base import (
     require_unique,
 )
 
+MOST_INSTRUCTIONS = 2.0**60
+"""Instructions of all processors of a run; times are whole numbers of 64 bits."""
 Environment = Literal["Sub_FX", "Sub_RR", "Add_FX", "Add_RR"]
 ENVIRONMENTS: tuple[Environment, ...] = ("Sub_FX", "Sub_RR", "Add_FX", "Add_RR")
 Curve = tuple[tuple[int, float], ...]
@@ -35,6 +38,11 @@ class Emp(Record):
     kind: Literal["emp"] = "emp"
     id: Name = "Emp"
 
+    @property
+    def events_per_quantum(self) -> float:
+        """How often a process synchronises."""
+        return 1.0
+
 
 class Barrier(Record):
     """A barrier among all processes after every ``interval_quanta`` of work."""
@@ -43,6 +51,11 @@ class Barrier(Record):
     id: Name = "Barrier"
     interval_quanta: Positive = 0.01
 
+    @property
+    def events_per_quantum(self) -> float:
+        """How often a process synchronises."""
+        return 1.0 / self.interval_quanta
+
 
 class Workpile(Record):
     """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
@@ -50,6 +63,11 @@ class Workpile(Record):
     kind: Literal["workpile"] = "workpile"
     id: Name = "Workpile"
     unit_quanta: Positive = 0.5
+
+    @property
+    def events_per_quantum(self) -> float:
+        """How often a process synchronises."""
+        return 1.0 / self.unit_quanta
 
 
 class Msg(Record):
@@ -65,6 +83,11 @@ class Msg(Record):
     pattern: Pattern = "all-to-all"
     requests_per_phase: PositiveCount = 1
 
+    @property
+    def events_per_quantum(self) -> float:
+        """How often a process synchronises."""
+        return self.requests_per_phase / self.phase_quanta
+
 
 class Blocking(Record):
     """Requests at rate ``requests_per_quantum`` of own work (lambda); each waits for its reply."""
@@ -72,6 +95,11 @@ class Blocking(Record):
     kind: Literal["blocking"] = "blocking"
     id: Name = "Blocking"
     requests_per_quantum: Positive = 12.0
+
+    @property
+    def events_per_quantum(self) -> float:
+        """How often a process synchronises."""
+        return self.requests_per_quantum
 
 
 Application = Annotated[Emp | Barrier | Workpile | Msg | Blocking, Field(discriminator="kind")]
@@ -105,6 +133,7 @@ class PerturbationProblem(Problem):
             raise ValueError(
                 f"fixed_processor {self.fixed_processor}: processors are 0 to {self.processors - 1}"
             )
+        self._require_runnable()
         needed = self.num_batches * self.reserved_quanta
         if needed > self.window_quanta:
             raise ValueError(
@@ -113,6 +142,23 @@ class PerturbationProblem(Problem):
                 " of the run; ask for fewer perturbations or more work_quanta"
             )
         return self
+
+    def _require_runnable(self) -> None:
+        """Times fit 64 bits of instructions, tables into memory, and a run ends."""
+        instructions = float(self.processors) * self.work_quanta * self.quantum_instructions
+        quanta = float(self.processors) * self.work_quanta
+        if instructions > MOST_INSTRUCTIONS or quanta > MOST_NUMBERS:
+            raise ValueError(
+                f"work_quanta {self.work_quanta}: {self.processors} processors of "
+                f"{self.quantum_instructions} instructions a quantum run too long to be simulated"
+            )
+        for at, app in enumerate(self.applications):
+            rate = quanta * app.events_per_quantum
+            if rate > MOST_NUMBERS / 4:
+                raise ValueError(
+                    f"applications[{at}] ({app.id}): {rate:.3g} events in a run, at most "
+                    f"{MOST_NUMBERS / 4:.3g}; give larger intervals or less work"
+                )
 
     @property
     def num_batches(self) -> int:

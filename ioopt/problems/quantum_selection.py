@@ -32,6 +32,8 @@ from ioopt.problems.flexible_gang import (
 )
 from ioopt.units import exact
 
+MOST_TICKS = 100_000
+"""Steps of the time grid in the longest cycle."""
 MAX_DEFAULT_CYCLES = 48
 """Lengths in the default grid of cycle lengths, before the greedy's own are added."""
 
@@ -98,6 +100,7 @@ class QuantumSelectionProblem(Problem):
                 raise ValueError(f"{where}: an entry is listed twice")
         if sum(job.floor for job in self.jobs) > 1 + 1e-9:
             raise ValueError("jobs: the floors add up to more than the whole cycle")
+        self._require_coarse_grid()
         for at, length in enumerate(self.cycles_seconds or ()):
             if (exact(length) / self.grid).denominator != 1:
                 raise ValueError(
@@ -105,6 +108,19 @@ class QuantumSelectionProblem(Problem):
                     f"{float(self.grid)} that divides every quantum"
                 )
         return self
+
+    def _require_coarse_grid(self) -> None:
+        """The longest cycle has at most ``MOST_TICKS`` steps of the time grid."""
+        longest = sum(
+            max(exact(q) * f for q, f in self.options(job)) for job in range(len(self.jobs))
+        )
+        ticks = max(longest, *map(exact, self.cycles_seconds or (0,))) / self.grid
+        if ticks > MOST_TICKS:
+            raise ValueError(
+                f"quanta_seconds: the longest cycle has {float(ticks):.3g} steps of the time grid "
+                f"{float(self.grid):g} s that divides every quantum, at most {MOST_TICKS:,}; "
+                "use quanta with a larger common divisor"
+            )
 
     @cached_property
     def job_index(self) -> dict[str, int]:

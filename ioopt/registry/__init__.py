@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import parse_settings
+from ioopt.options import nearest, parse_settings, suggest
 from ioopt.registry import batch_io, flexgang, flexgang_assignment, gang, replication
 from ioopt.registry.types import KindSpec, SolverSpec, load_target
 
@@ -23,6 +22,7 @@ __all__ = [
     "settings_for",
     "solver",
     "solvers_for",
+    "suggest",
 ]
 
 _TABLES = (replication, batch_io, gang, flexgang, flexgang_assignment)
@@ -34,13 +34,6 @@ SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in ta
 def families() -> tuple[str, ...]:
     """Family names in the order of the registry."""
     return tuple(dict.fromkeys(spec.family for spec in KINDS.values()))
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """A closing phrase for a message about an unknown name: the nearest known one, or all of them."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
 
 
 def kind_of_format(text: object, where: str = "instance") -> KindSpec:
@@ -89,7 +82,16 @@ def solver(name: str | None, kind: KindSpec) -> SolverSpec:
             f"solver {wanted!r} takes {', '.join(other[0].kinds)}, not {kind.kind}; "
             f"solvers for {kind.kind}: {', '.join(names)}"
         )
-    raise UsageError(f"no solver {wanted!r} for {kind.kind}; {suggest(wanted, names)}")
+    raise UsageError(f"no solver {wanted!r} for {kind.kind}; {_nearest_solver(wanted, names)}")
+
+
+def _nearest_solver(wanted: str, names: list[str]) -> str:
+    """The nearest name of the kind, else of any, else all of the kind."""
+    near = nearest(wanted, names) or nearest(wanted, [spec.name for spec in SOLVERS])
+    found = next((spec for spec in SOLVERS if spec.name == near), None)
+    if found is None or near in names:
+        return suggest(wanted, names)
+    return f"did you mean {near!r}, which takes {', '.join(found.kinds)}? known: {', '.join(names)}"
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:

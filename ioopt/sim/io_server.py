@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ioopt.limits import require_numbers
 from ioopt.problems.flexible_gang import IoBehaviour
 from ioopt.sim.compiled import cached
 
@@ -167,9 +168,18 @@ def serve(
     return Served(*(np.array(row[:count], dtype=np.int64) for row in lists))
 
 
-def num_bursts(processes: Sequence[IoBehaviour], horizon: int) -> int:
-    """Bursts that none of *processes* can exceed before *horizon*: each waits at least for its I/O."""
-    return horizon // min(max(1, nanoseconds(process.io_seconds)) for process in processes) + 2
+def num_bursts(processes: Sequence[IoBehaviour], horizon: int, processors: int = 1) -> int:
+    """Bursts that none of *processes* can exceed before *horizon*: each waits at least for its I/O.
+
+    Raises InstanceError when those of all *processors* would not fit into memory.
+    """
+    shortest = min(max(1, nanoseconds(process.io_seconds)) for process in processes)
+    count = horizon // shortest + 2
+    require_numbers(
+        5.0 * count * len(processes) * processors, f"a replay of {horizon / NANOSECONDS:g} s",
+        f"an I/O takes {shortest / NANOSECONDS:g} s: use shorter quanta or a longer io_seconds",
+    )  # fmt: skip
+    return count
 
 
 def draw_bursts(

@@ -160,23 +160,11 @@ def _requests(problem: PerturbationProblem, app: Blocking, rng: np.random.Genera
     return gaps.astype(np.int64), targets
 
 
-def _synchronisations(problem: PerturbationProblem, app: Application) -> float:
-    work = problem.work_quanta * problem.processors
-    if isinstance(app, Barrier):
-        return work / app.interval_quanta
-    if isinstance(app, Workpile):
-        return work / app.unit_quanta
-    if isinstance(app, Msg):
-        return work / app.phase_quanta * app.requests_per_phase
-    if isinstance(app, Blocking):
-        return work * app.requests_per_quantum
-    return work
-
-
 def use_compiled(problem: PerturbationProblem, app: Application, engine: Engine) -> bool:
     """Whether *engine* means the compiled kernel for all runs of *app*."""
     runs = problem.runs * len(problem.environments)
-    long = _synchronisations(problem, app) * runs >= COMPILE_FROM
+    events = problem.work_quanta * problem.processors * app.events_per_quantum
+    long = events * runs >= COMPILE_FROM
     return engine == "compiled" or (engine == "auto" and long and available())
 
 

@@ -18,7 +18,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ioopt.errors import NotApplicableError, UsageError
+from ioopt.errors import InstanceError, NotApplicableError, UsageError
+from ioopt.limits import require_numbers
+from ioopt.problems.base import LARGEST
 from ioopt.problems.quantum_model import Donation, QuantumModelProblem, QuantumPoint, TwoJobMeasures
 
 if TYPE_CHECKING:
@@ -69,17 +71,28 @@ def surface(
         raise NotApplicableError(
             "the chain needs a random burst; with burst_shape null use solver event"
         )
-    law = _Law(on_seconds, off_seconds, burst_seconds, io_seconds, shape, donation, cells)
-    iteration = law.iteration_seconds()
-    blocked_slot, all_blocked = law.blocked_seconds(iteration, processors)
+    import numpy as np
+
+    try:
+        law = _Law(on_seconds, off_seconds, burst_seconds, io_seconds, shape, donation, cells)
+        iteration = law.iteration_seconds()
+        blocked_slot, all_blocked = law.blocked_seconds(iteration, processors)
+    except np.linalg.LinAlgError:
+        iteration = blocked_slot = all_blocked = math.nan
     cycle = on_seconds + off_seconds
-    return TwoJobMeasures(
+    found = TwoJobMeasures(
         slowdown=iteration / dedicated,
         beta=burst_seconds / iteration,
         fragmentation=(blocked_slot - all_blocked) / cycle,
         response_seconds=iteration - io_seconds,
         useful=(off_seconds + all_blocked) / cycle,
     )
+    if not all(0 <= value <= LARGEST for value in (found.slowdown, found.response_seconds)):
+        raise InstanceError(
+            f"quanta of {on_seconds:g} and {off_seconds:g} s with bursts of {burst_seconds:g} s and "
+            f"I/O of {io_seconds:g} s are too far apart to compute with"
+        )
+    return found
 
 
 def measure(
@@ -141,6 +154,8 @@ class _Law:
         scale = self.burst / shape
         longest = scale * (shape + 12.0 * math.sqrt(shape) + 40.0)
         turns = math.ceil(longest / self.on) + 1
+        what = f"bursts of {self.burst:g} s in slots of {self.on:g} s"
+        require_numbers(5.0 * turns * self.cells, what, "use longer slots or shorter bursts")
         x = np.arange(-1, turns * self.cells + 1) * self.width
         z = np.maximum(x, 0.0) / scale
         cdf = gammainc(shape, z)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ioopt.errors import UsageError
+from ioopt.errors import InstanceError, UsageError
+from ioopt.limits import require_numbers
 from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 from ioopt.sim import quantum_kernel
 from ioopt.sim.compiled import available, compiled
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 NANOSECONDS = 1_000_000_000
 WARM_UP_SHARE = 0.1
 """Part of the horizon that is not measured."""
+REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 COMPILE_FROM = 20_000
 """Iterations from which compiling the walk pays."""
 
@@ -50,6 +52,7 @@ def simulate_point(
     iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
     count = int(end / (iteration * NANOSECONDS)) + 16
     while True:
+        _require_room(problem, point, count, end)
         bursts = draw_bursts(problem, count, seed)
         ready, request = bursts.copy(), bursts.copy()
         fast = engine == "compiled" or (
@@ -63,10 +66,21 @@ def simulate_point(
     return _measure(problem, point, bursts, ready, request, (begin, end))
 
 
+def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int) -> None:
+    """InstanceError when the bursts take too much memory, or times leave 64 bits of nanoseconds."""
+    where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
+    require_numbers(float(count) * problem.processors, f"simulating {where}", REMEDY)
+    longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e7 comes near
+    waits = (1.0 + longest / nanoseconds(point.qi_seconds)) * nanoseconds(point.qc_seconds)
+    if 2.0 * end + longest + waits + problem.io_seconds * NANOSECONDS > 2.0**62:
+        raise InstanceError(f"{where}: its times are too long for whole nanoseconds; {REMEDY}")
+
+
 def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
     """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
     import numpy as np
 
+    require_numbers(float(count) * problem.processors, "drawing the bursts", REMEDY)
     mean = problem.burst_seconds * NANOSECONDS
     shape = problem.burst_shape
     if shape is None:

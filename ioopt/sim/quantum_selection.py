@@ -85,7 +85,7 @@ def _measure(
     import numpy as np
 
     warm = int(horizon * WARM_FRACTION)
-    count = num_bursts([job], horizon)
+    count = num_bursts([job], horizon, processors)
     runs = [
         serve(windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon)
         for p in range(processors)

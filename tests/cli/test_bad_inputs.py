@@ -195,3 +195,97 @@ def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
     """What ioopt writes passes; keys that it does not know are let through."""
     schedule = {**results["cycle3"]["schedule"], "more": 1}
     validate(ReplicationSchedule, schedule, "result")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["solve", "cycle3", "--solver", "minmim"], "did you mean 'minmin'?"),
+        (["solve", "cycle3", "--solver", "MinMin"], "did you mean 'minmin'?"),
+        # Near to nothing of this kind, but to a solver of another one.
+        (["solve", "cycle3", "--solver", "adaptiv"], "did you mean 'adaptive', which takes batch-io"),
+        (["solve", "cycl3"], "did you mean 'cycle3'?"),
+        (["instances", "show", "cycl3"], "did you mean 'cycle3'?"),
+        (["generate", "replication", "--preset", "image-86", "-o", "-"], "did you mean 'image-85'?"),
+        (["generate", "replication", "--preset", "mira-month", "-o", "-"], "is one of batch-io, not"),
+        (["solve", "cycle3", "--solver", "minmin", "--set", "evction=lru"],
+         "did you mean 'eviction'? its settings: "),
+        (["compare", "cycle3", "--set", "evction=lru"], "did you mean 'eviction'?"),
+    ],
+)  # fmt: skip
+def test_nearest_names(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert says in refused(arguments, capsys)
+
+
+def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "counts.csv"
+    out = str(tmp_path / "out.json")
+    for content, says in (
+        (b"ganged,running,messages\r1,1,4\r0,1,2\r", None),  # bare returns end rows, too
+        (b"ganged,running,messages\n" + b"1" * 200_000 + b",1,4\n", "not CSV: field larger than"),
+        (b"application,ganged,running,messages\n" + b"x" * 5000 + b",1,1,4\n", "4096 characters"),
+        (b"ganged,running,messages,quantum,processor\n1,1,4," + b"9" * 5000 + b",0\n", None),
+    ):  # fmt: skip
+        path.write_bytes(content)
+        command = ["import", "messages", str(path), "-o", out]
+        if says is None:
+            assert main(command) == 0
+        else:
+            assert says in refused(command, capsys)
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 3000, "a = " + "9" * 5000, "a = \x00", 'name = "\\ud800"']
+)
+def test_sweeps(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "grid.toml"
+    path.write_text(text)
+    command = ["sweep", str(path), "--store", str(tmp_path / "runs.sqlite"), "--dry-run"]
+    assert str(path) in refused(command, capsys)
+
+
+TWO_JOBS = {"format": "ioopt/quantum-model", "points": [{"qi_seconds": 0.001, "qc_seconds": 0.01}]}
+
+
+@pytest.mark.parametrize(
+    ("instance", "solver", "says"),
+    [
+        # 1e5 s of bursts of 25 ms and their slowdown of 2.2 on 32 processors are 5.8e7 draws.
+        ({**TWO_JOBS, "horizon_seconds": 1e5}, "event", "5.82e+07 numbers in memory"),
+        ({**TWO_JOBS, "points": [{"qi_seconds": 0.001, "qc_seconds": 1e9}]}, "event", "too long for"),
+        ({**TWO_JOBS, "points": [{"qi_seconds": 0.001, "qc_seconds": 1e17}]}, "chain", "too far apart"),
+        ({**TWO_JOBS, "points": [{"qi_seconds": 1e-12, "qc_seconds": 1.0}]}, "chain", "in memory"),
+        ({"format": "ioopt/perturbation", "applications":
+          [{"kind": "blocking", "requests_per_quantum": 1e15}]}, "laboratory", "events in a run"),
+        ({"format": "ioopt/quantum-selection", "quanta_seconds": [2500.0, 0.005],
+          "jobs": [{"id": "a", "kind": "io"}]}, "quantum-dp", "steps of the time grid 0.005 s"),
+        ({"format": "ioopt/quantum-selection", "quanta_seconds": [1e5],
+          "jobs": [{"id": "a", "kind": "io"}]}, "quantum-greedy", "in memory"),
+    ],
+)  # fmt: skip
+def test_models_that_do_not_fit(
+    instance: dict[str, Any], solver: str, says: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "instance.json"
+    path.write_text(json.dumps(instance))
+    assert says in refused(["solve", str(path), "--solver", solver], capsys)
+
+
+def test_gang_scheduler_takes_no_nonsense() -> None:
+    """No call raises; what is no time is noted, and the matrix stays what it was."""
+    from ioopt.embed import GangScheduler
+
+    scheduler = GangScheduler({"nodes": 4, "levels": 2, "quantum_seconds": 200.0}, "gs")
+    assert scheduler.arrive("a", [0, 1], 900.0, 1800.0, now=0.0)
+    before = scheduler.matrix(0.0)
+    assert scheduler.arrive("b", [2], 900.0, 1800.0, now=1.0)
+    for now in (None, "x", float("nan"), 1e400, [], True):
+        assert scheduler.matrix(now) == before  # type: ignore[arg-type]
+    assert "no time in seconds" in scheduler.notes[-1]
+    assert not scheduler.served("a", "x", None)  # type: ignore[arg-type]
+    assert "ignored" in scheduler.notes[-1]
+    assert not scheduler.arrive("c", [3], 900.0, 1800.0, now=float("inf"))
+    assert len(scheduler.matrix(2.0, deadline="soon")) == 2  # type: ignore[arg-type]
+    scheduler.depart("a", 3.0)
+    assert [job["id"] for job in scheduler.matrix(None)] == ["b"]  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def test_io_sets_stress_and_classes() -> None:
 @pytest.mark.parametrize(
     ("preset", "settings", "what"),
     [
-        ("mira", {}, "no preset 'mira'; its presets: mira-month"),
+        ("mira", {}, "no preset 'mira'; did you mean 'mira-"),
         ("mira-month", {"job": "3"}, "no setting 'job'"),
         ("mira-month", {"jobs": "0"}, "jobs"),
         ("mira-month", {"shortest_seconds": "1e9"}, "is above longest_seconds"),

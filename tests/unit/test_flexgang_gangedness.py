@@ -261,8 +261,8 @@ def test_bad_instances_name_the_item() -> None:
         ([{"id": "a"}], "a: no counts given"),
         ([{"id": "a", "gang": [1.0], "running": 1.0}], "running is a mean and gang a list"),
         ([{"id": "a", "running": 1.0}], "the mean of gang quanta is missing"),
-        ([{"id": "a", "gang": [-1.0]}], r"applications\[0\] \(a\).gang.counts\[0\]"),
-        ([{"id": "a", "gang": "many"}], r"applications\[0\] \(a\).gang.mean"),
+        ([{"id": "a", "gang": [-1.0]}], r"applications\[0\] \(a\).gang\[0\]"),
+        ([{"id": "a", "gang": "many"}], r"applications\[0\] \(a\).gang: "),
         ([{"id": "a", "gang": [1.0]}] * 2, "already the id"),
         (
             [{"id": "a", "gang": [1.0] * 4, "absent": [[], []]}],

@@ -1,0 +1,16 @@
+"""What one answer may hold in memory: said before it is allocated, in the instance's own terms."""
+
+from __future__ import annotations
+
+from ioopt.errors import InstanceError
+
+MOST_NUMBERS = 20_000_000
+"""Numbers of one table or of one run's draws: 160 MB."""
+
+
+def require_numbers(count: float, what: str, remedy: str) -> None:
+    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS``; *remedy* says what to do."""
+    if not count <= MOST_NUMBERS:
+        raise InstanceError(
+            f"{what} would need {count:.3g} numbers in memory, at most {MOST_NUMBERS:.3g}; {remedy}"
+        )
