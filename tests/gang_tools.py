@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,18 @@ def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
     return [" ".join(row) for row in cells]
 
 
+@cache
+def from_python(kernel: Any) -> Any:
+    """A kernel that only other kernels call, made callable."""
+    from numba import njit
+
+    @njit(_nrt=False)
+    def call(*values: Any) -> Any:
+        return kernel(*values)
+
+    return call
+
+
 def compiled_phase(state: State, name: str, twin: Twin) -> State:
     """One compiled phase on *state*, replicas in it ignored as they are by CleanMatrix."""
     from ioopt.sim import gang_board as parts
@@ -87,23 +100,23 @@ def compiled_phase(state: State, name: str, twin: Twin) -> State:
         used = np.flatnonzero(placed[i])
         jobs.columns[i], jobs.low[i], jobs.high[i] = placed[i], used[0], used[-1] + 1
         jobs.local[i] = state.columns[i] == state.jobs[i].files
-        parts.put.py_func(board, jobs, i, state.homes[i])
+        from_python(parts.put)(board, jobs, i, state.homes[i])
         board.run[i] = i
-    kernels.clean(board, jobs, count)
+    from_python(kernels.clean)(board, jobs, count)
     budget, moved = state.budget, 0
     order = np.zeros((2, levels), np.int64)
     total = count
     if name == "migrate":
-        moved, budget = kernels.migrate(board, jobs, count, nodes, budget)
+        moved, budget = from_python(kernels.migrate)(board, jobs, count, nodes, budget)
     elif name == "compact":
-        kernels.compact(board, jobs, count, nodes, order[0], order[1])
+        from_python(kernels.compact)(board, jobs, count, nodes, order[0], order[1])
     elif name == "schedule":
         limit = UNLIMITED if twin.share is None else guard_slots(twin.share, nodes, levels)
-        total, _ = kernels.schedule(
+        total, _ = from_python(kernels.schedule)(
             board, jobs, count, nodes, twin.place, limit, count, len(everyone)
         )
     elif name == "fill":
-        kernels.fill(board, jobs, count, nodes, twin.local_first)
+        from_python(kernels.fill)(board, jobs, count, nodes, twin.local_first)
     keys = [int(key) for key in board.run[:total]]
     taken = unpack_masks(jobs.columns, nodes)
     columns = [sum(1 << int(node) for node in np.flatnonzero(taken[key])) for key in keys]

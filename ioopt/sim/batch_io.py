@@ -32,8 +32,9 @@ from ioopt.sim.batch_io_view import (
     Number,
     time_tolerance,
 )
+from ioopt.sim.relay import Relay
 
-_INSTANTS_PER_LOOK = 4096
+_INSTANTS_PER_LOOK = 64
 """Instants between two looks at the deadline."""
 
 
@@ -44,14 +45,16 @@ def simulate_trace(
     record_rates: bool = False,
     starts: tuple[Sequence[Number], Sequence[int]] | None = None,
     deadline: Deadline | None = None,
+    relay: Relay | None = None,
 ) -> Run:
     """Run *trace* under *policy*.
 
     *starts* fixes the start and the first unit of every job (open loop): the batch queue is not
     asked and nodes are not counted. Raises SimulationError when the policy leaves every request
-    without bandwidth for good, OutOfTime when the *deadline* passes.
+    without bandwidth for good, OutOfTime when the *deadline* passes. *relay*, which has a deadline of
+    its own, may end the run too.
     """
-    return _Engine(trace, policy, record_rates, starts).run(deadline)
+    return _Engine(trace, policy, record_rates, starts, relay).run(deadline)
 
 
 def _storage(policy: IoPolicy, limits: Limits, run: Run, usage: Usage) -> Storage:
@@ -70,8 +73,10 @@ class _Engine:
         policy: IoPolicy,
         record_rates: bool,
         starts: tuple[Sequence[Number], Sequence[int]] | None,
+        relay: Relay | None = None,
     ) -> None:
         self.trace = trace
+        self.relay = relay
         self.policy = policy
         self.limits: Limits = trace.limits
         self.result = Run.empty(trace, record_rates)
@@ -90,6 +95,7 @@ class _Engine:
         self.storage = _storage(policy, self.limits, self.result, self.usage)
         self.compute, self.volume = trace.compute, trace.volume
         self.ended = bytearray(len(trace))
+        self.num_ended = 0
         self.changed = False
         self.queue_changed = False
 
@@ -101,6 +107,7 @@ class _Engine:
         use_exact, kill = self.limits.exact, self.trace.options.kill
         shared = self.policy.shares_by_nodes
         next_finish, decide = storage.next_finish, storage.decide
+        instants_per_look = 1 if self.policy.slow else _INSTANTS_PER_LOOK
         # Hot: the tolerance is written out instead of called.
         absolute, ulps, ulp = TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, math.ulp
         while True:
@@ -133,8 +140,8 @@ class _Engine:
             if arrival <= instant:
                 self._arrive()
             result.events += 1
-            if deadline and not result.events % _INSTANTS_PER_LOOK and deadline.expired():
-                raise OutOfTime(f"out of time with {sum(ended)} of {len(ended)} jobs ended")
+            if not result.events % instants_per_look:
+                self._look(deadline)
             if self.queue_changed:
                 self.queue_changed = False
                 if self.starts is None:
@@ -148,6 +155,14 @@ class _Engine:
                 f"{self.policy.name}: {storage.waiting()} request(s) never get bandwidth"
             )
         return result
+
+    def _look(self, deadline: Deadline | None) -> None:
+        """End the run where its time is over, or where compiled code will be done sooner."""
+        jobs = len(self.ended)
+        if self.relay:
+            self.relay.look(self.arrived, self.num_ended, jobs)
+        elif deadline and deadline.expired():
+            raise OutOfTime(f"out of time with {self.num_ended} of {jobs} jobs finished")
 
     def _forget_ended(self) -> None:
         """Drop what killed jobs would still have done."""
@@ -252,6 +267,7 @@ class _Engine:
     def _end(self, job: int) -> None:
         self.result.end[job] = self.now
         self.ended[job] = 1
+        self.num_ended += 1
         self.queue_changed = True
         if self.starts is None:
             self.queue.release(job)

@@ -2,8 +2,6 @@
 
 It reads the next times of the running jobs in one piece, which at the sizes of real machines is
 cheaper than a heap; the cost of an instant depends on what runs and waits, not on the trace's length.
-numba notices changes of this file only: after a change in another ``batch_io_compiled_*`` module
-delete the ``*.nbi`` files in ``__pycache__``.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import numpy as np
 
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
+from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io_compiled_policies import (
     BASE_LINE,
     CODES,
@@ -60,8 +59,8 @@ from ioopt.sim.batch_io_compiled_state import (
     W,
     add_useful,
     due_at,
+    entry,
     fixed_of,
-    inlined,
     kernel,
     least,
     moving_of,
@@ -71,7 +70,7 @@ from ioopt.sim.batch_io_compiled_storage import apply_decision, issue, leave, se
 from ioopt.sim.batch_io_storage import history
 from ioopt.sim.batch_io_trace import Run, Trace
 
-INSTANTS_PER_CALL = 100_000
+INSTANTS_PER_CALL = 4_000
 """Instants between two looks at the deadline."""
 
 
@@ -101,7 +100,7 @@ def simulate_compiled(
         _drain(s, spans)
         if deadline and deadline.expired():
             ended = int((s.i[:jobs, J.status] == ENDED).sum())
-            raise OutOfTime(f"out of time with {ended} of {jobs} jobs ended")
+            raise OutOfTime(f"out of time with {ended} of {jobs} jobs finished")
     _drain(s, spans)
     if t.shared and record_rates:
         spans = _spread(trace, s, spans)
@@ -115,6 +114,17 @@ def simulate_compiled(
         rates=spans if record_rates else None, events=int(s.count[EVENTS]),
         decisions=int(s.count[DECISIONS]), engine="compiled",
     )  # fmt: skip
+
+
+def compile_kernels() -> None:
+    """Compile the kernel, or load it, by a run of one job."""
+    machine = Machine(
+        nodes=1, unit_nodes=1, allocation="flat", node_bytes_per_second=1,
+        storage_bytes_per_second=1,
+    )  # fmt: skip
+    phases = (Phase(compute_seconds=1, io_bytes=1),)
+    job = Job(id=0, submit_seconds=0, nodes=1, walltime_seconds=9, phases=phases)
+    simulate_compiled(Trace.of(BatchIoProblem(name="one", machine=machine, jobs=(job,))), "fill")
 
 
 def _spread(
@@ -139,7 +149,7 @@ def _drain(s: Moving, spans: list[tuple[int, float, float, float]]) -> None:
     s.count[SPANS] = 0
 
 
-@kernel
+@entry
 def advance(t: Fixed, s: Moving, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
     for _ in range(instants):
@@ -171,7 +181,7 @@ def advance(t: Fixed, s: Moving, instants: int) -> bool:
     return True
 
 
-@inlined
+@kernel
 def next_instant(t: Fixed, s: Moving) -> float:
     """When something happens next; infinity when nothing will."""
     instant = math.inf
@@ -190,7 +200,7 @@ def next_instant(t: Fixed, s: Moving) -> float:
     return instant
 
 
-@inlined
+@kernel
 def collect(t: Fixed, s: Moving, until: float) -> int:
     """Put the running jobs whose time or target has come into ``L.due``; how many."""
     times, targets, count = s.w[W.next_time], s.w[W.target], s.count[RUNNING]
@@ -213,7 +223,7 @@ def collect(t: Fixed, s: Moving, until: float) -> int:
     return due
 
 
-@inlined
+@kernel
 def apply_instant(t: Fixed, s: Moving, until: float) -> None:
     """Completions, kills and arrivals, in the order of rule 1."""
     count = collect(t, s, until)
@@ -301,7 +311,7 @@ def start(t: Fixed, s: Moving, job: int) -> None:
     begin_phase(t, s, job)
 
 
-@inlined
+@kernel
 def begin_phase(t: Fixed, s: Moving, job: int) -> None:
     """Go to the next compute or request of *job*, or end it (rule 3)."""
     while True:
@@ -322,7 +332,7 @@ def begin_phase(t: Fixed, s: Moving, job: int) -> None:
         s.i[job, J.phase] += 1
 
 
-@inlined
+@kernel
 def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
     """The compute of a phase ended."""
     place = s.i[job, J.phase]
@@ -334,7 +344,7 @@ def issue_or_go_on(t: Fixed, s: Moving, job: int) -> None:
         begin_phase(t, s, job)
 
 
-@inlined
+@kernel
 def finish(t: Fixed, s: Moving, job: int) -> None:
     """The request of *job* is done."""
     leave(t, s, job)

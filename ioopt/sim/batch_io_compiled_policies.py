@@ -23,20 +23,20 @@ from ioopt.sim.batch_io_compiled_state import (
     sort_places,
     tolerance,
 )
-from ioopt.sim.batch_io_view import FIT_TOLERANCE
+from ioopt.sim.batch_io_view import FIT_TOLERANCE, TWINS
 
-NO_CONGESTION, BASE_LINE, FCFS, MAX_UTIL, MIN_INST, MIN_AGGR, ADAPTIVE, SET_10, FILL = range(9)
-CODES = {
-    "no-congestion": NO_CONGESTION,
-    "base-line": BASE_LINE,
-    "cons-fcfs": FCFS,
-    "cons-max-util": MAX_UTIL,
-    "cons-min-inst-sld": MIN_INST,
-    "cons-min-aggr-sld": MIN_AGGR,
-    "adaptive": ADAPTIVE,
-    "set-10": SET_10,
-    "fill": FILL,
-}
+(
+    NO_CONGESTION,
+    BASE_LINE,
+    FCFS,
+    MAX_UTIL,
+    MIN_INST,
+    MIN_AGGR,
+    ADAPTIVE,
+    SET_10,
+    FILL,
+) = range(len(TWINS))
+CODES = {name: code for code, name in enumerate(TWINS)}
 READS_PROGRESS = (MIN_INST, ADAPTIVE, FILL)
 """Policies that look at the bytes left or moved."""
 SLACK = 1 + FIT_TOLERANCE

@@ -20,7 +20,6 @@ from ioopt.sim.batch_io_compiled_state import (
     W,
     below,
     close,
-    inlined,
     kernel,
     tolerance,
 )
@@ -97,7 +96,7 @@ def find_place(t: Fixed, s: Moving, units: int, avoid: int, length: int) -> int:
     return -1
 
 
-@inlined
+@kernel
 def occupy(t: Fixed, s: Moving, job: int, place: int) -> None:
     """Give *job* its units."""
     s.count[FREE] -= s.i[job, J.units]
@@ -107,7 +106,7 @@ def occupy(t: Fixed, s: Moving, job: int, place: int) -> None:
             s.busy[unit] = 1
 
 
-@inlined
+@kernel
 def vacate(t: Fixed, s: Moving, job: int) -> None:
     """Take the units of *job* back."""
     s.count[FREE] += s.i[job, J.units]
@@ -116,7 +115,7 @@ def vacate(t: Fixed, s: Moving, job: int) -> None:
             s.busy[unit] = 0
 
 
-@inlined
+@kernel
 def predicted_end(s: Moving, job: int, passed: float) -> float:
     """Predicted end of a running job, overdue when its walltime was over at *passed* (rule 20)."""
     end = s.f[job, F.start] + s.f[job, F.walltime]

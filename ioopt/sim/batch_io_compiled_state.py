@@ -16,11 +16,11 @@ import numpy as np
 
 from ioopt.sim.batch_io_trace import Trace
 from ioopt.sim.batch_io_view import CLOSE, TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
-from ioopt.sim.compiled import cached
+from ioopt.sim.compiled import cached, called
 
-kernel = cached(nogil=True, _nrt=False, error_model="numpy")
-inlined = cached(nogil=True, _nrt=False, error_model="numpy", inline="always")
-searching = cached(nogil=True, _nrt=False, fastmath={"nnan", "nsz"})
+entry = cached(nogil=True, _nrt=False, error_model="numpy")
+kernel = called(nogil=True, _nrt=False, error_model="numpy")
+searching = called(nogil=True, _nrt=False, fastmath={"nnan", "nsz"})
 """For loops over times: without NaN, and with no sign of zero, they run several at once."""
 
 NEAR = 1 + CLOSE
@@ -265,7 +265,7 @@ def _subset_sums(trace: Trace, closed: bool) -> tuple[int, int]:
     return jobs + 1, min(units, trace.limits.capacity_units) // 64 + 1
 
 
-@inlined
+@kernel
 def tolerance(now: float) -> float:
     """:func:`ioopt.sim.batch_io_view.time_tolerance`."""
     return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * (np.nextafter(now, np.inf) - now)
@@ -286,7 +286,7 @@ def rounded(value: float) -> float:
     return value
 
 
-@inlined
+@kernel
 def below(one: float, other: float) -> bool:
     """Whether ``rounded(one) < rounded(other)``; keys that are not close need no rounding."""
     if one * NEAR < other:
@@ -296,7 +296,7 @@ def below(one: float, other: float) -> bool:
     return rounded(one) < rounded(other)
 
 
-@inlined
+@kernel
 def close(one: float, other: float) -> bool:
     """Whether two keys, 0 or more, differ by so little that rounding may make them equal."""
     return one != other and not one * NEAR < other and not other * NEAR < one
@@ -336,7 +336,7 @@ def sort_close_places(keys: np.ndarray, order: np.ndarray, count: int) -> None:
         order[at] = k
 
 
-@inlined
+@kernel
 def add_useful(t: Fixed, s: Moving, job: int, since: float, until: float, part: float) -> None:
     """Uncongested work inside the window of rule 22."""
     span = min(until, t.window_last) - max(since, t.window_first)

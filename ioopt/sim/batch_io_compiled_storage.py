@@ -29,11 +29,11 @@ from ioopt.sim.batch_io_compiled_state import (
     S,
     W,
     add_useful,
-    inlined,
+    kernel,
 )
 
 
-@inlined
+@kernel
 def set_clock(t: Fixed, s: Moving) -> None:
     """Bring the clock of shared storage to now."""
     now, since, rho = s.value[NOW], s.value[SINCE], s.value[RHO]
@@ -45,7 +45,7 @@ def set_clock(t: Fixed, s: Moving) -> None:
     s.value[SINCE] = now
 
 
-@inlined
+@kernel
 def issue(t: Fixed, s: Moving, job: int, place: int) -> None:
     """A request becomes outstanding, in FCFS order (rule 10)."""
     now, volume = s.value[NOW], s.p[place, P.volume]
@@ -76,7 +76,7 @@ def issue(t: Fixed, s: Moving, job: int, place: int) -> None:
     s.count[OUT] += 1
 
 
-@inlined
+@kernel
 def leave(t: Fixed, s: Moving, job: int) -> None:
     """The request of *job* is no longer outstanding; an idle storage sets its sums back to 0."""
     if t.shared:
@@ -99,7 +99,7 @@ def leave(t: Fixed, s: Moving, job: int) -> None:
         s.l[L.out, p] = s.l[L.out, p + 1]
 
 
-@inlined
+@kernel
 def apply_decision(t: Fixed, s: Moving) -> None:
     """One decision (rule 9); while all fit, policies that then grant every peak are not asked."""
     if t.shared:
@@ -131,7 +131,7 @@ def apply_decision(t: Fixed, s: Moving) -> None:
             set_rate(t, s, job, rate)
 
 
-@inlined
+@kernel
 def set_rho(t: Fixed, s: Moving) -> None:
     """rho = min(b, BW_max / N_S) (rule 7); new requests have their first grant."""
     now = s.value[NOW]
@@ -151,7 +151,7 @@ def set_rho(t: Fixed, s: Moving) -> None:
             s.count[SPANS] = k + 1
 
 
-@inlined
+@kernel
 def set_rate(t: Fixed, s: Moving, job: int, rate: float) -> None:
     """From now on *job* transfers at *rate*."""
     settle(t, s, job)
@@ -163,7 +163,7 @@ def set_rate(t: Fixed, s: Moving, job: int, rate: float) -> None:
         s.p[s.i[job, J.phase], P.grant] = now
 
 
-@inlined
+@kernel
 def settle(t: Fixed, s: Moving, job: int) -> None:
     """Book what *job* moved since its rate last changed."""
     rate, since, now = s.f[job, F.rate], s.f[job, F.anchor], s.value[NOW]

@@ -24,6 +24,19 @@ TIME_TOLERANCE_ULPS = 4
 CLOSE = 1.1e-8
 """Numbers that differ by more than this part of them differ in their nine digits."""
 
+TWINS = (
+    "no-congestion",
+    "base-line",
+    "cons-fcfs",
+    "cons-max-util",
+    "cons-min-inst-sld",
+    "cons-min-aggr-sld",
+    "adaptive",
+    "set-10",
+    "fill",
+)
+"""Policies that the compiled engine plays too; their places are their codes there."""
+
 
 def time_tolerance(now: float) -> float:
     """Rule 2: two floats this close to *now* are one instant.
@@ -186,8 +199,9 @@ class IoPolicy:
     that it is rule 7 for everybody, which a virtual clock plays without looking at each request;
     ``reads_progress`` that it needs ``left`` and ``moved`` to be current. ``conservative``
     policies never grant more than the storage can take, and never less than the peak (except the
-    last one of a ``+top`` variant). With ``lane`` only the first request of each lane, in FCFS
-    order, is granted anything, and how much hangs on these first requests alone, not on time.
+    last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``
+    only the first request of each lane, in FCFS order, is granted anything, and how much hangs on
+    these first requests alone, not on time.
     """
 
     name: str
@@ -197,4 +211,5 @@ class IoPolicy:
     shares_by_nodes: bool = False
     reads_progress: bool = True
     conservative: bool = False
+    slow: bool = False
     lane: Callable[[Request], Any] | None = None

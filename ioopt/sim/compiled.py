@@ -46,10 +46,11 @@ def compiled(module: str, name: str) -> Callable[..., Any]:
 
 
 def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """numba's ``njit`` with these options, for a function of this folder, kept on disk.
+    """numba's ``njit`` with these options, for a function of this folder that Python calls.
 
-    numba drops stored code when the file of the function changes; a kernel here calls functions of
-    other files, so a change of any file of the folder drops it.
+    It is kept on disk with all it calls (see :func:`called`). numba drops stored code when the file
+    of the function changes; a kernel here calls functions of other files, so a change of any file of
+    the folder drops it.
     """
     from numba import njit
 
@@ -61,6 +62,18 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return result
 
     return decorate
+
+
+def called(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """numba's ``njit`` with these options, for functions that only other kernels call.
+
+    They have no wrapper for Python, which takes apart and puts together every argument and is half
+    of what compiling takes, and are kept as part of the :func:`cached` kernel that calls them.
+    """
+    from numba import njit
+
+    found: Callable[..., Any] = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
+    return found
 
 
 @cache
@@ -75,10 +88,14 @@ def source_stamp(folder: Path) -> str:
 
 def is_ready(module: str, name: str) -> bool:
     """Whether machine code of the kernel stands on disk, so that using it costs no compiling."""
-    if not available():
-        return False
-    stored = _cache_file(compiled(module, name))
-    return stored is not None and bool(stored._load_index())
+    return available() and is_kept(compiled(module, name))
+
+
+def is_kept(function: Callable[..., Any]) -> bool:
+    """Whether machine code of a kernel of :func:`cached` or :func:`compiled` need not be made."""
+    stored = _cache_file(function)
+    loaded = bool(getattr(function, "signatures", ()))
+    return loaded or (stored is not None and bool(stored._load_index()))
 
 
 def pays(module: str, name: str, seconds: float) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.sim.gang_state import Clock, Gang, GangPolicy, Number, State, Timing
+from ioopt.sim.relay import Relay
 
 INFINITY = math.inf
 STEPS_PER_LOOK = 64
@@ -80,17 +81,21 @@ class GangSimulation:
         self.attained: list[Number] = [zero] * len(gangs)
         self.budget_slice, self.budget = -1, timing.budget
 
-    def run(self, deadline: Deadline | None = None) -> Trajectory:
+    def run(self, deadline: Deadline | None = None, relay: Relay | None = None) -> Trajectory:
         """Simulate to the last finish.
 
         Raises SimulationError when the queue can never proceed, OutOfTime when the *deadline* passes.
+        *relay*, which has a deadline of its own, may end the run too.
         """
         total, finished, gone = len(self.gangs), 0, []
         for step in count(1):
             if finished == total:
                 break
-            if deadline and not step % STEPS_PER_LOOK and deadline.expired():
-                raise OutOfTime(f"out of time with {finished} of {total} jobs finished")
+            if not step % STEPS_PER_LOOK:
+                if relay:
+                    relay.look(self.arrived, finished, total)
+                elif deadline and deadline.expired():
+                    raise OutOfTime(f"out of time with {finished} of {total} jobs finished")
             if not self.running.keys:
                 self._jump()
             else:

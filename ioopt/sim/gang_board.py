@@ -12,10 +12,10 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from ioopt.sim.compiled import cached
+from ioopt.sim.compiled import cached, called
 
 MAX_LEVELS = 62
-kernel = cached(_nrt=False)
+entry, kernel = cached(_nrt=False), called(_nrt=False)
 
 
 class Jobs(NamedTuple):

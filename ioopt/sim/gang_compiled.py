@@ -14,7 +14,7 @@ import numpy as np
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 from ioopt.sim.gang import Trajectory
-from ioopt.sim.gang_board import MAX_LEVELS, Board, Jobs, kernel, make_board, make_jobs
+from ioopt.sim.gang_board import MAX_LEVELS, Board, Jobs, entry, kernel, make_board, make_jobs
 from ioopt.sim.gang_index import (
     IndexRules,
     Service,
@@ -23,7 +23,7 @@ from ioopt.sim.gang_index import (
     schedule_weighted,
 )
 from ioopt.sim.gang_kernels import clean, compact, fill, migrate, schedule
-from ioopt.sim.gang_state import UNLIMITED, Timing, Twin, guard_slots
+from ioopt.sim.gang_state import BEST_FIT, UNLIMITED, Timing, Twin, guard_slots
 from ioopt.sim.gang_table import JobTable
 
 STEPS_PER_CALL = 2_000
@@ -128,6 +128,13 @@ def run(
     return Trajectory(
         start.tolist(), finish.tolist(), jobs.local.tolist(), at.tasks, at.occupied, at.updates
     )
+
+
+def compile_kernels() -> None:
+    """Compile the kernel, or load it, by a run of one job."""
+    one = np.ones(1)
+    table = JobTable(0 * one, one.astype(np.int64), np.ones((1, 1), np.uint64), one, one)
+    run(table, Timing(1, 1, 1.0, 0.0, 0, 1e-7), Twin(BEST_FIT, False, False))
 
 
 def _index_rules(twin: Twin) -> IndexRules:
@@ -300,7 +307,7 @@ def _update(
     return count, queued, budget, fill(board, jobs, count, nodes, rules.local_first)
 
 
-@kernel
+@entry
 def _simulate(
     board: Board, jobs: Jobs, times: _Times, machine: _Machine, rules: _Rules, scratch: _Scratch,
     service: Service, at: _Progress, steps: int,

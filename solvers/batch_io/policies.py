@@ -55,7 +55,9 @@ def policy(
         from ioopt.solvers.batch_io.knapsack_engines import subset_by
 
         by_engine = partial(max_util.decide, top=top, subset_of=subset_by(knapsack))
-        return IoPolicy(plain + (TOP_SUFFIX if top else ""), by_engine, conservative=True)
+        return IoPolicy(
+            plain + (TOP_SUFFIX if top else ""), by_engine, conservative=True, slow=True
+        )
     if plain in CONSERVATIVE:
         return IoPolicy(
             plain + (TOP_SUFFIX if top else ""),

@@ -26,17 +26,21 @@ from ioopt.result import StopReason
 from ioopt.sim.batch_io import simulate_trace
 from ioopt.sim.batch_io_results import metrics_of, schedule_of, timeline_of
 from ioopt.sim.batch_io_trace import Run, Trace
-from ioopt.sim.batch_io_view import IoPolicy, Limits, Request, View
+from ioopt.sim.batch_io_view import TWINS, IoPolicy, Limits, Request, View
+from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.batch_io.policies import policy as policy_named
 from ioopt.solvers.batch_io.set10 import set_of
 
 Engine = Literal["auto", "python", "compiled"]
 Recording = Literal["auto", "yes", "no"]
 
-COMPILED_FROM_PHASES = 20_000
-"""Below this many phases the compiled engine gains less than loading it costs."""
+_COMPILED = "ioopt.sim.batch_io_compiled"
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
+CHEAPEST = "base-line"
+"""Answers in the place of a policy that cannot be simulated within the limit."""
+SECONDS_PER_PHASE = 1.5e-5
+"""Of writing down and checking a schedule."""
 TIMELINE_UP_TO_PHASES = 20_000
 
 
@@ -45,7 +49,8 @@ class Settings(Record):
 
     ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and nodes to
     those of an uncongested run; ``arithmetic=exact`` runs on rationals; ``engine`` is the pure
-    Python or the compiled simulator (auto: by size); ``rates`` says whether the schedule holds the
+    Python or the compiled simulator (auto: Python, until its pace says that compiled code, where it
+    stands ready, is done sooner); ``rates`` says whether the schedule holds the
     rate of every request over time (auto: unless the trace is large).
     """
 
@@ -90,14 +95,29 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         alpha=getattr(settings, "alpha", 0.5),
         knapsack=getattr(settings, "knapsack", "bitset"),
     )
+    how = settings.arithmetic, settings.engine, settings.rates
+    deadline = _leaving_time(problem, request.deadline)
+    notes: tuple[str, ...] = ()
+    stop = StopReason.FINISHED
     try:
-        simulation, notes = _simulate(
-            problem, plan, settings.arithmetic, settings.engine, settings.rates, request.deadline
-        )
-    except OutOfTime as stop:
-        return Outcome(None, stop=StopReason.TIME, notes=(str(stop),))
+        simulation, notes = _simulate(problem, plan, *how, deadline)
+    except OutOfTime as late:
+        cheap = BatchIoPlan(policy=CHEAPEST, ef=plan.ef, loop=plan.loop)
+        try:
+            simulation, notes = _simulate(problem, cheap, *how, deadline)
+        except OutOfTime:
+            return Outcome(None, stop=StopReason.TIME, notes=(str(late),))
+        notes = (f"{settings.policy}: {late}; answered by {CHEAPEST}", *notes)
+        plan, stop = cheap, StopReason.FALLBACK
     bound = mean_response_bound(problem, plan)
-    return Outcome(plan, bound=bound, simulation=simulation, notes=notes)
+    return Outcome(plan, bound, stop, simulation=simulation, notes=notes)
+
+
+def _leaving_time(problem: BatchIoProblem, deadline: Deadline) -> Deadline:
+    """*deadline* less what it takes to write down and check the schedule of all phases."""
+    left = deadline.remaining()
+    phases = sum(phase.repeat for job in problem.jobs for phase in job.phases)
+    return deadline.within(max(left / 2, left - SECONDS_PER_PHASE * phases))
 
 
 def simulate(
@@ -151,49 +171,60 @@ def run_trace(
     policy = policy_named(
         plan.policy, top=plan.top, alpha=plan.alpha, share=plan.share, knapsack=plan.knapsack
     )
-    compiled = _use_compiled(trace, plan, engine)
+    unable = _obstacle(trace, plan)
+    if engine == "compiled" and unable:
+        raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
+    if engine == "auto" and unable:
+        engine = "python"
     starts: tuple[Sequence[Any], Sequence[int]] | None = None
     if plan.loop == "open":
         reference = policy_named("no-congestion")
-        free = _engine(trace, reference, plan.alpha, compiled, False, None, deadline)
+        free = _run(trace, reference, plan.alpha, engine, False, None, deadline)
         starts = free.start, free.block
-    return _engine(trace, policy, plan.alpha, compiled, record_rates, starts, deadline)
+    return _run(trace, policy, plan.alpha, engine, record_rates, starts, deadline)
 
 
-def _use_compiled(trace: Trace, plan: BatchIoPlan, engine: Engine) -> bool:
-    unable = None
+def _obstacle(trace: Trace, plan: BatchIoPlan) -> str | None:
+    """What the compiled engine cannot do."""
+    if plan.policy not in TWINS:
+        return f"policy={plan.policy}"
     if trace.limits.exact:
-        unable = "arithmetic=exact"
-    elif plan.share == "per-application" and plan.policy in ("base-line", "adaptive"):
-        unable = "share=per-application"
-    elif plan.knapsack != "bitset" and plan.policy == "cons-max-util":
-        unable = f"knapsack={plan.knapsack}"
-    if engine == "compiled" and unable:
-        raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
-    large = trace.num_phases >= COMPILED_FROM_PHASES
-    return engine == "compiled" or (engine == "auto" and large and unable is None)
+        return "arithmetic=exact"
+    if plan.share == "per-application" and plan.policy in ("base-line", "adaptive"):
+        return "share=per-application"
+    if plan.knapsack != "bitset" and plan.policy == "cons-max-util":
+        return f"knapsack={plan.knapsack}"
+    return None
 
 
-def _engine(
+def _run(
     trace: Trace,
     policy: IoPolicy,
     alpha: float,
-    compiled: bool,
+    engine: Engine,
     record_rates: bool,
     starts: tuple[Sequence[Any], Sequence[int]] | None,
     deadline: Deadline | None,
 ) -> Run:
-    if compiled:
-        from ioopt.sim.batch_io_compiled import simulate_compiled
+    """One run; ``auto`` begins in plain Python (:mod:`ioopt.sim.relay`)."""
+    if engine != "compiled":
+        module = _COMPILED if engine == "auto" else ""
+        watch = relay_to(module, "advance", deadline, policy.name == CHEAPEST)
+        try:
+            return simulate_trace(
+                trace, policy, record_rates=record_rates, starts=starts, relay=watch
+            )  # fmt: skip
+        except Handover:
+            pass
+    from ioopt.sim.batch_io_compiled import simulate_compiled
 
-        sets = [set_of(w) if w else 0 for w in trace.iteration] if policy.name == "set-10" else ()
-        return simulate_compiled(
-            trace, policy.name, alpha=alpha, set_numbers=sets, record_rates=record_rates,
-            starts=starts, deadline=deadline,
-        )  # fmt: skip
-    return simulate_trace(
-        trace, policy, record_rates=record_rates, starts=starts, deadline=deadline
-    )
+    sets: Sequence[int] = ()
+    if policy.name.startswith("set-10"):
+        sets = [set_of(w) if w else 0 for w in trace.iteration]
+    return simulate_compiled(
+        trace, policy.name, alpha=alpha, set_numbers=sets, record_rates=record_rates,
+        starts=starts, deadline=deadline,
+    )  # fmt: skip
 
 
 def _decide_once(problem: IoRequestsProblem, settings: Settings) -> Outcome:

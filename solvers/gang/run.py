@@ -22,19 +22,20 @@ from ioopt.sim.gang import GangSimulation, Trajectory
 from ioopt.sim.gang_history import History
 from ioopt.sim.gang_metrics import simulation_of
 from ioopt.sim.gang_state import GangPolicy, State, Timing, gangs_of, state_of
+from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.gang.policy import Policy
 
-COMPILE_FROM_JOBS = 30_000
-"""Below this, pure Python is done before compiled code has been loaded."""
-RECORD_UP_TO_JOBS = 2_000
-"""Above this, the history of the matrix is written only when asked for."""
+_COMPILED = "ioopt.sim.gang_compiled"
+RECORD_UP_TO_JOBS, RECORD_UP_TO_CELLS = 2_000, 4_000_000
+"""Above this many jobs, or jobs x nodes, the history of the matrix is written only when asked for."""
 
 
 class Settings(Record):
     """``--set`` keys of every gang policy.
 
     ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine`` and
-    ``arithmetic`` choose how the simulator computes; ``history`` whether the schedule tells every
+    ``arithmetic`` choose how the simulator computes (``auto``: plain Python, until its pace says that
+    compiled code, where it stands ready, is done sooner); ``history`` whether the schedule tells every
     change of the matrix. On a gang-matrix, ``phase`` runs one phase alone.
     """
 
@@ -61,11 +62,25 @@ def solver(policy_of: PolicyOf) -> SolverFunction:
         plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
         try:
             simulation = simulate_policy(problem, policy, settings, request.deadline)
-        except OutOfTime as stop:
-            return Outcome(None, stop=StopReason.TIME, notes=(str(stop),))
+        except OutOfTime as late:
+            return _cheapest(problem, request, f"{policy.name}: {late}")
         return Outcome(plan, simulation=simulation)
 
     return solve
+
+
+def _cheapest(problem: GangProblem, request: SolveRequest, late: str) -> Outcome:
+    """The answer of the cheapest policy in the place of one that cannot be simulated in time."""
+    from ioopt.solvers.gang.gs import POLICY
+
+    settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
+    try:
+        simulation = simulate_policy(problem, POLICY, settings, request.deadline)
+    except OutOfTime:
+        return Outcome(None, stop=StopReason.TIME, notes=(late,))
+    plan = GangPlan(policy=POLICY.name, settings=settings.model_dump(mode="json"))
+    note = f"{late}; answered by {POLICY.name}"
+    return Outcome(plan, stop=StopReason.FALLBACK, simulation=simulation, notes=(note,))
 
 
 def fixed(policy: Policy) -> tuple[PolicyOf, SolverFunction]:
@@ -99,23 +114,29 @@ def simulate_policy(
 
     Raises OutOfTime when the *deadline* passes.
     """
-    num = len(problem.jobs)
     wanted = settings.history == "yes" or (
-        settings.history == "auto" and num <= RECORD_UP_TO_JOBS and settings.engine != "compiled"
+        settings.history == "auto" and settings.engine != "compiled" and _is_small(problem)
     )
     timing = Timing.of(problem.machine, settings.arithmetic)
     obstacle = _obstacle(policy, timing, settings)
-    compiled = settings.engine == "compiled"
-    if compiled and obstacle:
+    if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")
-    if settings.engine == "auto" and not obstacle and not wanted:
-        compiled = num >= COMPILE_FROM_JOBS
-    if compiled:
-        return simulation_of(problem, _compiled(problem, timing, policy, settings, deadline), None)
-    gangs = gangs_of(problem, settings.arithmetic)
-    history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
-    engine = GangSimulation(gangs, timing, policy, settings.recompute, history)
-    return simulation_of(problem, engine.run(deadline), history)
+    if settings.engine != "compiled":
+        module = _COMPILED if settings.engine == "auto" and not obstacle and not wanted else ""
+        watch = relay_to(module, "_simulate", deadline, policy.name == "gs")
+        gangs = gangs_of(problem, settings.arithmetic)
+        history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
+        engine = GangSimulation(gangs, timing, policy, settings.recompute, history)
+        try:
+            return simulation_of(problem, engine.run(relay=watch), history)
+        except Handover:
+            pass
+    return simulation_of(problem, _compiled(problem, timing, policy, settings, deadline), None)
+
+
+def _is_small(problem: GangProblem) -> bool:
+    jobs, nodes = len(problem.jobs), problem.machine.nodes
+    return jobs <= RECORD_UP_TO_JOBS and jobs * nodes <= RECORD_UP_TO_CELLS
 
 
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:

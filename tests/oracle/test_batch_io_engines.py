@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gang_tools import from_python
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,5 +121,5 @@ def test_order_at_nine_digits(bases: list[float], noise: float) -> None:
     expected = sorted(range(len(keys)), key=lambda k: (nine_digits(keys[k]), k))
     assert ascending(keys, False) == expected
     found = np.zeros(len(keys), np.int64)
-    sort_places(np.array(keys), found, len(keys))
+    from_python(sort_places)(np.array(keys), found, len(keys))
     assert found.tolist() == expected

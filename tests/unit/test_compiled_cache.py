@@ -27,10 +27,10 @@ def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> Non
 
 def test_kernels_carry_the_stamp_of_the_folder() -> None:
     pytest.importorskip("numba")
-    from ioopt.sim import batch_io_compiled, gang_compiled, gang_kernels
+    from ioopt.sim import batch_io_compiled, gang_compiled
 
     wanted = compiled.source_stamp(Path(compiled.__file__).parent)
-    for kernel in (gang_compiled._simulate, gang_kernels.fill, batch_io_compiled.advance):
+    for kernel in (gang_compiled._simulate, batch_io_compiled.advance):
         assert kernel._cache._cache_file._source_stamp == wanted
 
 

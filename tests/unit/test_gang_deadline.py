@@ -73,7 +73,7 @@ def test_out_of_time_is_a_result(solver: str, engine: str) -> None:
     problem = generate(None, {"jobs": 3000}, 0)
     result = ioopt.solve(problem, solver, time_limit=1e-9, settings={"engine": engine})
     assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
-    assert result.notes[0].endswith("of 3000 jobs finished")
+    assert "of 3000 jobs finished" in result.notes[0]
 
 
 def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

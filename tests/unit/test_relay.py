@@ -1,0 +1,201 @@
+"""When a plain run goes on, makes room for compiled code, has it compiled elsewhere, or gives up."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.catalog import resolve
+from ioopt.errors import OutOfTime
+from ioopt.generate.gang import generate
+from ioopt.options import Deadline
+from ioopt.sim import relay
+from ioopt.sim.relay import COMPILING_PAYS_SECONDS, Handover, Relay, relay_to
+from ioopt.solvers.batch_io import run as batch_run
+from ioopt.solvers.gang import run as gang_run
+
+
+class Clock:
+    """A clock that is told what time it is."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Compiler:
+    """A stand-in for the process that compiles; ``kept`` is whether machine code stands."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+        self.kept, self.runs, self.started = kept, False, 0
+        monkeypatch.setattr(relay, "compile_apart", self.start)
+        monkeypatch.setattr(relay, "is_kept", lambda function: self.kept)
+
+    def start(self, call: str) -> Compiler:
+        self.started, self.runs = self.started + 1, True
+        return self
+
+    def poll(self) -> int | None:
+        return None if self.runs else 0
+
+
+def judge(clock: Clock, deadline: Deadline | None = None, patient: bool = False) -> Relay:
+    return Relay("json:loads", "json:dumps", deadline or Deadline(None), patient, clock)
+
+
+def test_short_runs_stay_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 1 s with 45 of 100 arrived and 45 ended .11 s are left, at .2 s nothing is known yet."""
+    clock, compiler = Clock(), Compiler(monkeypatch, kept=True)
+    run = judge(clock)
+    for clock.now, arrived, ended in ((0.2, 1, 0), (1.0, 45, 45)):
+        run.look(arrived, ended, 50)
+    assert not compiler.started
+
+
+def test_long_runs_are_handed_over_where_the_code_stands_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """1 s for 10 of 100 steps: 9 s are left."""
+    clock = Clock()
+    Compiler(monkeypatch, kept=True)
+    run = judge(clock)
+    clock.now = 1.0
+    with pytest.raises(Handover):
+        run.look(10, 0, 50)
+
+
+def test_other_processes_compile_and_the_run_goes_on_until_they_are_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, compiler = Clock(), Compiler(monkeypatch, kept=False)
+    run = judge(clock)
+    clock.now = 1.0
+    run.look(100 - 25, 0, 50)  # 1/3 s is left: nothing to compile for
+    assert not compiler.started
+    for clock.now in (2.0, 3.0, 4.0):
+        run.look(10, 0, 50)
+    assert compiler.started == 1
+    compiler.runs, compiler.kept = False, True
+    with pytest.raises(Handover):
+        run.look(10, 0, 50)
+
+
+def test_a_compiler_that_fails_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, compiler = Clock(), Compiler(monkeypatch, kept=False)
+    run = judge(clock)
+    clock.now = 2 * COMPILING_PAYS_SECONDS
+    for _ in range(3):
+        run.look(10, 0, 50)
+        compiler.runs = False
+    assert compiler.started == 1
+
+
+def test_a_run_without_a_compiled_form_is_left_alone() -> None:
+    run = relay_to("", "")
+    object.__setattr__(run, "started", -1e6)
+    run.look(1, 0, 50)
+
+
+@pytest.mark.parametrize(("patient", "until"), [(False, 6.0), (True, 10.0)])
+def test_a_run_that_cannot_meet_its_limit_leaves_time_for_a_cheaper_one(
+    patient: bool, until: float
+) -> None:
+    """A tenth of the work in six of ten seconds: about 60 s would do."""
+    clock = Clock()
+    run = Relay("", "", Deadline(10.0, clock, 0.0), patient, clock)
+    clock.now = until - 0.001
+    run.look(5, 5, 50)
+    clock.now = until
+    with pytest.raises(
+        OutOfTime, match=f"^out of time with 5 of 50.*about {10 * until:.0f} s would do"
+    ):
+        run.look(5, 5, 50)
+
+
+def test_a_run_that_will_meet_its_limit_is_not_given_up() -> None:
+    clock = Clock()
+    run = Relay("", "", Deadline(10.0, clock, 0.0), False, clock)
+    clock.now = 9.0
+    run.look(50, 41, 50)  # .9 s are left
+    run.look(50, 45, 50)
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every run is handed over at its first look; the names of the kernels asked about."""
+    asked: list[str] = []
+
+    def look(self: Relay, arrived: int, ended: int, total: int) -> None:
+        if self.kernel:
+            asked.append(self.kernel)
+            raise Handover
+
+    monkeypatch.setattr(Relay, "look", look)
+    return asked
+
+
+@pytest.mark.parametrize("solver", ["fill", "base-line", "adaptive", "cons-max-util", "set-10"])
+def test_batch_io_handed_over_is_the_same_to_the_bit(eager: list[str], solver: str) -> None:
+    pytest.importorskip("numba")
+    path = resolve("mira-day")
+    plain = ioopt.solve(path, solver, settings={"engine": "python"})
+    assert not eager
+    relayed = ioopt.solve(path, solver)
+    assert eager == ["ioopt.sim.batch_io_compiled:advance"]
+    assert relayed.schedule == plain.schedule
+    assert relayed.metrics == plain.metrics
+
+
+def test_gang_handed_over_is_the_same_to_the_bit(eager: list[str]) -> None:
+    pytest.importorskip("numba")
+    problem = generate(None, {"jobs": 200}, 3)
+    for solver in ("migrate-iogs", "index-iogs"):
+        plain = ioopt.solve(problem, solver, settings={"engine": "python", "history": "no"})
+        relayed = ioopt.solve(problem, solver, settings={"history": "no"})
+        assert relayed.schedule == plain.schedule
+        assert relayed.metrics == plain.metrics
+    assert eager == 2 * ["ioopt.sim.gang_compiled:_simulate"]
+
+
+def late_but(name: str) -> Any:
+    """A look that ends every run but those of policy *name*."""
+
+    def look(self: Relay, arrived: int, ended: int, total: int) -> None:
+        if not self.patient:
+            raise OutOfTime(
+                f"out of time with {ended} of {total} jobs finished; about 77 s would do"
+            )
+
+    return look
+
+
+@pytest.mark.parametrize(
+    ("module", "instance", "solver", "cheapest"),
+    [(batch_run, "mira-day", "adaptive", "base-line"),
+     (gang_run, "gang-crowded-300", "index-iogs", "gs")],
+)  # fmt: skip
+def test_a_cheaper_policy_answers_where_time_is_short(
+    monkeypatch: pytest.MonkeyPatch, module: Any, instance: str, solver: str, cheapest: str
+) -> None:
+    monkeypatch.setattr(Relay, "look", late_but(cheapest))
+    result = ioopt.solve(resolve(instance), solver)
+    assert (result.status, result.stop, result.violations) == ("feasible", "fallback", ())
+    assert result.plan is not None
+    assert result.plan["policy"] == cheapest
+    assert result.notes[0].startswith(f"{solver}: out of time with ")
+    assert result.notes[0].endswith(f"about 77 s would do; answered by {cheapest}")
+    alone = ioopt.solve(resolve(instance), cheapest)
+    assert alone.objective == result.objective
+
+
+def test_decisions_that_take_long_are_timed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
+    looks = count()
+    monkeypatch.setattr(Relay, "look", lambda *given: next(looks))
+    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "core"})
+    assert next(looks) == found.metrics["instants"]
