@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -67,14 +66,15 @@ def serve(
 ) -> int:
     """Answer a line of JSON with a line of JSON until the input ends or SIGTERM arrives.
 
-    See the page on embedding for the messages. On SIGTERM what has arrived is still answered.
+    See the page on embedding for the messages and the limits. On SIGTERM what has arrived is still
+    answered, for 3 seconds at most.
     """
-    from ioopt.embed.service import Service
-    from ioopt.embed.transport import SocketServer, StreamServer
+    from ioopt.embed.transport import SocketServer, StdioServer
 
     if [stdio, path is not None, endpoint is not None].count(True) != 1:
         raise UsageError("give one of --stdio, --socket PATH and --batsim ENDPOINT")
-    server: SocketServer | StreamServer | BatsimServer
+    server: SocketServer | StdioServer | BatsimServer
+    where: str | None = None
     if endpoint is not None:
         server = _batsim(endpoint, **batsim)
         where = server.endpoint
@@ -82,13 +82,12 @@ def serve(
         server = SocketServer(path, max_bytes)
         where = path
     else:
-        server, where = StreamServer(sys.stdin.buffer, sys.stdout.buffer, Service(max_bytes)), None
+        server = StdioServer(max_bytes)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     if where is not None:  # said last: whoever waits for it may send signals
         print(f"listening on {where}", file=sys.stderr, flush=True)
-    with contextlib.suppress(SystemExit):
-        server.run()
+    server.run()
     return ExitCode.ANSWER
 
 

@@ -30,6 +30,7 @@ from typing import Any
 from ioopt import __version__
 from ioopt.embed.guard import Guard
 from ioopt.errors import IooptError
+from ioopt.formats.native import unique_keys
 
 PROTOCOL = 1
 MAX_LINE_BYTES = 8 << 20
@@ -45,6 +46,17 @@ METHODS: dict[str, frozenset[str]] = {
     "GangednessMonitor": frozenset({"observe", "ratio", "classify", "evidence"}),
 }
 """What a client may call; nothing else of an object can be reached."""
+
+
+KEYS: dict[str, frozenset[str]] = {
+    "ping": frozenset(),
+    "decide": frozenset({"instance", "solver", "set", "seed", "deadline"}),
+    "open": frozenset({"object", "arguments", "state"}),
+    "call": frozenset({"session", "method", "arguments"}),
+    "save": frozenset({"session"}),
+    "close": frozenset({"session"}),
+}
+"""What a message of each op may hold beside ``ioopt``, ``id`` and ``op``."""
 
 
 class MessageError(Exception):
@@ -63,10 +75,16 @@ class Service:
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = 1
+        self._left_hung = False
         self._operations: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "ping": self._ping, "decide": self._decide, "open": self._open, "call": self._call,
             "save": self._save, "close": self._close,
         }  # fmt: skip
+
+    @property
+    def hung(self) -> bool:
+        """Whether a solver is still at work for which nobody waits any more."""
+        return self._left_hung or any(map(_hangs, [self, *(o for _, o in self._sessions.values())]))
 
     def handle(self, line: bytes) -> bytes:
         """The reply, newline included, to one line. Never raises."""
@@ -79,23 +97,28 @@ class Service:
             reply = {"ioopt": PROTOCOL, "id": identity, "ok": True, "result": self._serve(message)}
             return json.dumps(reply, allow_nan=False, default=_plain).encode() + b"\n"
         except MessageError as error:
-            return _refusal(identity, error.code, str(error))
+            return refusal(identity, error.code, str(error))
         except IooptError as error:
-            return _refusal(identity, "invalid", str(error))
+            return refusal(identity, "invalid", str(error))
         except RecursionError:
-            return _refusal(identity, "malformed", "nested too deeply")
+            return refusal(identity, "malformed", "nested too deeply")
         except Exception as error:
-            return _refusal(identity, "internal", f"{type(error).__name__}: {error}")
+            return refusal(identity, "internal", f"{type(error).__name__}: {error}")
 
     def _serve(self, message: Mapping[str, Any]) -> Any:
         if message.get("ioopt") != PROTOCOL:
             raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}')
         operation = message.get("op")
-        serve = self._operations.get(operation) if isinstance(operation, str) else None
-        if serve is None:
+        if not isinstance(operation, str) or operation not in self._operations:
             known = ", ".join(self._operations)
-            raise MessageError("unknown", f"no op {operation!r}; known: {known}")
-        return serve(message)
+            raise MessageError("unknown", f"no op {operation!r:.60}; known: {known}")
+        unknown = sorted(message.keys() - KEYS[operation] - {"ioopt", "id", "op"})
+        if unknown:
+            known = ", ".join(sorted(KEYS[operation])) or "none"
+            raise MessageError(
+                "invalid", f"op {operation!r} has no key {unknown[0]!r:.60}; known: {known}"
+            )
+        return self._operations[operation](message)
 
     def _ping(self, message: Mapping[str, Any]) -> dict[str, Any]:
         return {"version": __version__, "protocol": PROTOCOL}
@@ -136,6 +159,8 @@ class Service:
         if len(self._sessions) >= MAX_SESSIONS:
             raise MessageError("invalid", f"a connection has at most {MAX_SESSIONS} sessions")
         cls = getattr(embed, name)
+        if "state" in message and "arguments" in message:
+            raise MessageError("invalid", "an object has 'arguments' or 'state', not both")
         if "state" in message:
             made = cls.restore(_wanted(message, "state", dict))
         else:
@@ -162,14 +187,22 @@ class Service:
         return {"state": self._session(message)[1].state()}
 
     def _close(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        self._session(message)
+        self._left_hung |= _hangs(self._session(message)[1])
         del self._sessions[message["session"]]
         return {}
 
 
+def _hangs(thing: Any) -> bool:
+    """Whether the guard of a service or an embedded object has given up a solver that still runs."""
+    guard = getattr(thing, "_guard", None)
+    return guard is not None and guard.abandoned > 0
+
+
 def _parsed(line: bytes) -> Mapping[str, Any]:
     try:
-        message = json.loads(line, parse_float=_finite, parse_constant=_finite)
+        message = json.loads(
+            line, parse_float=_finite, parse_constant=_finite, object_pairs_hook=unique_keys
+        )
     except (ValueError, UnicodeDecodeError) as error:
         raise MessageError("malformed", f"not a line of JSON: {error}") from None
     if not isinstance(message, dict):
@@ -223,7 +256,8 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _refusal(identity: Any, code: str, text: str) -> bytes:
+def refusal(identity: Any, code: str, text: str) -> bytes:
+    """The reply, newline included, that says why there is no result."""
     error = {"code": code, "message": " ".join(text.split())}
     return (
         json.dumps({"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}).encode()

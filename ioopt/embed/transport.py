@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import select
 import socket
 import stat
-import threading
+import subprocess
+import sys
+import time
 from typing import IO
 
-from ioopt.embed.service import MAX_LINE_BYTES, Service
+from ioopt.embed import worker
+from ioopt.embed.service import MAX_LINE_BYTES, Service, refusal
+from ioopt.embed.worker import Worker
 from ioopt.errors import UsageError
+
+MAX_CONNECTIONS = 32
+MAX_UNFINISHED_BYTES = 256 << 20
+"""Most that all connections together may have sent of lines without an end."""
+DRAIN_SECONDS = 3.0
+"""How long what has arrived is still answered once the service is told to stop; 5 s are promised."""
+LEAVE_SECONDS = 1.0
+"""How long a worker may take to notice that its client has left before it is killed."""
+_IDLE_WORKERS = 2
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
 
 
 class StreamServer:
@@ -48,67 +64,170 @@ class StreamServer:
             raise SystemExit(0)
 
 
-class SocketServer:
-    """A Unix socket on which every connection is a :class:`Service` of its own, in its own thread."""
+class StdioServer:
+    """Standard input and output, served by a process that can be killed whatever it does."""
 
-    def __init__(self, path: str, max_bytes: int = MAX_LINE_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
+        self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
+        self._stopping: float | None = None
+        self._process = worker.start(["stdio", str(max_bytes)], self._group)
+
+    def run(self) -> None:
+        """Wait for the end of the input, of the reader of our output, or :meth:`stop`."""
+        reader = select.poll()
+        reader.register(1, 0)
+        while self._process.poll() is None:
+            if self._stopping is None and any(reader.poll(0)):
+                self._stopping = time.monotonic() + LEAVE_SECONDS
+            if self._stopping is not None and time.monotonic() > self._stopping:
+                worker.end(self._process, self._group)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.1)
+
+    def stop(self) -> None:
+        """Answer the line in hand and end; may be called from a signal handler."""
+        if self._stopping is None:
+            self._stopping = time.monotonic() + DRAIN_SECONDS
+            self._process.terminate()
+
+
+class SocketServer:
+    """A Unix socket on which every connection is a :class:`Service` of its own, in its own process.
+
+    The loop below only hands over and watches: it solves nothing, so that nothing can hold it up.
+    """
+
+    def __init__(
+        self, path: str, max_bytes: int = MAX_LINE_BYTES, connections: int = MAX_CONNECTIONS
+    ) -> None:
         self.path, self.max_bytes = path, max_bytes
-        self._connections: dict[socket.socket, threading.Thread] = {}
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
+        self.connections = max(1, min(connections, MAX_UNFINISHED_BYTES // max_bytes))
+        self._workers: list[Worker] = []
+        self._stop_at: float | None = None
+        self._waker, self._wake = os.pipe()
         self._listener = _listen(path)
+        self._reserve: int | None = os.open(os.devnull, os.O_RDONLY)
 
     def run(self) -> None:
         """Accept connections until :meth:`stop`; then answer what has arrived and close."""
         try:
-            while not self._stopping.is_set():
-                try:
-                    connection, _ = self._listener.accept()
-                except OSError:
-                    if self._stopping.is_set():
-                        break
-                    raise
-                thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
-                with self._lock:
-                    self._connections[connection] = thread
-                thread.start()
+            self._keep_spare()
+            while self._stop_at is None:
+                self._watch()
+            self._listener.close()
+            for each in self._busy():
+                with contextlib.suppress(OSError):
+                    each.connection.shutdown(socket.SHUT_RD)  # type: ignore[union-attr]
+            while self._busy() and time.monotonic() < self._stop_at:
+                self._watch()
         finally:
-            self._drain()
-
-    def _serve(self, connection: socket.socket) -> None:
-        # a client that has gone cannot be told anything
-        with (
-            contextlib.suppress(BrokenPipeError, ConnectionResetError),
-            connection,
-            connection.makefile("rb") as source,
-            connection.makefile("wb") as sink,
-        ):
-            StreamServer(source, sink, Service(self.max_bytes)).run()
-        with self._lock:
-            self._connections.pop(connection, None)
+            self._close()
 
     def stop(self) -> None:
         """Stop accepting; may be called from a signal handler."""
-        self._stopping.set()
-        try:
-            self._listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            self._listener.close()
+        if self._stop_at is None:
+            self._stop_at = time.monotonic() + DRAIN_SECONDS
+            os.write(self._wake, b"s")
 
-    def _drain(self) -> None:
-        """Lines that have arrived are answered; connections then see the end of input."""
+    def _busy(self) -> list[Worker]:
+        return [each for each in self._workers if each.connection is not None]
+
+    def _watch(self) -> None:
+        """Wait for whatever happens next, and react to it."""
+        poll, workers = select.poll(), {each.control.fileno(): each for each in self._workers}
+        clients = {each.connection.fileno(): each for each in self._busy()}  # type: ignore[union-attr]
+        for handle in workers:
+            poll.register(handle, select.POLLIN)
+        for handle, each in clients.items():
+            if each.end_at is None:
+                poll.register(handle, 0)  # says only that the other side is closed
+        if self._stop_at is None:
+            poll.register(self._listener, select.POLLIN)
+            poll.register(self._waker, select.POLLIN)
+        moments = [each.end_at for each in self._busy() if each.end_at is not None]
+        moments += [] if self._stop_at is None else [self._stop_at]
+        left = 1000 * (min(moments) - time.monotonic()) if moments else None
+        for handle, _ in poll.poll(None if left is None else max(left, 0) + 1):
+            if handle in workers:
+                self._heard(workers[handle])
+            elif handle in clients and clients[handle].connection is not None:
+                clients[handle].end_at = time.monotonic() + LEAVE_SECONDS
+            elif self._stop_at is None and handle == self._listener.fileno():
+                self._accept()
+        for each in self._busy():
+            if each.end_at is not None and time.monotonic() >= each.end_at:
+                self._drop(each)
+
+    def _heard(self, each: Worker) -> None:
+        """A worker is free for the next client, or has come to an end."""
+        client = each.connection
+        if each.is_done():
+            if len(self._workers) - len(self._busy()) > _IDLE_WORKERS:
+                self._drop(each)
+            return
+        if client is not None and each.end_at is None:
+            _tell(client, "internal", "the process that served this connection has ended")
+        self._drop(each)
+
+    def _drop(self, each: Worker) -> None:
+        self._workers.remove(each)
+        each.end()
+
+    def _keep_spare(self) -> None:
+        """Have an idle worker, which then does not keep the next client waiting."""
+        if len(self._workers) == len(self._busy()) < self.connections:
+            self._workers.append(Worker(self.max_bytes))
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError as error:
+            if error.errno in _FULL:
+                self._accept_none()
+            return  # or the client has given up meanwhile
+        try:
+            if len(self._busy()) >= self.connections:
+                raise OSError(f"{self.connections} connections are served already")
+            self._keep_spare()
+            idle = next(each for each in self._workers if each.connection is None)
+            idle.serve(connection)
+        except OSError as error:
+            _tell(connection, "busy", f"no more connections now: {error.strerror or error}")
+            connection.close()
+            return
+        with contextlib.suppress(OSError):
+            self._keep_spare()
+
+    def _accept_none(self) -> None:
+        """At the limit of file descriptors: one kept for this lets us say so."""
+        if self._reserve is not None:
+            os.close(self._reserve)
+            self._reserve = None
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            with connection:
+                _tell(connection, "busy", "no more connections now: too many open files")
+        try:
+            self._reserve = os.open(os.devnull, os.O_RDONLY)
+        except OSError:
+            time.sleep(0.05)  # not to spin until something is closed
+
+    def _close(self) -> None:
         self._listener.close()
-        with self._lock:
-            open_now = dict(self._connections)
-        for connection in open_now:
-            try:
-                connection.shutdown(socket.SHUT_RD)
-            except OSError:
-                continue  # closed by its own thread in the meantime
-        for thread in open_now.values():
-            thread.join()
+        for each in list(self._workers):
+            self._drop(each)
+        for handle in (self._waker, self._wake, self._reserve):
+            if handle is not None:
+                os.close(handle)
         if os.path.exists(self.path):
             os.unlink(self.path)
+
+
+def _tell(client: socket.socket, code: str, text: str) -> None:
+    """A last line to a client, if it can take it at once."""
+    with contextlib.suppress(OSError):
+        client.setblocking(False)
+        client.send(refusal(None, code, text))
 
 
 def _listen(path: str) -> socket.socket:

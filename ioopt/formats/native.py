@@ -95,7 +95,7 @@ def read_json(source: str | os.PathLike[str]) -> Any:
 def parse_json(text: str, name: str) -> Any:
     """Parse JSON *text* that came from *name* (used in messages only)."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise InstanceError(
             f"{name}: line {error.lineno} column {error.colno}: {error.msg.lower()}: "
@@ -107,7 +107,8 @@ def parse_json(text: str, name: str) -> Any:
         raise InstanceError(f"{name}: {error}") from None
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of *pairs* (for ``json.loads``); ValueError for a key that is given twice."""
     out = dict(pairs)
     if len(out) != len(pairs):
         seen: set[str] = set()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import stat
@@ -82,6 +84,11 @@ def test_a_session_lives_is_saved_and_goes_on():
         (b'{"ioopt": 1, "op": "call", "session": 99}', "unknown"),
         (b'{"ioopt": 1, "op": "call", "session": true}', "unknown"),
         (b" " * 3000, "oversized"),
+        (b'{"ioopt": 1, "op": "ping", "op": "close"}', "malformed"),
+        (b'{"ioopt": 1, "op": "decide", "instance": {"a": 1, "a": 2}}', "malformed"),
+        (b'{"ioopt": 1, "op": "ping", "instance": {}}', "invalid"),
+        (b'{"ioopt": 1, "op": "decide", "instance": {}, "sovler": "fill"}', "invalid"),
+        (b'{"ioopt": 1, "op": "open", "object": "IoArbiter", "arguments": {}, "state": {}}', "invalid"),
     ],
 )  # fmt: skip
 def test_bad_messages_get_a_reply(line, code):
@@ -90,6 +97,15 @@ def test_bad_messages_get_a_reply(line, code):
     assert reply["ok"] is False and reply["error"]["code"] == code
     assert "\n" not in reply["error"]["message"]
     assert ask(service, op="ping")["ok"]
+
+
+def test_a_key_that_is_not_known_or_given_twice_is_named():
+    reply = ask(Service(), op="decide", instance=SNAPSHOT, sovler="fill")
+    assert reply["error"]["message"] == (
+        "op 'decide' has no key 'sovler'; known: deadline, instance, seed, set, solver"
+    )
+    twice = json.loads(Service().handle(b'{"ioopt": 1, "id": 1, "id": 2, "op": "ping"}'))
+    assert "key 'id' is given twice" in twice["error"]["message"]
 
 
 def test_methods_that_are_not_offered_cannot_be_reached():
@@ -253,3 +269,152 @@ def test_sigterm_drains_a_socket_service(tmp_path):
         assert process.wait(timeout=60) == 0
         assert stream.readline() == b""
     assert not os.path.exists(path)
+
+
+LONG = {
+    "ioopt": 1,
+    "id": 1,
+    "op": "decide",
+    "instance": None,
+    "solver": "two-stage",
+    "deadline": None,
+}
+"""A decision that takes far longer than any test may."""
+
+
+def long_decision() -> bytes:
+    from ioopt.catalog import bundled
+    from ioopt.formats.native import read_json
+
+    instance = read_json(bundled("image-100x4")["path"])
+    return json.dumps(LONG | {"instance": instance}).encode() + b"\n"
+
+
+PING = b'{"ioopt": 1, "id": 5, "op": "ping"}\n'
+
+
+@contextlib.contextmanager
+def listening(tmp_path, **options):
+    """A socket service in a thread of this process."""
+    server = SocketServer(str(tmp_path / "s"), **options)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join()
+
+
+def test_the_solver_of_a_client_that_left_is_stopped_and_the_service_goes_on(tmp_path):
+    with listening(tmp_path) as server:
+        with connect(server.path) as client:
+            client.sendall(PING + long_decision())
+            assert json.loads(client.makefile("rb").readline())["ok"]
+            (busy,) = [each for each in server._workers if each.connection is not None]
+        assert busy.process.wait(timeout=60) == -signal.SIGKILL
+        with connect(server.path) as client:
+            client.sendall(PING)
+            assert json.loads(client.makefile("rb").readline())["ok"]
+
+
+def test_a_process_that_dies_costs_its_own_client_alone(tmp_path):
+    with listening(tmp_path) as server, connect(server.path) as first:
+        answers = first.makefile("rb")
+        first.sendall(PING)
+        assert json.loads(answers.readline())["ok"]
+        (busy,) = [each for each in server._workers if each.connection is not None]
+        os.kill(busy.process.pid, signal.SIGKILL)
+        assert json.loads(answers.readline())["error"]["code"] == "internal"
+        assert answers.read() == b""
+        with connect(server.path) as second:
+            second.sendall(PING)
+            assert json.loads(second.makefile("rb").readline())["ok"]
+
+
+def test_a_worker_serves_one_client_after_the_other_without_what_they_left(tmp_path):
+    opening = {"ioopt": 1, "op": "open", "object": "GangednessMonitor", "arguments": {}}
+    seen = set()
+    with listening(tmp_path) as server:
+        for _ in range(4):
+            with connect(server.path) as client, client.makefile("rwb") as stream:
+                stream.write(json.dumps(opening).encode() + b"\n")
+                stream.flush()
+                assert json.loads(stream.readline())["result"] == {"session": 1}
+                seen |= {each.process.pid for each in server._workers if each.connection}
+    assert len(seen) < 4
+
+
+def test_no_more_connections_than_unfinished_lines_fit(tmp_path):
+    with listening(tmp_path, max_bytes=128 << 20) as server:  # 256 MiB in all
+        assert server.connections == 2
+        with connect(server.path) as first, connect(server.path) as second:
+            for client in (first, second):
+                client.sendall(PING)
+                assert json.loads(client.makefile("rb").readline())["ok"]
+            with connect(server.path) as third:
+                refusal = json.loads(third.makefile("rb").readline())
+                assert refusal["error"]["code"] == "busy"
+                assert third.recv(1) == b""
+            first.sendall(PING)
+            assert json.loads(first.makefile("rb").readline())["ok"]
+
+
+def serve_command(*options, **more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", *options], cwd=ROOT, **more
+    )  # fmt: skip
+
+
+def test_at_the_limit_of_descriptors_it_refuses_and_goes_on(tmp_path):
+    """20 descriptors: 3 standard ones, the service's own, and two a connection."""
+    path = str(tmp_path / "s")
+    process = serve_command(
+        "--socket", path, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)),
+    )  # fmt: skip
+    assert "listening" in process.stderr.readline()
+    with contextlib.ExitStack() as stack:
+        codes = []
+        for _ in range(16):
+            client = stack.enter_context(connect(path))
+            with contextlib.suppress(BrokenPipeError):
+                client.sendall(PING)
+            codes.append(json.loads(client.makefile("rb").readline()).get("error", {}).get("code"))
+    assert {None, "busy"} == set(codes)
+    with connect(path) as client:
+        client.sendall(PING)
+        assert json.loads(client.makefile("rb").readline())["ok"]
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 0
+    process.stderr.close()
+
+
+def test_sigterm_ends_a_socket_service_whatever_its_solver_does(tmp_path):
+    path = str(tmp_path / "s")
+    process = serve_command("--socket", path, stderr=subprocess.PIPE, text=True)
+    assert "listening" in process.stderr.readline()
+    with connect(path) as client, client.makefile("rb") as answers:
+        client.sendall(PING + long_decision() + PING)
+        assert json.loads(answers.readline())["id"] == 5
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+        assert answers.read() == b""  # it did not wait for the solver
+    assert not os.path.exists(path)
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "reader leaves"])
+def test_standard_streams_end_whatever_the_solver_does(how):
+    process = serve_command("--stdio", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdin.write(PING + long_decision())
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["ok"]
+    if how == "SIGTERM":
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == b""
+    else:
+        process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    process.stdin.close()
+    process.stdout.close()
