@@ -61,7 +61,7 @@ def check(
     if again:
         metrics["worst_slope_difference"] = max(
             abs(slope - new.slopes[environment])
-            for old, new in zip(plan.applications, again, strict=True)
+            for old, new in zip(plan.applications, again)
             for environment, slope in old.slopes.items()
             if environment in new.slopes
         )
@@ -72,7 +72,10 @@ def check(
 def _measured_again(
     problem: PerturbationProblem, schedule: dict[str, Any] | None, found: list[Violation]
 ) -> tuple[ApplicationSlopes, ...]:
-    """The slopes of the replay, held to the same rules; empty where there is none to go by."""
+    """The slopes of the replay, held to the same rules; empty where there is none to go by.
+
+    A replay may have been cut short by the time limit: it is held to the applications it has.
+    """
     rows = (schedule or {}).get("applications")
     if rows is None:
         return ()
@@ -82,12 +85,13 @@ def _measured_again(
         text = f"cannot be read ({str(error).splitlines()[0]})"
         found.append(Violation(rule="applications", item="schedule", message=text))
         return ()
-    wanted, given = [app.id for app in problem.applications], [item.id for item in again]
+    replayed = problem.applications[: len(again)]
+    wanted, given = [app.id for app in replayed], [item.id for item in again]
     if wanted != given:
         text = f"the instance has the applications {wanted}, the replay {given}"
         found.append(Violation(rule="applications", item="schedule", message=text))
         return ()
-    for app, slopes in zip(problem.applications, again, strict=True):
+    for app, slopes in zip(replayed, again, strict=True):
         found += _of_application(problem, app, slopes)
     return again
 

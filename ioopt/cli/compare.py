@@ -145,7 +145,8 @@ def _draw(rows: list[Row], measure: Measure, target: str) -> None:
 def _tell(rows: Sequence[Row]) -> None:
     for row in rows:
         for note in row["notes"]:
-            say(f"note: {row['instance']}: {row['solver']}: {note}")
+            said = note.removeprefix(f"{row['solver']}: ")
+            say(f"note: {row['instance']}: {row['solver']}: {said}")
         for violation in row["violations"]:
             line = f"{violation['rule']}: {violation['item']}: {violation['message']}"
             say(f"violation: {row['instance']}: {row['solver']}: {line}")

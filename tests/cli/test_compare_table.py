@@ -86,3 +86,16 @@ def test_solvers_are_listed_by_family_with_readable_sources(run):
     sources = [spec["source"] for spec in json.loads(run("solvers", "--format", "json")[1])]
     assert any(source.startswith("Khanna et al., Section 4.1") for source in sources)
     assert not any(text in source for source in sources for text in ("00", "contract", "rule"))
+
+
+def test_a_replay_cut_short_by_the_limit_is_no_violation():
+    """The chain answers all points; that only some were simulated again is said in a note."""
+    import ioopt
+
+    problem = ioopt.load("quantum-figure-3")
+    result = ioopt.solve(problem, "chain", time_limit=60).to_dict()
+    points = result["schedule"]["points"]
+    cut = {"plan": result["plan"], "schedule": {"points": points[:3]}}
+    assert ioopt.check(problem, cut) == []
+    other = {"plan": result["plan"], "schedule": {"points": points[1:3]}}
+    assert [found.rule for found in ioopt.check(problem, other)] == ["points"]
