@@ -198,6 +198,9 @@ class Reference:
             return self.shared(queue)
         if name == "adaptive":
             return self.shared(self.adaptive(queue))
+        if name == "set-10":
+            rates = self.sets(queue)
+            return self.top(rates, [job for job in queue if job["id"] not in rates])
         if name == "fill":
             order = sorted(queue, key=lambda job: job["left"] ** 2 / job["n"])
             return self.greedy(order)
@@ -218,6 +221,32 @@ class Reference:
     def top(self, rates: dict[Any, Fraction], rest: list[Job]) -> dict[Any, Fraction]:
         left = self.bw - sum(rates.values())
         return rates | self.greedy(rest, left) if self.policy.endswith("+top") else rates
+
+    def sets(self, queue: list[Job]) -> dict[Any, Fraction]:
+        """The first request of each set, at 10^-set of the bandwidth, caps shared out again."""
+        heads: dict[int, Job] = {}
+        for job in queue:
+            heads.setdefault(self.set_of(job), job)
+        rates: dict[Any, Fraction] = {}
+        open_sets, left = dict(heads), self.bw
+        while open_sets:
+            whole = sum(Fraction(1, 10**k) if k >= 0 else Fraction(10**-k) for k in open_sets)
+            parts = {k: left * Fraction(10) ** -k / whole for k in open_sets}
+            capped = [k for k, job in open_sets.items() if job["r"] <= parts[k]]
+            for k in capped or list(open_sets):
+                job = open_sets.pop(k)
+                rates[job["id"]] = job["r"] if capped else parts[k]
+                left -= rates[job["id"]]
+        return rates
+
+    def set_of(self, job: Job) -> int:
+        """The whole number nearest to log10 of the mean phase, uncongested."""
+        total = sum(c + v / job["r"] for c, v in job["phases"])
+        mean = total / len(job["phases"])
+        near = -30
+        while mean**2 > Fraction(10) ** (2 * near + 1):
+            near += 1
+        return near
 
     def greedy(self, order: list[Job], left: Fraction | None = None) -> dict[Any, Fraction]:
         rest, rates = self.bw if left is None else left, {}

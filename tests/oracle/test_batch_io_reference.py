@@ -12,7 +12,7 @@ from tests.batch_io_traces import POLICIES, random_trace
 from tests.oracle.batch_io_reference import simulate
 
 
-@pytest.mark.parametrize("name", [name for name in POLICIES if name != "set-10"])
+@pytest.mark.parametrize("name", POLICIES)
 def test_exact_engine_equals_the_reference(name: str) -> None:
     suspended = 0
     for seed in range(100, 140):

@@ -15,6 +15,7 @@ from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.relaxation import relaxed_bound, universal_bound
+from ioopt.models.flexgang.tau import best_tau
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.flexible_gang import FlexibleGangProblem
 from ioopt.protocols import SolveRequest
@@ -245,3 +246,25 @@ def test_search_prunes_and_bounds_every_pattern() -> None:
             assert relaxed[state.pattern.key] >= best - 1e-9
             assert state.value == pytest.approx(best) and state.bound >= best - 1e-9
     assert search.bound == pytest.approx(search.best)
+
+
+def test_loose_cpu_goes_where_it_is_worth_most() -> None:
+    """One free quantum, two jobs of whole rows: weight 2 at gamma .9 gains 2 (1 - .9) = .2 of it,
+
+    weight 1 at gamma .2 gains .8. The floors are nothing, so all of it is the second one's.
+    """
+    problem = FlexibleGangProblem.model_validate(
+        {
+            "name": "worth",
+            "machine": {"processors": 2, "columns": 1, "quantum_seconds": 0.01, "rows": 3},
+            "jobs": [
+                {"id": name, "kind": "compute", "processes": 2, "gamma": gamma, "weight": weight,
+                 "phi": 0.0}
+                for name, gamma, weight in (("stiff", 0.9, 2.0), ("loose", 0.2, 1.0))
+            ],
+        }
+    )  # fmt: skip
+    placement = Placement(home={0: 0, 1: 0}, rows={0: 1, 1: 1})
+    found = best_tau(data_of(problem, 0, 1), placement)
+    assert found is not None
+    assert found[0] == {0: pytest.approx(0.0, abs=1e-9), 1: pytest.approx(0.01)}

@@ -80,6 +80,33 @@ def test_two_copies_halve_the_popularity():
     assert disks.evict_until(0, 60 * MB, ()) == [(0, 0)]
 
 
+def test_a_node_that_just_fits_evicts_nothing():
+    problem = make([40, 30], [[0], [1]], [70], holds=[[0, 1]])
+    disks = Disks(problem, "popularity")
+    disks.open_round([0, 1])
+    assert disks.evict_until(0, 70 * MB, ()) == []
+    assert disks.evict_until(0, 69 * MB, ()) == [(1, 0)]
+
+
+@pytest.mark.parametrize("policy", ["popularity", "lru", "farthest-next-use"])
+def test_ties_of_eviction_go_to_the_lowest_file(policy):
+    # Three files of one size with one reader each, none used yet.
+    problem = make([30, 30, 30], [[0], [1], [2]], [90], holds=[[0, 1, 2]])
+    disks = Disks(problem, policy)
+    disks.open_round([0, 1, 2])
+    assert disks.evict_until(0, 30 * MB, ()) == [(0, 0), (1, 0)]
+
+
+def test_a_file_that_was_brought_is_younger_than_one_read_before():
+    problem = make([30, 30, 30], [[0], [1], [2]], [90], holds=[[0, 1]])
+    disks = Disks(problem, "lru")
+    disks.close_round(1, [], [(0, 0), (1, 0)])
+    disks.close_round(2, [(2, 0)], [])
+    disks.close_round(3, [], [(0, 0)])
+    disks.open_round([0, 1, 2])
+    assert disks.evict_until(0, 0, ()) == [(1, 0), (2, 0), (0, 0)]
+
+
 def test_lru_evicts_the_oldest_use_and_held_files_before_all():
     problem = make([30, 30, 30], [[0], [1], [2]], [90], holds=[[0, 1, 2]])
     disks = Disks(problem, "lru")
