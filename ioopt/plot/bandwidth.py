@@ -65,6 +65,7 @@ def plot_bandwidth(
         finest = (last - first) / INTERVALS
         width = next((length for length in LENGTHS if length >= finest > 0.5), finest)
         edges = first + width * np.arange(np.ceil((last - first) / width) + 1)
+    slice_ = quantity("seconds", float(width or 0.0))
     layers = [(name, colour, _means(items, edges)) for name, colour, items in _layers(spans)]
     totals = sum((heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1)))
     peak = max([limit or 0.0, *totals])
@@ -81,7 +82,7 @@ def plot_bandwidth(
         every = [span for items in spans.values() for span in items]
         axes.stairs(
             _highest(every, edges) / rate.size, edges / time.size, baseline=None,
-            color=OTHERS, lw=0.7, label="highest in it",
+            color=OTHERS, lw=0.7, label=f"highest in {slice_}",
         )  # fmt: skip
     if limit is not None:
         axes.axhline(limit / rate.size, color=BOUND, linestyle="--", lw=1, label="storage limit")
@@ -89,7 +90,7 @@ def plot_bandwidth(
     if len(edges):
         axes.set_xlim(min(0.0, edges[0]) / time.size, edges[-1] * 1.01 / time.size or 1)
     label_axis(axes.xaxis, "time", time.name)
-    means = "" if width is None else f", mean over {quantity('seconds', float(width))}"
+    means = "" if width is None else f", mean over {slice_}"
     label_axis(axes.yaxis, "bandwidth", rate.name + means)
     return finish(axes, title, legend="job")
 

@@ -10,7 +10,7 @@ from ioopt import registry
 from ioopt.errors import UsageError
 from ioopt.measures import measured, standing
 from ioopt.plot.layout import label_axis, legend_beside, shortened, unit_for
-from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, ink
+from ioopt.plot.palette import BOUND, EXACT, HEURISTIC
 from ioopt.quantities import title
 from ioopt.registry.types import EXACT as PROVES
 
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 PROVEN = "proven bound"
 MOST_PANELS = 12
 MOST_BARS = 30
-COLUMNS = 3
+COLUMNS = 2
 
 
 def plot_comparison(rows: Sequence[Row], measure: str) -> Any:
@@ -50,9 +50,14 @@ def plot_comparison(rows: Sequence[Row], measure: str) -> Any:
     if len(shown) > 1:
         more = f", the first {len(shown)} of {len(names)} instances" * (len(shown) < len(names))
         figure.suptitle(f"{title(measure)} by solver{more}", fontsize="medium")
-    order = sorted(handles, key=lambda label: label not in ("exact", "heuristic"))
-    legend_beside(figure, [handles[label] for label in order])
+    legend_beside(figure, [handles[label] for label in sorted(handles, key=_rank)])
     return panels[0]
+
+
+def _rank(label: str) -> tuple[int, str]:
+    """Order in the legend: bars, then lines."""
+    known = ("exact", "heuristic", PROVEN)
+    return (known.index(label) if label in known else len(known), label)
 
 
 def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
@@ -63,7 +68,7 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
     known = [value for value in [*values, *lines.values()] if value is not None]
     unit = unit_for(measure, max(map(abs, known), default=0.0))
     high, low = max([0.0, *known]) / unit.size, min([0.0, *known]) / unit.size
-    axes.set_xlim(low * 1.12, high * 1.12 or 1)
+    axes.set_xlim(low * 1.04, high * 1.04 or 1)
     axes.set_ylim(len(bars) - 0.4, -0.6)
     handles: dict[str, Any] = {}
     for place, (row, value) in enumerate(zip(bars, values)):
@@ -73,7 +78,11 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
             continue
         kind, colour = ("exact", EXACT) if _exact(row) else ("heuristic", HEURISTIC)
         handles[kind] = axes.barh(place, value / unit.size, 0.78, color=colour, label=kind)
-        _write_value(axes, place, value / unit.size, unit.name, colour)
+        # Beside the panel, where no bar and no line crosses it.
+        axes.text(
+            1.02, place, f"{value / unit.size:.4g}", va="center", fontsize="small",
+            transform=axes.get_yaxis_transform(),
+        )  # fmt: skip
     for label, value in lines.items():
         dashes = "--" if label == PROVEN else ":"
         handles[label] = axes.axvline(value / unit.size, color=BOUND, linestyle=dashes, lw=1.2)
@@ -83,16 +92,6 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
     label_axis(axes.xaxis, title(measure), unit.name)
     axes.spines[["top", "right"]].set_visible(False)
     return handles
-
-
-def _write_value(axes: Any, place: int, value: float, unit: str, colour: str) -> None:
-    """The value at the foot of its bar where it fits in, else beyond its end."""
-    low, high = axes.get_xlim()
-    inside = value > 0.4 * (high - low)
-    at = 0.0 if inside or value < 0 else value
-    words = f" {value:.4g} {unit}" if unit.isascii() and len(unit) < 5 else f" {value:.4g}"
-    inner = ink(colour) if inside else "black"
-    axes.text(at, place, words, va="center", fontsize="small", color=inner)
 
 
 def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:

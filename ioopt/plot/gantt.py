@@ -39,7 +39,8 @@ def plot_timeline(
     """Draw *timeline*, one row a resource, time in the unit that fits; returns the axes.
 
     Where anything is staged, transfers take the upper half of a row and computing the lower one,
-    since a node does both at a time. What nothing covers is *idle*. Marks are drawn as ticks.
+    since a node does both at a time. What nothing covers is *idle*. Marks are ticks (none where
+    there are so many intervals that rows show shares of time).
     The first 60 resources are drawn; names are written where they fit.
     """
     names = timeline.resources[:MOST_ROWS]
@@ -56,12 +57,15 @@ def plot_timeline(
     if idle and shown:
         axes.barh(range(len(names)), until, 0.76, color=IDLE, linewidth=0)
     _draw_spans(axes, shown, row_of, unit, split)
-    _draw_marks(axes, timeline, row_of, unit)
+    marks = [item for item in timeline.marks if item.resource in row_of]
+    if len(shown) > MOST_SPANS:
+        marks, rows = [], f"{rows} (height of a bar: share of the time)"
+    _draw_marks(axes, marks, row_of, unit)
     size = "medium" if len(names) <= 12 else "small" if len(names) <= 30 else 6
     axes.set_yticks(range(len(names)), [shortened(name, 24) for name in names], fontsize=size)
     axes.set_ylabel(rows)
     label_axis(axes.xaxis, "time", unit.name)
-    kinds = {item.kind for item in [*shown, *timeline.marks]}
+    kinds = {item.kind for item in [*shown, *marks]}
     finish(axes, title, patches(kinds | ({"idle"} if idle else set())))
     if len(shown) <= MOST_SPANS:
         name_boxes(axes, _boxes(shown, row_of, unit, split))
@@ -163,8 +167,9 @@ def rectangles(
     )  # fmt: skip
 
 
-def _draw_marks(axes: Any, timeline: Timeline, row_of: Mapping[str, int], unit: Unit) -> None:
-    marks = [item for item in timeline.marks if item.resource in row_of]
+def _draw_marks(
+    axes: Any, marks: Sequence[Interval], row_of: Mapping[str, int], unit: Unit
+) -> None:
     for kind in sorted({item.kind for item in marks}):
         rows = [row_of[item.resource] for item in marks if item.kind == kind]
         times = [item.start / unit.size for item in marks if item.kind == kind]

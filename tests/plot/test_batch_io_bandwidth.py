@@ -40,7 +40,7 @@ def test_many_jobs_share_one_band_and_intervals_keep_the_bytes() -> None:
     spans = rates_by_job(result.schedule)
     axes = plot_batch_io(result)
     names = legend_of(axes)
-    assert names[6:] == ["94 others", "highest in it", "storage limit"]
+    assert names[6:] == ["94 others", "highest in 15 min", "storage limit"]
     *_, top, highest = axes.patches  # 6 jobs, the others, and the highest rate of each interval
     assert len(axes.patches) == 8
     heights, edges, _ = top.get_data()

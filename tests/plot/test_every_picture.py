@@ -198,7 +198,7 @@ def test_a_comparison_has_one_measure_and_its_bounds_are_lines():
     assert [line.get_xdata()[0] for line in first.lines] == [10]  # the better of two bounds
     assert [line.get_xdata()[0] for line in second.lines] == [4]
     words = [text.get_text().strip() for text in first.texts]
-    assert words == ["20 min", "40 min", "no answer"]
+    assert words == ["20", "40", "no answer"]
     (legend,) = axes.figure.legends
     names = {text.get_text() for text in legend.get_texts()}
     assert names == {"exact", "heuristic", "proven bound", "no-congestion"}
