@@ -6,10 +6,8 @@ file of another kind, a newer version or a damaged one gives one clear line and 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import platform
 import sqlite3
 import time
 import zlib
@@ -18,7 +16,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ioopt.campaign.owner import Owner
 from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.files import MAX_STREAM_BYTES
 
 APPLICATION_ID = 0x696F6F70
 """The letters ``ioop``."""
@@ -94,53 +94,6 @@ def _opened(path: str) -> sqlite3.Connection:
         raise UsageError(f"{path}: cannot be opened: {error}") from None
 
 
-class _Owner:
-    """The lock of the one sweep that writes to a store: a file beside it that says who that is.
-
-    The system lets go of it when the process ends, however that happens. Not the store itself: to
-    close it after looking would end the locks that SQLite holds on it.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = f"{os.path.realpath(path)}-sweep"
-        while True:
-            try:
-                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError as error:
-                raise UsageError(f"{path}: cannot be opened: {error.strerror}") from None
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                who = os.read(self._handle, 1000).decode(errors="replace") or "another process"
-                os.close(self._handle)
-                raise UsageError(
-                    f"{path}: {who} is writing to it; wait for its end or take another store"
-                ) from None
-            except OSError as error:
-                os.close(self._handle)
-                raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
-            if self._still_there():
-                break
-            os.close(self._handle)  # the sweep before us has just removed it
-        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-        who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
-        os.ftruncate(self._handle, 0)
-        os.write(self._handle, who.encode())
-
-    def _still_there(self) -> bool:
-        try:
-            return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
-        except FileNotFoundError:
-            return False
-
-    def release(self) -> None:
-        """Let the next sweep have the store."""
-        if self._handle >= 0:
-            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
-            os.close(self._handle)
-            self._handle = -1
-
-
 class Store:
     """A store open for writing by the one client of a sweep. Use as a context manager.
 
@@ -152,7 +105,7 @@ class Store:
         self.path, self._written = path, False
         if os.path.exists(path) and not os.path.isfile(path):
             raise UsageError(f"{path}: not a file; a run store is one")
-        self._owner = _Owner(path)
+        self._owner = Owner(path)
         try:
             if must_be_new and os.path.exists(path):
                 raise UsageError(
@@ -326,7 +279,11 @@ class StoreReader:
         if found is None:
             return None
         try:
-            document: dict[str, Any] = json.loads(zlib.decompress(found[0]))
+            unpacking = zlib.decompressobj()
+            text = unpacking.decompress(found[0], MAX_STREAM_BYTES)
+            if unpacking.unconsumed_tail:
+                raise ValueError(f"it unpacks to more than {MAX_STREAM_BYTES} bytes")
+            document: dict[str, Any] = json.loads(text)
         except (zlib.error, ValueError, TypeError, RecursionError) as error:
             raise InstanceError(
                 f"{self.path}: the run store is damaged: result {key[:12]}: {error}"

@@ -290,3 +290,12 @@ def test_what_is_no_file_is_no_store(tmp_path):
         with pytest.raises(UsageError, match="not a file"):
             Store(str(path))
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_stored_result_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    path = str(tmp_path / "runs.sqlite")
+    with Store(path) as store:
+        store.put(row("a"), {"plan": [0] * 10_000})
+    monkeypatch.setattr(stores, "MAX_STREAM_BYTES", 20_000)
+    with StoreReader(path) as reader, pytest.raises(InstanceError, match="more than 20000 bytes"):
+        reader.document("a")

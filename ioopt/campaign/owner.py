@@ -1,0 +1,57 @@
+"""One sweep at a time writes to a store."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import time
+
+from ioopt.errors import UsageError
+
+
+class Owner:
+    """The lock of the one sweep that writes to a store: a file beside it that says who that is.
+
+    The system lets go of it when the process ends, however that happens. Not the store itself: to
+    close it after looking would end the locks that SQLite holds on it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = f"{os.path.realpath(path)}-sweep"
+        while True:
+            try:
+                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise UsageError(f"{path}: cannot be opened: {error.strerror}") from None
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                who = os.read(self._handle, 1000).decode(errors="replace") or "another process"
+                os.close(self._handle)
+                raise UsageError(
+                    f"{path}: {who} is writing to it; wait for its end or take another store"
+                ) from None
+            except OSError as error:
+                os.close(self._handle)
+                raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
+            if self._still_there():
+                break
+            os.close(self._handle)  # the sweep before us has just removed it
+        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, who.encode())
+
+    def _still_there(self) -> bool:
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let the next sweep have the store."""
+        if self._handle >= 0:
+            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
+            os.close(self._handle)
+            self._handle = -1
