@@ -17,6 +17,7 @@ from ioopt.errors import (
     BackendMissingError,
     InstanceError,
     IooptError,
+    OutOfTime,
     SimulationError,
     UsageError,
 )
@@ -236,6 +237,9 @@ def _checked(
         try:
             limits = {"deadline": deadline} if kind.limited_replay else {}
             simulation = simulate(problem, outcome.plan, **limits)
+        except OutOfTime as error:
+            notes = [*notes, f"checked, but not replayed: {error}"]
+            values["stop"] = StopReason.TIME
         except SimulationError as error:
             failure = f"the plan cannot be carried out: {error}"
     schedule = simulation.schedule if simulation else None
@@ -245,6 +249,10 @@ def _checked(
     metrics = {**outcome.metrics, **report.metrics, **measured}
     violations = (*report.violations, *false_metrics(measured, report))
     name = values["objective_name"]
+    if simulation is None and name not in report.objectives and kind.objective_name != name:
+        # Without a replay only the plan can be measured, and a bound of another measure is none of it.
+        name = values["objective_name"] = kind.objective_name
+        values["bound"] = None
     if values["bound"] is None and kind.bound is not None and name == kind.objective_name:
         values["bound"] = load_target(kind.bound)(problem)
     bound: float | None = values["bound"]

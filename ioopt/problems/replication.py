@@ -149,21 +149,27 @@ class ReplicationProblem(Problem):
         """t_rep of equation (9)."""
         return 1.0 / self.network.replica_bytes_per_second
 
+    @cached_property
+    def _task_bytes(self) -> tuple[int, ...]:
+        sizes = [file.bytes for file in self.files]
+        return tuple(sum([sizes[file] for file in row]) for row in self.inputs)
+
     def task_bytes(self, task: int) -> int:
         """Total size of the inputs of the task at position *task*."""
-        return sum(self.files[file].bytes for file in self.inputs[task])
+        return self._task_bytes[task]
 
     def require_room(self) -> None:
         """Raise UnsolvableInstanceError for a task whose files exceed every disk."""
         disks = [node.disk_bytes for node in self.nodes if node.disk_bytes is not None]
         if len(disks) < len(self.nodes):
             return
+        largest = max(disks)
         for k, task in enumerate(self.tasks):
             wanted = self.task_bytes(k)
-            if wanted > max(disks):
+            if wanted > largest:
                 raise UnsolvableInstanceError(
                     f"task {task.id!r} reads {wanted} bytes, but the largest disk holds "
-                    f"{max(disks)}; no node can ever run it"
+                    f"{largest}; no node can ever run it"
                 )
 
 

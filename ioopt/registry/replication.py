@@ -17,6 +17,7 @@ KINDS = (
         check="ioopt.check.replication:check",
         bound="ioopt.models.replication.bounds:quick",
         simulate="ioopt.sim.replication:simulate",
+        limited_replay=True,
         generate="ioopt.generate.replication:generate",
         presets="ioopt.generate.replication:PRESETS",
         plot="ioopt.plot.gantt:plot_replication",

@@ -33,7 +33,7 @@ REPORT_SECONDS_PER_READ = 3e-5
 LOAD_SECONDS = 1.0
 """Time to load numba and stored machine code."""
 CHEAP_SECONDS = 0.3
-OVERTIME, OVERTIME_SECONDS = 0.05, 0.5
+OVERTIME, OVERTIME_SECONDS = 0.05, 0.8
 """How far past the time limit a replay and its check may end."""
 INSTANTS = 1_000
 """Events between two looks at the clock."""
@@ -89,6 +89,15 @@ def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
 def report_seconds(problem: ReplicationProblem) -> float:
     """About what writing down and checking a replay takes."""
     return REPORT_SECONDS_PER_READ * (sum(map(len, problem.inputs)) + len(problem.tasks))
+
+
+def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
+    """Whether :func:`simulate` would begin a replay at all."""
+    try:
+        _until(problem, deadline)
+    except OutOfTime:
+        return False
+    return True
 
 
 def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:

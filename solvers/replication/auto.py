@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ioopt.errors import OutOfTime
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.sim.replication import simulate
@@ -80,8 +81,12 @@ def _integer_program(problem: ReplicationProblem, request: SolveRequest, note: s
     part = request.deadline.within(IP_SHARE * request.deadline.remaining())
     asked = replace(request, settings=ip.Settings(), deadline=part)
     outcome = ip.solve(problem, asked)
-    baseline = simulate(problem, plan_minmin(problem)[0]).metrics["makespan_seconds"]
     plan = outcome.plan
+    try:
+        greedy = plan_minmin(problem, deadline=request.deadline)[0]
+        baseline = simulate(problem, greedy, deadline=request.deadline).metrics["makespan_seconds"]
+    except OutOfTime:
+        return replace(outcome, notes=(note, *outcome.notes))
     if isinstance(plan, ReplicationPlan):
         replayed = simulate(problem, plan)
         seconds = replayed.metrics["makespan_seconds"]

@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, field
 
+from ioopt.errors import OutOfTime
+from ioopt.models.replication.bounds import area_seconds
+from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.plans import Move, build_plan, require_room
 
 COPY_AT_ACCESS = 6
 TIE_SECONDS = 1e-9
+TASKS_A_LOOK = 500
+"""Tasks planned between two looks at the clock."""
 
 
 class Settings(Record):
@@ -28,21 +35,29 @@ class Settings(Record):
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Plan with JobDataPresent; the largest planned busy time is ``planned_makespan_seconds``."""
     settings = request.settings or Settings()
-    plan, busy = plan_job_data_present(problem, settings.eviction)
+    try:
+        plan, busy = plan_job_data_present(problem, settings.eviction, request.deadline)
+    except OutOfTime:
+        note = NOTE.format("JobDataPresent")
+        plan = plan_in_file_order(problem)
+        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
     return Outcome(plan, metrics={"planned_makespan_seconds": max(busy)})
 
 
 def plan_job_data_present(
-    problem: ReplicationProblem, eviction: EvictionPolicy = "lru"
+    problem: ReplicationProblem, eviction: EvictionPolicy = "lru", deadline: Deadline | None = None
 ) -> tuple[ReplicationPlan, list[float]]:
     """The plan, and the planned busy time of each node (transfers + compute + copies) in seconds.
 
-    Raises UnsolvableInstanceError for a task that no disk can hold.
+    Raises UnsolvableInstanceError for a task that no disk can hold and OutOfTime where *deadline*
+    passes first.
     """
     require_room(problem)
     planner = _Planner(problem)
     for k in range(len(problem.tasks)):
         planner.assign(k)
+        if k % TASKS_A_LOOK == TASKS_A_LOOK - 1 and deadline is not None and deadline.expired():
+            raise OutOfTime("the deadline passed while JobDataPresent planned")
     model = "replay" if planner.evictions else "static"
     plan = build_plan(problem, planner.queues, eviction, planner.moves, model)  # type: ignore[arg-type]
     return plan, planner.busy

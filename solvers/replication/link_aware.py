@@ -11,18 +11,26 @@ eviction too: the answer is never worse than it.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import Field
 
+from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.compiled import available, compile_apart
-from ioopt.sim.replication import LOAD_SECONDS, simulate
+from ioopt.sim.replication import (
+    LOAD_SECONDS,
+    replay_fits,
+    replay_seconds,
+    report_seconds,
+    simulate,
+)
+from ioopt.solvers.replication import minmin
 from ioopt.solvers.replication.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.link_search import (
     OUR_EVICTION,
@@ -32,7 +40,7 @@ from ioopt.solvers.replication.link_search import (
     compile_kernels,
     kernels_ready,
 )
-from ioopt.solvers.replication.minmin import plan_minmin
+from ioopt.solvers.replication.minmin import plan_minmin, planning_seconds
 from ioopt.solvers.replication.plans import build_plan, require_room
 from ioopt.solvers.replication.spectral import task_order
 
@@ -44,6 +52,7 @@ LAG = 0.2
 COMPILE_SECONDS = 5.0
 """Less time left than that is not worth a compiler beside."""
 STRETCH_SECONDS = 0.1
+NO_TIME_SECONDS = 0.03
 MEDIUM_CELLS, SLOW_CELLS = 10_000, 90_000
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 MOST_STEPS = 100_000
@@ -74,6 +83,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     UnsolvableInstanceError for a task that no disk can hold.
     """
     require_room(problem)
+    if _too_large(problem, request):
+        return _greedy(problem, request)
     search = _LinkAware(problem, request)
     search.start()
     build = request.deadline.elapsed()
@@ -82,6 +93,33 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
         search.best_plan(), search.bound, search.stop(), objective_name="makespan_seconds",
         build_seconds=build, notes=search.notes(), metrics={"evaluations": search.evaluations},
     )  # fmt: skip
+
+
+def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
+    """Whether the time limit leaves no room for MinMin, a replay of it, and the front door's own."""
+    left = request.deadline.remaining()
+    plain, machine = replay_seconds(problem)
+    plan_plain, plan_machine = planning_seconds(problem)
+    if plain + plan_plain < NO_TIME_SECONDS or left == float("inf"):
+        return False
+    left -= report_seconds(problem)
+    if plan_plain + 2.0 * plain <= left:
+        return False
+    if LOAD_SECONDS + plan_machine + 2.0 * machine > left:
+        return True
+    return not (available() and kernels_ready())
+
+
+def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """MinMin's plan, or one in the order of the file, where there is no time to search."""
+    greedy = minmin.solve(problem, replace(request, settings=None, start=None))
+    note = "the time limit is too short to search: " + ", ".join(greedy.notes or ("MinMin's plan",))
+    greedy = replace(greedy, stop=StopReason.TIME, notes=(note,))
+    if not replay_fits(problem, request.deadline):
+        # The plan alone has a batch time (13) but no makespan.
+        return replace(greedy, bound=area_seconds(problem))
+    bound = makespan_bound_seconds(problem)
+    return replace(greedy, bound=bound, objective_name="makespan_seconds")
 
 
 def default_evaluations(problem: ReplicationProblem) -> int:
@@ -239,16 +277,17 @@ class _LinkAware:
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
         begun = self.clock()
-        score = simulate(self.problem, plan).metrics["makespan_seconds"]
+        index = self.problem.task_index
+        entries = [plan.order.get(node.id, ()) for node in self.problem.nodes]
+        queues = [[index[name] for name in row if isinstance(name, str)] for row in entries]
+        if plan.rounds or sum(map(len, entries)) > sum(map(len, queues)):
+            score = simulate(self.problem, plan).metrics["makespan_seconds"]
+        else:
+            score = self.engine.score(queues, plan.eviction)
         self._replay_seconds = self.clock() - begun
         if origin == "MinMin":
             # The front door will replay the answer once more, as slowly as this.
             self._end -= min(1.2 * self._replay_seconds, 0.5 * max(0.0, self._left()))
-        index = self.problem.task_index
-        queues = [
-            [index[name] for name in plan.order.get(node.id, ()) if isinstance(name, str)]
-            for node in self.problem.nodes
-        ]
         self._offer(queues, score, origin, plan.eviction, plan)
         if plan.eviction != OUR_EVICTION:
             self._try(queues, f"{origin} with farthest-next-use eviction")

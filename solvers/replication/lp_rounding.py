@@ -39,9 +39,13 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.placement import Placement
 from ioopt.solvers.replication.plans import require_room
 
+PLACING_SECONDS_PER_CELL = 1e-6
+"""What placing every task takes, per input and node."""
+SLACK_SECONDS = 0.3
 TIME_SHARE = 0.8
 """Share of the time limit for the relaxations."""
 TERMS_PER_SECOND = 10_000
@@ -104,6 +108,10 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """
     settings = request.settings or Settings()
     require_room(problem)
+    cells = sum(map(len, problem.inputs)) * len(problem.nodes)
+    if PLACING_SECONDS_PER_CELL * cells > request.deadline.remaining() + SLACK_SECONDS:
+        plan, note = plan_in_file_order(problem), NOTE.format("a rounding")
+        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
     instance = _one_round(reduce(problem))
     dive = Placement(instance)
     relaxation, notes = _dived(dive, request, settings.solves)

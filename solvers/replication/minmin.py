@@ -11,17 +11,27 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ioopt.errors import OutOfTime
+from ioopt.models.replication.bounds import area_seconds
+from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.compiled import compiled, pays
+from ioopt.sim.compiled import available, compile_apart, compiled, is_ready, pays
+from ioopt.sim.replication import CHEAP_SECONDS, LOAD_SECONDS
 from ioopt.sim.replication_state import Instance, instance_arrays
 from ioopt.solvers.replication import minmin_kernel as kernel
+from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.plans import build_plan, require_room
 
 SECONDS_PER_CELL = 5e-6
 """Pure Python time per input and node, to judge whether compiling pays."""
+COMPILED_SECONDS_PER_CELL = 1.5e-7
+COMPILE_SECONDS = 8.0
+"""Less time left than that is not worth waiting for a compiler."""
+TASKS_A_LOOK = 100
+"""Tasks planned between two looks at the clock."""
 
 
 class Settings(Record):
@@ -35,9 +45,18 @@ class Settings(Record):
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Plan with MinMin; the planned end of the last task is metric ``planned_makespan_seconds``."""
+    """Plan with MinMin; the planned end of the last task is metric ``planned_makespan_seconds``.
+
+    Where the deadline passes first, tasks go in the order of the file, with a note.
+    """
     settings = request.settings or Settings()
-    plan, ready = plan_minmin(problem, settings.replication, settings.eviction)
+    try:
+        plan, ready = plan_minmin(
+            problem, settings.replication, settings.eviction, request.deadline
+        )
+    except OutOfTime:
+        plan = plan_in_file_order(problem)
+        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(NOTE.format("MinMin"),))
     return Outcome(plan, metrics={"planned_makespan_seconds": max(ready)})
 
 
@@ -54,22 +73,16 @@ def plan_minmin(
     problem: ReplicationProblem,
     replication: bool = True,
     eviction: EvictionPolicy = "popularity",
+    deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, list[float]]:
     """MinMin's plan and the planned ready time of each node in seconds.
 
-    Raises UnsolvableInstanceError for a task that no disk can hold.
+    Raises UnsolvableInstanceError for a task that no disk can hold and OutOfTime where *deadline*
+    passes first.
     """
     require_room(problem)
     nodes = len(problem.nodes)
-    cells = sum(map(len, problem.inputs)) * nodes
-    fast = pays(kernel.__name__, "plan", SECONDS_PER_CELL * cells)
-    inst = instance_arrays(problem, compiled=fast)
-    work = _work(problem, inst, fast)
-    run = compiled(kernel.__name__, "plan") if fast else kernel.plan
-    run(
-        inst, work, replication, 1.0 / problem.network.remote_bytes_per_second,
-        1.0 / problem.network.replica_bytes_per_second,
-    )  # fmt: skip
+    work = _run(problem, replication, deadline or Deadline(None))
     queues: list[list[int]] = [[] for _ in range(nodes)]
     for step in range(len(problem.tasks)):
         queues[work.out_node[step]].append(int(work.out_task[step]))
@@ -80,6 +93,69 @@ def plan_minmin(
     model = "replay" if work.counters[kernel.EVICTIONS] else "static"
     plan = build_plan(problem, queues, eviction, moves, model)  # type: ignore[arg-type]
     return plan, [float(value) for value in work.ready]
+
+
+def planning_seconds(problem: ReplicationProblem) -> tuple[float, float]:
+    """About what MinMin takes, on a slow day: in pure Python, and compiled."""
+    cells = sum(map(len, problem.inputs)) * len(problem.nodes)
+    return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells
+
+
+def _run(problem: ReplicationProblem, replication: bool, deadline: Deadline) -> kernel.Work:
+    """The kernel in pieces, on machine code as soon as there is some; OutOfTime after *deadline*."""
+    plain, machine = planning_seconds(problem)
+    left, limited = deadline.remaining(), deadline.limit_seconds is not None
+    if limited and min(plain, machine + LOAD_SECONDS) > left and plain > CHEAP_SECONDS:
+        raise OutOfTime("MinMin takes longer than the time limit leaves")
+    fast, compiler = _engine(plain, limited)
+    if plain > 2.0 * left and not fast and (compiler is None or left < COMPILE_SECONDS):
+        raise OutOfTime("MinMin takes longer in pure Python than the time limit leaves")
+    inst = instance_arrays(problem, compiled=fast)
+    work = _work(problem, inst, fast)
+    network = problem.network
+    costs = 1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second
+    done, before = 0, -1
+    while before < done < len(problem.tasks):
+        if compiler is not None and compiler.poll() == 0:
+            fast, compiler = True, None
+            inst = instance_arrays(problem, compiled=True)
+            work = _moved(work, _work(problem, inst, True))
+        run = compiled(kernel.__name__, "plan") if fast else kernel.plan
+        before, done = done, run(inst, work, replication, *costs, TASKS_A_LOOK)
+        if done < len(problem.tasks) and plain > CHEAP_SECONDS and deadline.expired():
+            raise OutOfTime("the deadline passed while MinMin planned")
+    return work
+
+
+def _engine(plain: float, limited: bool) -> tuple[bool, Any]:
+    """Whether to begin on machine code, and a process that makes it where it is not there yet."""
+    if not limited:
+        return pays(kernel.__name__, "plan", plain), None
+    if plain < CHEAP_SECONDS or not available():
+        return False, None
+    if is_ready(kernel.__name__, "plan"):
+        return True, None
+    return False, compile_apart(f"{__name__}:compile_kernel") if plain > LOAD_SECONDS else None
+
+
+def compile_kernel() -> None:
+    """Compile the kernel by planning no task."""
+    problem = ReplicationProblem.model_validate(
+        {
+            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
+            "nodes": [{"id": "n"}],
+        }
+    )
+    inst = instance_arrays(problem, compiled=True)
+    compiled(kernel.__name__, "plan")(inst, _work(problem, inst, True), True, 1.0, 1.0, 1)
+
+
+def _moved(work: kernel.Work, arrays: kernel.Work) -> kernel.Work:
+    """What the lists of *work* hold, in the *arrays* that the compiled kernel takes."""
+    for old, new in zip(work, arrays, strict=True):
+        if isinstance(old, list):
+            new[:] = old
+    return arrays
 
 
 def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Work:
@@ -119,5 +195,5 @@ def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Wor
         leaves=leaves, tree=zeros(2 * leaves * nodes, "int32"),
         seconds=zeros(tasks * nodes, "float64"), out_task=zeros(tasks), out_node=zeros(tasks),
         move_file=zeros(reads), move_source=zeros(reads),
-        move_node=zeros(reads), counters=zeros(2),
+        move_node=zeros(reads), counters=zeros(4),
     )  # fmt: skip

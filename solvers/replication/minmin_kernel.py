@@ -48,7 +48,7 @@ class Work(NamedTuple):
     counters: Any
 
 
-MOVES, EVICTIONS = 0, 1
+MOVES, EVICTIONS, BEGUN, STEP = 0, 1, 2, 3
 
 
 def begin(inst: Any, work: Any) -> None:
@@ -208,12 +208,20 @@ def commit(
         present(inst, work, i, f, 1, costs)
 
 
-def plan(inst: Any, work: Any, replicate: bool, fetch_cost: float, copy_cost: float) -> int:
-    """Assign every task that fits somewhere; returns how many. Costs are seconds per byte."""
-    begin(inst, work)
+def plan(
+    inst: Any, work: Any, replicate: bool, fetch_cost: float, copy_cost: float, most: int
+) -> int:
+    """Assign *most* more tasks, all that fit somewhere in the end; returns how many are assigned.
+
+    The first call sets everything up. Costs are seconds per byte.
+    """
     costs = (fetch_cost, copy_cost if replicate else fetch_cost)
-    plant(inst, work, costs)
-    for step in range(inst.num_tasks):
+    if not work.counters[BEGUN]:
+        begin(inst, work)
+        plant(inst, work, costs)
+        work.counters[BEGUN] = 1
+    for _ in range(most):
+        step = work.counters[STEP]
         where, chosen = -1, -1
         least = float("inf")
         for i in range(inst.num_nodes):
@@ -229,8 +237,9 @@ def plan(inst: Any, work: Any, replicate: bool, fetch_cost: float, copy_cost: fl
                 where, chosen = i, k
                 least = value
         if where < 0:
-            return step
+            break
         commit(inst, work, chosen, where, replicate, costs)
         work.out_task[step] = chosen
         work.out_node[step] = where
-    return inst.num_tasks
+        work.counters[STEP] = step + 1
+    return work.counters[STEP]

@@ -20,11 +20,16 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
+from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.plans import require_room
-from ioopt.solvers.replication.rounds import Rounds, Scheme
+from ioopt.solvers.replication.rounds import HASTE_SECONDS_PER_TASK, Rounds, Scheme
 
 Thresh = Annotated[float, Field(ge=0, le=1000)]
 Effort = Annotated[float, Field(gt=0, le=10_000)]
+
+
+SLACK_SECONDS = 0.3
+"""How far past its limit a run may be planned in haste."""
 
 
 class Settings(Record):
@@ -63,6 +68,10 @@ def solve_in_rounds(
     """
     begun = time.perf_counter()
     require_room(problem)
+    if HASTE_SECONDS_PER_TASK * len(problem.tasks) > request.deadline.remaining() + SLACK_SECONDS:
+        note = NOTE.format("rounds")
+        plan = plan_in_file_order(problem)
+        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
     rounds = Rounds(problem, request, scheme, levels)
     plan = rounds.run()
     milliseconds = 1000 * (time.perf_counter() - begun) / max(1, len(problem.tasks))
