@@ -6,10 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from replication_samples import fits_somewhere, tiny
 
+from ioopt.checking import check
 from ioopt.models.replication import bounds
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
-from ioopt.solving import check, solve
+from ioopt.solving import solve
 
 SEEDS = st.integers(0, 10_000)
 FEW = settings(

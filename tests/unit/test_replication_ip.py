@@ -10,6 +10,7 @@ from conftest import shared_files, shared_path
 from oracle.replication_exhaustive import optimum
 from replication_samples import fits_somewhere, tiny
 
+from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication import generate
 from ioopt.models.replication.aggregated import AggregatedModel
@@ -25,7 +26,7 @@ from ioopt.solvers.backends.pulp_backend import violation
 from ioopt.solvers.replication import anneal as annealing
 from ioopt.solvers.replication import anneal_kernel, ip_printed, packing
 from ioopt.solvers.replication.anneal import anneal, largest_load
-from ioopt.solving import check, load, solve
+from ioopt.solving import load, solve
 
 VARIANTS = {
     "printed": ("ip", {"cycles": "printed"}),
