@@ -61,6 +61,27 @@ def test_two_writers_by_hand() -> None:
     assert ioopt.solve(problem, "no-congestion").objective == 2.0
 
 
+def test_computing_before_and_after_the_bytes_by_hand() -> None:
+    """Two jobs, 2 s of computing before the first byte, 16 bytes at 4 a second, 3 s after the last.
+
+    The storage ends one at 2 + 4 and the other at 2 + 8 s, and 3 s follow: 9 and 13, mean 11.
+    Alone each needs 1 + 2 * (1 + 2) + 3 = 10 s.
+    """
+    phases = [
+        {"compute_seconds": 1, "io_bytes": 0}, {"compute_seconds": 1, "io_bytes": 8, "repeat": 2},
+        {"compute_seconds": 3, "io_bytes": 0},
+    ]  # fmt: skip
+    jobs = [
+        {"id": k, "submit_seconds": 0, "nodes": 4, "walltime_seconds": 99, "phases": phases}
+        for k in range(2)
+    ]
+    machine = {"nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
+               "storage_bytes_per_second": 4}  # fmt: skip
+    problem = ioopt.load({"format": "ioopt/batch-io", "machine": machine, "jobs": jobs})
+    assert mean_response_bound(problem, BatchIoPlan(policy="fill")) == pytest.approx(11.0)
+    assert mean_response_bound(problem, BatchIoPlan(policy="no-congestion")) == pytest.approx(10.0)
+
+
 def test_two_full_width_jobs_by_hand() -> None:
     """Both fill the machine for 30 s from 0 on: (30 + 60) / 30 / 2 = 1.5, one after the other."""
     jobs = [
