@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 
 import ioopt
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
 from ioopt.errors import InstanceError, UsageError
+from ioopt.sim.batch_io_queue import BatchQueue
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
 MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat"} | RATES
@@ -67,6 +69,21 @@ def test_a_size_that_cannot_be_held_is_refused_before_it_is_allocated(case):
     finally:
         tracemalloc.stop()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("total", [1, 2, 3, 64, 70, 96, 1000, 1024])
+def test_blocks_begin_at_multiples_of_their_size(total):
+    queue = SimpleNamespace(starts={}, total=total)
+    for units in (1, 2, 4, 8, 16, 32, 64):
+        places = range(0, total - units + 1, units)
+        if places:
+            assert BatchQueue._aligned(queue, units) == sum(1 << place for place in places)
+
+
+def test_the_largest_machine_of_partitions_is_simulated():
+    """Its blocks were found one by one, each as wide as the machine: hours."""
+    result = ioopt.solve(batch_io(nodes=2**22, allocation="partition"), "fill")
+    assert result.metrics["makespan_seconds"] == pytest.approx(1.25)
 
 
 def test_large_numbers_that_allocate_nothing_are_taken():
