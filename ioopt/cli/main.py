@@ -31,6 +31,7 @@ COMMANDS = {
     "sweep": ("ioopt.cli.sweep:sweep", "Run a grid of instances and solvers into a store."),
     "report": ("ioopt.cli.report:report", "Turn run stores into one HTML report."),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
+    "compile": ("ioopt.cli.compile:compile_", "Compile all kernels, once for this machine."),
     "instances": ("ioopt.cli.instances:instances", "List, show and copy the bundled instances."),
     "solvers": ("ioopt.cli.solvers:solvers", "List the solvers and what they can do."),
     "schema": ("ioopt.cli.schema:schema", "Print the JSON Schema of a format."),

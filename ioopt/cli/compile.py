@@ -1,0 +1,43 @@
+"""``ioopt compile``: machine code for every kernel, before the first run that needs it."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.errors import BackendMissingError, ExitCode
+
+EPILOG = """\b
+Examples:
+  ioopt compile
+  NUMBA_CACHE_DIR=/var/cache/ioopt ioopt compile
+"""
+
+
+@click.command("compile", cls=IooptCommand, epilog=EPILOG)
+def compile_() -> int:
+    """Compile all kernels of all families, once for this machine (a minute or so).
+
+    Without it nothing is missing: the first long run of each kind begins in plain Python while
+    another process compiles. The code stands beside the package, or in NUMBA_CACHE_DIR; kernels
+    that are there already are loaded in a second.
+    """
+    from ioopt.kernels import KERNELS
+    from ioopt.sim.compiled import available
+    from ioopt.tables import render
+
+    if not available():
+        raise BackendMissingError("compiling needs the package numba; pip install numba")
+    rows = []
+    for done, kernel in enumerate(KERNELS, 1):
+        begun = time.perf_counter()
+        if not quiet():
+            what = f"{kernel.family}, {kernel.name}"
+            print(f"compiling {done} of {len(KERNELS)}: {what}", file=sys.stderr, flush=True)
+        kernel.compile()
+        rows.append((kernel.family, kernel.name, f"{time.perf_counter() - begun:.1f}"))
+    click.echo(render(("family", "kernels", "seconds"), rows), nl=False)
+    return ExitCode.ANSWER

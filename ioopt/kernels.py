@@ -1,0 +1,84 @@
+"""Every kernel that numba compiles: how to have it compiled, by a run on the smallest of inputs.
+
+``ioopt compile`` does so for all of them, so that no run finds its kernel missing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import ioopt
+from ioopt.catalog import resolve
+from ioopt.options import Deadline
+from ioopt.registry import load_target
+
+
+class Kernel(NamedTuple):
+    """What is compiled, of which family, and the function (``module:name``) that does it.
+
+    Where machine code stands already, the function loads it.
+    """
+
+    family: str
+    name: str
+    target: str
+
+    def compile(self) -> None:
+        """Compile it, in this process."""
+        load_target(self.target)()
+
+
+def compile_enumeration() -> None:
+    """Compile the search for proofs of small batches."""
+    from ioopt.models.replication.static import reduce
+    from ioopt.solvers.replication.enumeration import Enumeration
+
+    instance = reduce(ioopt.load(resolve("image-16x3")))
+    search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)
+    search.advance(1, lambda: False, lambda: 1, lambda moves: None)
+
+
+def compile_quanta() -> None:
+    """Compile the event simulator of quanta."""
+    from ioopt.sim.quantum_event import simulate_point
+
+    problem = ioopt.load(resolve("quantum-ties"))
+    short = problem.model_copy(update={"horizon_seconds": 1.0})
+    simulate_point(short, problem.points[0], engine="compiled")
+
+
+def compile_laboratory() -> None:
+    """Compile the laboratory, an application of each sort."""
+    from ioopt.sim.perturbation import run_times
+
+    for name in ("perturbation-table-1", "perturbation-blocking"):
+        problem = ioopt.load(resolve(name))
+        for app in problem.applications:
+            run_times(problem, app, problem.environments[0], 1, 0, engine="compiled")
+
+
+def compile_server() -> None:
+    """Compile the I/O of loose processes."""
+    import numpy as np
+
+    from ioopt.problems.flexible_gang import IoBehaviour
+    from ioopt.sim.io_server import Windows, serve
+
+    job = IoBehaviour(burst_seconds=1e-6, io_seconds=1e-6)
+    serve(Windows(1, (0,), (1,)), [job], np.ones((1, 8), np.int64), 4, compiled=True)
+
+
+_HERE, _SOLVERS = f"{__name__}:", "ioopt.solvers.replication."
+
+KERNELS = (
+    Kernel("batch-io", "simulator", "ioopt.sim.batch_io_compiled:compile_kernels"),
+    Kernel("gang", "simulator", "ioopt.sim.gang_compiled:compile_kernels"),
+    Kernel("replication", "timeline", "ioopt.sim.replication:compile_replay"),
+    Kernel("replication", "MinMin", _SOLVERS + "minmin:compile_kernel"),
+    Kernel("replication", "link-aware", _SOLVERS + "link_search:compile_kernels"),
+    Kernel("replication", "anneal", _SOLVERS + "anneal:compile_kernel"),
+    Kernel("replication", "enumeration", _HERE + "compile_enumeration"),
+    Kernel("flexgang", "quanta", _HERE + "compile_quanta"),
+    Kernel("flexgang", "laboratory", _HERE + "compile_laboratory"),
+    Kernel("flexgang", "I/O server", _HERE + "compile_server"),
+)

@@ -1,0 +1,64 @@
+"""``ioopt compile``: every kernel of every family, with progress and a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from ioopt import kernels
+from ioopt.cli.main import main
+from ioopt.kernels import KERNELS, Kernel
+from ioopt.registry import families
+from ioopt.sim import compiled
+
+
+def test_every_kernel_in_turn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(kernels, "load_target", lambda name: lambda: done.append(name))
+    monkeypatch.setattr(kernels, "KERNELS", [Kernel("gang", k, k) for k in ("one", "two")])
+    assert main(["compile"]) == 0
+    said = capsys.readouterr()
+    assert done == ["one", "two"]
+    assert said.err.splitlines() == [
+        "compiling 1 of 2: gang, one",
+        "compiling 2 of 2: gang, two",
+    ]
+    head, _, *rows = said.out.splitlines()
+    assert head.split() == ["family", "kernels", "seconds"]
+    assert [row.split()[:2] for row in rows] == [["gang", "one"], ["gang", "two"]]
+
+
+def test_without_numba_a_package_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compiled, "available", lambda: False)
+    assert main(["compile"]) == 6
+    assert "pip install numba" in capsys.readouterr().err
+
+
+def test_every_family_has_its_kernels() -> None:
+    assert {kernel.family for kernel in KERNELS} == set(families())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.family}: {kernel.name}")
+def test_kernels_compile(kernel: Kernel) -> None:
+    pytest.importorskip("numba")
+    kernel.compile()
+
+
+@pytest.mark.slow
+def test_runs_find_the_kernels_that_were_compiled() -> None:
+    pytest.importorskip("numba")
+    from ioopt.sim import batch_io_compiled, gang_compiled
+    from ioopt.solvers.replication import anneal_kernel, enumeration_kernel, link_kernel
+
+    for kernel in KERNELS:
+        kernel.compile()
+    assert compiled.is_kept(batch_io_compiled.advance)
+    assert compiled.is_kept(gang_compiled._simulate)
+    for module, name in (
+        (anneal_kernel, "run"), (enumeration_kernel, "search"), (link_kernel, "anneal"),
+    ):  # fmt: skip
+        assert compiled.is_ready(module.__name__, name)
