@@ -21,14 +21,15 @@ def on_startup(**_: Any) -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Fill the places marked ``<!-- solver table -->`` and ``<!-- schema table -->``."""
     if "<!-- solver table -->" in markdown:
         markdown = markdown.replace("<!-- solver table -->", solver_table())
     if "<!-- schema table -->" in markdown:
         markdown = markdown.replace("<!-- schema table -->", schema_table())
     # links to files of the repository, outside the pages, become plain text
-    return re.sub(r"\[([^\]]+)\]\(\.\./[^)]+\)", r"\1", markdown)
+    up = re.escape("../" * (1 + page.file.src_uri.count("/")))
+    return re.sub(rf"\[([^\]]+)\]\({up}[^)]+\)", r"\1", markdown)
 
 
 def on_page_content(content: str, **_: Any) -> str:
