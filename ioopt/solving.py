@@ -24,6 +24,7 @@ from ioopt.errors import (
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
+from ioopt.provenance import synthetic_notes
 from ioopt.registry import KindSpec, SolverSpec, load_target
 from ioopt.result import Result, Status, StopReason, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
@@ -145,6 +146,7 @@ def solve(
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents)
     outcome, notes = _run(kind, spec, problem, request)
+    notes = [*notes, *synthetic_notes(problem)]
     return _result(kind, spec, problem, request, outcome, notes)
 
 

@@ -10,6 +10,7 @@ from ioopt.campaign.store import FAILED, StoreReader, clearly
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import shown
 from ioopt.measures import COUNTED, Measure, measure_of, standing
+from ioopt.provenance import SYNTHETIC_IO
 from ioopt.registry import KINDS, SOLVERS
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
@@ -37,8 +38,9 @@ TEXT = ("text", "string", "empty")
 def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame:
     """All rows of the stores; a point in several stores is counted once (the first store wins).
 
-    ``measure`` names what rows of the kind are compared by (*measure*, for kinds that have it, else
-    what the user waits for), ``value``, ``value_bound`` and ``value_gap`` are of it, ``standing``
+    ``synthetic_io`` marks runs of instances whose I/O was invented. ``measure`` names what rows of
+    the kind are compared by (*measure*, for kinds that have it, else what the user waits for),
+    ``value``, ``value_bound`` and ``value_gap`` are of it, ``standing``
     says what became of the run, ``variant`` is the solver with its settings. UsageError for a
     measure that no kind in the stores has.
     """
@@ -48,7 +50,8 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     parts = []
     for path in paths:
         with StoreReader(path) as reader:
-            query = f"SELECT {', '.join(PLAIN)}, {_measured_sql(measures)} FROM runs"
+            made = f"instr(notes, '{SYNTHETIC_IO}') > 0 AS synthetic_io"
+            query = f"SELECT {', '.join(PLAIN)}, {made}, {_measured_sql(measures)} FROM runs"
             with clearly(path):
                 try:
                     part = pd.read_sql_query(query, reader.connection)

@@ -12,6 +12,7 @@ from ioopt.campaign.experiment import FAMILY
 from ioopt.campaign.store import FAILED
 from ioopt.measures import COUNTED, NOT_APPLICABLE
 from ioopt.plot.pictures import DEFAULT, drawn
+from ioopt.provenance import synthetic_footnote
 from ioopt.quantities import column, quantity, show
 from ioopt.tables import percent
 
@@ -89,6 +90,9 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
         f"{table['common'].iloc[0]} instances that all solvers with answers answered.</p>"
     )
     yield _table(headers, lines)
+    footnote = synthetic_footnote(frame.loc[frame["synthetic_io"] > 0, "instance"].astype(str))
+    if footnote:
+        yield f"<p>{html.escape(footnote)}</p>"
     caption = "Performance profile: share of runs within a factor of the best."
     yield _figure(pictures.profile(frame), caption)
     for label in frames.numeric_labels(frame) if frame["value"].notna().any() else ():

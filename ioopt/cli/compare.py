@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from ioopt.comparing import compare_rows, default_solvers
 from ioopt.errors import ExitCode, UsageError
 from ioopt.measures import Measure, Row, measure_of
 from ioopt.options import parse_assignments
+from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
 from ioopt.registry import KindSpec
 from ioopt.result import Status
 from ioopt.tables import Form, render, say, terminal_width
@@ -132,6 +134,10 @@ def _render(
         parts.append(text.summary_text(rows, measure, shape, width))
     if baseline is not None:
         parts.append(text.baseline_text(ratios, baseline, shape, width))
+    made = [row["instance"] for row in rows if rests_on_synthetic_io(row["notes"])]
+    footnote = synthetic_footnote(made)
+    if footnote:
+        parts.append((footnote if width is None else fill(footnote, width)) + "\n")
     return "\n".join(parts)
 
 
@@ -145,6 +151,8 @@ def _draw(rows: list[Row], measure: Measure, target: str) -> None:
 def _tell(rows: Sequence[Row]) -> None:
     for row in rows:
         for note in row["notes"]:
+            if note.startswith(SYNTHETIC_IO):
+                continue  # it stands under the table, once
             said = note.removeprefix(f"{row['solver']}: ")
             say(f"note: {row['instance']}: {row['solver']}: {said}")
         for violation in row["violations"]:

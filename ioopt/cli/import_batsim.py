@@ -50,7 +50,7 @@ def import_batsim(
         platform=Platform(flops, parse_rate(network_rate)),
         options={"kill": kill, "queue": queue, "backfill": backfill},
     )
-    return finish(made.problem, made.warnings, output)
+    return finish(made.problem, output)
 
 
 @click.command(name="batsim-jobs", cls=IooptCommand, epilog=JOBS_EPILOG)
@@ -66,4 +66,4 @@ def import_batsim_jobs(
 
     options = {"kill": kill, "queue": queue, "backfill": backfill}
     made = batch_io_from_jobs(source, machine=rule_of(machine), options=options)
-    return finish(made.problem, made.warnings, output)
+    return finish(made.problem, output)

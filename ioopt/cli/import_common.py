@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -70,12 +70,13 @@ def rule_of(machine: Mapping[str, Any]) -> MachineRule:
     )
 
 
-def finish(problem: Any, warnings: Iterable[str], output: str) -> int:
-    """Say the warnings on standard error, write the instance, return the exit code."""
+def finish(problem: Any, output: str) -> int:
+    """Say on standard error what ``meta.warnings`` says, write the instance, return the exit code."""
     from ioopt.formats.native import dump_json, write_text
+    from ioopt.provenance import warnings_of
 
     if not quiet():
-        for text in warnings:
+        for text in warnings_of(problem):
             click.echo(f"ioopt: warning: {text}", err=True)
     write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
     return ExitCode.ANSWER

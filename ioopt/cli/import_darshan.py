@@ -12,6 +12,7 @@ EPILOG = """\b
 Examples:
   darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
   ioopt import darshan *.darshan --nodes 49152 --processors-per-node 16 -o month.json
+  ioopt import darshan *.darshan --skip-bad -o what-can-be-read.json
 """
 
 
@@ -19,12 +20,15 @@ Examples:
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, show_default=True,
               metavar="S", help="Accesses less than this apart are one phase.")  # fmt: skip
+@click.option("--skip-bad", is_flag=True,
+              help="Leave out logs that cannot be read, and list them.")  # fmt: skip
 @machine_options
 @queue_options
 @output_option(required=True, text="Where to write the instance.")
 def import_darshan(
     sources: tuple[str, ...],
     phase_gap: float,
+    skip_bad: bool,
     output: str,
     kill: bool,
     queue: str,
@@ -36,12 +40,13 @@ def import_darshan(
     SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), or a binary log of Darshan
     3.x where the package darshan is installed.
     """
-    from ioopt.formats.darshan import read_darshan
-    from ioopt.formats.darshan_io import batch_io_from_darshan
+    from ioopt.formats.darshan_io import batch_io_from_darshan, read_darshan_logs
 
+    logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
     made = batch_io_from_darshan(
-        [read_darshan(source, gap_seconds=phase_gap) for source in sources],
+        logs,
+        skipped=skipped,
         machine=rule_of(machine),
         options={"kill": kill, "queue": queue, "backfill": backfill},
     )
-    return finish(made.problem, made.warnings, output)
+    return finish(made.problem, output)

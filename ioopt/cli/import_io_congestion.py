@@ -24,4 +24,4 @@ def import_io_congestion(source: str, periods: int, output: str) -> int:
     from ioopt.formats.io_congestion import batch_io_from_set, read_set
 
     made = batch_io_from_set(read_set(source), source, periods=periods)
-    return finish(made.problem, made.warnings, output)
+    return finish(made.problem, output)

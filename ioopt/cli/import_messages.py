@@ -30,4 +30,4 @@ def import_messages(source: str, processors: int, name: str | None, output: str)
     """Make a message-counts instance of the CSV file SOURCE (also .gz, or -)."""
     from ioopt.formats.message_counts import read_message_counts
 
-    return finish(read_message_counts(source, processors, name), (), output)
+    return finish(read_message_counts(source, processors, name), output)

@@ -79,8 +79,7 @@ def import_swf(
         max_jobs=jobs,
         options={"kill": kill, "queue": queue, "backfill": backfill},
     )
-    warnings = [text for log in darshan for text in log.warnings]
-    return finish(made.problem, (*warnings, *made.warnings), output)
+    return finish(made.problem, output)
 
 
 def _gang(source: str, jobs: int | None, seed: int, settings: tuple[str, ...], output: str) -> int:
@@ -91,4 +90,4 @@ def _gang(source: str, jobs: int | None, seed: int, settings: tuple[str, ...], o
 
     chosen = parse_settings(Settings, parse_assignments(settings), "import swf --family gang")
     made = gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
-    return finish(made.problem, made.warnings, output)
+    return finish(made.problem, output)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.import_common import finish
+from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import output_option
-from ioopt.errors import ExitCode
 from ioopt.options import parse_settings
 
 EPILOG = """\b
@@ -69,12 +69,7 @@ def import_wfformat(source: str, select: str, output: str, **machine: str) -> in
     The files that the chosen tasks read become inputs with their sizes, run times become compute
     seconds. What was odd about the file is said on standard error and kept in the instance's meta.
     """
-    from ioopt.formats.native import dump_json, write_text
     from ioopt.formats.wfformat import Machine, read_wfformat
 
     problem = read_wfformat(source, select, parse_settings(Machine, machine, "import wfformat"))
-    write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
-    for warning in (problem.meta or {}).get("warnings", ()):
-        if not quiet():
-            click.echo(f"ioopt: {source}: warning: {warning}", err=True)
-    return ExitCode.ANSWER
+    return finish(problem, output)

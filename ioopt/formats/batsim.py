@@ -17,7 +17,7 @@ from typing import Any
 
 from ioopt.errors import InstanceError
 from ioopt.formats.batsim_profiles import Platform, Profiles, UnsupportedProfileError
-from ioopt.formats.io_rule import MachineRule, describe_rates
+from ioopt.formats.io_rule import MachineRule
 from ioopt.formats.native import read_json
 from ioopt.formats.report import Imported, file_name, imported, some
 from ioopt.formats.values import number, whole
@@ -60,8 +60,6 @@ def batch_io_from_batsim(
     warnings: list[str] = []
     processors = _resources(data, jobs, machine, name, warnings)
     block = machine.machine(processors)
-    if machine.storage_bytes_per_second is None:
-        warnings.append(f"{name}: rates are defaults: {describe_rates(block)}")
     built = Machine.model_validate(block)
     known = Profiles(profiles, platform, name)
     left_out: dict[str, list[Any]] = defaultdict(list)
@@ -91,7 +89,12 @@ def batch_io_from_batsim(
         "options": options or {},
         "jobs": rows,
     }
-    return imported(BatchIoProblem, document, warnings, name)
+    warnings.append(f"{name}: reads and writes are one; so are computing and sending between nodes")
+    synthetic = {
+        "rates": machine.invented_rates(block),
+        "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's platform file has them)",
+    }
+    return imported(BatchIoProblem, document, warnings, name, synthetic)
 
 
 def _parts(data: Any, name: str) -> tuple[list[Any], Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.io_rule import MachineRule, describe_rates
+from ioopt.formats.io_rule import MachineRule
 from ioopt.formats.native import read_bytes
 from ioopt.formats.report import Imported, file_name, imported, some
 from ioopt.formats.values import number
@@ -111,8 +111,6 @@ def batch_io_from_jobs(
     warnings = []
     if others:
         warnings.append(f"{name}: {len(others)} jobs left out, they did not run: {some(others)}")
-    if machine.storage_bytes_per_second is None:
-        warnings.append(f"{name}: rates are defaults: {describe_rates(block)}")
     jobs = [
         {
             "id": record.id, "submit_seconds": record.submit_seconds,
@@ -129,4 +127,6 @@ def batch_io_from_jobs(
         "name": file_name(name), "meta": {"source": file_name(name)}, "machine": block,
         "options": options or {}, "jobs": jobs,
     }  # fmt: skip
-    return imported(BatchIoProblem, document, warnings, name)
+    warnings.append(f"{name}: no I/O: the file tells none, so jobs compute for as long as they ran")
+    synthetic = {"rates": machine.invented_rates(block)}
+    return imported(BatchIoProblem, document, warnings, name, synthetic)

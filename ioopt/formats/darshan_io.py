@@ -8,12 +8,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.darshan import DarshanLog
-from ioopt.formats.io_rule import MachineRule, describe_rates
+from ioopt.formats.darshan import DarshanLog, read_darshan
+from ioopt.formats.io_rule import MachineRule
 from ioopt.formats.report import Imported, file_name, imported, some
 from ioopt.problems.batch_io import BatchIoProblem
 
 MOST_IO_SHARE = 0.9
+
+
+def read_darshan_logs(
+    sources: Sequence[str], *, gap_seconds: float = 1.0, skip_bad: bool = False
+) -> tuple[list[DarshanLog], list[str]]:
+    """The logs, and with *skip_bad* the reasons why some cannot be read, else the first is raised.
+
+    InstanceError as well when none can be read.
+    """
+    logs: list[DarshanLog] = []
+    reasons: list[str] = []
+    for source in sources:
+        try:
+            logs.append(read_darshan(source, gap_seconds=gap_seconds))
+        except InstanceError as error:
+            if not skip_bad:
+                raise
+            reasons.append(str(error))
+    if reasons and not logs:
+        raise InstanceError(f"none of {len(reasons)} logs can be read; the first: {reasons[0]}")
+    return logs, reasons
 
 
 def phases_of(log: DarshanLog) -> list[dict[str, Any]]:
@@ -49,8 +70,9 @@ def batch_io_from_darshan(
     machine: MachineRule | None = None,
     options: dict[str, Any] | None = None,
     name: str | None = None,
+    skipped: Sequence[str] = (),
 ) -> Imported:
-    """Make a batch-io problem in which every log is one job.
+    """Make a batch-io problem in which every log is one job; *skipped* says which others are not.
 
     Submitted when the log starts (Darshan does not see the queue), as long a walltime as the run
     (at least a second). Nodes are processes over ``processors_per_node``; the machine is as large
@@ -60,14 +82,17 @@ def batch_io_from_darshan(
     if not logs:
         raise UsageError("no Darshan log to import")
     machine = machine or MachineRule()
-    warnings = [text for log in logs for text in log.warnings]
+    warnings = [f"log left out: {reason}" for reason in skipped]
+    warnings += [text for log in logs for text in log.warnings]
     block = machine.machine(max(log.processes for log in logs))
     if machine.nodes is None:
         warnings.append(
             f"machine of {block['nodes']} nodes, as large as the largest job; state it with nodes"
         )
-    if machine.storage_bytes_per_second is None:
-        warnings.append(f"rates are defaults: {describe_rates(block)}")
+    warnings.append(
+        "jobs are submitted when they started and have their run time as walltime: Darshan does not "
+        "see the queue; reads and writes are one"
+    )
     logs = sorted(logs, key=lambda log: (log.start_seconds, log.job_id, log.name))
     ids, renamed = _ids(logs)
     warnings += renamed
@@ -98,7 +123,8 @@ def batch_io_from_darshan(
         "options": options or {},
         "jobs": rows,
     }
-    return imported(BatchIoProblem, data, warnings, logs[0].name)
+    synthetic = {"rates": machine.invented_rates(block)}
+    return imported(BatchIoProblem, data, warnings, logs[0].name, synthetic)
 
 
 def _summary(log: DarshanLog) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ioopt.errors import InstanceError
 from ioopt.formats.native import read_bytes
 from ioopt.formats.report import Imported, file_name, imported
 from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.units import format_bytes
 
 PROCESSORS = 40_960
 PROCESSOR_BYTES_PER_SECOND = 1e7
@@ -138,7 +139,13 @@ def batch_io_from_set(
         "options": {"queue": "fcfs"},
         "jobs": jobs,
     }  # fmt: skip
-    return imported(BatchIoProblem, data, (), name)
+    synthetic = {
+        "machine": f"{PROCESSORS} processors of {format_bytes(PROCESSOR_BYTES_PER_SECOND)}/s with "
+        f"{format_bytes(STORAGE_BYTES_PER_SECOND)}/s of storage, as the source's, 64 times as large",
+        "jobs": f"one an application, all at 0, with the periods of {horizon:g} s (--periods) and "
+        "ten times that as walltime",
+    }
+    return imported(BatchIoProblem, data, (), name, synthetic)
 
 
 def steady_state(

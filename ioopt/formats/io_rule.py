@@ -49,6 +49,14 @@ class MachineRule:
         """Nodes that hold *processors*."""
         return -(-processors // self.processors_per_node)
 
+    def invented_rates(self, machine: dict[str, Any]) -> str:
+        """What was assumed of the rates of the *machine* block, empty where both were stated."""
+        stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
+        missing = [
+            name for name, value in zip(("--node-rate", "--storage-rate"), stated) if value is None
+        ]
+        return f"{describe_rates(machine)} ({' and '.join(missing)} not given)" if missing else ""
+
     def machine(self, processors: int) -> dict[str, Any]:
         """The ``machine`` block for a trace whose machine has *processors*, whole units, rounded up."""
         nodes = self.nodes or self.nodes_for(processors)
@@ -105,7 +113,7 @@ class IoRule:
     def describe(self) -> str:
         """One line for the instance's ``meta``."""
         return (
-            f"I/O added: mean {self.fraction:g} of the run time (uniform), one phase every "
+            f"mean {self.fraction:g} of the run time (uniform), one phase every "
             f"{self.period_seconds:g} s, at the peak rate; seed {self.seed}"
         )
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import read_bytes, validate
+from ioopt.formats.native import read_bytes
+from ioopt.formats.report import imported, some
 from ioopt.problems.message_counts import QUANTA, MessageCountsProblem, Quanta
 
 Row = tuple[int, int, Quanta, float]
@@ -72,10 +73,19 @@ def _parsed(
     if not counts:
         raise InstanceError(f"{shown}: no counts: the file has a heading only")
     applications = tuple(_application(app, rows, processors) for app, rows in counts.items())
+    known = {*NEEDED, "application", "job", "quantum", "processor"}
+    other = [column for column in columns if column not in known]
+    warnings = [f"{shown}: columns not used: {', '.join(other)}"] if other else []
+    loose = [item["id"] for item in applications if not item["absent"]]
+    if loose and {"quantum", "processor"} <= set(columns):
+        warnings.append(
+            f"{shown}: the order in time is dropped, as not all {processors} processors (--processors) "
+            f"stand in every quantum: {some(loose)}"
+        )
     meta = {"source": "standard input" if shown == "<stdin>" else Path(shown).name}
     data = {"name": name or stem, "meta": meta, "processors": processors,
             "applications": applications}  # fmt: skip
-    problem: MessageCountsProblem = validate(MessageCountsProblem, data, shown)
+    problem: MessageCountsProblem = imported(MessageCountsProblem, data, warnings, shown).problem
     return problem
 
 

@@ -11,16 +11,19 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import read_bytes
-from ioopt.formats.report import some
+from ioopt.formats.report import file_name, some
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
 """Status values of lines that describe one piece of a job that was stopped and continued."""
 CANCELLED_STATUS = 5
+MACHINES = ".machines"
+"""What the file that describes the machine is called beyond the log's name."""
 LARGEST = 1e12
 """No field of a real log comes near; larger numbers are damage."""
 
@@ -68,12 +71,16 @@ _WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SwfTrace:
-    """A log: its name, header (a key that stands more than once has its values in order), jobs, warnings."""
+    """A log: its name, header (a key that stands more than once has its values in order), jobs, warnings.
+
+    ``clusters`` are (nodes, processors of a node) of the ``.machines`` file beside the log.
+    """
 
     name: str
     header: dict[str, tuple[str, ...]]
     jobs: tuple[SwfJob, ...]
     warnings: tuple[str, ...] = ()
+    clusters: tuple[tuple[int, int], ...] = ()
 
     def header_number(self, *keys: str) -> int | None:
         """The first positive whole number that a header line of one of *keys* begins with."""
@@ -87,11 +94,13 @@ class SwfTrace:
     def machine_processors(self) -> tuple[int, str | None]:
         """Processors of the machine, and a warning where the header does not say how many.
 
-        ``MaxProcs``, else ``MaxNodes``, else the largest job.
+        ``MaxProcs``, else ``MaxNodes``, else the ``.machines`` file, else the largest job.
         """
         stated = self.header_number("MaxProcs", "MaxNodes")
         if stated is not None:
             return stated, None
+        if self.clusters:
+            return sum(nodes * each for nodes, each in self.clusters), None
         largest = max((job.size() or 0 for job in self.jobs), default=0)
         if largest == 0:
             raise InstanceError(
@@ -99,6 +108,35 @@ class SwfTrace:
                 "state the machine's size"
             )
         return largest, f"no MaxProcs or MaxNodes in the header: machine of {largest} processors"
+
+    def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
+        """What the log says of *jobs* and of the machine, and no instance keeps: a line each."""
+        listed = tuple(jobs)
+        fields = {
+            "wait times": "wait_seconds", "CPU times": "cpu_seconds", "memory": "memory_kilobytes",
+            "users": "user", "queues": "queue", "partitions": "partition",
+        }  # fmt: skip
+        known = [
+            what
+            for what, field in fields.items()
+            if any(getattr(job, field) is not None for job in listed)
+        ]
+        said = [f"not used: {', '.join(known)} of the jobs"] if known else []
+        chained = [job.id for job in listed if job.preceding_job]
+        if chained:
+            said.append(
+                f"{len(chained)} jobs wait for a preceding job in the log; that is dropped: "
+                f"{some(chained)}"
+            )
+        if self.clusters:
+            shown = ", ".join(
+                f"{nodes} nodes of {each} processors" for nodes, each in self.clusters
+            )
+            said.append(
+                f"{file_name(self.name)}{MACHINES}: {shown}; nodes are counted by "
+                "--processors-per-node, speeds and memory are not used"
+            )
+        return said
 
     def usable_jobs(self) -> tuple[tuple[SwfJob, ...], list[str]]:
         """Jobs that ran, each once, in the order of submission, and a warning for each kind left out.
@@ -163,7 +201,30 @@ def read_swf(source: str | os.PathLike[str], *, limit: int | None = None) -> Swf
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
-    return parse_swf(text, name, limit=limit)
+    trace = parse_swf(text, name, limit=limit)
+    beside = Path(name.removesuffix(".gz") + MACHINES)
+    return replace(trace, clusters=read_machines(beside)) if beside.is_file() else trace
+
+
+def read_machines(source: Path) -> tuple[tuple[int, int], ...]:
+    """(nodes, processors of a node) of every cluster in a ``.machines`` file, as the simulator Alea has it.
+
+    A line is: number, name, nodes, processors of a node, speed, memory. Raises InstanceError naming
+    file and line.
+    """
+    found = []
+    for number, line in enumerate(read_bytes(source).decode("latin-1").splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith((";", "#")):
+            continue
+        sizes = words[2:4]
+        if len(sizes) < 2 or not all(re.fullmatch("[1-9][0-9]{0,8}", word) for word in sizes):
+            raise InstanceError(
+                f"{source}: line {number}: wanted number, name, nodes and processors of a node, not "
+                f"{line[:80]!r}; move the file away to do without it"
+            )
+        found.append((int(sizes[0]), int(sizes[1])))
+    return tuple(found)
 
 
 def parse_swf(text: str, name: str, *, limit: int | None = None) -> SwfTrace:

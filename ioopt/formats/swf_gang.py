@@ -7,29 +7,20 @@ rounding of requests).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioopt.errors import InstanceError
+from ioopt.formats.report import Imported, imported
+from ioopt.formats.swf import SwfJob, SwfTrace
 from ioopt.generate.gang import Settings, assemble, problem_of
-
-if TYPE_CHECKING:
-    from ioopt.formats.swf import SwfTrace
-    from ioopt.problems.gang import GangProblem
-
-
-@dataclass(frozen=True)
-class ImportedGang:
-    """The workload and what was noticed on the way."""
-
-    problem: GangProblem
-    warnings: tuple[str, ...]
+from ioopt.problems.gang import GangProblem
 
 
 def gang_from_swf(
     trace: SwfTrace, settings: Settings, seed: int = 0, *, max_jobs: int | None = None
-) -> ImportedGang:
+) -> Imported:
     """The first *max_jobs* usable jobs of *trace* on the machine of *settings*.
 
     Arrival times count from the first job. Jobs that ran for no time or are larger than the
@@ -52,8 +43,32 @@ def gang_from_swf(
     length = np.array([job.run_seconds for job in fitting], np.float64)
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
     table = assemble(settings, submit - submit[0], size, length, *streams)
+    warnings = [*trace.warnings, *warnings, *_said(trace, settings, fitting)]
+    kept = len([job for job in ran if (job.size() or 0) <= settings.nodes])
+    if len(fitting) < kept:
+        warnings.append(f"the first {len(fitting)} of {kept} jobs")
+    synthetic = {
+        "I/O": f"intensity {settings.intensity} and {settings.placement} placement of files, seed "
+        f"{seed} (--set intensity, placement; --seed)",
+    }
     meta: dict[str, Any] = {
         "source": trace.name, "seed": seed, "settings": settings.model_dump(mode="json"),
     }  # fmt: skip
     problem = problem_of(table, settings.machine, f"{Path(trace.name).name}-gang", meta)
-    return ImportedGang(problem, (*trace.warnings, *warnings))
+    data = problem.model_dump(mode="json", by_alias=True)
+    return imported(
+        GangProblem, data, [f"{trace.name}: {line}" for line in warnings], trace.name, synthetic
+    )
+
+
+def _said(trace: SwfTrace, settings: Settings, jobs: Sequence[SwfJob]) -> list[str]:
+    """What of the log is not used, and how its numbers are read."""
+    said = ["run times of the log are taken as those with all input local"]
+    stated = trace.header_number("MaxNodes", "MaxProcs")
+    clusters = sum(nodes for nodes, _ in trace.clusters)
+    if (stated or clusters) not in (None, 0, settings.nodes):
+        said.append(
+            f"the log's machine of {stated or clusters} nodes is not used: this one has "
+            f"{settings.nodes} (--set nodes)"
+        )
+    return said + trace.unused(jobs)

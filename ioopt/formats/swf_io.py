@@ -36,7 +36,8 @@ def batch_io_from_swf(
     *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
     """
     machine, io = machine or MachineRule(), io or IoRule()
-    warnings = [f"{trace.name}: {text}" for text in trace.warnings]
+    warnings = [text for log in darshan for text in log.warnings]
+    warnings += [f"{trace.name}: {text}" for text in trace.warnings]
     jobs, left_out = trace.usable_jobs()
     warnings += [f"{trace.name}: {text}" for text in left_out]
     processors, guess = (
@@ -59,19 +60,27 @@ def batch_io_from_swf(
             f"{trace.name}: {len(too_large)} jobs left out, larger than the machine of "
             f"{block['nodes']} nodes: {some(too_large)}"
         )
+    if max_jobs is not None and max_jobs < len(fitting):
+        warnings.append(f"{trace.name}: the first {max_jobs} of {len(fitting)} jobs")
     fitting = fitting[:max_jobs]
+    warnings += [f"{trace.name}: {text}" for text in trace.unused(job for job, _ in fitting)]
     if not fitting:
         raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
     rows, remarks = _rows(fitting, block, io, darshan)
     warnings += remarks
     data = {
         "name": name or file_name(trace.name),
-        "meta": _meta(trace, io, darshan),
+        "meta": _meta(trace, io),
         "machine": block,
         "options": options or {},
         "jobs": rows,
     }
-    return imported(BatchIoProblem, data, warnings, trace.name)
+    how = f"from {len(darshan)} Darshan logs: {some(file_name(log.name) for log in darshan)}"
+    synthetic = {
+        "I/O": how if darshan else io.describe() if io.fraction else "",
+        "rates": machine.invented_rates(block),
+    }
+    return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
 
 
 def _rows(
@@ -106,15 +115,9 @@ def _rows(
     return rows, pairing.remarks() if pairing else []
 
 
-def _meta(trace: SwfTrace, io: IoRule, darshan: Sequence[DarshanLog]) -> dict[str, Any]:
+def _meta(trace: SwfTrace, io: IoRule) -> dict[str, Any]:
     meta: dict[str, Any] = {"source": file_name(trace.name), "seed": io.seed}
     for key in ("Computer", "Installation", "Acknowledge"):
         if key in trace.header:
             meta[key.lower()] = "; ".join(trace.header[key])
-    if darshan:
-        meta["io"] = (
-            f"I/O from {len(darshan)} Darshan logs: {some(file_name(log.name) for log in darshan)}"
-        )
-    else:
-        meta["io"] = io.describe()
     return meta

@@ -19,12 +19,13 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.native import read_json, validate
+from ioopt.formats.native import read_json
+from ioopt.formats.report import imported
 from ioopt.formats.wfformat_parse import Workflow, WorkflowTask, parse_workflow
 from ioopt.generate.replication_settings import Number, Rate
 from ioopt.problems.base import Record
 from ioopt.problems.replication import LinkModel, ReplicationProblem
-from ioopt.units import parse_bytes
+from ioopt.units import format_bytes, parse_bytes
 
 __all__ = ["Machine", "export_wfformat", "problem_from_wfformat", "read_wfformat", "select_tasks"]
 
@@ -79,12 +80,25 @@ def problem_from_wfformat(
     sizes = {file: size for file, size in workflow.sizes.items() if file in used}
     disk, remark = _disk_bytes(machine.disk, sizes, tasks)
     warnings = [*workflow.warnings, *([remark] if remark else [])]
+    chosen = {task.id for task in tasks}
+    waiting = [task for task in tasks if task.parents]
+    if waiting:
+        inside = sum(not chosen.isdisjoint(task.parents) for task in waiting)
+        warnings.append(
+            f"precedence is dropped: {len(waiting)} of {len(tasks)} tasks wait for others ({inside} for "
+            "tasks of this batch), and what those write counts as lying on remote storage"
+        )
+    warnings = [f"{name}: {text}" for text in warnings]
+    synthetic = {
+        "machine": f"{machine.nodes} nodes, disk {machine.disk}, speed {machine.speed:g}, "
+        f"{format_bytes(machine.remote_rate)}/s from remote storage ({machine.link}), "
+        f"{format_bytes(machine.replica_rate)}/s between nodes (the file describes none)",
+    }
     document = {
         "name": workflow.name if select == "all" else f"{workflow.name} [{select}]",
         "meta": {
             "source": f"WfFormat {workflow.version}",
             "select": select,
-            **({"warnings": warnings} if warnings else {}),
         },
         "network": {
             "remote_bytes_per_second": machine.remote_rate,
@@ -101,7 +115,9 @@ def problem_from_wfformat(
             for task in tasks
         ],
     }
-    problem: ReplicationProblem = validate(ReplicationProblem, document, name)
+    problem: ReplicationProblem = imported(
+        ReplicationProblem, document, warnings, name, synthetic
+    ).problem
     return problem
 
 

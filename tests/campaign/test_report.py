@@ -112,6 +112,24 @@ def test_the_page_names_failures_and_needs_no_network(tmp_path):
     assert not re.search(r'(src|href)="https?:', page)
 
 
+def test_the_page_says_where_io_is_synthetic(tmp_path):
+    from campaign_helpers import row
+
+    path = str(tmp_path / "made.sqlite")
+    with Store(path) as store:
+        note = "I/O is synthetic: mean 0.1 of the run time"
+        store.put(
+            row(
+                "a", instance="kth.swf", digest="1", notes=[note], metrics={"makespan_seconds": 2.0}
+            )
+        )
+        store.put(row("b", instance="own", digest="2", metrics={"makespan_seconds": 1.0}))
+    page = report_html([path])
+    assert "<p>I/O is synthetic in kth.swf: these figures depend on it" in page
+    assert list(frames.read_frame([path])["synthetic_io"]) == [1, 0]
+    assert "I/O is synthetic" not in report_html([stored(tmp_path, ROWS)])
+
+
 @pytest.mark.slow
 def test_the_report_opens_in_a_browser(tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from conftest import shared_path
+from unit.test_batch_io_darshan import HEADER, write_record
 
 import ioopt
 from ioopt.cli.main import main
@@ -35,13 +36,20 @@ def test_swf_to_a_compared_instance(run, tmp_path):
     (tmp_path / "a.swf").write_text(SWF)
     code, out, err = run("import", "swf", "a.swf", "--io-period", "1800", "-o", "a.json")
     assert (code, out) == (0, "")
-    assert err == "ioopt: warning: a.swf: 1 jobs left out, without a run time: 3\n"
+    told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]
+    assert told[0] == "a.swf: 1 jobs left out, without a run time: 3"
+    assert [text.split(":")[1] for text in told[1:]] == [
+        " not used", " invented I/O", " invented rates",
+    ]  # fmt: skip
     problem = ioopt.load("a.json")
     assert [job.id for job in problem.jobs] == [1, 2]
     assert problem.jobs[0].phases[0].repeat == 4
-    assert problem.meta["warnings"] == ["a.swf: 1 jobs left out, without a run time: 3"]
+    assert problem.meta["warnings"] == told
     code, out, _ = run("compare", "a.json", "--format", "json")
     assert code == 0 and len(json.loads(out)["rows"]) == 9
+    code, out, err = run("compare", "a.json", "--solver", "fill", "--solver", "base-line")
+    footnote = "I/O is synthetic in a.swf: these figures depend on it (see meta.synthetic)."
+    assert code == 0 and out.endswith(footnote + "\n") and "synthetic" not in err
 
 
 def test_quiet_and_machine_options(run, tmp_path):
@@ -93,7 +101,7 @@ def test_darshan_batsim_and_sets(run, tmp_path):
     assert (job.id, job.nodes, job.phases[0].io_bytes) == (100, 4, 134_217_728)
     workload = shared_path("data", "batsim-json", "test_workload_pfs0.json")
     code, _, err = run("import", "batsim", str(workload), "-o", "b.json")
-    assert code == 0 and "rates are defaults" in err
+    assert code == 0 and "invented rates" in err and "invented platform" in err
     assert run("solve", "b.json", "--solver", "fill", "-o", "r.json")[0] == 0
     assert run("export", "batsim-jobs", "b.json", "r.json", "-o", "jobs.csv")[0] == 0
     with (tmp_path / "jobs.csv").open() as stream:
@@ -124,3 +132,70 @@ def test_generate_every_preset(run, tmp_path):
     assert run("check", "t.json")[0] == 0
     code, out, _ = run("compare", "t.json", "--format", "json")
     assert code == 0 and all(row["status"] == "feasible" for row in json.loads(out)["rows"])
+
+
+SOURCES = {
+    "swf": SWF,
+    "darshan": HEADER + write_record(0, 1, 10, 14, 100),
+    "wfformat": json.dumps(
+        {"name": "w", "schemaVersion": "1.4", "workflow": {"tasks": [
+            {"name": "a", "files": [], "runtimeInSeconds": 1.0},
+            {"name": "b", "files": [], "runtimeInSeconds": 1.0, "parents": ["a"]},
+        ]}}
+    ),
+    "batsim": json.dumps(
+        {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
+         "profiles": {"p": {"type": "delay", "delay": 9}}}
+    ),
+    "batsim-jobs": (
+        "job_id,submission_time,requested_number_of_resources,requested_time,final_state,"
+        "starting_time,finish_time\n1,0,2,60,COMPLETED_SUCCESSFULLY,0,9\n"
+    ),
+    "io-congestion": "100 10 64\n",
+    "messages": "ganged,running,messages,colour\n1,1,9,red\n0,1,9,red\n",
+}  # fmt: skip
+TOLD = {
+    "swf": ("users, queues, partitions", "invented I/O", "invented rates"),
+    "swf --family gang": ("machine of 8 nodes is not used", "local", "invented I/O"),
+    "darshan": ("does not see the queue", "invented rates"),
+    "wfformat": ("precedence is dropped: 1 of 2 tasks", "invented machine"),
+    "batsim": ("reads and writes are one", "invented rates", "invented platform"),
+    "batsim-jobs": ("no I/O", "invented rates"),
+    "io-congestion": ("invented machine", "invented jobs"),
+    "messages": ("columns not used: colour",),
+}
+
+
+@pytest.mark.parametrize("words", TOLD)
+def test_every_importer_tells_what_it_changes(run, tmp_path, words):
+    name, *options = words.split()
+    (tmp_path / "source").write_text(SOURCES[name])
+    code, _, err = run("import", name, "source", *options, "-o", "made.json")
+    assert code == 0
+    problem = ioopt.load("made.json")
+    told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]
+    assert problem.meta["warnings"] == told
+    for what in TOLD[words]:
+        assert any(what in text for text in told), (what, told)
+    assert set(problem.meta.get("synthetic", ())) == {
+        text.split("invented ")[1].split(":")[0] for text in told if "invented " in text
+    }
+    # What stands in meta is no part of the problem.
+    assert ioopt.load({**problem.model_dump(mode="json", by_alias=True), "meta": None}) == (
+        problem.model_copy(update={"meta": None})
+    )
+
+
+def test_bad_darshan_logs_are_left_out_and_listed_when_asked(run, tmp_path):
+    (tmp_path / "good.txt").write_text(SOURCES["darshan"])
+    (tmp_path / "bad.txt").write_text("no log\n")
+    words = ("import", "darshan", "bad.txt", "good.txt", "gone.txt", "-o", "d.json")
+    code, _, err = run(*words)
+    assert code == 2 and len(err.splitlines()) == 1 and "bad.txt" in err
+    code, _, err = run(*words, "--skip-bad")
+    left_out = [text for text in err.splitlines() if "log left out" in text]
+    assert code == 0 and ["bad.txt" in left_out[0], "gone.txt" in left_out[1]] == [True, True]
+    problem = ioopt.load("d.json")
+    assert len(problem.jobs) == 1 and "log left out: bad.txt" in problem.meta["warnings"][0]
+    code, _, err = run("import", "darshan", "bad.txt", "--skip-bad", "-o", "e.json")
+    assert code == 2 and "none of 1 logs can be read" in err and not (tmp_path / "e.json").exists()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import shared_path
 from test_batch_io_darshan import HEADER, write_record
 from test_batch_io_swf import line
 
+import ioopt
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan import parse_text, summarise
 from ioopt.formats.io_rule import IoRule, MachineRule
@@ -30,7 +33,11 @@ def test_by_hand() -> None:
     assert (first.id, first.submit_seconds, first.nodes, first.walltime_seconds) == (4, 0, 10, 60)
     assert [(p.compute_seconds, p.io_bytes, p.repeat) for p in first.phases] == [(3600, 0, 2)]
     assert (second.submit_seconds, second.walltime_seconds) == (60, 10)
-    assert made.warnings == ()
+    assert made.warnings == (
+        "log.swf: not used: wait times, users, queues of the jobs",
+        "log.swf: invented rates: 31.2 MB/s a node, 509 MB/s of storage "
+        "(--node-rate and --storage-rate not given)",
+    )
     machine = made.problem.machine
     assert (machine.nodes, machine.node_bytes_per_second) == (100, 31_250_000)
     assert machine.storage_bytes_per_second == pytest.approx(31_250_000 * 100 * 250 / 1536)
@@ -66,7 +73,7 @@ def test_the_seed_decides() -> None:
         batch_io_from_swf(log, io=IoRule(seed=seed)).problem for seed in (1, 1, 2)
     )
     assert first == again and first != other
-    assert first.meta is not None and "seed 1" in first.meta["io"]
+    assert first.meta is not None and "seed 1" in first.meta["synthetic"]["I/O"]
 
 
 def test_more_jobs_leave_the_first_as_they_were() -> None:
@@ -88,7 +95,7 @@ def test_processors_per_node_and_units() -> None:
 def test_jobs_larger_than_the_machine() -> None:
     made = batch_io_from_swf(trace(line(id=1, procs=101), line(id=2)))
     assert [job.id for job in made.problem.jobs] == [2]
-    assert made.warnings == ("log.swf: 1 jobs left out, larger than the machine of 100 nodes: 1",)
+    assert made.warnings[0] == "log.swf: 1 jobs left out, larger than the machine of 100 nodes: 1"
     with pytest.raises(InstanceError, match="no job that can be used"):
         batch_io_from_swf(trace(line(id=1, procs=101)))
 
@@ -111,7 +118,50 @@ def test_paired_volume_is_cut_to_nine_tenths() -> None:
     phase = made.problem.jobs[0].phases[0]
     assert phase.io_bytes == pytest.approx(900 * 31_250_000)
     assert phase.compute_seconds == pytest.approx(100)
-    assert "their volume is cut: 1" in made.warnings[-1]
+    assert any("their volume is cut: 1" in text for text in made.warnings)
+    assert made.problem.meta["synthetic"]["I/O"] == "from 1 Darshan logs: job.txt"
+
+
+def test_everything_that_the_rule_invents_is_said() -> None:
+    made = batch_io_from_swf(
+        trace(line(id=1, run=1000), line(id=2, run=1000)),
+        machine=MachineRule(node_bytes_per_second=1e9),
+        io=IoRule(seed=3),
+        max_jobs=1,
+    )
+    assert made.problem.meta["warnings"] == list(made.warnings)
+    assert made.problem.meta["synthetic"] == {
+        "I/O": "mean 0.1 of the run time (uniform), one phase every 3600 s, at the peak rate; seed 3",
+        "rates": "1 GB/s a node, 16.3 GB/s of storage (--storage-rate not given)",
+    }
+    assert "log.swf: the first 1 of 2 jobs" in made.warnings
+    chained = "2 0 5 10 4 -1 -1 4 60 -1 1 1 -1 -1 1 -1 1 30"
+    both = batch_io_from_swf(trace(line(id=1), chained))
+    assert any("1 jobs wait for a preceding job" in text for text in both.warnings)
+
+
+def test_results_on_synthetic_io_carry_a_note() -> None:
+    log = trace(line(id=1, run=1000))
+    invented = ioopt.solve(batch_io_from_swf(log).problem, "fill")
+    assert invented.notes[-1].startswith("I/O is synthetic: mean 0.1")
+    assert ioopt.solve(batch_io_from_swf(log, io=IoRule(fraction=0)).problem, "fill").notes == ()
+
+
+def test_the_machines_file_beside_a_log_is_read(tmp_path: Path) -> None:
+    """Two clusters, 120 nodes of 2 and 10 of 4: 280 processors, where the header says nothing."""
+    log = tmp_path / "seth.swf"
+    log.write_text(line(id=1, procs=3) + "\n")
+    assert batch_io_from_swf(read_swf(log)).problem.machine.nodes == 3  # the largest job
+    beside = tmp_path / "seth.swf.machines"
+    beside.write_text("0\tseth\t120\t2\t1\t1048576\n1\tfat\t10\t4\t1\t9\n")
+    made = batch_io_from_swf(read_swf(log))
+    assert made.problem.machine.nodes == 280
+    assert any("120 nodes of 2 processors, 10 nodes of 4" in text for text in made.warnings)
+    log.write_text(HEAD + line(id=1, procs=3) + "\n")
+    assert batch_io_from_swf(read_swf(log)).problem.machine.nodes == 100  # the header stands
+    beside.write_text("0 seth many 2\n")
+    with pytest.raises(InstanceError, match=r"seth.swf.machines: line 1: wanted .* move the file"):
+        read_swf(log)
 
 
 @pytest.mark.parametrize(

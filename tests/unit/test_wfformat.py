@@ -175,12 +175,16 @@ def test_oddities_are_warned_of():
     assert problem.tasks[1].inputs == ("p1", "nt")
     assert [task.compute_seconds for task in problem.tasks] == [1.5, 0, 0, 0]
     assert {f.id: f.bytes for f in problem.files}["o1"] == 0
-    assert problem.meta["warnings"] == [
+    assert [text.removeprefix("x: ") for text in problem.meta["warnings"]] == [
         "an unknown parent was left out: nobody",
         "an input listed twice was taken once, in task: b1",
         "a negative run time counts as 0 s, in task: b1",
         "a task without a run time counts as 0 s: b2",
         "a file without a size counts as 0 bytes: o1",
+        "precedence is dropped: 3 of 4 tasks wait for others (3 for tasks of this batch), and what "
+        "those write counts as lying on remote storage",
+        "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote storage (shared), "
+        "1 GB/s between nodes (the file describes none)",
     ]
 
 
