@@ -190,7 +190,7 @@ def test_bad_observations_are_refused(arguments: tuple[bool, bool, float], messa
 
 
 def test_bad_monitors_are_refused() -> None:
-    with pytest.raises(UsageError, match="2 to [0-9]* processors, not 1"):
+    with pytest.raises(UsageError, match=r"2 to [0-9]* processors, not 1"):
         GangednessMonitor(1)
     with pytest.raises(UsageError, match="thresholds"):
         GangednessMonitor(4, threshold=0)
