@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import shared_path
 
 import ioopt
 from ioopt import catalog, registry
@@ -247,3 +248,25 @@ def test_the_answer_of_every_solver_passes(name: str) -> None:
         found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
         assert found == [], spec.name
     assert answers
+
+
+@pytest.mark.slow
+def test_the_answers_to_the_worked_cases_pass() -> None:
+    """Every worked case that this version reads, with every solver of its kind."""
+    answers = 0
+    for path in sorted(shared_path("cases").glob("*/*.json")):
+        instance = json.loads(path.read_text("utf-8")).get("instance")
+        try:
+            problem = ioopt.load(instance)
+        except (IooptError, AttributeError):
+            continue
+        for spec in registry.solvers_for(registry.kind_of_problem(problem).kind):
+            try:
+                result = ioopt.solve(problem, spec.name, time_limit=2)
+            except IooptError:
+                continue  # the solver does not take this instance
+            if result.plan is not None:
+                found, _ = judge(problem, json.loads(dump_json(result.to_dict())), "result")
+                assert found == [], (path.name, spec.name)
+                answers += 1
+    assert answers > 200
