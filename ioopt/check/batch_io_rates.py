@@ -79,7 +79,7 @@ def _spans(view: JobView, record: RequestView) -> Iterator[Violation]:
 def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
     """At no instant do the recorded rates exceed the storage, or conservative grants congest it.
 
-    A ``+top`` variant may have at most one partial grant at a time (rule 11).
+    A conservative ``+top`` variant may have at most one partial grant at a time (rule 11).
     """
     if not terms.limited:
         return []
@@ -104,7 +104,7 @@ def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
         text = f"{total[at]:.9g} bytes/s at {time[at]!r}, the storage takes {terms.storage!r}"
         excess = float(total[at] - terms.storage)
         found.append(violation("storage", "storage", text, excess))
-    if terms.top:
+    if terms.top and (terms.policy or "").startswith("cons-"):
         partials = np.cumsum(np.concatenate([partial * 1, partial * -1])[order])
         for at in _lasting(time, partials > 1):
             text = f"{partials[at]} partial grants at {time[at]!r}; a +top policy makes one"

@@ -15,6 +15,7 @@ _POLICIES = (
     "cons-min-aggr-sld",
     "adaptive",
     "set-10",
+    "set-10+top",
     "fill",
 )
 
@@ -121,6 +122,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "set-10", "one request at a time in each order of magnitude of the iteration length",
         "IO-Sets, doi 10.1109/TPDS.2023.3305028",
+    ),
+    _policy(
+        "set-10", "set-10 that gives left-over bandwidth to the other requests, earliest first",
+        "ours, on IO-Sets", top=True,
     ),
     _policy(
         "fill", "least bytes left per node^alpha first, bandwidth always filled", "ours", "FillSettings"

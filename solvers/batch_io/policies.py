@@ -12,7 +12,7 @@ from ioopt.solvers.batch_io import adaptive as adaptive_module
 from ioopt.solvers.batch_io import base_line as sharing
 from ioopt.solvers.batch_io import conservative, max_util
 from ioopt.solvers.batch_io.fill import fill
-from ioopt.solvers.batch_io.set10 import set_10, set_of
+from ioopt.solvers.batch_io.set10 import set_10, set_10_top, set_of
 
 CONSERVATIVE = {
     "cons-fcfs": (conservative.cons_fcfs, conservative.cons_fcfs_top),
@@ -27,6 +27,7 @@ NAMES = (
     *(name + suffix for name in CONSERVATIVE for suffix in ("", TOP_SUFFIX)),
     "adaptive",
     "set-10",
+    "set-10+top",
     "fill",
 )
 
@@ -65,6 +66,8 @@ def policy(
             reads_progress=plain == "cons-min-inst-sld",
             conservative=True,
         )
+    if plain == "set-10" and top:
+        return IoPolicy(plain + TOP_SUFFIX, set_10_top, reads_progress=False)
     if top:
         raise UsageError(f"policy {plain!r} has no {TOP_SUFFIX} variant")
     each = share == "per-application"

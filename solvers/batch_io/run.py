@@ -43,6 +43,11 @@ SECONDS_PER_PHASE = 1.5e-5
 """Of writing down and checking a schedule."""
 TIMELINE_UP_TO_PHASES = 20_000
 
+ONE_A_SET = (
+    "set-10 lets one job of each order of magnitude transfer at a time: where jobs are of one kind "
+    "the storage idles; set-10+top gives what is left to the others"
+)
+
 
 class Settings(Record):
     """Settings of every policy (``--set``).
@@ -109,6 +114,8 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
             return Outcome(None, stop=StopReason.TIME, notes=(str(late),))
         notes = (f"{settings.policy}: {late}; answered by {CHEAPEST}", *notes)
         plan, stop = cheap, StopReason.FALLBACK
+    if plan.policy == "set-10" and not plan.top:
+        notes = (*notes, ONE_A_SET)
     bound = mean_response_bound(problem, plan)
     return Outcome(plan, bound, stop, simulation=simulation, notes=notes)
 
@@ -188,6 +195,8 @@ def _obstacle(trace: Trace, plan: BatchIoPlan) -> str | None:
     """What the compiled engine cannot do."""
     if plan.policy not in TWINS:
         return f"policy={plan.policy}"
+    if plan.policy == "set-10" and plan.top:
+        return "policy=set-10+top"
     if trace.limits.exact:
         return "arithmetic=exact"
     if plan.share == "per-application" and plan.policy in ("base-line", "adaptive"):

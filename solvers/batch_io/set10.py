@@ -49,3 +49,18 @@ def set_10(view: View) -> Rates:
     for k, rate in zip(positions, shares):
         rates[k] = rate
     return rates
+
+
+def set_10_top(view: View) -> Rates:
+    """:func:`set_10`, what it leaves going to the other requests in FCFS order, the last one partially.
+
+    Ours: where all jobs have iterations of one length, Set-10 lets one of them transfer and the
+    rest of the storage idle.
+    """
+    rates = list(set_10(view))
+    left = view.limits.storage - sum(rates)
+    for k, request in enumerate(view.requests):
+        if not rates[k] and left > 0:
+            rates[k] = min(request.peak, left)
+            left -= rates[k]
+    return rates

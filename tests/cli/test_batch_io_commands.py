@@ -50,7 +50,7 @@ def test_solve_check_simulate_and_plot(tmp_path: Path, run: Run) -> None:
 def test_compare_runs_all_policies(tmp_path: Path, run: Run) -> None:
     out, _ = run("compare", "mira-day", "--format", "json", "--set", "loop=open")
     rows = json.loads(out)["rows"]
-    assert len(rows) == 9
+    assert len(rows) == 10
     assert all(row["status"] == "feasible" and not row["violations"] for row in rows)
     best = min(rows, key=lambda row: row["objective"])
     assert best["solver"] == "no-congestion" and best["ratio_to_best"] is None

@@ -99,3 +99,14 @@ def test_a_replay_cut_short_by_the_limit_is_no_violation():
     assert ioopt.check(problem, cut) == []
     other = {"plan": result["plan"], "schedule": {"points": points[1:3]}}
     assert [found.rule for found in ioopt.check(problem, other)] == ["points"]
+
+
+def test_set_10_says_what_its_rule_costs_and_what_mends_it(run):
+    """The day's jobs are of one or two kinds: set-10 leaves the storage idle, with +top it does not."""
+    words = ("compare", "mira-day", "--solver", "set-10", "--solver", "set-10+top")
+    code, out, err = run(*words, "--format", "json")
+    rows = json.loads(out)["rows"]
+    assert code == 0 and rows[0]["value"] > 2 * rows[1]["value"] and not rows[1]["violations"]
+    assert " ".join(err.split()).count("set-10+top gives what is left") == 1
+    code, _, err = run("solve", "mira-day", "--solver", "set-10+top", "--set", "engine=compiled")
+    assert code == 2 and "engine=python" in err

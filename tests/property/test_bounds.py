@@ -17,10 +17,12 @@ from ioopt.problems.gang import GangProblem
 from ioopt.registry import KINDS, solvers_for
 from tests.batch_io_traces import POLICIES, random_trace
 
+WITH_TOP = (*POLICIES, "set-10+top")
+
 SEEDS = st.integers(0, 10**9)
 
 
-@given(SEEDS, st.sampled_from(POLICIES), st.sampled_from(["closed", "open"]), st.floats(0, 2))
+@given(SEEDS, st.sampled_from(WITH_TOP), st.sampled_from(["closed", "open"]), st.floats(0, 2))
 @settings(max_examples=200, deadline=None)
 def test_no_policy_beats_the_response_bound(seed: int, name: str, loop: str, ef: float) -> None:
     problem = random_trace(seed)

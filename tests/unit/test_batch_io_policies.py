@@ -158,6 +158,16 @@ def test_fill_orders_by_what_is_left_per_node() -> None:
     assert policy("fill", alpha=0.5).decide(view((4, 0, 40), (9, 0, 50), exact=False)) == [1, 9]
 
 
+def test_set_10_top_gives_the_others_what_is_left() -> None:
+    """Three jobs of one kind: the first takes 4 of 10, then 4, then the 2 that remain."""
+    state = view((4, 0, 1), (4, 1, 1), (4, 2, 1))
+    for request in state.requests:
+        request.iteration = Fraction(100)
+    assert policy("set-10").decide(state) == [4, 0, 0]
+    assert policy("set-10+top").decide(state) == [4, 4, 2]
+    assert policy("set-10", top=True).name == "set-10+top"
+
+
 def test_set_10_gives_each_set_one_request() -> None:
     # Sets 1, 1 and 2: inside a set FCFS; 10^-1 to 10^-2 is 10 : 1 of what the storage has.
     state = view((20, 0, 1), (20, 1, 1), (20, 2, 1), storage=11)
