@@ -29,7 +29,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim import compiled
 from ioopt.solvers.replication import anneal_kernel as kernel
-from ioopt.solvers.replication.minmin import answer_instead
+from ioopt.solvers.replication.minmin import answer_instead, in_haste
 from ioopt.solvers.replication.placement import Placement
 from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
@@ -55,6 +55,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """
     require_room(problem)
     settings: Settings = request.settings or Settings()
+    if (hasty := in_haste(problem, request)) is not None:
+        return hasty
     instance = reduce(problem)
     if not enough_disk(instance):
         raise one_round_too_small()

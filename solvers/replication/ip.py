@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ioopt.check.replication import check
+from ioopt.errors import OutOfTime
 from ioopt.models.replication.static import Moves, from_plan, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
@@ -17,6 +18,7 @@ from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.enumeration import applies
+from ioopt.solvers.replication.file_order import plan_in_file_order
 from ioopt.solvers.replication.ip_search import (
     SMALL_COLUMNS,
     TERMS_PER_SECOND,
@@ -24,7 +26,7 @@ from ioopt.solvers.replication.ip_search import (
     num_columns,
     num_terms,
 )
-from ioopt.solvers.replication.minmin import answer_instead, plan_minmin
+from ioopt.solvers.replication.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
 HURRY_SECONDS = 3.0
@@ -47,6 +49,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """
     require_room(problem)
     settings: Settings = request.settings or Settings()
+    if (hasty := in_haste(problem, request)) is not None:
+        return hasty
     instance = reduce(problem)
     search = Search(
         instance, request, _before(request.deadline, len(problem.tasks)),
@@ -82,7 +86,10 @@ def _greedy_start(search: Search) -> None:
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     if limited or not search.replication:
         return
-    greedy = plan_minmin(problem)[0]
+    try:
+        greedy = plan_minmin(problem, deadline=search.deadline)[0]
+    except OutOfTime:
+        greedy = plan_in_file_order(problem)
     moves = from_plan(search.instance, greedy)
     if moves is not None and _stands(search, moves):
         search.offer(moves)

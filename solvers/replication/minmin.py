@@ -28,6 +28,9 @@ from ioopt.solvers.replication.plans import build_plan, require_room
 SECONDS_PER_CELL = 5e-6
 """Pure Python time per input and node, to judge whether compiling pays."""
 COMPILED_SECONDS_PER_CELL = 1.5e-7
+MODEL_SECONDS_PER_READ = 3e-5
+"""Time to reduce a problem to its static form and to read a plan back, per input and task."""
+SLACK_SECONDS = 0.3
 COMPILE_SECONDS = 8.0
 """Less time left than that is not worth waiting for a compiler."""
 TASKS_A_LOOK = 100
@@ -67,6 +70,14 @@ def answer_instead(
     outcome = solve(problem, replace(request, settings=None, start=None))
     said = (*outcome.notes, *notes, f"{reason}; answered by minmin")
     return replace(outcome, stop=StopReason.FALLBACK, notes=said)
+
+
+def in_haste(problem: ReplicationProblem, request: SolveRequest) -> Outcome | None:
+    """MinMin's answer where the static model alone would take more than the time limit, else None."""
+    reads = sum(map(len, problem.inputs)) + len(problem.tasks)
+    if MODEL_SECONDS_PER_READ * reads <= request.deadline.remaining() + SLACK_SECONDS:
+        return None
+    return answer_instead(problem, request, "the time limit is too short for the static model")
 
 
 def plan_minmin(
