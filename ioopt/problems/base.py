@@ -13,13 +13,17 @@ and what is computed from such numbers neither overflows nor becomes infinite.""
 SMALLEST = 1e-12
 """Smallest rate, time or factor above 0, so that what is divided by it stays finite."""
 
-_NUMBER: dict[str, Any] = {"le": LARGEST, "strict": True, "allow_inf_nan": False}
+LONGEST_SECONDS = 10**10
+"""Longest time, 317 years: differences of such times are good to two microseconds."""
+
+_STRICT: dict[str, Any] = {"strict": True, "allow_inf_nan": False}
+_NUMBER: dict[str, Any] = {"le": LARGEST, **_STRICT}
 _ABOVE_0 = Field(ge=SMALLEST, **_NUMBER)
 _FROM_0 = Field(ge=0, **_NUMBER)
 
-Seconds = Annotated[float, _FROM_0]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS, **_STRICT)]
 """A time in seconds, 0 or more."""
-PositiveSeconds = Annotated[float, _ABOVE_0]
+PositiveSeconds = Annotated[float, Field(ge=SMALLEST, le=LONGEST_SECONDS, **_STRICT)]
 """A time in seconds, more than 0."""
 BytesPerSecond = Annotated[float, _ABOVE_0]
 """A rate in bytes per second, more than 0."""
