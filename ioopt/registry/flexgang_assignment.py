@@ -14,6 +14,7 @@ _QUANTUM_SELECTION = KindSpec(
     schedule="ioopt.problems.schedules:QuantumCycle",
     check="ioopt.check.quantum_selection:check",
     simulate="ioopt.sim.quantum_selection:simulate",
+    limited_replay=True,
     generate="ioopt.generate.quantum_selection:generate",
     presets="ioopt.generate.quantum_selection:PRESETS",
     plot="ioopt.plot.quantum_cycle:plot_quantum_cycle",

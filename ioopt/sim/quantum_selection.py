@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ioopt.options import Deadline
 from ioopt.problems.quantum_selection import (
     QuantumJob,
     QuantumPlan,
@@ -46,11 +47,13 @@ def simulate(
     plan: QuantumPlan,
     seed: int = SIMULATION_SEED,
     seconds: float = DEFAULT_SECONDS,
+    deadline: Deadline | None = None,
 ) -> Simulation:
     """Run the slot sequence of *plan* for about *seconds* (at least 200 whole cycles).
 
     The metrics hold ``realised`` (sum of w (S - 1) + mu waste as measured), and per I/O job
-    ``slowdown``, ``response_seconds`` and ``waste``.
+    ``slowdown``, ``response_seconds`` and ``waste``. When *deadline* expires before all jobs are
+    measured, these are missing and a note says so.
     """
     plan.require_jobs_of(problem)
     slots = slot_sequence(problem, plan)
@@ -61,6 +64,10 @@ def simulate(
     for at, job in enumerate(problem.jobs):
         if not job.is_io or job.id not in plan.options:
             continue
+        if deadline is not None and deadline.expired():
+            note = "not simulated, for want of time: give more, or replay it with ioopt simulate"
+            timeline = _timeline(problem, slots)
+            return Simulation(_schedule(problem, plan, slots), {}, timeline, (note,))
         windows = Windows.of(cycle, [(start, length) for j, start, length in slots if j == at])
         measured = _measure(job, at, windows, problem.machine.processors, seed, horizon)
         jobs[job.id] = measured

@@ -23,7 +23,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     found_by_cycle: list[tuple[float, list[Option]]] = []
     stop = StopReason.FINISHED
     for cycle in cycle_grid(costs):
-        if request.deadline.expired():
+        if found_by_cycle and request.deadline.expired():
             stop = StopReason.TIME
             break
         found, cost = best_for_cycle(costs, cycle)
@@ -37,7 +37,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     return realised_outcome(
         costs, best, lambda single: best_options(QuantumCosts(single)),
         bound=value if stop is StopReason.FINISHED else None, stop=stop,
-        runners_up=[options for _, options in sorted(found_by_cycle)],
+        runners_up=[options for _, options in sorted(found_by_cycle)], deadline=request.deadline,
     )  # fmt: skip
 
 

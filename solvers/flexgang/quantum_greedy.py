@@ -24,7 +24,10 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
             "the greedy found no options that keep every floor; quantum-dp decides whether any do"
         )
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
-    return realised_outcome(costs, options, lambda single: greedy_options(QuantumCosts(single)))
+    return realised_outcome(
+        costs, options, lambda single: greedy_options(QuantumCosts(single)),
+        deadline=request.deadline,
+    )  # fmt: skip
 
 
 def greedy_options(costs: QuantumCosts) -> list[Option] | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ioopt.check.quantum_selection import check
 from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import Status
+from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.flexgang.linear_cpsat import solve_linear
@@ -23,6 +24,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     costs = QuantumCosts(problem)
     begun = request.deadline.elapsed()
     start, notes = _start(costs, request)
+    if start is not None and request.deadline.expired():
+        outcome = _realised(costs, start, request, StopReason.TIME)
+        return replace(outcome, notes=(*notes, *outcome.notes))
     lengths = {*cycle_grid(costs), *([costs.cycle(start)] if start is not None else [])}
     model = QuantumModel(costs, sorted(lengths))
     if start is not None:
@@ -36,14 +40,26 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         options: Sequence[Option] = start
     else:
         options = model.options(lambda var: answer.values[var.name])
-    outcome = realised_outcome(
-        costs, options, lambda single: best_options(QuantumCosts(single)),
-        bound=answer.bound, stop=answer.stop, runners_up=by_cost(costs),
-    )  # fmt: skip
+    outcome = _realised(costs, options, request, answer.stop, answer.bound)
     return Outcome(
         outcome.plan, outcome.bound, outcome.stop, build_seconds=build,
         simulation=outcome.simulation, notes=(*notes, *outcome.notes), metrics=outcome.metrics,
         versions={answer.backend: answer.version} if answer.backend else {},
+    )  # fmt: skip
+
+
+def _realised(
+    costs: QuantumCosts,
+    options: Sequence[Option],
+    request: SolveRequest,
+    stop: StopReason,
+    bound: float | None = None,
+) -> Outcome:
+    # Runners-up are dear to find and wanted only when there is time to simulate them.
+    others = [] if request.deadline.expired() else by_cost(costs)
+    return realised_outcome(
+        costs, options, lambda single: best_options(QuantumCosts(single)),
+        bound=bound, stop=stop, runners_up=others, deadline=request.deadline,
     )  # fmt: skip
 
 

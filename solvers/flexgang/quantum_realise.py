@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
+from ioopt.options import Deadline
 from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, Simulation
 from ioopt.result import StopReason
@@ -34,15 +35,19 @@ def realised_outcome(
     bound: float | None = None,
     stop: StopReason = StopReason.FINISHED,
     runners_up: Iterable[Sequence[Option]] = (),
+    deadline: Deadline | None = None,
 ) -> Outcome:
     """The outcome of *options*; *again* solves the one-visit problem when it must fall back.
 
     ``runners_up`` are further options, the best first: before falling back, the first of them that
     beats one visit and is realised as predicted is taken. The gain reported is the realised one:
-    1 - realised / realised cost of the best uniform quantum.
+    1 - realised / realised cost of the best uniform quantum. When *deadline* has expired, the
+    options are taken as they are and nothing is simulated.
     """
     told: list[str] = []
-    simulation = simulate(costs.problem, costs.plan(options))
+    simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
+    if "realised" not in simulation.metrics:
+        return Outcome(costs.plan(options), bound, stop, simulation=simulation)
     predicted, realised = costs.total(options), simulation.metrics["realised"]
     if not _agree(options, predicted, realised):
         single = again(costs.problem.one_visit())
