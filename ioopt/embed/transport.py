@@ -26,6 +26,7 @@ DRAIN_SECONDS = 3.0
 LEAVE_SECONDS = 1.0
 """How long a worker may take to notice that its client has left before it is killed."""
 _IDLE_WORKERS = 2
+_FULL_SECONDS = 0.05
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
 
 
@@ -106,7 +107,6 @@ class SocketServer:
         self._stop_at: float | None = None
         self._waker, self._wake = os.pipe()
         self._listener = _listen(path)
-        self._reserve: int | None = os.open(os.devnull, os.O_RDONLY)
 
     def run(self) -> None:
         """Accept connections until :meth:`stop`; then answer what has arrived and close."""
@@ -183,7 +183,7 @@ class SocketServer:
             connection, _ = self._listener.accept()
         except OSError as error:
             if error.errno in _FULL:
-                self._accept_none()
+                time.sleep(_FULL_SECONDS)  # not to spin until something is closed
             return  # or the client has given up meanwhile
         try:
             if len(self._busy()) >= self.connections:
@@ -198,27 +198,12 @@ class SocketServer:
         with contextlib.suppress(OSError):
             self._keep_spare()
 
-    def _accept_none(self) -> None:
-        """At the limit of file descriptors: one kept for this lets us say so."""
-        if self._reserve is not None:
-            os.close(self._reserve)
-            self._reserve = None
-        with contextlib.suppress(OSError):
-            connection, _ = self._listener.accept()
-            with connection:
-                _tell(connection, "busy", "no more connections now: too many open files")
-        try:
-            self._reserve = os.open(os.devnull, os.O_RDONLY)
-        except OSError:
-            time.sleep(0.05)  # not to spin until something is closed
-
     def _close(self) -> None:
         self._listener.close()
         for each in list(self._workers):
             self._drop(each)
-        for handle in (self._waker, self._wake, self._reserve):
-            if handle is not None:
-                os.close(handle)
+        for handle in (self._waker, self._wake):
+            os.close(handle)
         if os.path.exists(self.path):
             os.unlink(self.path)
 

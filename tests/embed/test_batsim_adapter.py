@@ -340,6 +340,7 @@ def test_one_peer_is_served_and_junk_of_anybody_ends_nothing(monkeypatch):
     # before there is a peer everybody is answered, without events; then only the peer is
     assert [sender for sender, _ in frames.sent] == [b"stranger"] * len(JUNK) + [b"batsim"] * 2
     assert all(reply["events"] == [] for _, reply in frames.sent)
+    assert {reply["now"] for _, reply in frames.sent} == {0.0, 3.0, 9.0}  # NaN is not sent back
 
 
 def test_what_is_no_json_of_the_peer_is_answered_too(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -388,6 +389,33 @@ def test_at_the_limit_of_descriptors_it_refuses_and_goes_on(tmp_path):
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=60) == 0
     process.stderr.close()
+
+
+def test_a_connection_that_cannot_be_accepted_now_is_later(tmp_path):
+    class Full:
+        """A listening socket that finds no descriptor at first."""
+
+        def __init__(self, listener):
+            self.listener, self.errors = listener, [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED]
+
+        def accept(self):
+            if self.errors:
+                raise OSError(self.errors.pop(), "not now")
+            return self.listener.accept()
+
+        def __getattr__(self, name):
+            return getattr(self.listener, name)
+
+    server = SocketServer(str(tmp_path / "s"))
+    server._listener = full = Full(server._listener)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    with connect(server.path) as client:
+        client.sendall(PING)
+        assert json.loads(client.makefile("rb").readline())["ok"]
+    server.stop()
+    thread.join()
+    assert full.errors == []
 
 
 def test_sigterm_ends_a_socket_service_whatever_its_solver_does(tmp_path):
