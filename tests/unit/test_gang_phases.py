@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import ioopt
+from ioopt.problems.gang import GangMatrixProblem
+from ioopt.sim.gang_state import state_of
+from ioopt.sim.gang_weights import weights
 
 
 def _after(phase: str, levels: int, *running: tuple[list[int], list[int], int]) -> list[Any]:
@@ -37,3 +40,43 @@ def test_a_migrating_job_may_use_its_own_columns() -> None:
     """From nodes 0, 1 to its files on 1, 2 in the only row: one task moves, and one may."""
     assert _after("migrate", 1, ([0, 1], [1, 2], 0)) == [([1, 2], 0)]
     assert _after("migrate", 1, ([0, 1], [2, 3], 0)) == [([0, 1], 0)]  # two tasks are too many
+
+
+def test_the_guard_counts_the_job_itself() -> None:
+    """Half of 4 slots may be full after a remote start: 1 + 1 are, 1 + 2 would be too many.
+
+    Both waiting jobs have a file on node 0, which is taken; remote, the two-task job needs 3 slots.
+    """
+    matrix: dict[str, Any] = {
+        "format": "ioopt/gang-matrix", "name": "guard",
+        "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 100.0},
+        "running": [
+            {"id": 0, "columns": [0], "file_nodes": [0], "home_row": 0, "local_seconds": 100.0,
+             "remote_seconds": 200.0, "remaining_fraction": 0.5, "attained_seconds": 50.0}
+        ],
+    }  # fmt: skip
+    for files, placed in (([0], 2), ([0, 1], 1)):
+        waiting = {"id": 1, "file_nodes": files, "local_seconds": 100.0, "remote_seconds": 200.0}
+        plan = ioopt.solve({**matrix, "waiting": [waiting]}, "guarded-iogs",
+                           settings={"guard": 0.5}).plan  # fmt: skip
+        assert plan is not None and len(plan["jobs"]) == placed
+
+
+def test_weights_by_hand() -> None:
+    """Two local jobs with 10 s and 80 s left, T = 100 s: hdf counts at least 50 s and L at least T."""
+    problem = GangMatrixProblem.model_validate(
+        {
+            "machine": {"nodes": 2, "levels": 1, "quantum_seconds": 100.0},
+            "running": [
+                {"id": k, "columns": [k], "file_nodes": [k], "home_row": 0, "local_seconds": local,
+                 "remote_seconds": 3 * local, "remaining_fraction": fraction,
+                 "attained_seconds": attained}
+                for k, (local, fraction, attained) in enumerate([(40.0, 0.25, 30.0), (200.0, 0.4, 120.0)])
+            ],
+            "waiting": [],
+        }
+    )  # fmt: skip
+    state = state_of(problem)
+    assert weights("hdf", state.jobs, state.clock) == [1 / (100 * 50), 1 / (200 * 80)]
+    assert weights("las", state.jobs, state.clock) == [1 / 130**2, 1 / 220**2]
+    assert weights("one", state.jobs, state.clock) == [1, 1]
