@@ -43,6 +43,8 @@ MIRA = {
 }  # fmt: skip
 SIZES = (1, 1, 1, 2, 2, 4, 8)
 LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive", "set-10")
+PLAIN_ONLY = "set-10+top"
+"""The policy without a compiled twin."""
 LONG = {"compiled": (10, (7_500, 15_000, 30_000)), "python": (90, (7_500, 30_000))}
 MONTH_POLICIES = ("base-line", "cons-fcfs", "adaptive", "fill")
 Row = list[Any]
@@ -218,7 +220,7 @@ def long_rows(quick: bool) -> list[Row]:
 def other_rows(quick: bool) -> list[Row]:
     """The other policies; in pure Python on a third of the jobs, since the cost goes by instants."""
     rows: list[Row] = []
-    others = tuple(policy for policy in NAMES if policy not in LONG_POLICIES)
+    others = tuple(name for name in NAMES if name not in (*LONG_POLICIES, PLAIN_ONLY))
     for name, jobs in (("compiled", 30_000), ("python", 10_000)):
         jobs //= 15 if quick else 1
         for policy, found in zip(others, apart(warm_long, jobs, others, name)):

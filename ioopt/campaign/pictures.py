@@ -53,19 +53,20 @@ def draw_store(
     kind: str | None = None,
     label: str | None = None,
     run: str | None = None,
+    measure: str | None = None,
 ) -> Any:
     """The axes of one picture of a report.
 
     *picture* is ``profile``, ``against`` (needs a *label* when several settings were swept) or a
     picture of the stored run whose key begins with *run* (the first one by default). *kind* picks
-    the kind of instance when the stores hold several.
+    the kind of instance when the stores hold several; *measure* what runs are compared by.
     """
     if picture not in (PROFILE, AGAINST):
         stored = list(kept_results(paths, 1, () if run is None else (run,)))
         if not stored:
             raise UsageError(f"{', '.join(paths)}: no schedule is stored (keep = 'first' or 'all')")
         return draw_result(stored[0][1], picture)
-    rows = _of_kind(frames.read_frame(paths), kind)
+    rows = _of_kind(frames.read_frame(paths, measure), kind)
     if picture == PROFILE:
         return profile(rows)
     labels = frames.numeric_labels(rows)

@@ -34,6 +34,7 @@ SQLITE = b"SQLite format 3\x00"
 @click.option("--kind", metavar="KIND", help="Of a store: the kind of instance.")
 @click.option("--label", metavar="SETTING", help="Of a store: the swept setting of `against`.")
 @click.option("--run", metavar="KEY", help="Of a store: the run, by the beginning of its key.")
+@click.option("--measure", metavar="NAME", help="Of a store: what its runs are compared by.")
 def plot(
     result: str,
     output: str,
@@ -41,6 +42,7 @@ def plot(
     kind: str | None,
     label: str | None,
     run: str | None,
+    measure: str | None,
 ) -> int:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
 
@@ -54,11 +56,11 @@ def plot(
         from ioopt.campaign.pictures import PROFILE, draw_store
 
         with reading(result):
-            axes = draw_store([result], picture or PROFILE, kind, label, run)
+            axes = draw_store([result], picture or PROFILE, kind, label, run, measure)
         save(axes, output)
         return ExitCode.ANSWER
-    if kind or label or run:
-        raise UsageError(f"{result}: --kind, --label and --run belong to run stores")
+    if kind or label or run or measure:
+        raise UsageError(f"{result}: --kind, --label, --run and --measure belong to run stores")
     data = read_json(result)
     if not isinstance(data, Mapping):
         raise InstanceError(f"{result}: a result is a JSON object, not {type(data).__name__}")

@@ -12,6 +12,7 @@ from campaign_helpers import run_sweep, write_config
 from ioopt.campaign import frame as frames
 from ioopt.campaign.report import report_html
 from ioopt.campaign.store import Store
+from ioopt.cli.main import main
 from ioopt.errors import UsageError
 
 
@@ -79,6 +80,9 @@ def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     assert "by additive_seconds" in report_html([path], measure="additive_seconds")
     with pytest.raises(UsageError, match="did you mean"):
         frames.read_frame([path], "makespan")
+    target = str(tmp_path / "profile.svg")
+    assert main(["plot", path, "--measure", "additive_seconds", "-o", target]) == 0
+    assert main(["plot", path, "--measure", "makespan", "-o", target]) == 2
 
 
 def test_a_point_in_two_stores_counts_once(tmp_path):
@@ -90,8 +94,6 @@ def test_a_point_in_two_stores_counts_once(tmp_path):
 
 def test_stores_are_exported_together(tmp_path):
     import pandas as pd
-
-    from ioopt.cli.main import main
 
     pytest.importorskip("pyarrow")
     path = stored(tmp_path, ROWS[:4])
