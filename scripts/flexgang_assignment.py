@@ -83,7 +83,8 @@ def front(quick: bool) -> None:
     print(f"\nlambda front of {problem.name}: I/O response against compute progress\n")
     head = ("plan", "k,d", "response ms", "I/O slowdown", "progress", "CPU", "on the front")
     print(render(head, rows))
-    axes = plot_lambda_front([point.row() for point in points])
+    title = f"{problem.name}: exact for a range of lambda"
+    axes = plot_lambda_front([point.row() for point in points], title=title)
     axes.figure.savefig(FRONT_PICTURE)
     print(f"drawn to {FRONT_PICTURE}", flush=True)
 

@@ -57,8 +57,8 @@ def khanna(quick: bool) -> Iterator[Picture]:
                 ]
                 for solver in ORDER
             }
-            axes = plot_sweep(lines, "overlap (%)", "batch time (s)")
             caption = f"Figure 2, {name.upper()}: batch time against overlap, {link} link"
+            axes = plot_sweep(lines, "overlap (%)", "batch time (s)", title=caption)
             yield f"khanna-2-{name}-{link}", caption, axes
         lines = {
             NAMES[solver]: [
@@ -68,8 +68,8 @@ def khanna(quick: bool) -> Iterator[Picture]:
             ]
             for solver in ORDER
         }  # fmt: skip
-        axes = plot_sweep(lines, "disk of a node (GB)", "batch time (s)")
         caption = f"Figure 4b, IMAGE-85: batch time against disk space, {link} link"
+        axes = plot_sweep(lines, "disk of a node (GB)", "batch time (s)", title=caption)
         yield f"khanna-4b-{link}", caption, axes
 
 
@@ -87,8 +87,10 @@ def zhou(quick: bool) -> Iterator[Picture]:
             ]
             for policy in (*PAPER_POLICIES[1:], "fill")
         }
-        axes = plot_sweep(lines, "expansion factor (%)", f"mean {name} over that of base-line")
-        yield f"zhou-11-{name}", f"Figure 11: {name} over that of BASE_LINE, closed loop", axes
+        caption = f"Figure 11: {name} over that of BASE_LINE, closed loop"
+        words = f"mean {name} over that of base-line (factor)"
+        axes = plot_sweep(lines, "expansion factor (%)", words, title=caption)
+        yield f"zhou-11-{name}", caption, axes
 
 
 def zhang(quick: bool) -> Iterator[Picture]:

@@ -293,6 +293,14 @@ def swept(frame: pd.DataFrame) -> dict[str, str | None]:
     return found
 
 
+def words_of(frame: pd.DataFrame, label: str) -> list[str]:
+    """Values of a label that have no place on an axis of numbers, such as ``none``."""
+    import json
+
+    values = [json.loads(text).get(label) for text in frame["labels"].unique()]
+    return sorted({str(value) for value in values if _number(value) is None})
+
+
 def numeric_labels(frame: pd.DataFrame) -> list[str]:
     """Labels of generated instances that take more than one number, sizes with a unit included."""
     return [label for label, dimension in swept(frame).items() if dimension is not None]

@@ -103,13 +103,15 @@ def against(rows: pd.DataFrame, label: str) -> Any:
     labels = frames.swept(rows)
     others = [name for name in labels if name != label]
     over = ", ".join([*others, "seed"])
+    unplaced = frames.words_of(rows, label)
+    note = f", without {label} = {', '.join(unplaced)}" if unplaced else ""
     spec = KINDS.get(str(rows["kind"].iloc[0]))
     metric = metric_of(rows)
     # What is maximised may be below 0, times, sizes and slowdowns may not.
     signed = spec is not None and spec.sense == "max" and metric == spec.objective_name
     return plot_sweep(
         frames.by_label(rows, label), label, metric,
-        title=_title(rows, f"mean over {over} and its 95 % interval"),
+        title=_title(rows, f"mean over {over} and its 95 % interval{note}"),
         dimension=labels.get(label) or "", floor=None if signed else 0.0,
         references=set(rows.loc[rows["reference"], "variant"].astype(str)),
     )  # fmt: skip

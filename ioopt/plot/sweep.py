@@ -15,6 +15,8 @@ MOST_VALUES = 10
 """Values of the setting that get a tick each."""
 NEAREST = 0.05
 """Ticks nearer than this part of the axis would run into each other."""
+BESIDE = 3.0
+"""Points between the error bars of two solvers at one setting."""
 WIDE = 8.0
 """Values that differ by more than this factor are drawn on a logarithmic axis."""
 
@@ -35,6 +37,8 @@ def plot_sweep(
     the setting *label*. No error bar goes below *floor*, the least value that the metric can have;
     solvers among *references* are drawn as bounds.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     axes = new_axes(8, 4.2) if axes is None else axes
     drawn = [point for points in lines.values() for point in points]
     across = unit_for(dimension or label, max((point[0] for point in drawn), default=0.0))
@@ -45,12 +49,17 @@ def plot_sweep(
             length if floor is None else max(0.0, min(length, value - floor))
             for value, length in zip(mean, error)
         ]
-        axes.errorbar(
+        drawn_line = axes.errorbar(
             [x / across.size for x in at], [y / up.size for y in mean],
             yerr=[[x / up.size for x in below], [x / up.size for x in error]],
             capsize=2, lw=1.2, label=shortened(name, 40),
             **(LIMIT if name in references else series(number)),
         )  # fmt: skip
+        beside = ScaledTranslation(  # intervals of several solvers at one setting lie side by side
+            (number - (len(lines) - 1) / 2) * BESIDE / 72, 0, axes.figure.dpi_scale_trans
+        )
+        for artist in drawn_line.get_children():  # after the limits have seen the data
+            artist.set_transform(axes.transData + beside)
     _ticks(axes, sorted({point[0] / across.size for point in drawn}))
     label_axis(axes.xaxis, label.replace("_", " "), across.name if dimension else "count")
     label_axis(axes.yaxis, title_of(metric), up.name)

@@ -152,7 +152,9 @@ def test_a_sweep_over_sizes_with_units_has_its_picture():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("disk (GB)", "makespan (s)")
     ends = axes.containers[0][2][0].get_segments()[0][:, 1]
     assert list(ends) == [0.0, pytest.approx(177.06, abs=0.01)]
-    assert axes.get_title().startswith("image-85 (4 instances): mean over seed")
+    assert axes.get_title() == (
+        "image-85 (4 instances): mean over seed and its 95 % interval, without disk = none"
+    )
 
 
 def test_what_was_swept_beside_the_drawn_setting_is_named():
