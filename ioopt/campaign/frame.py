@@ -27,7 +27,7 @@ PLAIN = (
 REPEATED = ("instance", "digest", "family", "kind", "solver", "settings", "labels", "status",
             "stop", "objective_name", "machine", "versions")  # fmt: skip
 NUMERIC = ("seed", "repeat", "objective", "bound", "gap", "build_seconds", "solve_seconds",
-           "violations", "value", "value_bound")  # fmt: skip
+           "violations", "value", "value_bound", "synthetic_io")  # fmt: skip
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
