@@ -287,3 +287,13 @@ def test_characteristic_plot() -> None:
     assert [axes.get_title() for axes in panels] == ["Emp", "Workpile"]
     bare = plot_characteristic({"Sub_FX": ((0, 0.0), (4, 4.0))})
     assert list(bare.lines[-1].get_ydata()) == [0.0, 4.0]
+
+
+def test_a_tied_work_unit_goes_to_the_lowest_processor() -> None:
+    """One unit of 15 in quanta of 10; processor 1 is absent in the second: 15 on 0, 25 on 1."""
+    import numpy as np
+
+    from ioopt.sim import perturbation_kernel
+
+    runs = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
+    assert perturbation_kernel.workpile(runs, 10, 15, 15, [0, 0]) == 15
