@@ -42,7 +42,8 @@ def test_file_order_by_hand() -> None:
     """10 bytes take 10 s to fetch and 1 s to copy; disks of 20 bytes; tasks compute 5 s.
 
     t0 (f0): n0, 15 s. t1 (f1): n1, 15 s. t2 (f0 f2): n0 holds f0, fetches f2, 30 s. t3 (f2): n1
-    copies f2 beside f1, 21 s. t4 (f3): n1 drops f1, used longest ago, and fetches f3.
+    copies f2 beside f1, 21 s. t4 (f3): n1 drops f1, used longest ago, and fetches f3, 36 s. t5, t6
+    (f0): n0, 40 s. t7 (f2): n1 has it still.
     """
     problem = ioopt.load(
         {
@@ -52,12 +53,14 @@ def test_file_order_by_hand() -> None:
             "files": [{"id": f"f{k}", "bytes": 10} for k in range(4)],
             "tasks": [
                 {"id": f"t{k}", "compute_seconds": 5, "inputs": inputs}
-                for k, inputs in enumerate([["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"]])
+                for k, inputs in enumerate(
+                    [["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"], ["f0"], ["f0"], ["f2"]]
+                )
             ],
         }
     )  # fmt: skip
     plan = file_order.plan_in_file_order(problem)
-    assert plan.order == {"n0": ("t0", "t2"), "n1": ("t1", "t3", "t4")}
+    assert plan.order == {"n0": ("t0", "t2", "t5", "t6"), "n1": ("t1", "t3", "t4", "t7")}
     assert plan.remote == (("f0", "n0"), ("f1", "n1"), ("f2", "n0"), ("f3", "n1"))
     assert plan.copies == (("f2", "n0", "n1"),)
     assert ioopt.check(problem, plan) == []
@@ -168,7 +171,8 @@ def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(monkeypatch: A
     """No makespan is known then: the batch time (13) of the plan is the objective."""
 
     def too_long(problem: Any, deadline: Any) -> None:
-        raise OutOfTime("replaying takes longer than the time limit leaves")
+        if deadline is not None:
+            raise OutOfTime("replaying takes longer than the time limit leaves")
 
     monkeypatch.setattr(sim, "_until", too_long)
     monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: True)
@@ -178,6 +182,9 @@ def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(monkeypatch: A
     assert result.bound is not None and result.objective is not None
     assert result.bound <= result.objective
     assert "MinMin's plan" in result.notes[0] and "checked, but not replayed" in result.notes[-1]
+    monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: False)
+    result = ioopt.solve(SMALL, "link-aware", settings={"evaluations": 1})
+    assert (result.objective_name, result.stop) == ("additive_seconds", StopReason.TIME)
     monkeypatch.undo()
     monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: True)
     result = ioopt.solve(SMALL, "link-aware", time_limit=5)
