@@ -204,19 +204,19 @@ def next_instant(t: Fixed, s: Moving) -> float:
 def collect(t: Fixed, s: Moving, until: float) -> int:
     """Put the running jobs whose time or target has come into ``L.due``; how many."""
     times, targets, count = s.w[W.next_time], s.w[W.target], s.count[RUNNING]
-    target = -math.inf
-    due, place = due_at(times, count, until)
+    clock, slack = 0.0, -math.inf
+    due, place = due_at(times, count, 0.0, until)
     if t.shared:
         set_clock(t, s)
-        target = s.value[CLOCK] + s.value[RHO] * (until - s.value[NOW])
-        more, other = due_at(targets, count, target)
+        clock, slack = s.value[CLOCK], s.value[RHO] * (until - s.value[NOW])
+        more, other = due_at(targets, count, clock, slack)
         due, place = due + more, place + other
     if due == 1:
         s.l[L.due, 0] = s.l[L.running, place]
         return 1
     found, k = 0, 0
     while found < due:
-        if times[k] <= until or targets[k] <= target:
+        if times[k] <= until or targets[k] - clock <= slack:
             s.l[L.due, found] = s.l[L.running, k]
             found += 1
         k += 1

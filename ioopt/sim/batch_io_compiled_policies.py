@@ -283,7 +283,7 @@ def room_at(sizes: np.ndarray, finishes: np.ndarray, size: int, nodes: float, ro
 
 @kernel
 def set_10(t: Fixed, s: Moving) -> None:
-    """One request a set, the sets in proportion to 10^-set (rule 16)."""
+    """One request a set, the sets in proportion to 10^-set (rule 16); then the rest when ``top``."""
     positions, order = s.l[L.fresh], s.l[L.order]
     weights, ratios, behind = s.w[W.depths], s.w[W.keys], s.w[W.finishes]
     seen, size = np.uint64(0), 0
@@ -312,6 +312,12 @@ def set_10(t: Fixed, s: Moving) -> None:
         peak = s.f[s.l[L.out, k], F.peak]
         s.w[W.rates, k] = min(peak, left * weights[order[q]] / behind[q])
         left -= s.w[W.rates, k]
+    if t.top:
+        left = t.storage
+        for k in range(s.count[OUT]):
+            left -= s.w[W.rates, k]
+            order[k] = k
+        top_up(t, s, left)
 
 
 @kernel

@@ -360,11 +360,11 @@ def least(blocks: np.ndarray, count: int) -> float:
 
 
 @searching
-def due_at(values: np.ndarray, count: int, until: float) -> tuple[int, int]:
-    """How many of the values are at most *until*, and the sum of their places: the place of one."""
+def due_at(values: np.ndarray, count: int, base: float, until: float) -> tuple[int, int]:
+    """How many values exceed *base* by at most *until*, and the sum of their places: the place of one."""
     found, places = 0, 0
     for k in range((count + STRIDE - 1) // STRIDE * STRIDE):
-        due = values[k] <= until
+        due = values[k] - base <= until
         found += due
         places += k if due else 0
     return found, places

@@ -107,7 +107,7 @@ def apply_decision(t: Fixed, s: Moving) -> None:
         return
     count = s.count[OUT]
     fits = s.count[LOAD] <= t.capacity_units or count <= 1
-    if t.policy == NO_CONGESTION or (fits and t.policy != SET_10):
+    if t.policy == NO_CONGESTION or (fits and (t.policy != SET_10 or t.top)):
         row, length = (L.out, count) if s.count[CROWDED] else (L.fresh, s.count[FRESH])
         for k in range(length):
             job = s.l[row, k]

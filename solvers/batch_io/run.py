@@ -195,8 +195,6 @@ def _obstacle(trace: Trace, plan: BatchIoPlan) -> str | None:
     """What the compiled engine cannot do."""
     if plan.policy not in TWINS:
         return f"policy={plan.policy}"
-    if plan.policy == "set-10" and plan.top:
-        return "policy=set-10+top"
     if trace.limits.exact:
         return "arithmetic=exact"
     if plan.share == "per-application" and plan.policy in ("base-line", "adaptive"):

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from ioopt.sim.batch_io_view import Number, Rates, View
 from ioopt.solvers.batch_io.base_line import water_fill
+from ioopt.solvers.batch_io.conservative import grant_left_over
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
@@ -57,10 +58,9 @@ def set_10_top(view: View) -> Rates:
     Ours: where all jobs have iterations of one length, Set-10 lets one of them transfer and the
     rest of the storage idle.
     """
-    rates = list(set_10(view))
-    left = view.limits.storage - sum(rates)
-    for k, request in enumerate(view.requests):
-        if not rates[k] and left > 0:
-            rates[k] = min(request.peak, left)
-            left -= rates[k]
+    rates, left = set_10(view), view.limits.storage
+    for rate in rates:
+        left -= rate
+    skipped = [k for k, rate in enumerate(rates) if not rate]
+    grant_left_over(rates, view.requests, skipped, left, view.limits)
     return rates

@@ -249,3 +249,14 @@ def test_a_setting_may_repeat_what_the_name_says() -> None:
     result = ioopt.solve(resolve("two-writers"), "cons-fcfs+top", settings={"top": "true"})
     assert result.plan is not None
     assert result.plan["policy"] == "cons-fcfs"
+
+
+def test_set_10_top_hands_out_what_the_leaders_leave() -> None:
+    """Two sets lead with peaks 4 and 2 of 10; the others, 3 and 2 nodes, have 3 and the last 1.
+
+    w = left / peak: 40 / 4 = 10 s and 30 / 3 = 10 s are of set 1, 200 / 2 = 100 s of set 2.
+    """
+    state = view((4, 0, 40), (2, 1, 200), (3, 2, 30), (2, 3, 200))
+    assert [set_of(request.iteration) for request in state.requests] == [1, 2, 1, 2]
+    assert policy("set-10").decide(state) == [4, 2, 0, 0]
+    assert policy("set-10+top").decide(state) == [4, 2, 3, 1]
