@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,12 @@ def read_json(source: str | os.PathLike[str]) -> Any:
 def parse_json(text: str, name: str) -> Any:
     """Parse JSON *text* that came from *name* (used in messages only)."""
     try:
-        return json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=unique_keys, parse_constant=_no_constant)
+        if re.search(r"\\u[dD][89a-fA-F]", text):  # surrogates: in pairs, or no text can hold them
+            json.dumps(data, ensure_ascii=False).encode()
+        return data
+    except UnicodeEncodeError:
+        raise InstanceError(f"{name}: a \\u escape is half a character (a surrogate)") from None
     except json.JSONDecodeError as error:
         raise InstanceError(
             f"{name}: line {error.lineno} column {error.colno}: {error.msg.lower()}: "

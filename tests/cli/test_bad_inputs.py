@@ -67,6 +67,14 @@ def test_whole_numbers_of_5000_digits(tmp_path: Path, capsys: pytest.CaptureFixt
     assert shown(10**5000) == "a whole number of 16610 bits"
 
 
+def test_half_characters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "half.json"
+    path.write_text(json.dumps({**TINY, "name": "\ud800"}))
+    assert "half a character" in refused(["check", str(path)], capsys)
+    path.write_text(json.dumps({**TINY, "name": "\U0001f600"}))  # two escapes, one character
+    assert main(["check", str(path)]) == 0
+
+
 def test_ids_name_the_form_they_have() -> None:
     """An id may be a number or text: text that is too long is not told to be a number."""
     machine = {"nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
