@@ -92,6 +92,7 @@ def _io(k: int, **values: Any) -> Change:
         ("grant", _io(1, first_grant_seconds=2)),
         ("rates", _io(1, rates=[[0, 1, 4], [3, 4, 4]])),
         ("peak", _io(1, rates=[[3, 4.6, 5]])),
+        ("peak", _io(1, rates=[[3, 3 + 8 / 4.02, 4.02]])),
         ("bytes", _io(1, rates=[[3, 4.5, 4]])),
         ("conservative", _io(1, rates=[[3, 5, 3], [5, 5.0001, 4]])),
     ],

@@ -126,3 +126,14 @@ def test_settings_come_as_text():
 def test_settings_refuse(words, message):
     with pytest.raises(UsageError, match=message.replace("(", r"\(")):
         parse_settings(Knobs, parse_assignments(words), "fill")
+
+
+def test_binary_prefixes_and_the_best_incumbent() -> None:
+    from ioopt.protocols import Incumbents
+    from ioopt.units import parse_bytes
+
+    assert [parse_bytes(f"1{unit}") for unit in ("KiB", "MiB", "GiB")] == [2**10, 2**20, 2**30]
+    best = Incumbents(Deadline(None))
+    for value in (5.0, 7.0):
+        best.report(value, value)
+    assert (best.plan, best.objective, len(best.trace)) == (5.0, 5.0, 1)
