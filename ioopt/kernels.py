@@ -40,7 +40,7 @@ def compile_enumeration() -> None:
 
 def compile_quanta() -> None:
     """Compile the event simulator of quanta."""
-    from ioopt.sim.quantum_event import simulate_point
+    from ioopt.measure.quantum_event import simulate_point
 
     problem = ioopt.load(resolve("quantum-ties"))
     short = problem.model_copy(update={"horizon_seconds": 1.0})
@@ -49,7 +49,7 @@ def compile_quanta() -> None:
 
 def compile_laboratory() -> None:
     """Compile the laboratory, an application of each sort."""
-    from ioopt.sim.perturbation import run_times
+    from ioopt.measure.perturbation import run_times
 
     for name in ("perturbation-table-1", "perturbation-blocking"):
         problem = ioopt.load(resolve(name))
@@ -61,8 +61,8 @@ def compile_server() -> None:
     """Compile the I/O of loose processes."""
     import numpy as np
 
-    from ioopt.problems.flexible_gang import IoBehaviour
-    from ioopt.sim.io_server import Windows, serve
+    from ioopt.problems.flexgang.flexible_gang import IoBehaviour
+    from ioopt.measure.io_server import Windows, serve
 
     job = IoBehaviour(burst_seconds=1e-6, io_seconds=1e-6)
     serve(Windows(1, (0,), (1,)), [job], np.ones((1, 8), np.int64), 4, compiled=True)
@@ -71,9 +71,9 @@ def compile_server() -> None:
 _HERE, _SOLVERS = f"{__name__}:", "ioopt.solvers.replication."
 
 KERNELS = (
-    Kernel("batch-io", "simulator", "ioopt.sim.batch_io_compiled:compile_kernels"),
-    Kernel("gang", "simulator", "ioopt.sim.gang_compiled:compile_kernels"),
-    Kernel("replication", "timeline", "ioopt.sim.replication:compile_replay"),
+    Kernel("batch-io", "simulator", "ioopt.sim.batch_io.compiled:compile_kernels"),
+    Kernel("gang", "simulator", "ioopt.sim.gang.compiled:compile_kernels"),
+    Kernel("replication", "timeline", "ioopt.sim.replication.simulate:compile_replay"),
     Kernel("replication", "MinMin", _SOLVERS + "minmin:compile_kernel"),
     Kernel("replication", "link-aware", _SOLVERS + "link_search:compile_kernels"),
     Kernel("replication", "anneal", _SOLVERS + "anneal:compile_kernel"),

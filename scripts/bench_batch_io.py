@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import ioopt
 from ioopt.embed import IoArbiter
-from ioopt.generate.batch_io import generate
+from ioopt.generate.batch_io.generate import generate
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Machine, Phase
-from ioopt.sim.batch_io_trace import Trace
-from ioopt.sim.batch_io_view import Limits, Request, View
+from ioopt.sim.batch_io.trace import Trace
+from ioopt.decisions.batch_io import Limits, Request, View
 from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive
 from ioopt.solvers.batch_io.knapsack_engines import engine
 from ioopt.solvers.batch_io.max_util import best_subset

@@ -15,7 +15,7 @@ from typing import Any
 from embed_memory import MACHINE, memory_rows
 
 from ioopt.embed import GangScheduler, IoArbiter
-from ioopt.sim.batch_io_view import View
+from ioopt.decisions.batch_io import View
 from ioopt.tables import render
 
 ROOT = Path(__file__).resolve().parent.parent

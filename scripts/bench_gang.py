@@ -9,11 +9,11 @@ from typing import Any
 from zhang_runs import FOUR, TWINS
 
 from ioopt.embed import GangScheduler
-from ioopt.generate.gang import LOADS_SECONDS, BluePacificLike, make_table, problem_of
+from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table, problem_of
 from ioopt.registry import load_target
-from ioopt.sim.gang import GangSimulation
-from ioopt.sim.gang_compiled import run
-from ioopt.sim.gang_state import Timing, gangs_of
+from ioopt.sim.gang.simulate import GangSimulation
+from ioopt.sim.gang.compiled import run
+from ioopt.decisions.gang.state import Timing, gangs_of
 from ioopt.tables import render
 
 GAPS_SECONDS = tuple(583.0 * (0.8 + 0.05 * k) for k in range(9))

@@ -7,11 +7,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ioopt.generate.gang import LOADS_SECONDS, BluePacificLike, make_table, problem_of
+from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table, problem_of
 from ioopt.problems.gang import GangProblem
-from ioopt.sim.gang import GangSimulation
-from ioopt.sim.gang_metrics import simulation_of
-from ioopt.sim.gang_state import GangPolicy, Timing, gangs_of
+from ioopt.sim.gang.simulate import GangSimulation
+from ioopt.sim.gang.metrics import simulation_of
+from ioopt.decisions.gang.state import GangPolicy, Timing, gangs_of
 from ioopt.solvers.gang import exact, index
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 from ioopt.solvers.gang.policy import Policy

@@ -23,8 +23,8 @@ from ioopt.formats.io_congestion import (
     steady_state,
 )
 from ioopt.problems.batch_io import BatchIoPlan
-from ioopt.sim.batch_io_results import schedule_of
-from ioopt.sim.batch_io_trace import Trace
+from ioopt.sim.batch_io.results import schedule_of
+from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
 from ioopt.tables import render
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.bounds import quick as area_bound
 from ioopt.models.replication.printed import PrintedModel
 from ioopt.problems.replication import ReplicationProblem

@@ -43,7 +43,7 @@ def main(quick: bool = False) -> None:
 
 def image(seed: int, preset: str = "image-85", **settings: Any) -> Any:
     """One IMAGE-85 instance on the shared link."""
-    from ioopt.generate.replication import generate
+    from ioopt.generate.replication.generate import generate
 
     return generate(preset, settings, seed)
 
@@ -170,7 +170,7 @@ def scale_table(limit: float) -> None:
 
 def workflow_table(limit: float) -> None:
     """Every WfFormat file at hand with a disk of a third of its distinct bytes, 4 nodes."""
-    from ioopt.formats.wfformat import Machine, read_wfformat
+    from ioopt.formats.wfformat.instance import Machine, read_wfformat
 
     beside = Path(__file__).resolve().parent.parent.parent / "shared"
     folder = Path(os.environ.get("IOOPT_SHARED", beside)) / "data" / "wfformat"

@@ -6,10 +6,11 @@ import time
 from pathlib import Path
 
 import ioopt
-from ioopt.generate import flexible_gang, quantum_selection
+from ioopt.generate.flexgang import flexible_gang
+from ioopt.generate.flexgang import quantum_selection
 from ioopt.plot.lambda_front import plot_lambda_front
-from ioopt.problems.flexible_gang import FlexibleGangPlan
-from ioopt.sim.flexible_gang import measure
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
+from ioopt.sim.flexgang.flexible_gang import measure
 from ioopt.solvers.flexgang.pareto import lambda_front
 from ioopt.tables import render
 

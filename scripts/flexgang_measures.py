@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ioopt.generate import perturbation, quantum_model
-from ioopt.problems.quantum_model import QuantumModelProblem
-from ioopt.sim.perturbation import measure
-from ioopt.sim.quantum_chain import surface
-from ioopt.sim.quantum_event import simulate_point
-from ioopt.solvers.flexgang.gangedness_monitor import GangednessMonitor
+from ioopt.generate.flexgang import perturbation
+from ioopt.generate.flexgang import quantum_model
+from ioopt.problems.flexgang.quantum_model import QuantumModelProblem
+from ioopt.measure.perturbation import measure
+from ioopt.measure.quantum_chain import surface
+from ioopt.measure.quantum_event import simulate_point
+from ioopt.measure.gangedness_monitor import GangednessMonitor
 from ioopt.tables import render
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioopt.generate.gang import generate
+from ioopt.generate.gang.generate import generate
 from ioopt.problems.gang import GangProblem, nodes_of
-from ioopt.sim.gang import GangSimulation
-from ioopt.sim.gang_state import Gang, State, Timing, gangs_of
+from ioopt.sim.gang.simulate import GangSimulation
+from ioopt.decisions.gang.state import Gang, State, Timing, gangs_of
 from ioopt.solvers.gang.gs import POLICY as GS
 
 _TIMES = {"local_seconds": 400.0, "remote_seconds": 800.0}

@@ -16,16 +16,17 @@ from lee_claims import Claim, show, verdict
 from zhang_runs import interval
 
 import ioopt
-from ioopt.generate import flexible_gang, quantum_selection
-from ioopt.io_surface import Surface
+from ioopt.generate.flexgang import flexible_gang
+from ioopt.generate.flexgang import quantum_selection
+from ioopt.measure.io_surface import Surface
 from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
-from ioopt.problems.quantum_selection import QuantumSelectionProblem
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 from ioopt.protocols import SolveRequest
-from ioopt.sim.flexible_gang import measure
-from ioopt.sim.loose_columns import corrected_responses
+from ioopt.sim.flexgang.flexible_gang import measure
+from ioopt.sim.flexgang.loose_columns import corrected_responses
 from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, cycle_grid
 from ioopt.solvers.flexgang.quantum_ip import run
 from ioopt.tables import render

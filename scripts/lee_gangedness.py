@@ -21,9 +21,9 @@ from experiments import values_of
 from lee_claims import Claim, show, verdict
 from lee_perturbations import measured
 
-from ioopt.generate.message_counts import TABLE_3
-from ioopt.problems.message_counts import QUANTA, Gangedness, MessageCounts, Quanta
-from ioopt.problems.perturbation import (
+from ioopt.generate.flexgang.message_counts import TABLE_3
+from ioopt.problems.flexgang.message_counts import QUANTA, Gangedness, MessageCounts, Quanta
+from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
     Application,
     Barrier,
@@ -34,8 +34,8 @@ from ioopt.problems.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-from ioopt.sim.message_samples import message_samples
-from ioopt.solvers.flexgang.gangedness_monitor import THRESHOLD, GangednessMonitor, judge_means
+from ioopt.measure.message_samples import message_samples
+from ioopt.measure.gangedness_monitor import THRESHOLD, GangednessMonitor, judge_means
 from ioopt.tables import render
 
 DISTURBED, WORK = 32, 192

@@ -10,7 +10,7 @@ from typing import Any
 from experiments import values_of
 from lee_claims import Claim, show, verdict
 
-from ioopt.problems.perturbation import (
+from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     PATTERNS,
     Application,
@@ -22,7 +22,7 @@ from ioopt.problems.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-from ioopt.sim.perturbation import measure
+from ioopt.measure.perturbation import measure
 from ioopt.tables import render
 
 TOLERANCE = 0.02

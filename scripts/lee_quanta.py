@@ -9,9 +9,9 @@ from statistics import fmean
 from experiments import values_of
 from lee_claims import Claim, show, verdict
 
-from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
-from ioopt.sim.quantum_chain import measure
-from ioopt.sim.quantum_event import simulate_point
+from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
+from ioopt.measure.quantum_chain import measure
+from ioopt.measure.quantum_event import simulate_point
 from ioopt.tables import render
 
 SWEEP = range(1, 41)

@@ -127,7 +127,7 @@ def _by_hand(
 
 def _generated() -> Iterable[Entry]:
     """One instance of each application of the paper, and one of its full size under a disk limit."""
-    from ioopt.generate.replication import generate
+    from ioopt.generate.replication.generate import generate
 
     wanted: list[tuple[str, str, dict[str, Any]]] = [
         ("image-16x3", "image-85", {"tasks": 16, "nodes": 3, "disk": None, "overlap": 0.7}),
@@ -169,7 +169,9 @@ def _plain(problem: Any, name: str) -> dict[str, Any]:
 
 def _flexgang_measured() -> Iterable[Entry]:
     """Paper 001, features F1 to F3: sweeps, perturbations, message counts."""
-    from ioopt.generate import message_counts, perturbation, quantum_model
+    from ioopt.generate.flexgang import message_counts
+    from ioopt.generate.flexgang import perturbation
+    from ioopt.generate.flexgang import quantum_model
 
     for figure in ("figure-2", "figure-3"):
         yield Entry(
@@ -212,8 +214,9 @@ def _flexgang_measured() -> Iterable[Entry]:
 
 def _flexgang_assigned() -> Iterable[Entry]:
     """Features F4 to F6: quantum selection and flexible gang assignment."""
-    from ioopt.generate import flexible_gang, quantum_selection
-    from ioopt.problems.flexible_gang import FlexibleGangProblem
+    from ioopt.generate.flexgang import flexible_gang
+    from ioopt.generate.flexgang import quantum_selection
+    from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
     surface = [(10, 30, 2.0, 0.1), (20, 20, 1.5, 0.15), (30, 10, 1.2, 0.18), (10, 10, 1.25, 0.16)]
     tiny = FlexibleGangProblem.model_validate(
@@ -243,14 +246,14 @@ def _flexgang_assigned() -> Iterable[Entry]:
             _tidy(flexible_gang.generate(preset, {}, 1), f"flexgang-{preset}"),
             "32 processors, q = 10 ms, lambda = .1, two jobs in five do I/O; the best model "
             "objective (ranking by simulation may prefer another plan)",
-            "generated: assumptions in ioopt.generate.flexible_gang, seed 1", "weighted_progress",
+            "generated: assumptions in ioopt.generate.flexgang.flexible_gang, seed 1", "weighted_progress",
             solver="exact",
         )  # fmt: skip
     for preset in ("plain", "visits", "mixed"):
         yield Entry(
             _tidy(quantum_selection.generate(preset, {}, 1), f"quantum-{preset}"),
             "quanta of Figure 2 as the menu; compute jobs share 40 % of the cycle at least",
-            "generated: ioopt.generate.quantum_selection, seed 1", "predicted_cost",
+            "generated: ioopt.generate.flexgang.quantum_selection, seed 1", "predicted_cost",
             solver="quantum-dp",
         )  # fmt: skip
 
@@ -269,7 +272,7 @@ def flexgang() -> list[Entry]:
 
 def batch_io() -> list[Entry]:
     """Entries of the batch-io family: a pair to work out by hand, and seeded workloads."""
-    from ioopt.generate.batch_io import generate
+    from ioopt.generate.batch_io.generate import generate
 
     machine = {
         "nodes": 8, "unit_nodes": 1, "allocation": "flat",

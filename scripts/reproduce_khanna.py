@@ -20,7 +20,7 @@ from typing import Any, cast
 from experiments import values_of
 
 import ioopt
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.problems.replication import LinkModel
 from ioopt.tables import render
 

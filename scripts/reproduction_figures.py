@@ -111,7 +111,7 @@ def lee(quick: bool) -> Iterator[Picture]:
 
     from lee_quanta import FIGURE_2, FIGURE_3, SWEEP, horizon_of, measured
 
-    from ioopt.problems.quantum_model import MeasuredPoint, QuantumPoint
+    from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumPoint
 
     pairs = {
         "2": [(qi, float(qc)) for qi, qc in product(FIGURE_2, SWEEP)],

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from experiments import values_of
 
-from ioopt.generate.gang import LOADS_SECONDS, BluePacificLike, make_table
-from ioopt.sim.gang import Trajectory
-from ioopt.sim.gang_compiled import run
-from ioopt.sim.gang_state import Timing, Twin
-from ioopt.sim.gang_table import JobTable
+from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
+from ioopt.sim.gang.simulate import Trajectory
+from ioopt.sim.gang.compiled import run
+from ioopt.decisions.gang.state import Timing, Twin
+from ioopt.sim.gang.table import JobTable
 from ioopt.solvers.gang import guarded, index
 from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
 from ioopt.solvers.gang.gs import POLICY as GS

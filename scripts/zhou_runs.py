@@ -9,10 +9,10 @@ from typing import Any
 
 from experiments import values_of
 
-from ioopt.generate.batch_io import generate
+from ioopt.generate.batch_io.generate import generate
 from ioopt.problems.batch_io import BatchIoPlan
-from ioopt.sim.batch_io_results import metrics_of
-from ioopt.sim.batch_io_trace import Trace
+from ioopt.sim.batch_io.results import metrics_of
+from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
 
 FACTORS = (0.3, 0.5, 0.8, 1.0, 1.2, 1.5)

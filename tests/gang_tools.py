@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
-from ioopt.sim.gang_state import UNLIMITED, State, Twin, guard_slots
+from ioopt.decisions.gang.state import UNLIMITED, State, Twin, guard_slots
 from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
 from ioopt.solvers.gang.gs import POLICY as GS
 from ioopt.solvers.gang.iogs import POLICY as IOGS
@@ -80,9 +80,9 @@ def from_python(kernel: Any) -> Any:
 
 def compiled_phase(state: State, name: str, twin: Twin) -> State:
     """One compiled phase on *state*, replicas in it ignored as they are by CleanMatrix."""
-    from ioopt.sim import gang_board as parts
-    from ioopt.sim import gang_kernels as kernels
-    from ioopt.sim.gang_table import pack_masks, unpack_masks
+    from ioopt.sim.gang import board as parts
+    from ioopt.sim.gang import kernels
+    from ioopt.sim.gang.table import pack_masks, unpack_masks
 
     everyone = [*state.jobs, *state.waiting]
     count, levels, nodes = len(state.jobs), len(state.rows), state.nodes

@@ -18,8 +18,8 @@ MODELS = {
     "quantum-selection": "ioopt.formats.lp_flexgang:export_quantum",
 }
 INSTANCES = {
-    "wfformat": ("replication", "ioopt.formats.wfformat:export_wfformat"),
-    "batsim": ("batch-io", "ioopt.formats.batsim:export_batsim"),
+    "wfformat": ("replication", "ioopt.formats.wfformat.instance:export_wfformat"),
+    "batsim": ("batch-io", "ioopt.formats.batsim.workload:export_batsim"),
 }
 
 
@@ -80,7 +80,7 @@ _instance("batsim", "A batch-io instance as a Batsim workload.")
 @output_option(required=True)
 def batsim_jobs(file: str, result: str, output: str) -> int:
     """Write the CSV that Batsim would write for the schedule in RESULT."""
-    from ioopt.formats.batsim import jobs_csv
+    from ioopt.formats.batsim.workload import jobs_csv
     from ioopt.formats.native import reading, write_text
 
     problem = read_problem(file)

@@ -40,8 +40,8 @@ def import_batsim(
     **machine: str | int | None,
 ) -> int:
     """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
-    from ioopt.formats.batsim import read_batsim
-    from ioopt.formats.batsim_profiles import Platform
+    from ioopt.formats.batsim.workload import read_batsim
+    from ioopt.formats.batsim.profiles import Platform
     from ioopt.units import parse_rate
 
     made = read_batsim(
@@ -62,7 +62,7 @@ def import_batsim_jobs(
     source: str, output: str, kill: bool, queue: str, backfill: str, **machine: str | int | None
 ) -> int:
     """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
-    from ioopt.formats.batsim_jobs import batch_io_from_jobs
+    from ioopt.formats.batsim.jobs import batch_io_from_jobs
 
     options = {"kill": kill, "queue": queue, "backfill": backfill}
     made = batch_io_from_jobs(source, machine=rule_of(machine), options=options)

@@ -40,7 +40,7 @@ def import_darshan(
     SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), or a binary log of Darshan
     3.x where the package darshan is installed.
     """
-    from ioopt.formats.darshan_io import batch_io_from_darshan, read_darshan_logs
+    from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 
     logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
     made = batch_io_from_darshan(

@@ -58,10 +58,10 @@ def import_swf(
     A gang instance takes sizes, arrivals and run times from the log, and its machine, files and
     I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
     """
-    from ioopt.formats.darshan import read_darshan
+    from ioopt.formats.darshan.log import read_darshan
     from ioopt.formats.io_rule import IoRule
-    from ioopt.formats.swf import read_swf
-    from ioopt.formats.swf_io import batch_io_from_swf
+    from ioopt.formats.swf.log import read_swf
+    from ioopt.formats.swf.io import batch_io_from_swf
 
     if family == "gang":
         return _gang(source, jobs, seed, settings, output)
@@ -83,9 +83,9 @@ def import_swf(
 
 
 def _gang(source: str, jobs: int | None, seed: int, settings: tuple[str, ...], output: str) -> int:
-    from ioopt.formats.swf import read_swf
-    from ioopt.formats.swf_gang import gang_from_swf
-    from ioopt.generate.gang import Settings
+    from ioopt.formats.swf.log import read_swf
+    from ioopt.formats.swf.gang import gang_from_swf
+    from ioopt.generate.gang.generate import Settings
     from ioopt.options import parse_assignments, parse_settings
 
     chosen = parse_settings(Settings, parse_assignments(settings), "import swf --family gang")

@@ -69,7 +69,7 @@ def import_wfformat(source: str, select: str, output: str, **machine: str) -> in
     The files that the chosen tasks read become inputs with their sizes, run times become compute
     seconds. What was odd about the file is said on standard error and kept in the instance's meta.
     """
-    from ioopt.formats.wfformat import Machine, read_wfformat
+    from ioopt.formats.wfformat.instance import Machine, read_wfformat
 
     problem = read_wfformat(source, select, parse_settings(Machine, machine, "import wfformat"))
     return finish(problem, output)

@@ -26,7 +26,7 @@ from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import IoRequest, Machine
-from ioopt.sim.batch_io_view import DecideFunction, IoPolicy, Limits, Rates, Request, View
+from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
 from ioopt.solvers.batch_io.base_line import base_line
 from ioopt.solvers.batch_io.policies import policy as policy_named
 
@@ -49,7 +49,7 @@ class IoArbiter:
 
     *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the name of a policy
     (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings* are its ``alpha`` and ``share``), or a
-    function from a :class:`~ioopt.sim.batch_io_view.View` to rates. The arbiter reads neither clock
+    function from a :class:`~ioopt.decisions.batch_io.View` to rates. The arbiter reads neither clock
     nor file and is not thread-safe: one scheduler thread calls it. Invalid input to
     :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and changes nothing;
     :meth:`decide` never raises. ``notes`` say what happened in the last decision.

@@ -18,9 +18,9 @@ from typing import Any
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
-from ioopt.sim.batch_io_queue import BatchQueue
-from ioopt.sim.batch_io_trace import Trace
-from ioopt.sim.batch_io_view import Limits
+from ioopt.sim.batch_io.queue import BatchQueue
+from ioopt.sim.batch_io.trace import Trace
+from ioopt.decisions.batch_io import Limits
 
 
 class BatchCluster:

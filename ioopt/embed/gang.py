@@ -23,7 +23,7 @@ from ioopt.errors import InstanceError
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST
 from ioopt.problems.gang import Machine, mask_of, nodes_of
-from ioopt.sim.gang_state import Clock, Gang, GangPolicy, State, Timing
+from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
 _MAX_NOTES = 100

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from ioopt.problems.message_counts import Verdict
-from ioopt.solvers.flexgang.gangedness_monitor import GangednessMonitor
+from ioopt.problems.flexgang.message_counts import Verdict
+from ioopt.measure.gangedness_monitor import GangednessMonitor
 
 __all__ = ["GangednessMonitor", "Verdict"]

@@ -15,8 +15,8 @@ from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
-from ioopt.problems.flexible_gang import FlexibleGangProblem
-from ioopt.problems.quantum_selection import QuantumSelectionProblem
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
+from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 
 
 class PatternSettings(Record):

@@ -19,7 +19,7 @@ from typing import Any
 from ioopt.errors import InstanceError
 from ioopt.formats.native import read_bytes
 from ioopt.formats.report import imported, some
-from ioopt.problems.message_counts import QUANTA, MessageCountsProblem, Quanta
+from ioopt.problems.flexgang.message_counts import QUANTA, MessageCountsProblem, Quanta
 
 Row = tuple[int, int, Quanta, float]
 """Quantum and processor (-1 where they are not known), the kind of quantum, the count."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ioopt.plot.layout import headline, legend_beside, new_axes, shortened
 from ioopt.plot.palette import BLUE, GREEN, ORANGE, OTHERS, VERMILLION
-from ioopt.problems.perturbation import PerturbationPlan
+from ioopt.problems.flexgang.perturbation import PerturbationPlan
 from ioopt.result import Result
 
 STYLES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from ioopt.plot.layout import finish, headline, new_axes, shortened
 from ioopt.plot.palette import BLUE, BOUND, OTHERS, VERMILLION
-from ioopt.problems.message_counts import ApplicationVerdict, GangednessPlan
+from ioopt.problems.flexgang.message_counts import ApplicationVerdict, GangednessPlan
 from ioopt.result import Result
 
 STYLES = {"LOW": (BLUE, "o"), "HIGH": (VERMILLION, "s"), "UNKNOWN": (OTHERS, "D")}

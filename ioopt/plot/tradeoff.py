@@ -7,7 +7,7 @@ from typing import Any
 
 from ioopt.plot.layout import headline, legend_beside
 from ioopt.plot.palette import series
-from ioopt.problems.quantum_model import MeasuredPoint
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint
 from ioopt.result import Result
 
 MILLISECONDS = 1000.0

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from ioopt.problems.base import Count, JobId, Name, NodeNumber, Real
-from ioopt.problems.perturbation import ApplicationSlopes
-from ioopt.problems.quantum_model import MeasuredPoint
+from ioopt.problems.flexgang.perturbation import ApplicationSlopes
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint
 
 
 class Part(BaseModel):

@@ -33,7 +33,7 @@ from ioopt.models.flexgang.frame import PatternData, Placement, lay_out
 if TYPE_CHECKING:
     import pulp
 
-    from ioopt.problems.flexible_gang import FlexibleGangPlan
+    from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
 
 Formulation = Literal["counts", "rows"]
 

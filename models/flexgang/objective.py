@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ioopt.models.flexgang.frame import PatternData
-from ioopt.problems.flexible_gang import FlexibleGangPlan
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
 
 
 def model_objective(data: PatternData, plan: FlexibleGangPlan) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
-from ioopt.problems.quantum_selection import Option
+from ioopt.problems.flexgang.quantum_selection import Option
 
 
 class QuantumModel:

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ioopt.io_surface import Surface
-from ioopt.problems.quantum_selection import (
+from ioopt.measure.io_surface import Surface
+from ioopt.problems.flexgang.quantum_selection import (
     Choice,
     Option,
     QuantumPlan,

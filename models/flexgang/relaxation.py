@@ -20,7 +20,7 @@ import math
 from dataclasses import dataclass, field
 
 from ioopt.models.flexgang.frame import PatternData
-from ioopt.problems.flexible_gang import FlexibleGangProblem
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 
 def universal_bound(problem: FlexibleGangProblem) -> float:

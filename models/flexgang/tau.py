@@ -7,7 +7,7 @@ the floors of progress. Homes and rows are fixed.
 from __future__ import annotations
 
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
-from ioopt.problems.flexible_gang import FlexibleGangPlan
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
 
 
 def plan_with_best_tau(

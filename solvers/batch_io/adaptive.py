@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import neg
 
-from ioopt.sim.batch_io_view import Limits, Number, Rates, Request, View
+from ioopt.decisions.batch_io import Limits, Number, Rates, Request, View
 from ioopt.solvers.batch_io.base_line import share_per_application, share_per_node
 
 ShareFunction = Callable[[Sequence[Request], Limits], Rates]

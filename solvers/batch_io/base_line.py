@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ioopt.sim.batch_io_view import Limits, Number, Rates, Request, View
+from ioopt.decisions.batch_io import Limits, Number, Rates, Request, View
 
 
 def no_congestion(view: View) -> Rates:

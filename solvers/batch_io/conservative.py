@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ioopt.sim.batch_io_view import Limits, Number, Rates, Request, View, ascending
+from ioopt.decisions.batch_io import Limits, Number, Rates, Request, View, ascending
 
 INFINITE = math.inf
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ioopt.sim.batch_io_view import DecideFunction, Number, Rates, Request, View, ascending
+from ioopt.decisions.batch_io import DecideFunction, Number, Rates, Request, View, ascending
 
 
 def fill(alpha: float | Fraction) -> DecideFunction:

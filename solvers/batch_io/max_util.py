@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ioopt.sim.batch_io_view import Rates, View
+from ioopt.decisions.batch_io import Rates, View
 from ioopt.solvers.batch_io.conservative import grant_left_over
 
 Subset = Callable[[Sequence[int], int], list[int]]

@@ -23,10 +23,10 @@ from ioopt.problems.batch_io import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.batch_io import simulate_trace
-from ioopt.sim.batch_io_results import metrics_of, schedule_of, timeline_of
-from ioopt.sim.batch_io_trace import Run, Trace
-from ioopt.sim.batch_io_view import TWINS, IoPolicy, Limits, Request, View
+from ioopt.sim.batch_io.simulate import simulate_trace
+from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
+from ioopt.sim.batch_io.trace import Run, Trace
+from ioopt.decisions.batch_io import TWINS, IoPolicy, Limits, Request, View
 from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.batch_io.policies import policy as policy_named
 from ioopt.solvers.batch_io.set10 import set_of
@@ -34,7 +34,7 @@ from ioopt.solvers.batch_io.set10 import set_of
 Engine = Literal["auto", "python", "compiled"]
 Recording = Literal["auto", "yes", "no"]
 
-_COMPILED = "ioopt.sim.batch_io_compiled"
+_COMPILED = "ioopt.sim.batch_io.compiled"
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
 CHEAPEST = "base-line"
@@ -223,7 +223,7 @@ def _run(
             )  # fmt: skip
         except Handover:
             pass
-    from ioopt.sim.batch_io_compiled import simulate_compiled
+    from ioopt.sim.batch_io.compiled import simulate_compiled
 
     sets: Sequence[int] = ()
     if policy.name.startswith("set-10"):

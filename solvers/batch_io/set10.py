@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from ioopt.sim.batch_io_view import Number, Rates, View
+from ioopt.decisions.batch_io import Number, Rates, View
 from ioopt.solvers.batch_io.base_line import water_fill
 from ioopt.solvers.batch_io.conservative import grant_left_over
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ioopt.problems.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.quantum_chain import COARSE_CELLS, measure
+from ioopt.measure.quantum_chain import COARSE_CELLS, measure
 
 
 def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:

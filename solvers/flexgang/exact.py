@@ -12,15 +12,15 @@ import math
 from dataclasses import replace
 from typing import Any, Literal
 
-from ioopt.check.flexible_gang import check
+from ioopt.check.flexgang.flexible_gang import check
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import Placement, covered
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.tau import plan_with_best_tau
 from ioopt.problems.base import Record
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.sim.loose_columns import corrected_responses
+from ioopt.sim.flexgang.loose_columns import corrected_responses
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.flexgang.greedy import greedy_plans

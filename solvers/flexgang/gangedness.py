@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ioopt.problems.base import Record
-from ioopt.problems.message_counts import (
+from ioopt.problems.flexgang.message_counts import (
     QUANTA,
     ApplicationVerdict,
     GangednessPlan,
@@ -16,7 +16,7 @@ from ioopt.problems.message_counts import (
     Verdict,
 )
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.flexgang.gangedness_monitor import (
+from ioopt.measure.gangedness_monitor import (
     RUNNING_THRESHOLD,
     THRESHOLD,
     GangednessMonitor,

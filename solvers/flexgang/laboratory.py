@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ioopt.problems.base import Record
-from ioopt.problems.perturbation import (
+from ioopt.problems.flexgang.perturbation import (
     ApplicationSlopes,
     Curve,
     Environment,
@@ -19,7 +19,7 @@ from ioopt.problems.perturbation import (
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.perturbation import Engine, curve, measure
+from ioopt.measure.perturbation import Engine, curve, measure
 
 
 class Settings(Record):

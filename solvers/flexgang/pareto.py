@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import SolveRequest
-from ioopt.sim.flexible_gang import REPORT_SEEDS, simulate
+from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS, simulate
 from ioopt.solvers.flexgang.exact import solve as solve_exact
 from ioopt.solvers.flexgang.rerank import Candidate, rerank
 from ioopt.solvers.flexgang.strict import strict_plan

@@ -19,7 +19,7 @@ from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.relaxation import relaxed_bound, universal_bound
 from ioopt.models.flexgang.tau import plan_with_best_tau
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits

@@ -7,7 +7,7 @@ to L (F4). The oracle of the integer program.
 from __future__ import annotations
 
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
-from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
+from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.flexgang.quantum_greedy import greedy_options

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
-from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
+from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ioopt.check.quantum_selection import check
+from ioopt.check.flexgang.quantum_selection import check
 from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
-from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
+from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits

@@ -13,10 +13,10 @@ from itertools import islice
 
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.options import Deadline
-from ioopt.problems.quantum_selection import Option, QuantumSelectionProblem
+from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, Simulation
 from ioopt.result import StopReason
-from ioopt.sim.quantum_selection import simulate
+from ioopt.sim.flexgang.quantum_selection import simulate
 from ioopt.solvers.flexgang.quantum_greedy import best_uniform
 
 AGREEMENT = 0.05

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioopt.sim.gang_state import ADAPTIVE, Twin
+from ioopt.decisions.gang.state import ADAPTIVE, Twin
 from ioopt.solvers.gang.phases import (
     clean,
     compact,

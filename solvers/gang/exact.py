@@ -26,8 +26,8 @@ from ioopt.options import Deadline
 from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
-from ioopt.sim.gang_state import State, state_of
-from ioopt.sim.gang_weights import Weight, value_of
+from ioopt.decisions.gang.state import State, state_of
+from ioopt.decisions.gang.weights import Weight, value_of
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioopt.sim.gang_state import BEST_FIT, Twin
+from ioopt.decisions.gang.state import BEST_FIT, Twin
 from ioopt.solvers.gang.phases import best_fit, clean, compact, fill, schedule, start_order
 from ioopt.solvers.gang.policy import Policy
 from ioopt.solvers.gang.run import fixed

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ioopt.sim.gang_state import ADAPTIVE, Gang, Twin, guard_slots
+from ioopt.decisions.gang.state import ADAPTIVE, Gang, Twin, guard_slots
 from ioopt.solvers.gang import run
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 from ioopt.solvers.gang.phases import Board, Place, file_nodes_or_best_fit, schedule

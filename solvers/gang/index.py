@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.sim.gang_state import ADAPTIVE, Gang, IndexTwin, State, Twin
-from ioopt.sim.gang_weights import Weight, weights
+from ioopt.decisions.gang.state import ADAPTIVE, Gang, IndexTwin, State, Twin
+from ioopt.decisions.gang.weights import Weight, weights
 from ioopt.solvers.gang.guarded import Settings as GuardedSettings
 from ioopt.solvers.gang.guarded import guarded
 from ioopt.solvers.gang.phases import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioopt.sim.gang_state import FILE_NODES, Twin
+from ioopt.decisions.gang.state import FILE_NODES, Twin
 from ioopt.solvers.gang.phases import clean, compact, fill, on_file_nodes, schedule, start_order
 from ioopt.solvers.gang.policy import Policy
 from ioopt.solvers.gang.run import fixed

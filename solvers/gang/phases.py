@@ -1,6 +1,6 @@
 """The phases of a matrix update (Section 3.1) as pure functions.
 
-Each takes a :class:`~ioopt.sim.gang_state.State` and returns a new one. Rows, nodes and jobs tie
+Each takes a :class:`~ioopt.decisions.gang.state.State` and returns a new one. Rows, nodes and jobs tie
 to the lowest index. A policy is a tuple of phases; what differs between policies is where the
 Schedule phase may place a job (:data:`Place`) and the order in which FillMatrix serves the jobs.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ioopt.sim.gang_state import Gang, State
+from ioopt.decisions.gang.state import Gang, State
 
 Phase = Callable[[State], State]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ioopt.errors import UsageError
-from ioopt.sim.gang_state import State, Twin
+from ioopt.decisions.gang.state import State, Twin
 from ioopt.solvers.gang.phases import Phase
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from ioopt.problems.gang import mask_of, nodes_of
-from ioopt.sim.gang_state import Number, State
-from ioopt.sim.gang_weights import Weight, weights
+from ioopt.decisions.gang.state import Number, State
+from ioopt.decisions.gang.weights import Weight, weights
 from ioopt.solvers.gang.phases import Phase
 
 

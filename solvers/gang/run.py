@@ -18,14 +18,14 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest, SolverFunction
 from ioopt.result import StopReason
-from ioopt.sim.gang import GangSimulation, Trajectory
-from ioopt.sim.gang_history import History
-from ioopt.sim.gang_metrics import simulation_of
-from ioopt.sim.gang_state import GangPolicy, State, Timing, gangs_of, state_of
+from ioopt.sim.gang.simulate import GangSimulation, Trajectory
+from ioopt.sim.gang.history import History
+from ioopt.sim.gang.metrics import simulation_of
+from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
 from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.gang.policy import Policy
 
-_COMPILED = "ioopt.sim.gang_compiled"
+_COMPILED = "ioopt.sim.gang.compiled"
 RECORD_UP_TO_JOBS, RECORD_UP_TO_CELLS = 2_000, 4_000_000
 """Above this many jobs, or jobs x nodes, the history of the matrix is written only when asked for."""
 
@@ -156,8 +156,8 @@ def _compiled(
     settings: Settings,
     deadline: Deadline | None,
 ) -> Trajectory:
-    from ioopt.sim.gang_compiled import run
-    from ioopt.sim.gang_table import table_of
+    from ioopt.sim.gang.compiled import run
+    from ioopt.sim.gang.table import table_of
 
     assert policy.twin is not None
     return run(table_of(problem), timing, policy.twin, settings.recompute, deadline)

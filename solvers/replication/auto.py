@@ -13,7 +13,7 @@ from dataclasses import replace
 from ioopt.errors import OutOfTime
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
-from ioopt.sim.replication import simulate
+from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication import link_aware
 from ioopt.solvers.replication.minmin import plan_minmin
 from ioopt.solvers.replication.plans import require_room

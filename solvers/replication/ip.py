@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from ioopt.check.replication import check
+from ioopt.check.replication.check import check
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.static import Moves, from_plan, reduce, to_plan
 from ioopt.options import Deadline

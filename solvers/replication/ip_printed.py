@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from ioopt.check.replication import check
+from ioopt.check.replication.check import check
 from ioopt.models.replication.printed import PrintedModel, num_terms
 from ioopt.models.replication.static import (
     StaticInstance,

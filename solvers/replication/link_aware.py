@@ -23,7 +23,7 @@ from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, Replicat
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.compiled import available, compile_apart
-from ioopt.sim.replication import (
+from ioopt.sim.replication.simulate import (
     LOAD_SECONDS,
     replay_fits,
     replay_seconds,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ioopt.sim.replication_kernel import FINISHED, replay
+from ioopt.sim.replication.kernel import FINISHED, replay
 
 EVALUATIONS, ACCEPTED, IMPROVED = 0, 1, 2
 NOW, BEST = 0, 1

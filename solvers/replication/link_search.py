@@ -7,7 +7,7 @@ from typing import Any
 
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.compiled import compiled, is_ready
-from ioopt.sim.replication_state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication import link_kernel as kernel
 
 OUR_EVICTION = "farthest-next-use"

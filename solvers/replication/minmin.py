@@ -19,8 +19,8 @@ from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, Replicat
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.compiled import available, compile_apart, compiled, is_ready, pays
-from ioopt.sim.replication import CHEAP_SECONDS, LOAD_SECONDS
-from ioopt.sim.replication_state import Instance, instance_arrays
+from ioopt.sim.replication.simulate import CHEAP_SECONDS, LOAD_SECONDS
+from ioopt.sim.replication.state import Instance, instance_arrays
 from ioopt.solvers.replication import minmin_kernel as kernel
 from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.plans import build_plan, require_room

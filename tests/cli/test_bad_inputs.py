@@ -281,7 +281,7 @@ def test_models_that_do_not_fit(
 
 def test_chains_beyond_computing() -> None:
     """Quanta whose law comes out as no number, or whose matrix is singular."""
-    from ioopt.sim.quantum_chain import surface
+    from ioopt.measure.quantum_chain import surface
 
     for on, off in ((0.001, 1e17), (1e-3, 1e300)):
         with pytest.raises(InstanceError, match="too far apart to compute with"):

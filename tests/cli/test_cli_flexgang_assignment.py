@@ -65,7 +65,7 @@ def test_unknown_names_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_same_seed_same_answer(seed: int) -> None:
-    from ioopt.generate.flexible_gang import generate
+    from ioopt.generate.flexgang.flexible_gang import generate
 
     problem = generate("light-mix", {"jobs": 5}, seed)
     first, second = (ioopt.solve(problem, "exact", time_limit=60) for _ in range(2))

@@ -51,7 +51,8 @@ def test_kernels_compile(kernel: Kernel) -> None:
 @pytest.mark.slow
 def test_runs_find_the_kernels_that_were_compiled() -> None:
     pytest.importorskip("numba")
-    from ioopt.sim import batch_io_compiled, gang_compiled
+    from ioopt.sim.batch_io import compiled as batch_io_compiled
+    from ioopt.sim.gang import compiled as gang_compiled
     from ioopt.solvers.replication import anneal_kernel, enumeration_kernel, link_kernel
 
     for kernel in KERNELS:

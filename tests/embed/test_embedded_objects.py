@@ -14,7 +14,7 @@ from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter, Replication
 from ioopt.embed.service import Service
 from ioopt.errors import IooptError
 from ioopt.protocols import Outcome
-from ioopt.sim.batch_io_view import IoPolicy
+from ioopt.decisions.batch_io import IoPolicy
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 
 IO_MACHINE = {"nodes": 16, "unit_nodes": 2, "allocation": "flat",

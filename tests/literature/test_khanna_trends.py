@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 import ioopt
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 
 SEEDS = (0, 1, 2)
 

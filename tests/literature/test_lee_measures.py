@@ -14,7 +14,7 @@ import lee_gangedness
 import lee_perturbations
 import lee_quanta
 
-from ioopt.problems.perturbation import Barrier, Blocking, Msg
+from ioopt.problems.flexgang.perturbation import Barrier, Blocking, Msg
 
 NOT_REPRODUCED = {
     # The text's statements that do not hold; they are printed, never demanded.

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from scipy.optimize import linprog
 
-from ioopt.io_surface import Surface
-from ioopt.problems.flexible_gang import FlexibleGangProblem
+from ioopt.measure.io_surface import Surface
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 Choice = tuple[int, tuple[int, ...], bool]
 """(home, strict rows, loose)"""

@@ -12,9 +12,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioopt.sim import perturbation_kernel as kernel
-from ioopt.sim import quantum_kernel
-from ioopt.sim.quantum_event import _all_away, _slot_time
+from ioopt.measure import perturbation_kernel as kernel
+from ioopt.measure import quantum_kernel
+from ioopt.measure.quantum_event import _all_away, _slot_time
 
 
 def reference_process(

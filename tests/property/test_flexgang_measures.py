@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
-from ioopt.problems.perturbation import (
+from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     Application,
     Barrier,
@@ -22,10 +22,10 @@ from ioopt.problems.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint
-from ioopt.sim.perturbation import batch_starts, hits, run, slots_of
-from ioopt.sim.quantum_chain import surface
-from ioopt.sim.quantum_event import simulate_point
+from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint
+from ioopt.measure.perturbation import batch_starts, hits, run, slots_of
+from ioopt.measure.quantum_chain import surface
+from ioopt.measure.quantum_event import simulate_point
 
 quanta = st.floats(0.001, 0.1).map(lambda x: round(x, 5))
 shapes = st.integers(1, 12)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import ioopt
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
-from ioopt.problems.quantum_selection import QuantumSelectionProblem, slot_sequence
-from ioopt.sim.flexible_gang import measure
-from ioopt.sim.io_server import Windows, serve
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
+from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem, slot_sequence
+from ioopt.sim.flexgang.flexible_gang import measure
+from ioopt.measure.io_server import Windows, serve
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.flexgang.greedy import greedy_plans
@@ -86,7 +86,7 @@ def test_optimum_bounds_the_greedy_and_more_weight_on_io_never_helps(
 
 
 def _objective(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> float:
-    from ioopt.check.flexible_gang import check
+    from ioopt.check.flexgang.flexible_gang import check
 
     return check(problem, plan).objectives["weighted_progress"]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import ioopt
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.sim.bandwidth import max_min_rates
-from ioopt.sim.replication import simulate
+from ioopt.sim.replication.bandwidth import max_min_rates
+from ioopt.sim.replication.simulate import simulate
 
 PLANNERS = ("minmin", "minmin-no-replication", "job-data-present")
 

@@ -13,7 +13,7 @@ import pytest
 import ioopt
 from ioopt.embed import IoArbiter
 from ioopt.errors import InstanceError, UsageError
-from ioopt.sim.batch_io_view import View
+from ioopt.decisions.batch_io import View
 from ioopt.solvers.batch_io.policies import NAMES
 
 MACHINE = {

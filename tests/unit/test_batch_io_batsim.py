@@ -12,15 +12,15 @@ from conftest import shared_path
 
 import ioopt
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.batsim import (
+from ioopt.formats.batsim.workload import (
     JOB_COLUMNS,
     batch_io_from_batsim,
     export_batsim,
     jobs_csv,
     read_batsim,
 )
-from ioopt.formats.batsim_jobs import batch_io_from_jobs, read_jobs_csv
-from ioopt.formats.batsim_profiles import Platform
+from ioopt.formats.batsim.jobs import batch_io_from_jobs, read_jobs_csv
+from ioopt.formats.batsim.profiles import Platform
 from ioopt.formats.io_rule import MachineRule
 
 PLATFORM = Platform(flops=1e6, network_bytes_per_second=1e6)

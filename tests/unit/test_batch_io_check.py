@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import ioopt
-from ioopt.check import batch_io, io_requests
+from ioopt.check.batch_io import check as batch_io
+from ioopt.check.batch_io import io_requests
 
 MACHINE = {
     "nodes": 16, "unit_nodes": 2, "allocation": "partition",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ioopt.errors import UsageError
-from ioopt.generate.batch_io import MIRA, PRESETS, SIZE_SHARES, SIZES, generate
+from ioopt.generate.batch_io.generate import MIRA, PRESETS, SIZE_SHARES, SIZES, generate
 from ioopt.problems.batch_io import BatchIoProblem
 
 

@@ -13,7 +13,7 @@ import ioopt
 from ioopt.catalog import resolve
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import Machine
-from ioopt.sim.batch_io_view import IoPolicy, Limits, Request, View, nine_digits
+from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, nine_digits
 from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive, adaptive_per_application
 from ioopt.solvers.batch_io.base_line import share_per_application, water_fill
 from ioopt.solvers.batch_io.max_util import best_subset, select

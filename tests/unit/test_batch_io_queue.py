@@ -141,9 +141,9 @@ def test_metrics_of_a_delayed_pair() -> None:
 
 
 def test_virtual_clock_equals_asking_the_policy() -> None:
-    from ioopt.sim.batch_io import simulate_trace
-    from ioopt.sim.batch_io_trace import Trace
-    from ioopt.sim.batch_io_view import IoPolicy
+    from ioopt.sim.batch_io.simulate import simulate_trace
+    from ioopt.sim.batch_io.trace import Trace
+    from ioopt.decisions.batch_io import IoPolicy
     from ioopt.solvers.batch_io.base_line import base_line
     from ioopt.solvers.batch_io.policies import policy
     from tests.batch_io_traces import random_trace
@@ -162,9 +162,9 @@ def test_virtual_clock_equals_asking_the_policy() -> None:
 
 
 def test_lanes_equal_asking_the_policy() -> None:
-    from ioopt.sim.batch_io import simulate_trace
-    from ioopt.sim.batch_io_trace import Trace
-    from ioopt.sim.batch_io_view import IoPolicy
+    from ioopt.sim.batch_io.simulate import simulate_trace
+    from ioopt.sim.batch_io.trace import Trace
+    from ioopt.decisions.batch_io import IoPolicy
     from ioopt.solvers.batch_io.policies import policy
     from ioopt.solvers.batch_io.set10 import set_10
     from tests.batch_io_traces import random_trace
@@ -189,10 +189,10 @@ def test_lanes_equal_asking_the_policy() -> None:
 
 def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
     from ioopt.problems.batch_io import Machine
-    from ioopt.sim.batch_io_lanes import LaneStorage
-    from ioopt.sim.batch_io_storage import ActiveRequest, Usage
-    from ioopt.sim.batch_io_trace import Run, Trace
-    from ioopt.sim.batch_io_view import Limits
+    from ioopt.sim.batch_io.lanes import LaneStorage
+    from ioopt.sim.batch_io.storage import ActiveRequest, Usage
+    from ioopt.sim.batch_io.trace import Run, Trace
+    from ioopt.decisions.batch_io import Limits
     from ioopt.solvers.batch_io.policies import policy
 
     limits = Limits.of(Machine(

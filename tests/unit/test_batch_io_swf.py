@@ -8,7 +8,7 @@ import pytest
 from conftest import shared_path
 
 from ioopt.errors import InstanceError
-from ioopt.formats.swf import SwfTrace, parse_swf, read_swf
+from ioopt.formats.swf.log import SwfTrace, parse_swf, read_swf
 
 JOB = "{id} {submit} 5 {run} {procs} -1 -1 {requested} {limit} -1 {status} 1 1 -1 1 -1 -1 -1"
 

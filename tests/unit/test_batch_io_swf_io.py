@@ -11,10 +11,10 @@ from test_batch_io_swf import line
 
 import ioopt
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.darshan import parse_text, summarise
+from ioopt.formats.darshan.log import parse_text, summarise
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf import parse_swf, read_swf
-from ioopt.formats.swf_io import batch_io_from_swf
+from ioopt.formats.swf.log import parse_swf, read_swf
+from ioopt.formats.swf.io import batch_io_from_swf
 
 HEAD = "; MaxProcs: 100\n"
 

@@ -27,7 +27,8 @@ def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> Non
 
 def test_kernels_carry_the_stamp_of_the_folder() -> None:
     pytest.importorskip("numba")
-    from ioopt.sim import batch_io_compiled, gang_compiled
+    from ioopt.sim.batch_io import compiled as batch_io_compiled
+    from ioopt.sim.gang import compiled as gang_compiled
 
     wanted = compiled.source_stamp(Path(compiled.__file__).parent)
     for kernel in (gang_compiled._simulate, batch_io_compiled.advance):

@@ -18,14 +18,14 @@ import ioopt
 from ioopt.campaign.grid import read_config
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats import files
-from ioopt.formats.batsim import read_batsim
-from ioopt.formats.batsim_jobs import read_jobs_csv
-from ioopt.formats.darshan import read_darshan
+from ioopt.formats.batsim.workload import read_batsim
+from ioopt.formats.batsim.jobs import read_jobs_csv
+from ioopt.formats.darshan.log import read_darshan
 from ioopt.formats.io_congestion import read_set
 from ioopt.formats.message_counts import read_message_counts
 from ioopt.formats.native import dump_json, parse_json, read_json, replacing, write_text
-from ioopt.formats.swf import read_swf
-from ioopt.formats.wfformat import read_wfformat
+from ioopt.formats.swf.log import read_swf
+from ioopt.formats.wfformat.instance import read_wfformat
 
 
 def instance(**changes):

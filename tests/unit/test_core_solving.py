@@ -211,7 +211,7 @@ def test_unknown_names_are_usage_errors():
 
 
 def test_ioopt_check_stays_callable_when_a_checker_is_imported():
-    import ioopt.check.replication
+    import ioopt.check.replication.check
 
     assert callable(ioopt.check)
     assert ioopt.check(PROBLEM) == []

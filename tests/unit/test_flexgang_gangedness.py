@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import ioopt
 import ioopt.embed
-from ioopt.check.flexgang_gangedness import check
+from ioopt.check.flexgang.gangedness import check
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.message_counts import read_message_counts
-from ioopt.generate.message_counts import TABLE_3, generate
+from ioopt.generate.flexgang.message_counts import TABLE_3, generate
 from ioopt.plot.gangedness import plot_message_counts
-from ioopt.problems.message_counts import GangednessPlan
-from ioopt.solvers.flexgang.gangedness_monitor import GangednessMonitor, judge_means
+from ioopt.problems.flexgang.message_counts import GangednessPlan
+from ioopt.measure.gangedness_monitor import GangednessMonitor, judge_means
 
 
 def fed(

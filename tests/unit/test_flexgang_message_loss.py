@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import ioopt
 from ioopt.errors import UsageError
-from ioopt.solvers.flexgang.gangedness_monitor import GangednessMonitor
-from ioopt.solvers.flexgang.message_loss import FADED, HALF, Loss, Stretches
+from ioopt.measure.gangedness_monitor import GangednessMonitor
+from ioopt.measure.message_loss import FADED, HALF, Loss, Stretches
 
 
 def heard(

@@ -12,11 +12,11 @@ import pytest
 from conftest import deadline_of_checks, shared_path
 
 import ioopt
-from ioopt.check.flexgang_perturbation import check
+from ioopt.check.flexgang.perturbation import check
 from ioopt.errors import InstanceError, UsageError
-from ioopt.generate.perturbation import generate
+from ioopt.generate.flexgang.perturbation import generate
 from ioopt.plot.characteristic import plot_characteristic, plot_perturbation
-from ioopt.problems.perturbation import (
+from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     PATTERNS,
     Application,
@@ -29,8 +29,8 @@ from ioopt.problems.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-from ioopt.sim import perturbation_kernel as kernel
-from ioopt.sim.perturbation import hits, measure, run, run_times, slots_of
+from ioopt.measure import perturbation_kernel as kernel
+from ioopt.measure.perturbation import hits, measure, run, run_times, slots_of
 
 
 def laboratory(*apps: Application, **changes: Any) -> PerturbationProblem:
@@ -293,7 +293,7 @@ def test_a_tied_work_unit_goes_to_the_lowest_processor() -> None:
     """One unit of 15 in quanta of 10; processor 1 is absent in the second: 15 on 0, 25 on 1."""
     import numpy as np
 
-    from ioopt.sim import perturbation_kernel
+    from ioopt.measure import perturbation_kernel
 
     runs = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
     assert perturbation_kernel.workpile(runs, 10, 15, 15, [0, 0]) == 15

@@ -9,9 +9,9 @@ import pytest
 from conftest import shared_path
 
 from ioopt.errors import UsageError
-from ioopt.problems.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
-from ioopt.sim.quantum_chain import measure, surface
-from ioopt.sim.quantum_event import nanoseconds, simulate_point
+from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
+from ioopt.measure.quantum_chain import measure, surface
+from ioopt.measure.quantum_event import nanoseconds, simulate_point
 
 
 def model(qi: float, qc: float, **changes: object) -> tuple[QuantumModelProblem, QuantumPoint]:

@@ -9,12 +9,12 @@ from conftest import deadline_of_checks
 from matplotlib.figure import Figure
 
 import ioopt
-from ioopt.check.flexgang_quantum import check
+from ioopt.check.flexgang.quantum_model import check
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
-from ioopt.generate.quantum_model import generate
+from ioopt.generate.flexgang.quantum_model import generate
 from ioopt.plot.tradeoff import plot_quantum_model, plot_tradeoff
-from ioopt.problems.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
-from ioopt.sim.quantum_model import simulate
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
+from ioopt.measure.quantum_model import simulate
 
 ONE = {
     "format": "ioopt/quantum-model",
@@ -141,7 +141,7 @@ def test_plot_draws_one_curve_for_each_fixed_quantum() -> None:
 
 def test_a_dedicated_machine_wastes_what_not_all_can_use() -> None:
     """Blocked 20 of 25 ms: .8 of the time a processor is free, .8^3 all three are; no slowdown."""
-    from ioopt.sim.quantum_chain import surface
+    from ioopt.measure.quantum_chain import surface
 
     found = surface(0.01, 0.0, processors=3)
     assert (found.slowdown, found.beta) == (1.0, pytest.approx(0.2))

@@ -8,7 +8,7 @@ import pytest
 from conftest import shared_path
 
 import ioopt
-from ioopt.problems.flexible_gang import FlexibleGangProblem, useful_seconds
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem, useful_seconds
 
 MS = 1e-3
 

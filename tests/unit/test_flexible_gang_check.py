@@ -9,7 +9,7 @@ import pytest
 
 import ioopt
 from ioopt.errors import InstanceError
-from ioopt.problems.flexible_gang import FlexibleGangProblem
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 PROBLEM = {
     "format": "ioopt/flexible-gang",
@@ -100,8 +100,8 @@ def test_loose_io_load() -> None:
 
 def test_objective_is_recomputed() -> None:
     # a: 1/3 of half the machine; b: .7 * 7.2 / 30 of half; even: (10 + 5) / 30 of all.
-    from ioopt.check.flexible_gang import check
-    from ioopt.io_surface import Surface
+    from ioopt.check.flexgang.flexible_gang import check
+    from ioopt.measure.io_surface import Surface
 
     problem = ioopt.load(PROBLEM)
     io = problem.jobs[3]
@@ -143,7 +143,7 @@ def test_written_then_read_is_equal() -> None:
 
 
 def test_surface_without_an_entry_is_named() -> None:
-    from ioopt.io_surface import Surface, table_of
+    from ioopt.measure.io_surface import Surface, table_of
 
     surface = Surface(4, table_of({(0.01, 0.02): (1.5, 0.1)}))
     io = ioopt.load(PROBLEM).jobs[3]

@@ -9,15 +9,15 @@ import pytest
 from oracle.flexible_gang_oracle import best_of_pattern
 
 import ioopt
-from ioopt.check.flexible_gang import check
-from ioopt.generate.flexible_gang import generate
+from ioopt.check.flexgang.flexible_gang import check
+from ioopt.generate.flexgang.flexible_gang import generate
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.relaxation import relaxed_bound, universal_bound
 from ioopt.models.flexgang.tau import best_tau
 from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.flexible_gang import FlexibleGangProblem
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp

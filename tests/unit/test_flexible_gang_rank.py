@@ -8,16 +8,16 @@ import pytest
 from conftest import deadline_of_checks
 
 import ioopt
-from ioopt.generate.flexible_gang import PRESETS, generate
-from ioopt.io_surface import Surface
+from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
+from ioopt.measure.io_surface import Surface
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline
 from ioopt.plot.flexible_frame import plot_frame
 from ioopt.plot.lambda_front import plot_lambda_front
 from ioopt.plot.quantum_cycle import plot_slots
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
-from ioopt.sim.flexible_gang import REPORT_SEEDS, measure
-from ioopt.sim.loose_columns import CALIBRATION_SEED, corrected_responses
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS, measure
+from ioopt.sim.flexgang.loose_columns import CALIBRATION_SEED, corrected_responses
 from ioopt.solvers.flexgang import pattern_search
 from ioopt.solvers.flexgang.pareto import lambda_front
 from ioopt.solvers.flexgang.pattern_search import PatternSearch

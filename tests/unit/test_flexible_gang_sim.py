@@ -9,11 +9,11 @@ import pytest
 from conftest import deadline_of_checks, shared_path
 
 import ioopt
-from ioopt.generate.flexible_gang import generate
-from ioopt.io_surface import Surface
-from ioopt.problems.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
-from ioopt.sim.flexible_gang import measure, simulate
-from ioopt.sim.io_server import NANOSECONDS, Windows, draw_bursts, mean_slowdown, num_bursts, serve
+from ioopt.generate.flexgang.flexible_gang import generate
+from ioopt.measure.io_surface import Surface
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
+from ioopt.sim.flexgang.flexible_gang import measure, simulate
+from ioopt.measure.io_server import NANOSECONDS, Windows, draw_bursts, mean_slowdown, num_bursts, serve
 from ioopt.solvers.flexgang.strict import strict_plan
 
 MS = 1_000_000

@@ -13,7 +13,7 @@ from gang_tools import CASE_NAMES, POLICIES, compiled_phase, drawn, phase_case, 
 import ioopt
 from ioopt.cli.main import main
 from ioopt.problems.gang import GangMatrixProblem
-from ioopt.sim.gang_state import state_of
+from ioopt.decisions.gang.state import state_of
 from ioopt.solvers.gang.run import plan_of_state
 
 RUNS = shared_files("cases/gang")

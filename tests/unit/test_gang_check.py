@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import ioopt
-from ioopt.check.gang import check
-from ioopt.check.gang_matrix import check as check_matrix
+from ioopt.check.gang.check import check
+from ioopt.check.gang.matrix import check as check_matrix
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 
 WORKLOAD = {

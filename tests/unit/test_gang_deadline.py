@@ -12,10 +12,10 @@ import ioopt
 from ioopt.catalog import resolve
 from ioopt.cli.main import main
 from ioopt.errors import OutOfTime
-from ioopt.generate.gang import BluePacificLike, generate, make_table
+from ioopt.generate.gang.generate import BluePacificLike, generate, make_table
 from ioopt.options import Deadline
-from ioopt.sim.gang import STEPS_PER_LOOK, GangSimulation
-from ioopt.sim.gang_state import Gang, Timing
+from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
+from ioopt.decisions.gang.state import Gang, Timing
 from ioopt.solvers.gang.gs import POLICY
 
 
@@ -49,7 +49,7 @@ def test_the_python_engine_stops_at_the_look_that_finds_it_late(looks: int) -> N
 
 
 def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
-    gang_compiled: Any = pytest.importorskip("ioopt.sim.gang_compiled")
+    gang_compiled: Any = pytest.importorskip("ioopt.sim.gang.compiled")
     # Every job takes a step to finish: two calls and more.
     settings = BluePacificLike(jobs=2 * gang_compiled.STEPS_PER_CALL)
     table, timing = make_table(settings, 0), Timing.of(settings.machine)

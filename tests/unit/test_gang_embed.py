@@ -12,8 +12,8 @@ from gang_tools import random_workload
 from ioopt.embed import GangScheduler
 from ioopt.errors import InstanceError
 from ioopt.problems.gang import GangProblem
-from ioopt.sim.gang import GangSimulation
-from ioopt.sim.gang_state import State, Timing, gangs_of
+from ioopt.sim.gang.simulate import GangSimulation
+from ioopt.decisions.gang.state import State, Timing, gangs_of
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 
 MACHINE = {"nodes": 6, "levels": 2, "quantum_seconds": 100.0}

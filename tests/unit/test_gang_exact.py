@@ -10,15 +10,15 @@ from gang_tools import random_workload
 from test_gang_exact_models import TWO_RUN_TWO_WAIT, snapshot
 
 import ioopt
-from ioopt.check.gang_matrix import value_of
+from ioopt.check.gang.matrix import value_of
 from ioopt.cli.main import main
 from ioopt.embed import GangScheduler
 from ioopt.errors import UsageError
 from ioopt.models.gang.question import ask
 from ioopt.options import Deadline
 from ioopt.problems.gang import GangMatrixPlan, nodes_of
-from ioopt.sim.gang import GangSimulation
-from ioopt.sim.gang_state import State, Timing, gangs_of, state_of
+from ioopt.sim.gang.simulate import GangSimulation
+from ioopt.decisions.gang.state import State, Timing, gangs_of, state_of
 from ioopt.solvers.gang import exact, index
 from ioopt.solvers.gang.exact_layout import lay_out, tightest_run, with_columns
 from ioopt.solvers.gang.row_order import urgent_rows_first

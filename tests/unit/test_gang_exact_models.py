@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from ioopt.check.gang_matrix import check, weight_of
+from ioopt.check.gang.matrix import check, weight_of
 from ioopt.models.gang.assignment import AssignmentModel
 from ioopt.models.gang.linear import Program
 from ioopt.models.gang.question import ask, cliques_of
 from ioopt.models.gang.row_free import RowFreeModel
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, RunningJob
-from ioopt.sim.gang_state import state_of
+from ioopt.decisions.gang.state import state_of
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 from ioopt.solvers.backends.pulp_backend import solve_pulp

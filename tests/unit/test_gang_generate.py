@@ -13,9 +13,9 @@ from conftest import shared_files, shared_path
 
 from ioopt.cli.main import main
 from ioopt.errors import UsageError
-from ioopt.formats.swf import parse_swf, read_swf
-from ioopt.formats.swf_gang import gang_from_swf
-from ioopt.generate.gang import (
+from ioopt.formats.swf.log import parse_swf, read_swf
+from ioopt.formats.swf.gang import gang_from_swf
+from ioopt.generate.gang.generate import (
     LOADS_SECONDS,
     BluePacificLike,
     Lublin,
@@ -25,8 +25,8 @@ from ioopt.generate.gang import (
     make_table,
     place_files,
 )
-from ioopt.generate.hyper_erlang import MAX_ORDER, fit, fit_trace, raw_moments, sample, size_ranges
-from ioopt.sim.gang_table import pack_masks, table_of, unpack_masks
+from ioopt.generate.gang.hyper_erlang import MAX_ORDER, fit, fit_trace, raw_moments, sample, size_ranges
+from ioopt.sim.gang.table import pack_masks, table_of, unpack_masks
 
 MOMENTS = [
     ("nasa-ipsc-1993.moments.csv", "NASA-iPSC-1993-3.1-cln.swf"),
@@ -204,7 +204,7 @@ def test_lublin_model_against_its_authors_output() -> None:
 def test_lublin_parameters_are_the_published_ones() -> None:
     from dataclasses import asdict
 
-    from ioopt.generate.lublin import PARAMETERS
+    from ioopt.generate.gang.lublin import PARAMETERS
 
     (path,) = shared_files("data/workload-models", "lublin99-parameters.json") or [None]
     if path is None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import ioopt
 from ioopt.problems.gang import GangMatrixProblem
-from ioopt.sim.gang_state import state_of
-from ioopt.sim.gang_weights import weights
+from ioopt.decisions.gang.state import state_of
+from ioopt.decisions.gang.weights import weights
 
 
 def _after(phase: str, levels: int, *running: tuple[list[int], list[int], int]) -> list[Any]:

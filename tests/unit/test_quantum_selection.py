@@ -11,12 +11,12 @@ import pytest
 
 import ioopt
 from ioopt.errors import InstanceError
-from ioopt.generate.quantum_selection import generate
-from ioopt.io_surface import Surface
+from ioopt.generate.flexgang.quantum_selection import generate
+from ioopt.measure.io_surface import Surface
 from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.quantum_selection import QuantumPlan, QuantumSelectionProblem, slot_sequence
+from ioopt.problems.flexgang.quantum_selection import QuantumPlan, QuantumSelectionProblem, slot_sequence
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, best_options, cycle_grid
 from ioopt.solvers.flexgang.quantum_greedy import best_uniform, greedy_options

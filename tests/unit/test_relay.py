@@ -10,7 +10,7 @@ import pytest
 import ioopt
 from ioopt.catalog import resolve
 from ioopt.errors import OutOfTime
-from ioopt.generate.gang import generate
+from ioopt.generate.gang.generate import generate
 from ioopt.options import Deadline
 from ioopt.sim import relay
 from ioopt.sim.relay import COMPILING_PAYS_SECONDS, Handover, Relay, relay_to
@@ -146,7 +146,7 @@ def test_batch_io_handed_over_is_the_same_to_the_bit(eager: list[str], solver: s
     plain = ioopt.solve(path, solver, settings={"engine": "python"})
     assert not eager
     relayed = ioopt.solve(path, solver)
-    assert eager == ["ioopt.sim.batch_io_compiled:advance"]
+    assert eager == ["ioopt.sim.batch_io.compiled:advance"]
     assert relayed.schedule == plain.schedule
     assert relayed.metrics == plain.metrics
 
@@ -159,7 +159,7 @@ def test_gang_handed_over_is_the_same_to_the_bit(eager: list[str]) -> None:
         relayed = ioopt.solve(problem, solver, settings={"history": "no"})
         assert relayed.schedule == plain.schedule
         assert relayed.metrics == plain.metrics
-    assert eager == 2 * ["ioopt.sim.gang_compiled:_simulate"]
+    assert eager == 2 * ["ioopt.sim.gang.compiled:_simulate"]
 
 
 def late_but(name: str) -> Any:

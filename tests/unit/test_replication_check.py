@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from ioopt.check.replication import check
+from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 
 PAIR = {

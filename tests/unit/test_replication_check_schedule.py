@@ -11,7 +11,7 @@ import copy
 
 import pytest
 
-from ioopt.check.replication import check
+from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationProblem
 
 PROBLEM = ReplicationProblem.model_validate(

@@ -84,7 +84,7 @@ def test_enumeration_equals_exhaustive_search(
 @pytest.mark.skipif(not compiled.available(), reason="numba is not installed here")
 @pytest.mark.slow
 def test_compiled_enumeration_goes_the_same_way() -> None:
-    from ioopt.generate.replication import generate
+    from ioopt.generate.replication.generate import generate
 
     problem = generate("image-85", {"tasks": 8, "nodes": 2, "disk": "unlimited"}, 0)
     instance = reduce(problem)

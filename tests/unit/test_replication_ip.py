@@ -12,7 +12,7 @@ from replication_samples import fits_somewhere, tiny
 
 from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.engines import PulpEngine
 from ioopt.models.replication.static import Moves, loads, reduce

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.sim import replication_kernel as kernel
-from ioopt.sim.replication import simulate
-from ioopt.sim.replication_state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.sim.replication import kernel
+from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 
 
 def _problem(sizes: dict[str, int], holds: list[list[str]], tasks: list[Any]) -> ReplicationProblem:

@@ -9,13 +9,13 @@ import pytest
 
 import ioopt
 from ioopt.errors import OutOfTime
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason
-from ioopt.sim import replication as sim
-from ioopt.sim import replication_kernel
-from ioopt.sim.replication_state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.sim.replication import simulate as sim
+from ioopt.sim.replication import kernel as replication_kernel
+from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication import (
     anneal,
     file_order,

@@ -9,7 +9,7 @@ import pytest
 from conftest import shared_files
 
 import ioopt
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
@@ -210,7 +210,7 @@ WORKFLOWS = shared_files("data/wfformat", "*-001.json")
 @pytest.mark.slow
 @pytest.mark.skipif(not WORKFLOWS, reason="data/wfformat is not here (set IOOPT_SHARED)")
 def test_auto_on_real_workflows_with_a_third_of_the_bytes_on_disk() -> None:
-    from ioopt.formats.wfformat import Machine, read_wfformat
+    from ioopt.formats.wfformat.instance import Machine, read_wfformat
 
     machine = Machine.model_validate({"disk": "33.34%"})
     for path in WORKFLOWS:

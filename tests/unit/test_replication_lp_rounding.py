@@ -6,7 +6,7 @@ import pytest
 
 import ioopt
 from ioopt.catalog import bundled
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.static import loads, reduce
 from ioopt.result import Status
 from ioopt.solvers.replication.lp_rounding import balanced_moves

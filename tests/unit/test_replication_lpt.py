@@ -6,7 +6,7 @@ import pytest
 
 import ioopt
 from ioopt.errors import NotApplicableError
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 

@@ -9,7 +9,7 @@ import pytest
 from oracle.replication_exhaustive import optimum
 from replication_samples import tiny
 
-from ioopt.check.replication import check
+from ioopt.check.replication.check import check
 from ioopt.errors import UsageError
 from ioopt.formats.lp import export_model
 from ioopt.models.replication import bounds

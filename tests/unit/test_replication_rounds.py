@@ -9,7 +9,7 @@ import pytest
 
 import ioopt
 from ioopt.errors import UnsolvableInstanceError, UsageError
-from ioopt.generate.replication import generate
+from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.subbatch import Place, SubBatchModel
 from ioopt.problems.replication import ReplicationProblem

@@ -9,9 +9,9 @@ import pytest
 import ioopt
 from ioopt.errors import SimulationError, UnsolvableInstanceError, UsageError
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.sim.bandwidth import max_min_rates
-from ioopt.sim.replication import simulate
-from ioopt.sim.replication_report import link_bound_seconds
+from ioopt.sim.replication.bandwidth import max_min_rates
+from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.report import link_bound_seconds
 
 
 def pair() -> ReplicationProblem:

@@ -12,7 +12,7 @@ from conftest import shared_files
 
 import ioopt
 from ioopt.problems.replication import ReplicationPlan
-from ioopt.sim.replication import simulate
+from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.minmin import plan_minmin
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import ioopt
-from ioopt.check.replication import check
+from ioopt.check.replication.check import check
 from ioopt.problems.replication import ReplicationPlan
-from ioopt.sim.replication import simulate
+from ioopt.sim.replication.simulate import simulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "oracle"))
 from random_replication import random_case

@@ -14,7 +14,7 @@ import pytest
 
 import ioopt
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.sim.replication import simulate
+from ioopt.sim.replication.simulate import simulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "oracle"))
 from random_replication import random_case

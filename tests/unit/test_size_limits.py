@@ -10,7 +10,7 @@ import pytest
 import ioopt
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
 from ioopt.errors import InstanceError, UsageError
-from ioopt.sim.batch_io_queue import BatchQueue
+from ioopt.sim.batch_io.queue import BatchQueue
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
 MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat"} | RATES

@@ -15,7 +15,7 @@ from ioopt.errors import UsageError
 from ioopt.formats.trace_events import CSV_COLUMNS, timeline_csv, trace_events_json
 from ioopt.plot.gantt import plot_replication, plot_timeline, replication_timeline
 from ioopt.result import Result
-from ioopt.sim.replication import simulate
+from ioopt.sim.replication.simulate import simulate
 
 
 def solved() -> Result:

@@ -14,7 +14,7 @@ from conftest import shared_files, shared_path
 from ioopt.cli.import_wfformat import import_wfformat
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import parse_json
-from ioopt.formats.wfformat import Machine, export_wfformat, problem_from_wfformat, read_wfformat
+from ioopt.formats.wfformat.instance import Machine, export_wfformat, problem_from_wfformat, read_wfformat
 from ioopt.problems.replication import ReplicationProblem
 
 

@@ -23,7 +23,7 @@ from ioopt.embed.adapters.batsim_steps import Step, steps_of
 from ioopt.embed.adapters.batsim_transfers import Transfers
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
-from ioopt.sim.batch_io_view import time_tolerance
+from ioopt.decisions.batch_io import time_tolerance
 
 _DONE = "COMPLETED_SUCCESSFULLY"
 _LATE = "COMPLETED_WALLTIME_REACHED"

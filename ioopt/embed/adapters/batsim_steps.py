@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.batsim_profiles import Platform, Profiles, UnsupportedProfileError
+from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
 from ioopt.formats.values import whole
 
 MAX_STEPS = 1000

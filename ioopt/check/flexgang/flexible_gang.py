@@ -1,0 +1,214 @@
+"""Checker of flexible gang plans: every rule of F5 by itself, and the objective recomputed.
+
+It shares nothing with the models but the response surface. Times in seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ioopt.measure.io_surface import Surface
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    FlexibleJob,
+    Pattern,
+)
+from ioopt.protocols import CheckReport
+from ioopt.result import Violation
+
+TOLERANCE = 1e-6
+"""Relative to the frame for times, absolute for progress: what solvers' tolerances leave."""
+
+
+def check(
+    problem: FlexibleGangProblem, plan: Any, schedule: dict[str, Any] | None = None
+) -> CheckReport:
+    """Check *plan* and recompute ``weighted_progress``, the objective of F5 (maximised)."""
+    chosen = FlexibleGangPlan.model_validate(plan) if isinstance(plan, dict) else plan
+    return _Checker(problem, chosen).report()
+
+
+class _Checker:
+    def __init__(self, problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> None:
+        self.problem, self.plan = problem, plan
+        self.found: list[Violation] = []
+        self.surface = Surface(problem.machine.processors, problem.surface)
+
+    def report(self) -> CheckReport:
+        """All violations; the objective when the plan is sound enough to have one."""
+        pattern = self.problem.pattern(self.plan.k, self.plan.d)
+        if pattern is None:
+            rows = self.problem.num_rows
+            text = f"k={self.plan.k}, d={self.plan.d} is no pattern of a frame of {rows} rows"
+            self._add("pattern", "plan", text)
+            return CheckReport(tuple(self.found))
+        self._names()
+        if self.found:
+            return CheckReport(tuple(self.found))
+        self._places(pattern)
+        if self.found:
+            return CheckReport(tuple(self.found))
+        self._cells()
+        self._grants(pattern)
+        self._capacity(pattern)
+        self._loose_load(pattern)
+        progress = self._floors(pattern)
+        terms = self._terms(pattern, progress)
+        value = {"weighted_progress": math.fsum(terms)}
+        rounding = 1e-9 * math.fsum(map(abs, terms))
+        return CheckReport(tuple(self.found), value, value, rounding=rounding)
+
+    def _add(self, rule: str, item: str, message: str, amount: float | None = None) -> None:
+        self.found.append(Violation(rule=rule, item=item, message=message, amount=amount))
+
+    def _names(self) -> None:
+        """Every job has one home in range, and the plan names no other jobs."""
+        plan, problem = self.plan, self.problem
+        for name in [*plan.home, *plan.rows, *plan.loose, *plan.tau_seconds, *plan.column_seconds]:
+            if name not in problem.job_index:
+                self._add("jobs", name, "there is no such job")
+        for at, job in enumerate(problem.jobs):
+            position, positions = plan.home.get(job.id), problem.num_positions(at)
+            if position is None:
+                self._add("home", job.id, "has no home")
+            elif position >= positions:
+                self._add("home", job.id, f"block {position} of {positions} does not exist")
+
+    def _places(self, pattern: Pattern) -> None:
+        """I/O: one strict row or loose, never both; coordinated I/O and compute jobs not loose."""
+        for job in self.problem.jobs:
+            rows, loose = self.plan.rows.get(job.id, ()), job.id in self.plan.loose
+            for row in rows:
+                if row >= pattern.strict_rows:
+                    self._add("rows", job.id, f"row {row} of {pattern.strict_rows} does not exist")
+            if len(set(rows)) != len(rows):
+                self._add("rows", job.id, f"a row is listed twice in {list(rows)}")
+            if loose and (not job.is_io or job.coordinated or not pattern.k):
+                why = "is a compute job" if not job.is_io else "must be in a strict row"
+                self._add("loose", job.id, why if pattern.k else "no loose window in this pattern")
+            elif job.is_io and len(rows) + loose != 1:
+                text = (
+                    f"has {len(rows)} strict rows{' and is loose' if loose else ''}, not one place"
+                )
+                self._add("io-place", job.id, text)
+
+    def _cells(self) -> None:
+        """Each (row, column) holds at most one job."""
+        taken: dict[tuple[int, int], str] = {}
+        for name, rows in self.plan.rows.items():
+            for row in rows:
+                for column in self._block(name):
+                    other = taken.setdefault((row, column), name)
+                    if other != name:
+                        self._add("cell", name, f"row {row}, column {column} belongs to {other!r}")
+
+    def _block(self, name: str) -> range:
+        return self.problem.block(self.problem.job_index[name], self.plan.home[name])
+
+    def _grants(self, pattern: Pattern) -> None:
+        """Loose CPU only for jobs that can use it; tau what every process can count on."""
+        frame = pattern.frame_seconds
+        for name, tau in self.plan.tau_seconds.items():
+            job = self._job(name)
+            if job.is_io or not job.takes_loose_cpu:
+                self._add("tau", name, "has no use for loose CPU (gamma >= .95 or I/O)", tau)
+            if tau > frame * (1 + TOLERANCE):
+                self._add("tau", name, f"{tau:g} s of a frame of {frame:g} s", tau - frame)
+        for name, parts in self.plan.column_seconds.items():
+            job, width = self._job(name), len(self._block(name))
+            if not job.self_balancing:
+                self._add("fairness", name, "only a self-balancing job may get less in some column")
+            elif len(parts) != width:
+                self._add("fairness", name, f"{len(parts)} columns given, its block has {width}")
+            else:
+                mean = math.fsum(parts) / width
+                short = self.plan.tau_seconds.get(name, 0.0) - mean
+                if short > TOLERANCE * frame:
+                    self._add(
+                        "fairness", name, f"tau is {short:g} s above its columns' mean", short
+                    )
+
+    def _job(self, name: str) -> FlexibleJob:
+        return self.problem.jobs[self.problem.job_index[name]]
+
+    def _loose_cpu(self, job: FlexibleJob, pattern: Pattern) -> float:
+        response = self.surface.at(job, pattern.on_seconds, pattern.off_seconds)
+        return response.beta * pattern.frame_seconds
+
+    def _strict_cpu(self, job: FlexibleJob, pattern: Pattern) -> float:
+        quantum = self.problem.machine.quantum_seconds
+        response = self.surface.at(job, quantum, pattern.frame_seconds - quantum)
+        return response.beta * pattern.frame_seconds
+
+    def _capacity(self, pattern: Pattern) -> None:
+        """Column: granted CPU <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
+        quantum = self.problem.machine.quantum_seconds
+        for column in range(self.problem.machine.num_columns):
+            room = pattern.k * quantum + pattern.strict_rows * quantum
+            granted = 0.0
+            for job in self.problem.jobs:
+                block = self._block(job.id)
+                if column not in block:
+                    continue
+                rows = len(self.plan.rows.get(job.id, ()))
+                if job.id in self.plan.loose:
+                    room -= self._loose_cpu(job, pattern)
+                elif job.is_io:
+                    room -= self._strict_cpu(job, pattern)
+                else:
+                    room -= rows * quantum
+                    parts = self.plan.granted_seconds(job.id, len(block))
+                    granted += parts[column - block.start] if len(parts) == len(block) else 0.0
+            over = granted - room
+            if over > TOLERANCE * pattern.frame_seconds:
+                text = f"{granted:g} s granted, {max(0.0, room):g} s free in a frame"
+                self._add("capacity", f"column {column}", text, over)
+
+    def _loose_load(self, pattern: Pattern) -> None:
+        """Loose I/O uses at most the limit (.6) of the loose windows of every column."""
+        limit = self.problem.loose_io_limit * pattern.k * self.problem.machine.quantum_seconds
+        for column in range(self.problem.machine.num_columns):
+            load = math.fsum(
+                self._loose_cpu(self._job(name), pattern)
+                for name in self.plan.loose
+                if column in self._block(name)
+            )
+            if load - limit > TOLERANCE * pattern.frame_seconds:
+                text = f"loose I/O uses {load:g} s of at most {limit:g} s"
+                self._add("loose-io", f"column {column}", text, load - limit)
+
+    def _floors(self, pattern: Pattern) -> dict[str, float]:
+        """Progress of every compute job, at least its floor."""
+        progress = {}
+        quantum = self.problem.machine.quantum_seconds
+        for at, job in enumerate(self.problem.jobs):
+            if job.is_io:
+                continue
+            own = quantum * len(self.plan.rows.get(job.id, ()))
+            loose = (1.0 - (job.gamma or 0.0)) * self.plan.tau_seconds.get(job.id, 0.0)
+            progress[job.id] = (own + loose) / pattern.frame_seconds
+            short = self.problem.phi(at) - progress[job.id]
+            if short > TOLERANCE:
+                text = (
+                    f"progress {progress[job.id]:.6g} is below its floor {self.problem.phi(at):g}"
+                )
+                self._add("floor", job.id, text, short)
+        return progress
+
+    def _terms(self, pattern: Pattern, progress: dict[str, float]) -> list[float]:
+        """What every job adds to the objective: w (n/P) pr, or -lambda w (n/P) (S - 1)."""
+        quantum = self.problem.machine.quantum_seconds
+        terms = []
+        for job in self.problem.jobs:
+            share = job.weight * job.processes / self.problem.machine.processors
+            if not job.is_io:
+                terms.append(share * progress[job.id])
+                continue
+            on, off = quantum, pattern.frame_seconds - quantum
+            if job.id in self.plan.loose:
+                on, off = pattern.on_seconds, pattern.off_seconds
+            slowdown = self.surface.at(job, on, off).slowdown
+            terms.append(-self.problem.lambda_ * share * (slowdown - 1.0))
+        return terms

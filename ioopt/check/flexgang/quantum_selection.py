@@ -1,0 +1,116 @@
+"""Checker of quantum selections: one option of the menu a job, slots fill the cycle, floors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ioopt.measure.io_surface import Surface
+from ioopt.problems.flexgang.quantum_selection import QuantumPlan, QuantumSelectionProblem
+from ioopt.protocols import CheckReport
+from ioopt.result import Violation
+from ioopt.units import exact
+
+TOLERANCE = 1e-9
+
+
+def check(
+    problem: QuantumSelectionProblem, plan: Any, schedule: dict[str, Any] | None = None
+) -> CheckReport:
+    """Check a plan and recompute its predicted cost, sum w (S(q, L/f - q) - 1) + mu waste."""
+    chosen = QuantumPlan.model_validate(plan) if isinstance(plan, dict) else plan
+    found = _options(problem, chosen) + _cycle(chosen)
+    if not found:
+        found = _floors(problem, chosen)
+    if schedule is not None:
+        found += _slots(chosen, schedule)
+    if any(item.rule in ("options", "cycle") for item in found):
+        return CheckReport(tuple(found))
+    predicted, size = _predicted(problem, chosen)
+    metrics = {
+        "predicted": predicted,
+        "cycle_seconds": chosen.cycle_seconds,
+        "options": {
+            name: [item.quantum_seconds, item.visits] for name, item in chosen.options.items()
+        },
+    }
+    objectives = {"predicted_cost": predicted}
+    return CheckReport(tuple(found), objectives, metrics, rounding=1e-14 * size)
+
+
+def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violation]:
+    found = []
+    for at, job in enumerate(problem.jobs):
+        choice = plan.options.get(job.id)
+        if choice is None:
+            found.append(Violation(rule="options", item=job.id, message="has no option"))
+        elif (choice.quantum_seconds, choice.visits) not in problem.options(at):
+            message = f"({choice.quantum_seconds:g} s, {choice.visits} visits) is not on its menu"
+            found.append(Violation(rule="options", item=job.id, message=message))
+    for name in plan.options:
+        if name not in problem.job_index:
+            found.append(Violation(rule="options", item=name, message="there is no such job"))
+    return found
+
+
+def _cycle(plan: QuantumPlan) -> list[Violation]:
+    used = sum(exact(item.quantum_seconds) * item.visits for item in plan.options.values())
+    over = float(used) - plan.cycle_seconds
+    if abs(over) <= TOLERANCE:
+        return []
+    message = f"the slots take {float(used):g} s of a cycle of {plan.cycle_seconds:g} s"
+    return [Violation(rule="cycle", item="cycle_seconds", message=message, amount=abs(over))]
+
+
+def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violation]:
+    found = []
+    for job in problem.jobs:
+        choice = plan.options[job.id]
+        share = choice.quantum_seconds * choice.visits / plan.cycle_seconds
+        if share < job.floor - TOLERANCE:
+            message = f"gets {share:.4g} of the cycle, its floor is {job.floor:g}"
+            amount = job.floor - share
+            found.append(Violation(rule="floor", item=job.id, message=message, amount=amount))
+    return found
+
+
+def _slots(plan: QuantumPlan, schedule: dict[str, Any]) -> list[Violation]:
+    """The schedule's slots lie back to back in the cycle and give every job its visits."""
+    found = []
+    clock = 0.0
+    visits: dict[str, int] = {}
+    for at, slot in enumerate(schedule.get("slots", [])):
+        if abs(slot["start_seconds"] - clock) > TOLERANCE:
+            message = f"starts at {slot['start_seconds']:g} s, the one before ends at {clock:g} s"
+            found.append(Violation(rule="slots", item=f"slots[{at}]", message=message))
+        clock = slot["end_seconds"]
+        name = slot["job"]
+        visits[name] = visits.get(name, 0) + 1
+        choice = plan.options.get(name)
+        length = slot["end_seconds"] - slot["start_seconds"]
+        if choice is None or not math.isclose(length, choice.quantum_seconds, rel_tol=1e-9):
+            message = f"job {name!r} has no quantum of {length:g} s"
+            found.append(Violation(rule="slots", item=f"slots[{at}]", message=message))
+    for name, choice in plan.options.items():
+        if visits.get(name, 0) != choice.visits:
+            message = f"has {visits.get(name, 0)} slots a cycle, its option says {choice.visits}"
+            found.append(Violation(rule="slots", item=name, message=message))
+    return found
+
+
+def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[float, float]:
+    """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off."""
+    surface = Surface(problem.machine.processors, problem.surface)
+    costs, size = [], 0.0
+    for job in problem.jobs:
+        if not job.is_io:
+            continue
+        choice = plan.options[job.id]
+        off = plan.cycle_seconds / choice.visits - choice.quantum_seconds
+        off = max(0.0, round(off, 12))
+        response = surface.at(job, choice.quantum_seconds, off)
+        costs.append(job.weight * (response.slowdown - 1.0))
+        size += job.weight * response.slowdown
+        if problem.mu > 0:
+            costs.append(problem.mu * surface.waste(job, choice.quantum_seconds, off))
+    return math.fsum(costs), size

@@ -1,0 +1,268 @@
+"""Checker of gang schedules: re-derives everything from the problem and the schedule alone.
+
+The schedule's ``jobs`` are checked against bounds that hold for any policy. Where it also tells
+its history (``updates``: what changed at each matrix update), the matrix is rebuilt and held to
+the rules: cells used once a row, replicas in the same columns, home rows, local exactly when the
+columns are the file nodes, Q and C kept, and work conserved (a job ends when its work is done).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.check.gang.metrics import ranges, span_seconds, times_metrics
+from ioopt.problems.gang import GangProblem, Job, mask_of
+from ioopt.protocols import CheckReport
+from ioopt.result import Violation
+
+TOLERANCE_SECONDS = 1e-5
+
+
+def check(problem: GangProblem, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+    """Violations of *schedule*, and its metrics; a plan alone (a policy) breaks no rule."""
+    if schedule is None:
+        return CheckReport(())
+    found = _Report()
+    entries = _entries(problem, schedule, found)
+    for k, job in enumerate(problem.jobs):
+        if job.id in entries:
+            _check_times(problem, k, entries[job.id], found)
+    updates = schedule.get("updates")
+    metrics: dict[str, Any] = {"matrix_checked": updates is not None}
+    if not problem.jobs or len(entries) < len(problem.jobs):
+        return CheckReport(tuple(found.violations), {}, metrics)
+    metrics |= times_metrics(problem, entries)
+    makespan = metrics["makespan_seconds"]
+    limits: Mapping[str, tuple[float, float]] = {}
+    if updates is None:
+        limits = ranges(problem, entries, makespan)
+    elif not found.violations:
+        metrics |= _Replay(problem, entries, found).run(updates)
+    objectives = {"mean_slowdown": metrics["mean_slowdown"]}
+    return CheckReport(tuple(found.violations), objectives, metrics, limits, 1e-14 * makespan)
+
+
+class _Report:
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+
+    def add(self, rule: str, item: Any, message: str, amount: float | None = None) -> None:
+        self.violations.append(Violation(rule=rule, item=str(item), message=message, amount=amount))
+
+
+def _entries(
+    problem: GangProblem, schedule: Mapping[str, Any], found: _Report
+) -> dict[Any, Mapping[str, Any]]:
+    known = {job.id for job in problem.jobs}
+    entries: dict[Any, Mapping[str, Any]] = {}
+    for entry in schedule.get("jobs", ()):
+        if entry.get("id") not in known:
+            found.add("unknown-job", entry.get("id"), "the workload has no such job")
+        elif entry["id"] in entries:
+            found.add("job-twice", entry["id"], "is scheduled twice")
+        elif not all(_is_time(entry.get(key)) for key in ("start_seconds", "finish_seconds")):
+            found.add("times", entry["id"], "needs finite start_seconds and finish_seconds")
+        else:
+            entries[entry["id"]] = entry
+    for job in problem.jobs:
+        if job.id not in entries and not found.violations:
+            found.add("job-missing", job.id, "is not in the schedule")
+    return entries
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _check_times(problem: GangProblem, k: int, entry: Mapping[str, Any], found: _Report) -> None:
+    job, (shortest, remote) = problem.jobs[k], problem.times[k]
+    start, finish = entry["start_seconds"], entry["finish_seconds"]
+    early = job.arrival_seconds - start
+    if early > TOLERANCE_SECONDS:
+        found.add(
+            "start-before-arrival", job.id,
+            f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s", early,
+        )  # fmt: skip
+    # A job that ended remote never ran local; one that ended local may have begun remote.
+    least = shortest if entry.get("local") else remote
+    short = least - (finish - start)
+    if short > TOLERANCE_SECONDS + 1e-9 * finish:
+        found.add(
+            "too-short", job.id,
+            f"runs {finish - start:g} s but needs at least {least:g} s", short,
+        )  # fmt: skip
+
+
+@dataclass
+class _Place:
+    """Where a job stands, what is left of its work, and when that was last brought up to date."""
+
+    columns: int
+    rows: tuple[int, ...]
+    fraction: float
+    stall: float
+    since: float
+
+
+class _Replay:
+    """Rebuilds the matrix update by update and advances every job's work by the clock."""
+
+    def __init__(
+        self, problem: GangProblem, entries: Mapping[Any, Mapping[str, Any]], found: _Report
+    ) -> None:
+        self.problem, self.entries, self.found = problem, entries, found
+        self.jobs = {job.id: job for job in problem.jobs}
+        self.times = {job.id: times for job, times in zip(problem.jobs, problem.times)}
+        self.files = {job.id: mask_of(job.file_nodes) for job in problem.jobs}
+        self.places: dict[Any, _Place] = {}
+        self.started: set[Any] = set()
+        self.budget_slice, self.used, self.moved = -1, 0, 0
+
+    def run(self, updates: list[Mapping[str, Any]]) -> dict[str, Any]:
+        """Check every update, then that every job has left; metrics that only the history tells."""
+        before, occupied = 0.0, 0.0
+        for update in updates:
+            now = update["seconds"]
+            if now < before - TOLERANCE_SECONDS:
+                self.found.add("order", f"update at {now:g} s", "is earlier than the one before")
+            cells = sum(
+                place.columns.bit_count() * len(place.rows) for place in self.places.values()
+            )
+            occupied += cells * (now - before)
+            before = now
+            for job_id in update["left"]:
+                self._leave(job_id, now)
+            for placed in update["placed"]:
+                self._place(placed, now)
+            self._check_cells(now)
+        for job_id in self.jobs:
+            if job_id not in self.started or job_id in self.places:
+                self.found.add("unfinished", job_id, "never starts or never leaves the matrix")
+        machine = self.problem.machine
+        last = max(entry["finish_seconds"] for entry in self.entries.values())
+        slots = machine.nodes * machine.levels * span_seconds(self.problem, last)
+        return {
+            "matrix_utilisation": occupied / slots,
+            "migrated_tasks": self.moved,
+            "matrix_updates": len(updates),
+        }
+
+    def _leave(self, job_id: Any, now: float) -> None:
+        place = self.places.pop(job_id, None)
+        if place is None:
+            self.found.add("leaves", job_id, f"leaves at {now:g} s but is not in the matrix")
+            return
+        finish = self.entries[job_id]["finish_seconds"]
+        if finish > now + TOLERANCE_SECONDS:
+            self.found.add(
+                "finish", job_id, f"leaves at {now:g} s, before its finish at {finish:g} s"
+            )
+        self._advance(job_id, place, min(finish, now))
+        left = place.stall + place.fraction * self._length(job_id, place)
+        tolerance = TOLERANCE_SECONDS + 1e-8 * self.times[job_id][1]
+        if abs(left) > tolerance:
+            self.found.add(
+                "work-conserved", job_id,
+                f"finishes at {finish:g} s with {left:g} s of scheduled time left", abs(left),
+            )  # fmt: skip
+        if bool(self.entries[job_id].get("local")) != (place.columns == self.files[job_id]):
+            self.found.add("local", job_id, "is local exactly when its columns are its file nodes")
+
+    def _length(self, job_id: Any, place: _Place) -> float:
+        local, remote = self.times[job_id]
+        return local if place.columns == self.files[job_id] else remote
+
+    def _advance(self, job_id: Any, place: _Place, now: float) -> None:
+        """Burn the stall, then work, in the scheduled time since the last update of *place*."""
+        machine = self.problem.machine
+        received = sum(
+            _row_time(now, row, machine.quantum_seconds, machine.levels)
+            - _row_time(place.since, row, machine.quantum_seconds, machine.levels)
+            for row in place.rows
+        )
+        stalled = min(place.stall, received)
+        place.stall -= stalled
+        place.fraction -= (received - stalled) / self._length(job_id, place)
+        place.since = now
+
+    def _place(self, placed: Mapping[str, Any], now: float) -> None:
+        job_id, columns, rows = placed["id"], mask_of(placed["columns"]), tuple(placed["rows"])
+        job = self.jobs.get(job_id)
+        if job is None:
+            self.found.add("unknown-job", job_id, "is placed but not in the workload")
+            return
+        self._check_shape(job, placed, columns, rows)
+        place = self.places.get(job_id)
+        if place is None:
+            self._start(job, columns, rows, now)
+            return
+        self._advance(job_id, place, now)
+        if columns != place.columns:
+            self._migrate(job, place, columns, now)
+        place.columns, place.rows = columns, rows
+
+    def _check_shape(
+        self, job: Job, placed: Mapping[str, Any], columns: int, rows: tuple[int, ...]
+    ) -> None:
+        machine = self.problem.machine
+        if columns.bit_count() != job.size or len(placed["columns"]) != job.size:
+            self.found.add("columns", job.id, f"has {job.size} tasks on {placed['columns']}")
+        if columns >> machine.nodes or any(not 0 <= row < machine.levels for row in rows):
+            self.found.add("outside", job.id, "is placed outside the matrix")
+        if bool(placed.get("local")) != (columns == self.files[job.id]):
+            self.found.add("local", job.id, "is local exactly when its columns are its file nodes")
+        if placed["home_row"] not in rows or len(set(rows)) != len(rows):
+            self.found.add(
+                "home-row", job.id, f"home row {placed['home_row']} must be one of its rows {rows}"
+            )
+
+    def _start(self, job: Job, columns: int, rows: tuple[int, ...], now: float) -> None:
+        if job.id in self.started:
+            self.found.add("starts-twice", job.id, f"is placed again at {now:g} s")
+        start = self.entries[job.id]["start_seconds"]
+        if abs(start - now) > TOLERANCE_SECONDS:
+            self.found.add(
+                "start", job.id, f"is placed at {now:g} s but says it starts at {start:g} s"
+            )
+        self.started.add(job.id)
+        self.places[job.id] = _Place(columns, rows, 1.0, 0.0, now)
+
+    def _migrate(self, job: Job, place: _Place, columns: int, now: float) -> None:
+        machine, files = self.problem.machine, self.files[job.id]
+        if columns != files:
+            self.found.add("migration", job.id, f"moves at {now:g} s, but not to its file nodes")
+        index = math.floor((now + TOLERANCE_SECONDS / 10) / machine.quantum_seconds)
+        if index != self.budget_slice:
+            self.budget_slice, self.used = index, 0
+        tasks = (columns & ~place.columns).bit_count()
+        self.used += tasks
+        self.moved += tasks
+        limit = machine.migration_tasks_per_quantum
+        if limit is not None and self.used > limit:
+            self.found.add(
+                "migration-budget", job.id,
+                f"brings the tasks moved in the slice at {now:g} s to {self.used}, over {limit}",
+                self.used - limit,
+            )  # fmt: skip
+        place.stall += machine.migration_seconds
+
+    def _check_cells(self, now: float) -> None:
+        rows = [0] * self.problem.machine.levels
+        for job_id, place in self.places.items():
+            for row in place.rows:
+                if 0 <= row < len(rows):
+                    if rows[row] & place.columns:
+                        self.found.add(
+                            "cell-twice", job_id, f"shares a node of row {row} at {now:g} s"
+                        )
+                    rows[row] |= place.columns
+
+
+def _row_time(now: float, row: int, quantum: float, levels: int) -> float:
+    """Seconds that *row* has run in 0 .. *now*."""
+    cycles = math.floor(now / (quantum * levels))
+    within = now - cycles * quantum * levels - row * quantum
+    return cycles * quantum + min(max(within, 0.0), quantum)

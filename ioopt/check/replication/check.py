@@ -1,0 +1,287 @@
+"""Independent checker of replication plans: it imports the problem and the plan, never a solver.
+
+What is checked follows ``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`):
+assignment and queues always; (1)-(8), (21), held files and the forest rule for static plans, round
+by round for plans in rounds; the replayed schedule whenever one is given. The objective of
+equation (13) is recomputed from the plan's transfers (from the schedule's where the plan states
+none).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from ioopt.check.replication.metrics import schedule_metrics
+from ioopt.check.replication.moves import Stage, stage_seconds, stage_violations
+from ioopt.check.replication.schedule import schedule_violations
+from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem, Round
+from ioopt.protocols import CheckReport
+from ioopt.result import Violation
+
+
+def check(
+    problem: ReplicationProblem,
+    plan: ReplicationPlan | Mapping[str, Any],
+    schedule: dict[str, Any] | None = None,
+) -> CheckReport:
+    """Check a plan, and the schedule of its replay when there is one.
+
+    Objectives: ``additive_seconds`` (13), left out where the plan names unknown items or states no
+    moves and has no schedule; ``makespan_seconds``, the end of the last task or copy entry of the
+    schedule. Metrics: ``compute_imbalance`` = largest / mean compute time of a node - 1, and what
+    :func:`ioopt.check.replication.metrics.schedule_metrics` recomputes.
+    """
+    if isinstance(plan, Mapping):
+        plan = ReplicationPlan.model_validate(plan)
+    reader = _PlanReader(problem, plan)
+    stages = reader.stages()
+    found = reader.found
+    mode = moves_model(plan)
+    if mode != "replay" and reader.complete():
+        for stage in stages:
+            found.extend(stage_violations(problem, stage))
+    elif mode == "replay":
+        found.extend(_too_big(problem, reader.assign))
+    objectives: dict[str, float] = {}
+    metrics: dict[str, Any] = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
+    if plan.rounds is not None:
+        metrics["rounds"] = len(plan.rounds)
+    if schedule is not None:
+        queues = {problem.nodes[i].id: reader.queues[i] for i in range(len(problem.nodes))}
+        broken = schedule_violations(problem, queues, schedule, reader.copies_wanted())
+        found.extend(broken)
+        if not any(item.rule in ("unknown", "instants") for item in broken):
+            metrics |= schedule_metrics(problem, schedule)
+            objectives["makespan_seconds"] = metrics["makespan_seconds"]
+    stated = stages if _states_moves(plan) else _replayed(reader, schedule)
+    if stated is not None and reader.complete():
+        objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
+        metrics["additive_seconds"] = objectives["additive_seconds"]
+    rounding = 1e-14 * max(objectives.values(), default=0.0)
+    limits = {}
+    if "makespan_seconds" in objectives:
+        least = metrics["link_bound_seconds"] or 0.0
+        limits["lower_bound_seconds"] = (least, objectives["makespan_seconds"])
+    return CheckReport(tuple(found), objectives, metrics, limits, rounding)
+
+
+def moves_model(plan: ReplicationPlan) -> str:
+    """The rules that the plan's moves are held to: ``static``, ``printed`` or ``replay``."""
+    if plan.moves is not None:
+        return plan.moves
+    return "static" if _states_moves(plan) or plan.assign else "replay"
+
+
+def _states_moves(plan: ReplicationPlan) -> bool:
+    if plan.moves in ("static", "printed") or plan.rounds is not None:
+        return True
+    return bool(plan.remote or plan.copies or (plan.assign and plan.moves is None))
+
+
+@dataclass
+class _PlanReader:
+    """The plan by positions, and what is wrong with its names, assignment and queues."""
+
+    problem: ReplicationProblem
+    plan: ReplicationPlan
+    found: list[Violation] = field(default_factory=list)
+    assign: dict[int, int] = field(default_factory=dict)
+    queues: dict[int, list[str]] = field(default_factory=dict)
+    copy_entries: list[tuple[int, int]] = field(default_factory=list)
+    unknown: int = 0
+
+    def __post_init__(self) -> None:
+        self._read_queues()
+        self._compare_assign()
+
+    def complete(self) -> bool:
+        """Whether every name in the plan is known, so that its moves can be judged."""
+        return self.unknown == 0
+
+    def copies_wanted(self) -> dict[tuple[str, str], int]:
+        """How often each (file, node) is a copy entry, by id."""
+        files, nodes = self.problem.files, self.problem.nodes
+        return Counter((files[file].id, nodes[node].id) for file, node in self.copy_entries)
+
+    def _find(self, what: str, name: str) -> int | None:
+        index: dict[str, int] = getattr(self.problem, f"{what}_index")
+        if name not in index:
+            self.unknown += 1
+            self.found.append(
+                Violation(rule="unknown", item=name, message=f"the instance has no such {what}")
+            )
+        return index.get(name)
+
+    def _read_queues(self) -> None:
+        self.queues = {i: [] for i in range(len(self.problem.nodes))}
+        for node_id, queue in self.plan.order.items():
+            node = self._find("node", node_id)
+            for entry in queue:
+                if isinstance(entry, CopyEntry):
+                    file = self._find("file", entry.copy_file)
+                    if file is not None and node is not None:
+                        self.copy_entries.append((file, node))
+                    continue
+                task = self._find("task", entry)
+                if task is not None and node is not None:
+                    self._queue(task, node)
+        for task, item in enumerate(self.problem.tasks):
+            if task not in self.assign:
+                self._broken("(4) one node", item.id, "stands in no node's queue")
+
+    def _queue(self, task: int, node: int) -> None:
+        name, where = self.problem.tasks[task].id, self.problem.nodes[node].id
+        if task in self.assign:
+            first = self.problem.nodes[self.assign[task]].id
+            self._broken(
+                "(4) one node", name, f"stands in the queue of {first} and again in that of {where}"
+            )
+            return
+        self.assign[task] = node
+        self.queues[node].append(name)
+
+    def _broken(self, rule: str, item: str, message: str) -> None:
+        self.found.append(Violation(rule=rule, item=item, message=message))
+
+    def _compare_assign(self) -> None:
+        for name, node_id in self.plan.assign.items():
+            task, node = self._find("task", name), self._find("node", node_id)
+            queued = None if task is None else self.assign.get(task)
+            if node is not None and queued is not None and queued != node:
+                where = self.problem.nodes[queued].id
+                self._broken("order", name, f"assigned to {node_id}, but in the queue of {where}")
+        if self.plan.assign:
+            for task in sorted(self.assign):
+                name = self.problem.tasks[task].id
+                if name not in self.plan.assign:
+                    self._broken("(4) one node", name, "is in a queue but not in assign")
+
+    def _remote(self, moves: tuple[tuple[str, str], ...]) -> list[tuple[int, int]]:
+        pairs = [(self._find("file", file), self._find("node", node)) for file, node in moves]
+        return [(f, i) for f, i in pairs if f is not None and i is not None]
+
+    def _copies(self, moves: tuple[tuple[str, str, str], ...]) -> list[tuple[int, int, int]]:
+        rows = [
+            (self._find("file", file), self._find("node", source), self._find("node", target))
+            for file, source, target in moves
+        ]
+        return [(f, i, j) for f, i, j in rows if f is not None and i is not None and j is not None]
+
+    def stages(self) -> list[Stage]:
+        """The plan as rounds; one round that begins with the held files when it has none."""
+        forest = self.plan.moves != "printed"
+        remote, copies = self._remote(self.plan.remote), self._copies(self.plan.copies)
+        wanted = frozenset(self.copy_entries)
+        if self.plan.rounds is None:
+            held = self.problem.holds
+            return [Stage(self.assign, held, remote, copies, wanted, forest)]
+        stages: list[Stage] = []
+        present = [set(files) for files in self.problem.holds]
+        for number, part in enumerate(self.plan.rounds, start=1):
+            where = f"round {number}"
+            self._evict(part, present, where)
+            tasks = [self._find("task", name) for name in part.tasks]
+            assign = {t: self.assign[t] for t in tasks if t is not None and t in self.assign}
+            stage = Stage(
+                assign, [frozenset(files) for files in present],
+                self._remote(part.remote), self._copies(part.copies), wanted, forest, where,
+            )  # fmt: skip
+            stages.append(stage)
+            present = stage.on_disk()
+        self._compare_rounds(stages, remote, copies)
+        return stages
+
+    def _evict(self, part: Round, present: list[set[int]], where: str) -> None:
+        for file, node in self._remote(part.evicted):
+            name, node_id = self.problem.files[file].id, self.problem.nodes[node].id
+            if file not in present[node]:
+                self._broken("eviction", f"{where}: {name}", f"is not on {node_id}")
+            present[node].discard(file)
+
+    def _compare_rounds(
+        self,
+        stages: list[Stage],
+        remote: list[tuple[int, int]],
+        copies: list[tuple[int, int, int]],
+    ) -> None:
+        """Every task in one round, queues in round order, moves of the plan those of its rounds."""
+        assert self.plan.rounds is not None
+        round_of: dict[str, int] = {}
+        for number, part in enumerate(self.plan.rounds, start=1):
+            for name in part.tasks:
+                if name in round_of:
+                    self._broken("rounds", name, f"is in rounds {round_of[name]} and {number}")
+                round_of.setdefault(name, number)
+            for name, node_id in part.assign.items():
+                if self.plan.assign.get(name, node_id) != node_id:
+                    self._broken("rounds", name, f"round {number} assigns it to {node_id}")
+        for queue in self.queues.values():
+            numbers = [(round_of.get(name, 0), name) for name in queue]
+            for number, name in numbers:
+                if number == 0:
+                    self._broken("rounds", name, "is in no round")
+            for before, after in pairwise(numbers):
+                if 0 < after[0] < before[0]:
+                    self._broken(
+                        "rounds", after[1], f"is queued behind {before[1]} of a later round"
+                    )
+        listed = sorted(remote) == sorted(move for stage in stages for move in stage.remote)
+        same = sorted(copies) == sorted(move for stage in stages for move in stage.copies)
+        if (remote or copies) and not (listed and same):
+            self._broken("rounds", "moves", "remote and copies of the plan differ from its rounds'")
+
+
+def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Violation]:
+    """(21) for one task at a time: what a node that evicts on demand still needs."""
+    found = []
+    for task, node in sorted(assign.items()):
+        limit, need = problem.nodes[node].disk_bytes, problem.task_bytes(task)
+        if limit is not None and need > limit:
+            found.append(
+                Violation(
+                    rule="(21) disk", item=problem.tasks[task].id, amount=need - limit,
+                    message=f"reads {need} bytes on {problem.nodes[node].id}, whose disk holds {limit}",
+                )
+            )  # fmt: skip
+    return found
+
+
+def _replayed(reader: _PlanReader, schedule: dict[str, Any] | None) -> list[Stage] | None:
+    """What the replay moved, as one stage; None without a schedule."""
+    if schedule is None:
+        return None
+    problem = reader.problem
+    files, nodes = problem.file_index, problem.node_index
+    remote, copies = [], []
+    for move in schedule.get("transfers", ()):
+        file, target = files.get(move["file"]), nodes.get(move["destination"])
+        if file is None or target is None:
+            continue
+        if move["source"] is None:
+            remote.append((file, target))
+        elif move["source"] in nodes:
+            copies.append((file, nodes[move["source"]], target))
+    return [Stage(reader.assign, problem.holds, remote, copies)]
+
+
+def _additive_seconds(
+    problem: ReplicationProblem, plan: ReplicationPlan, stages: list[Stage]
+) -> float:
+    """Batch time (13); with barriers the rounds add up, without them each node's rounds do."""
+    per_round = [stage_seconds(problem, stage) for stage in stages]
+    if plan.barriers:
+        return sum(max(seconds) for seconds in per_round)
+    totals = [sum(seconds) for seconds in zip(*per_round, strict=True)]
+    return max(totals, default=0.0)
+
+
+def _compute_imbalance(problem: ReplicationProblem, assign: Mapping[int, int]) -> float:
+    seconds = [0.0] * len(problem.nodes)
+    for task, node in sorted(assign.items()):
+        seconds[node] += problem.tasks[task].compute_seconds / problem.nodes[node].speed
+    total = sum(seconds)
+    return max(seconds) * len(seconds) / total - 1.0 if total > 0 else 0.0

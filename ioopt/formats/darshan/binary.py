@@ -1,0 +1,127 @@
+"""Binary Darshan logs of format 3.x, read by the optional ``darshan`` package (PyDarshan).
+
+The package wraps a C library that can crash on a damaged log, so it runs in a process of its own
+(this module as a program: log in, JSON out) and a crash is an error message like any other.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ioopt.errors import BackendMissingError, InstanceError
+
+if TYPE_CHECKING:
+    from ioopt.formats.darshan.log import RawLog
+
+TIME_LIMIT_SECONDS = 300
+_HINT = "; the output of `darshan-parser` for it can be imported instead"
+
+
+def read_binary(raw: bytes, name: str) -> RawLog:
+    """Parse the bytes of a binary log; *name* is used in messages.
+
+    Raises InstanceError when it is of format 1.x or 2.x or damaged, BackendMissingError when the
+    ``darshan`` package is not installed.
+    """
+    from ioopt.formats.darshan.log import RawLog
+
+    version = raw[:4].decode("ascii")
+    if not version.startswith("3"):
+        raise InstanceError(
+            f"{name}: binary log of format {version}, which only darshan-parser 2.x reads{_HINT}"
+        )
+    if importlib.util.find_spec("darshan") is None:
+        raise BackendMissingError(
+            f"{name}: reading binary logs needs the package darshan (pip install 'ioopt[darshan]')"
+            f"{_HINT}"
+        )
+    found = _in_own_process(raw, name)
+    records = {
+        (module, int(rank), str(record)): counters
+        for module, rank, record, counters in found["records"]
+    }
+    return RawLog(name, found["header"], records, found["listed"], tuple(found["warnings"]))
+
+
+def _in_own_process(raw: bytes, name: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.darshan"
+        path.write_bytes(raw)
+        root = str(Path(__file__).resolve().parents[3])
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", _PROGRAM, root, str(path)],
+                capture_output=True, timeout=TIME_LIMIT_SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise InstanceError(
+                f"{name}: not read within {TIME_LIMIT_SECONDS} seconds; damaged?{_HINT}"
+            ) from None
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", errors="replace").strip().splitlines()
+        why = said[-1] if said else f"the darshan library ended with code {done.returncode}"
+        raise InstanceError(f"{name}: damaged or unreadable: {why}{_HINT}")
+    try:
+        # The C library may print remarks of its own before the answer, which is the last line.
+        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1], parse_constant=_refuse)
+    except (ValueError, IndexError) as error:
+        raise InstanceError(f"{name}: damaged: {error}{_HINT}") from None
+    return answer
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"a counter is {text}")
+
+
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from ioopt.formats.darshan.binary import main; main(sys.argv[2])"
+)
+
+
+def main(path: str) -> None:
+    """Print the log at *path* as JSON: header, announced modules, records, warnings."""
+    import darshan  # type: ignore[import-not-found,unused-ignore]
+
+    report = darshan.DarshanReport(path, read_all=False)
+    job = report.metadata["job"]
+    header = {
+        "darshan log version": job["log_ver"],
+        "jobid": str(job["jobid"]),
+        "nprocs": str(job["nprocs"]),
+        "start_time": str(job["start_time_sec"] + job["start_time_nsec"] * 1e-9),
+        "run time": str(job["run_time"]),
+    }
+    listed, records, warnings = {}, [], []
+    for module, about in report.modules.items():
+        listed[module] = int(about["len"])
+        if about["partial_flag"]:
+            warnings.append(f"Darshan says: the {module} module contains incomplete data")
+        if module in ("POSIX", "MPI-IO", "STDIO"):
+            records += _records(report, module)
+    found = {"header": header, "listed": listed, "records": records, "warnings": warnings}
+    print("\n" + json.dumps(found))
+
+
+def _records(report: Any, module: str) -> list[tuple[str, int, str, dict[str, float]]]:
+    report.mod_read_all_records(module)
+    tables = report.records[module].to_df()
+    prefix = module.replace("-", "") + "_"
+    rows = []
+    for whole, real in zip(
+        tables["counters"].to_dict("records"), tables["fcounters"].to_dict("records")
+    ):
+        both = {**whole, **real}
+        counters = {
+            key.removeprefix(prefix): float(value)
+            for key, value in both.items()
+            if key.startswith(prefix)
+        }
+        rows.append((module, int(whole["rank"]), str(whole["id"]), counters))
+    return rows

@@ -1,0 +1,74 @@
+"""Standard Workload Format traces as gang workloads: sizes, gaps and run times from the log.
+
+A log knows nothing of files: their placement and the I/O intensity come from the generator's
+settings. The logged run time is taken as the job's time with all input local (L, up to the
+rounding of requests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ioopt.errors import InstanceError
+from ioopt.formats.report import Imported, imported
+from ioopt.formats.swf.log import SwfJob, SwfTrace
+from ioopt.generate.gang.generate import Settings, assemble, problem_of
+from ioopt.problems.gang import GangProblem
+
+
+def gang_from_swf(
+    trace: SwfTrace, settings: Settings, seed: int = 0, *, max_jobs: int | None = None
+) -> Imported:
+    """The first *max_jobs* usable jobs of *trace* on the machine of *settings*.
+
+    Arrival times count from the first job. Jobs that ran for no time or are larger than the
+    machine are left out, with a warning. Raises InstanceError when no job is left.
+    """
+    import numpy as np
+
+    usable, warnings = trace.usable_jobs()
+    ran = [job for job in usable if job.run_seconds]
+    fitting = [job for job in ran if (job.size() or 0) <= settings.nodes][:max_jobs]
+    if len(ran) < len(usable):
+        warnings.append(f"{len(usable) - len(ran)} jobs left out, they ran for no time")
+    large = sum((job.size() or 0) > settings.nodes for job in ran)
+    if large:
+        warnings.append(f"{large} jobs left out, larger than the machine of {settings.nodes} nodes")
+    if not fitting:
+        raise InstanceError(f"{trace.name}: no job fits a machine of {settings.nodes} nodes")
+    submit = np.array([job.submit_seconds for job in fitting], np.float64)
+    size = np.array([job.size() for job in fitting], np.int64)
+    length = np.array([job.run_seconds for job in fitting], np.float64)
+    streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2)]
+    table = assemble(settings, submit - submit[0], size, length, *streams)
+    warnings = [*trace.warnings, *warnings, *_said(trace, settings, fitting)]
+    kept = len([job for job in ran if (job.size() or 0) <= settings.nodes])
+    if len(fitting) < kept:
+        warnings.append(f"the first {len(fitting)} of {kept} jobs")
+    synthetic = {
+        "I/O": f"intensity {settings.intensity} and {settings.placement} placement of files, seed "
+        f"{seed} (--set intensity, placement; --seed)",
+    }
+    meta: dict[str, Any] = {
+        "source": trace.name, "seed": seed, "settings": settings.model_dump(mode="json"),
+    }  # fmt: skip
+    problem = problem_of(table, settings.machine, f"{Path(trace.name).name}-gang", meta)
+    data = problem.model_dump(mode="json", by_alias=True)
+    return imported(
+        GangProblem, data, [f"{trace.name}: {line}" for line in warnings], trace.name, synthetic
+    )
+
+
+def _said(trace: SwfTrace, settings: Settings, jobs: Sequence[SwfJob]) -> list[str]:
+    """What of the log is not used, and how its numbers are read."""
+    said = ["run times of the log are taken as those with all input local"]
+    stated = trace.header_number("MaxNodes", "MaxProcs")
+    clusters = sum(nodes for nodes, _ in trace.clusters)
+    if (stated or clusters) not in (None, 0, settings.nodes):
+        said.append(
+            f"the log's machine of {stated or clusters} nodes is not used: this one has "
+            f"{settings.nodes} (--set nodes)"
+        )
+    return said + trace.unused(jobs)

@@ -1,0 +1,123 @@
+"""SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule or from Darshan logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ioopt.errors import InstanceError
+from ioopt.formats.darshan.log import DarshanLog
+from ioopt.formats.darshan.io import Pairing
+from ioopt.formats.io_rule import IoRule, MachineRule
+from ioopt.formats.report import Imported, file_name, imported, some
+from ioopt.formats.swf.log import SwfJob, SwfTrace
+from ioopt.problems.batch_io import BatchIoProblem, Machine
+
+SHORTEST_WALLTIME_SECONDS = 1.0
+
+
+def batch_io_from_swf(
+    trace: SwfTrace,
+    *,
+    machine: MachineRule | None = None,
+    io: IoRule | None = None,
+    darshan: Sequence[DarshanLog] = (),
+    requested_size: bool = False,
+    max_jobs: int | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+) -> Imported:
+    """Make a batch-io problem of a log.
+
+    Submit times count from the first job kept. A job without a requested time has its run time (at
+    least a second) as walltime. Jobs larger than the machine are left out with a warning.
+    *requested_size* prefers the requested to the allocated processors. With *darshan* logs the I/O
+    is theirs (:class:`ioopt.formats.darshan.io.Pairing`), else that of the rule *io*.
+    *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
+    """
+    machine, io = machine or MachineRule(), io or IoRule()
+    warnings = [text for log in darshan for text in log.warnings]
+    warnings += [f"{trace.name}: {text}" for text in trace.warnings]
+    jobs, left_out = trace.usable_jobs()
+    warnings += [f"{trace.name}: {text}" for text in left_out]
+    processors, guess = (
+        (machine.nodes * machine.processors_per_node, None)
+        if machine.nodes
+        else trace.machine_processors()
+    )
+    if guess:
+        warnings.append(f"{trace.name}: {guess}")
+    block = machine.machine(processors)
+    fitting, too_large = [], []
+    for job in jobs:
+        size = machine.nodes_for(job.size(requested_size) or 1)
+        if size > block["nodes"]:
+            too_large.append(job.id)
+        else:
+            fitting.append((job, size))
+    if too_large:
+        warnings.append(
+            f"{trace.name}: {len(too_large)} jobs left out, larger than the machine of "
+            f"{block['nodes']} nodes: {some(too_large)}"
+        )
+    if max_jobs is not None and max_jobs < len(fitting):
+        warnings.append(f"{trace.name}: the first {max_jobs} of {len(fitting)} jobs")
+    fitting = fitting[:max_jobs]
+    warnings += [f"{trace.name}: {text}" for text in trace.unused(job for job, _ in fitting)]
+    if not fitting:
+        raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
+    rows, remarks = _rows(fitting, block, io, darshan)
+    warnings += remarks
+    data = {
+        "name": name or file_name(trace.name),
+        "meta": _meta(trace, io),
+        "machine": block,
+        "options": options or {},
+        "jobs": rows,
+    }
+    how = f"from {len(darshan)} Darshan logs: {some(file_name(log.name) for log in darshan)}"
+    synthetic = {
+        "I/O": how if darshan else io.describe() if io.fraction else "",
+        "rates": machine.invented_rates(block),
+    }
+    return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
+
+
+def _rows(
+    fitting: Sequence[tuple[SwfJob, int]],
+    block: dict[str, Any],
+    io: IoRule,
+    darshan: Sequence[DarshanLog],
+) -> tuple[list[dict[str, Any]], list[str]]:
+    machine = Machine.model_validate(block)
+    rng = io.generator()
+    pairing = Pairing(darshan) if darshan else None
+    first = min(job.submit_seconds or 0.0 for job, _ in fitting)
+    rows = []
+    for job, nodes in fitting:
+        run = job.run_seconds or 0.0
+        peak = machine.peak(machine.allocated_nodes(nodes))
+        processors = job.size() or 1
+        phases = (
+            pairing.phases(job.id, run, processors, peak, rng)
+            if pairing
+            else io.phases(run, peak, rng)
+        )
+        rows.append(
+            {
+                "id": job.id,
+                "submit_seconds": (job.submit_seconds or 0.0) - first,
+                "nodes": nodes,
+                "walltime_seconds": job.requested_seconds or max(run, SHORTEST_WALLTIME_SECONDS),
+                "phases": phases,
+            }
+        )
+    return rows, pairing.remarks() if pairing else []
+
+
+def _meta(trace: SwfTrace, io: IoRule) -> dict[str, Any]:
+    meta: dict[str, Any] = {"source": file_name(trace.name), "seed": io.seed}
+    for key in ("Computer", "Installation", "Acknowledge"):
+        if key in trace.header:
+            meta[key.lower()] = "; ".join(trace.header[key])
+    return meta

@@ -1,0 +1,107 @@
+"""Seeded job mixes for flexible gang assignment. Paper 001 has no such workload: all of it is ours.
+
+The *heavy mix* is a machine of 32 processors with a quantum of 10 ms on which two jobs in five do
+I/O all the time (5 ms bursts, 20 ms I/O, as in paper 001, Section 3.2). Assumptions: one job in
+five is drawn to have 8 processes, two to have 16 and two to have 32 (about seven rows for ten jobs,
+so that strict gang scheduling shows about the .76 utilisation and 2.8 slowdown for which the mix is
+meant); one I/O job in four is coordinated; the gangedness of a compute job is drawn evenly from 0,
+.2, .4, .7 and 1, but the first compute job is strict (gamma 1), since a machine without one needs
+no gang scheduling; weights are 1 and floors the default. With sizes drawn evenly (tried first) strict
+gang scheduling is less wasteful, and on some seeds the best plan opens no loose window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
+from ioopt.problems.base import Record
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
+
+GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
+SIZE_PARTS = (4, 2, 2, 1, 1)
+"""A job takes the machine divided by one of these, each as likely as the next."""
+NARROW_PARTS = (32, 16, 8)
+"""Narrower jobs that the setting ``narrowest`` adds, for machines in more columns."""
+COORDINATED_EVERY = 4
+"""Of every so many I/O jobs, the last one is coordinated."""
+
+
+class HeavyMix(Record):
+    """A mix of ``jobs`` of which the fraction ``io_fraction`` does I/O (see the module).
+
+    ``narrowest``: the smallest job takes the machine divided by this; it needs as many columns.
+    """
+
+    jobs: Annotated[int, Field(ge=2, le=1000)] = 10
+    processors: Annotated[int, Field(ge=4, le=65536)] = 32
+    columns: Annotated[int, Field(ge=1)] | None = None
+    quantum_seconds: Annotated[float, Field(gt=0)] = 0.010
+    io_fraction: Annotated[float, Field(ge=0, le=1)] = 0.4
+    narrowest: Annotated[int, Field(ge=4, le=32)] = 4
+    lambda_weight: Annotated[float, Field(ge=0)] = 0.1
+
+
+class Heavy20(HeavyMix):
+    """The heavy mix with 20 jobs."""
+
+    jobs: Annotated[int, Field(ge=2, le=1000)] = 20
+
+
+class Heavy40(HeavyMix):
+    """The heavy mix with 40 jobs."""
+
+    jobs: Annotated[int, Field(ge=2, le=1000)] = 40
+
+
+class LightMix(HeavyMix):
+    """The same with one I/O job in five."""
+
+    io_fraction: Annotated[float, Field(ge=0, le=1)] = 0.2
+
+
+PRESETS: dict[str, type[HeavyMix]] = {
+    "heavy-mix": HeavyMix,
+    "heavy-20": Heavy20,
+    "heavy-40": Heavy40,
+    "light-mix": LightMix,
+}
+
+
+def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> FlexibleGangProblem:
+    """Make one instance; the same preset, settings and seed give the same instance."""
+    import numpy as np
+
+    name, chosen = chosen_preset("flexible-gang", PRESETS, preset or "heavy-mix", settings)
+    if chosen.processors & (chosen.processors - 1):
+        raise UsageError(f"preset {name}: processors={chosen.processors} is not a power of two")
+    stream = np.random.default_rng(seed)
+    parts = [part for part in NARROW_PARTS if part <= chosen.narrowest] + [*SIZE_PARTS]
+    sizes = [max(1, chosen.processors // part) for part in parts]
+    num_io = round(chosen.jobs * chosen.io_fraction)
+    jobs: list[dict[str, Any]] = []
+    for at in range(num_io):
+        job: dict[str, Any] = {
+            "id": f"io{at}", "kind": "io", "processes": sizes[int(stream.integers(len(sizes)))],
+        }  # fmt: skip
+        if at % COORDINATED_EVERY == COORDINATED_EVERY - 1:
+            job["coordinated"] = True
+        jobs.append(job)
+    for at in range(chosen.jobs - num_io):
+        gamma = GAMMAS[int(stream.integers(len(GAMMAS)))] if at else 1.0
+        size = sizes[int(stream.integers(len(sizes)))]
+        jobs.append({"id": f"c{at}", "kind": "compute", "processes": size, "gamma": gamma})
+    machine = {
+        "processors": chosen.processors, "columns": chosen.columns,
+        "quantum_seconds": chosen.quantum_seconds,
+    }  # fmt: skip
+    document = {
+        "name": f"{name}-{seed}",
+        "meta": {"source": f"generated: {name}", "seed": seed, "settings": chosen.model_dump()},
+        "machine": machine, "lambda": chosen.lambda_weight, "jobs": jobs,
+    }  # fmt: skip
+    return FlexibleGangProblem.model_validate(document)

@@ -1,0 +1,102 @@
+"""Message counts: Table 3 of Lee et al. (means), and counts from runs of the laboratory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
+from ioopt.generate.numbers import Numbers
+from ioopt.problems.base import Record
+from ioopt.problems.flexgang.message_counts import MessageCounts, MessageCountsProblem
+from ioopt.problems.flexgang.perturbation import (
+    Application,
+    Barrier,
+    Blocking,
+    Environment,
+    Msg,
+    PerturbationProblem,
+)
+from ioopt.measure.message_samples import message_samples
+
+TABLE_3 = {
+    "Enum": (247.73, 162.29, 242.30),
+    "Water": (15.41, 2.54, 1.17),
+    "LU": (2.85, 1.40, 0.89),
+    "Barnes": (28.44, 2.53, 1.80),
+}
+"""Mean messages of gang quanta and of running and non-running processors of disturbed ones."""
+
+
+class Table3Settings(Record):
+    """Nothing to set."""
+
+
+class LaboratorySettings(Record):
+    """Blocking applications, barriers and messages in long phases, on ``processors`` processors.
+
+    32 perturbations in 192 quanta are as dense as the laboratory's own 20 in 120.
+    """
+
+    processors: Annotated[int, Field(ge=2)] = 4
+    work_quanta: Annotated[int, Field(ge=1)] = 192
+    perturbations: Annotated[int, Field(ge=1)] = 32
+    environment: Environment = "Sub_RR"
+    requests_per_quantum: Numbers = (1.0, 3.0, 12.0, 28.0)
+    barrier_quanta: Numbers = (0.05,)
+    phase_quanta: Numbers = (0.05, 20.0)
+    requests_per_phase: Annotated[int, Field(ge=1)] = 100
+
+
+PRESETS: dict[str, type[Record]] = {"table-3": Table3Settings, "laboratory": LaboratorySettings}
+
+
+def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> MessageCountsProblem:
+    """Make the instance of *preset* (default ``laboratory``). Raises UsageError for unknown ones."""
+    _, chosen = chosen_preset("message-counts", PRESETS, preset or "laboratory", settings)
+    if isinstance(chosen, LaboratorySettings):
+        return _laboratory(chosen, seed)
+    means = tuple(
+        MessageCounts(id=id, gang=gang, running=running, nonrunning=absent)
+        for id, (gang, running, absent) in TABLE_3.items()
+    )
+    return MessageCountsProblem(
+        name="table-3", meta={"source": "paper 001, Table 3"}, applications=means
+    )
+
+
+def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem:
+    apps: list[Application] = [
+        *(Blocking(id=f"Blocking-{x:g}", requests_per_quantum=x) for x in settings.requests_per_quantum),
+        *(Barrier(id=f"Barrier-{x:g}", interval_quanta=x) for x in settings.barrier_quanta),
+        *(
+            # Short phases exchange once, long ones all along.
+            Msg(id=f"Msg-{x:g}", phase_quanta=x,
+                requests_per_phase=settings.requests_per_phase if x >= 1 else 1)
+            for x in settings.phase_quanta
+        ),
+    ]  # fmt: skip
+    from pydantic import ValidationError
+
+    from ioopt.formats.native import describe
+
+    try:
+        problem = PerturbationProblem(
+            processors=settings.processors,
+            work_quanta=settings.work_quanta,
+            perturbations=settings.perturbations,
+            applications=tuple(apps),
+        )
+    except ValidationError as error:
+        raise UsageError(f"preset laboratory: {describe(error, {})}") from None
+    counts = tuple(
+        message_samples(problem, app, settings.environment, seed + 1000 * k)
+        for k, app in enumerate(apps)
+    )
+    meta = {"source": "perturbation laboratory", "environment": settings.environment, "seed": seed}
+    return MessageCountsProblem(
+        name=f"laboratory-{seed}", meta=meta, processors=settings.processors, applications=counts
+    )

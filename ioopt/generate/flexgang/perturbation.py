@@ -1,0 +1,113 @@
+"""The synthetic applications of Lee et al., Table 1, and blocking ones, as perturbation instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
+from ioopt.generate.numbers import Numbers
+from ioopt.problems.base import Record
+from ioopt.problems.flexgang.perturbation import (
+    PATTERNS,
+    Application,
+    Barrier,
+    Blocking,
+    Emp,
+    Msg,
+    PerturbationProblem,
+    Workpile,
+)
+
+
+class Settings(Record):
+    """The machine and the perturbations of the paper."""
+
+    processors: Annotated[int, Field(ge=2)] = 4
+    work_quanta: Annotated[int, Field(ge=1)] = 120
+    perturbations: Annotated[int, Field(ge=1)] = 20
+    runs: Annotated[int, Field(ge=1)] = 20
+    fixed_processor: Annotated[int, Field(ge=0)] = 0
+
+
+class Table1Settings(Settings):
+    """Emp, Barrier, a Workpile for each unit, a Msg for each pattern."""
+
+    barrier_quanta: Annotated[float, Field(gt=0)] = 0.01
+    phase_quanta: Annotated[float, Field(gt=0)] = 0.05
+    unit_quanta: Numbers = (0.14, 0.5, 2.4, 24.0)
+
+
+class Figure5Settings(Settings):
+    """One application of each of the three types."""
+
+    barrier_quanta: Annotated[float, Field(gt=0)] = 0.01
+    unit_quanta: Annotated[float, Field(gt=0)] = 0.5
+
+
+class BlockingSettings(Settings):
+    """One blocking application for each rate of requests."""
+
+    requests_per_quantum: Numbers = (1.0, 3.0, 12.0, 28.0)
+
+
+def _table1(settings: Table1Settings) -> tuple[Application, ...]:
+    return (
+        Emp(),
+        Barrier(interval_quanta=settings.barrier_quanta),
+        *(Workpile(id=f"Workpile-{unit:g}", unit_quanta=unit) for unit in settings.unit_quanta),
+        *(
+            Msg(id=f"Msg-{pattern}", phase_quanta=settings.phase_quanta, pattern=pattern)
+            for pattern in PATTERNS
+        ),
+    )
+
+
+def _figure5(settings: Figure5Settings) -> tuple[Application, ...]:
+    return (
+        Barrier(interval_quanta=settings.barrier_quanta),
+        Emp(),
+        Workpile(id=f"Workpile-{settings.unit_quanta:g}", unit_quanta=settings.unit_quanta),
+    )
+
+
+def _blocking(settings: BlockingSettings) -> tuple[Application, ...]:
+    return tuple(
+        Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate)
+        for rate in settings.requests_per_quantum
+    )
+
+
+PRESETS: dict[str, type[Settings]] = {
+    "table-1": Table1Settings,
+    "figure-5": Figure5Settings,
+    "blocking": BlockingSettings,
+}
+_APPLICATIONS: dict[str, Callable[[Any], tuple[Application, ...]]] = {
+    "table-1": _table1,
+    "figure-5": _figure5,
+    "blocking": _blocking,
+}
+
+
+def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> PerturbationProblem:
+    """Make the instance of *preset* (default ``table-1``); the runs, not it, are random.
+
+    Raises UsageError for an unknown preset or setting, or when the perturbations do not fit.
+    """
+    from pydantic import ValidationError
+
+    from ioopt.formats.native import describe
+
+    name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
+    shared = {key: getattr(chosen, key) for key in Settings.model_fields}
+    meta = {"source": "paper 001, Section 4.1", "preset": name}
+    try:
+        return PerturbationProblem(
+            name=name, meta=meta, applications=_APPLICATIONS[name](chosen), **shared
+        )
+    except ValidationError as error:
+        raise UsageError(f"preset {name}: {describe(error, shared)}") from None

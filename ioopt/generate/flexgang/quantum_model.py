@@ -1,0 +1,105 @@
+"""The sweeps of Figures 2 and 3 (Lee et al.), and single points, as quantum-model instances.
+
+Text and caption of Figure 2 disagree on the I/O job's quanta (2.5, 5, 10 and 2.5, 10, 20 ms); the
+preset takes all four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
+from ioopt.generate.numbers import Numbers
+from ioopt.problems.base import Record
+from ioopt.problems.flexgang.quantum_model import Donation, QuantumModelProblem, QuantumPoint
+
+
+class Settings(Record):
+    """The workload of the paper: Erlang-5 bursts of 5 ms, I/O of 20 ms, 32 processors."""
+
+    processors: Annotated[int, Field(ge=1)] = 32
+    burst_seconds: Annotated[float, Field(gt=0)] = 0.005
+    burst_shape: Annotated[int, Field(ge=1)] | None = 5
+    io_seconds: Annotated[float, Field(gt=0)] = 0.020
+    donation: Donation = "return"
+    horizon_seconds: Annotated[float, Field(gt=0)] | None = None
+
+
+class SweepSettings(Settings):
+    """The quantum on the x axis goes from ``step_seconds`` to ``longest_seconds``."""
+
+    step_seconds: Annotated[float, Field(gt=0)] = 0.001
+    longest_seconds: Annotated[float, Field(gt=0)] = 0.040
+
+    def swept(self) -> list[float]:
+        """The quanta of the x axis in seconds, rounded to whole nanoseconds."""
+        count = int(self.longest_seconds / self.step_seconds + 1e-9)
+        if count < 1:
+            raise UsageError(
+                f"longest_seconds {self.longest_seconds:g} is less than one step_seconds "
+                f"{self.step_seconds:g}"
+            )
+        return [round(k * self.step_seconds, 9) for k in range(1, count + 1)]
+
+
+class Figure2Settings(SweepSettings):
+    """Compute quantum swept for each I/O quantum."""
+
+    qi_seconds: Numbers = (0.0025, 0.005, 0.010, 0.020)
+
+
+class Figure3Settings(SweepSettings):
+    """I/O quantum swept for each compute quantum."""
+
+    qc_seconds: Numbers = (0.010, 0.020, 0.040)
+
+
+class PointSettings(Settings):
+    """One pair of quanta."""
+
+    qi_seconds: Annotated[float, Field(gt=0)] = 0.010
+    qc_seconds: Annotated[float, Field(ge=0)] = 0.020
+
+
+def _figure2(settings: Figure2Settings) -> list[tuple[float, float]]:
+    return [(qi, qc) for qi in settings.qi_seconds for qc in settings.swept()]
+
+
+def _figure3(settings: Figure3Settings) -> list[tuple[float, float]]:
+    return [(qi, qc) for qc in settings.qc_seconds for qi in settings.swept()]
+
+
+def _point(settings: PointSettings) -> list[tuple[float, float]]:
+    return [(settings.qi_seconds, settings.qc_seconds)]
+
+
+PRESETS: dict[str, type[Settings]] = {
+    "figure-2": Figure2Settings,
+    "figure-3": Figure3Settings,
+    "point": PointSettings,
+}
+_QUANTA: dict[str, Callable[[Any], list[tuple[float, float]]]] = {
+    "figure-2": _figure2,
+    "figure-3": _figure3,
+    "point": _point,
+}
+
+
+def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> QuantumModelProblem:
+    """Make the instance of *preset* (default ``figure-2``); nothing in it is random.
+
+    Raises UsageError for an unknown preset or setting.
+    """
+    name, chosen = chosen_preset("quantum-model", PRESETS, preset or "figure-2", settings)
+    pairs = _QUANTA[name](chosen)
+    shared = {key: getattr(chosen, key) for key in Settings.model_fields}
+    return QuantumModelProblem(
+        name=name,
+        meta={"source": "paper 001, Section 3.2", "preset": name},
+        points=tuple(QuantumPoint(qi_seconds=qi, qc_seconds=qc) for qi, qc in pairs),
+        **shared,
+    )

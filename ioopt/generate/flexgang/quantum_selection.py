@@ -1,0 +1,74 @@
+"""Seeded instances of quantum selection: I/O jobs against compute jobs on one machine. All ours.
+
+I/O jobs have the bursts of paper 001, Section 3.2 (5 ms, then 20 ms of I/O), in ``mixed`` drawn
+around them; compute jobs share the floor so that they get at least ``compute_share`` of the cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.generate import chosen_preset
+from ioopt.problems.base import Record
+from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
+
+MENU_SECONDS = (0.0025, 0.005, 0.010, 0.020)
+"""Quanta of Figure 2 of paper 001."""
+BURSTS_SECONDS = (0.002, 0.005, 0.008)
+IO_SECONDS = (0.010, 0.020, 0.040)
+
+
+class Plain(Record):
+    """``io_jobs`` alike with the paper's bursts, ``compute_jobs`` beside them."""
+
+    io_jobs: Annotated[int, Field(ge=1, le=100)] = 2
+    compute_jobs: Annotated[int, Field(ge=0, le=100)] = 2
+    compute_share: Annotated[float, Field(ge=0, lt=1)] = 0.4
+    visits: Annotated[int, Field(ge=1, le=8)] = 1
+    mu: Annotated[float, Field(ge=0)] = 1.0
+    mixed: bool = False
+
+
+class Visits(Plain):
+    """The same, with up to four visits a cycle."""
+
+    visits: Annotated[int, Field(ge=1, le=8)] = 4
+
+
+class Mixed(Plain):
+    """I/O jobs that differ in bursts, I/O time and weight."""
+
+    io_jobs: Annotated[int, Field(ge=1, le=100)] = 3
+    mixed: bool = True
+
+
+PRESETS: dict[str, type[Plain]] = {"plain": Plain, "visits": Visits, "mixed": Mixed}
+
+
+def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> QuantumSelectionProblem:
+    """Make one instance; the same preset, settings and seed give the same instance."""
+    import numpy as np
+
+    name, chosen = chosen_preset("quantum-selection", PRESETS, preset or "plain", settings)
+    stream = np.random.default_rng(seed)
+    jobs: list[dict[str, Any]] = []
+    for at in range(chosen.io_jobs):
+        job: dict[str, Any] = {"id": f"io{at}", "kind": "io"}
+        if chosen.mixed:
+            job["burst_seconds"] = BURSTS_SECONDS[int(stream.integers(len(BURSTS_SECONDS)))]
+            job["io_seconds"] = IO_SECONDS[int(stream.integers(len(IO_SECONDS)))]
+            job["weight"] = float(stream.integers(1, 4))
+        jobs.append(job)
+    floor = chosen.compute_share / max(1, chosen.compute_jobs)
+    for at in range(chosen.compute_jobs):
+        jobs.append({"id": f"c{at}", "kind": "compute", "floor": floor})
+    visits = [f for f in (1, 2, 4, 8) if f <= chosen.visits]
+    document = {
+        "name": f"quantum-{name}-{seed}",
+        "meta": {"source": f"generated: {name}", "seed": seed, "settings": chosen.model_dump()},
+        "mu": chosen.mu, "quanta_seconds": list(MENU_SECONDS), "visits": visits, "jobs": jobs,
+    }  # fmt: skip
+    return QuantumSelectionProblem.model_validate(document)

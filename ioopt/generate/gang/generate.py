@@ -1,0 +1,248 @@
+"""Gang workloads: ``blue-pacific-like`` and variations of it.
+
+The tables of Jann et al. 1997 are not to be had, so the preset is a stated, calibrated assumption
+and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for sweeps),
+:func:`generate` a problem. Every random quantity has its own stream, so that workloads that
+differ in load, intensity or placement share their sizes and gaps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.generate import chosen_preset
+from ioopt.problems.base import Record
+from ioopt.problems.gang import GangProblem, Job, Machine
+
+if TYPE_CHECKING:
+    from ioopt.sim.gang.table import JobTable
+
+LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
+"""The nine mean execution times t_e of the paper's load axis."""
+INTENSITIES = (0.5, 0.33, 0.1)
+"""The three I/O intensities r of the paper's classes, and of the mixed workload."""
+LOCAL_BLOCK_SECONDS, REMOTE_BLOCK_SECONDS = 0.03, 0.09
+BLOCKS_PER_REQUEST = 10
+
+Placement = Literal["aligned", "contiguous", "uniform"]
+Above = Annotated[float, Field(gt=0)]
+Whole = Annotated[int, Field(ge=1)]
+Intensity = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Settings(Record):
+    """``--set`` keys of every gang preset: the machine, the load, the I/O and the placement.
+
+    ``mean_local_seconds`` is t_e, the load axis; ``intensity`` is r, or ``mixed`` for jobs that
+    are equally likely to have 0.5, 0.33 and 0.1.
+    """
+
+    jobs: Whole = 10_000
+    nodes: Whole = 320
+    levels: Annotated[int, Field(ge=1, le=62)] = 5
+    quantum_seconds: Above = 200.0
+    migration_seconds: Annotated[float, Field(ge=0)] = 20.0
+    migration_tasks_per_quantum: Annotated[int, Field(ge=0)] | None = 64
+    mean_local_seconds: Above = LOADS_SECONDS[0]
+    interarrival_seconds: Above = 583.0
+    intensity: Intensity | Literal["mixed"] = 0.5
+    placement: Placement = "aligned"
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of the workload."""
+        return Machine(
+            nodes=self.nodes, levels=self.levels, quantum_seconds=self.quantum_seconds,
+            migration_seconds=self.migration_seconds,
+            migration_tasks_per_quantum=self.migration_tasks_per_quantum,
+        )  # fmt: skip
+
+
+class BluePacificLike(Settings):
+    """Sizes, gaps and run times of the calibrated assumption."""
+
+    class_centre: float = 4.79
+    class_width: Above = 1.25
+    power_of_two: Annotated[float, Field(ge=0, le=1)] = 0.6
+    interarrival_cv: Annotated[float, Field(ge=1)] = 2.0
+    runtime_cv: Annotated[float, Field(ge=1)] = 1.5
+
+
+class Lublin(Settings):
+    """Sizes, gaps and run times of Lublin and Feitelson 1999, for a machine of this many nodes.
+
+    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the model's means when given.
+    """
+
+    model: Literal["batch", "interactive", "combined"] = "combined"
+    mean_local_seconds: Above | None = None  # type: ignore[assignment]
+    interarrival_seconds: Above | None = None  # type: ignore[assignment]
+
+
+class HyperErlangLike(Settings):
+    """Jobs like those of the log *swf* (a path): a fit for each range of sizes (Jann et al. 1997).
+
+    ``mean_local_seconds`` and ``interarrival_seconds`` rescale the log's means when given.
+    """
+
+    swf: str
+    mean_local_seconds: Above | None = None  # type: ignore[assignment]
+    interarrival_seconds: Above | None = None  # type: ignore[assignment]
+
+
+PRESETS: dict[str, type[Settings]] = {
+    "blue-pacific-like": BluePacificLike,
+    "lublin99": Lublin,
+    "hyper-erlang": HyperErlangLike,
+}
+
+
+def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> GangProblem:
+    """A workload from a preset; the same arguments give the same problem.
+
+    Raises UsageError for an unknown preset or setting.
+    """
+    name, chosen = chosen_preset("gang", PRESETS, preset or "blue-pacific-like", settings)
+    table = make_table(chosen, seed)
+    meta = {"preset": name, "seed": seed, "settings": chosen.model_dump(mode="json")}
+    return problem_of(table, chosen.machine, f"{name}-{seed}", meta)
+
+
+def make_table(settings: Settings, seed: int) -> JobTable:
+    """The jobs of a workload as arrays (n jobs in milliseconds for n = 10,000)."""
+    import numpy as np
+
+    streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(5)]
+    if isinstance(settings, BluePacificLike):
+        size = sample_sizes(settings, streams[0])
+        gaps = _balanced_hyperexponential(streams[1], settings.jobs, settings.interarrival_cv)
+        gaps *= settings.interarrival_seconds / gaps.mean()
+        length = _balanced_hyperexponential(streams[2], settings.jobs, settings.runtime_cv)
+        length *= settings.mean_local_seconds / length.mean()
+        arrival = np.cumsum(gaps)
+    elif isinstance(settings, Lublin):
+        from ioopt.generate.gang.lublin import sample
+
+        size, length, arrival = _rescaled(settings, *sample(settings, streams[0]))
+    elif isinstance(settings, HyperErlangLike):
+        from ioopt.formats.swf.log import read_swf
+        from ioopt.generate.gang.hyper_erlang import fit_trace
+        from ioopt.generate.gang.hyper_erlang import sample as sample_fits
+
+        fits = fit_trace(read_swf(settings.swf))
+        drawn = sample_fits(fits, settings.jobs, settings.nodes, streams[0])
+        size, length, arrival = _rescaled(settings, *drawn)
+    else:
+        raise UsageError(f"{type(settings).__name__} is not one of the gang presets")
+    return assemble(settings, arrival, size, length, streams[3], streams[4])
+
+
+def _rescaled(settings: Settings, size: Any, length: Any, arrival: Any) -> tuple[Any, Any, Any]:
+    """Bring run times and gaps to the means that *settings* ask for, where they ask."""
+    if settings.mean_local_seconds is not None:
+        length = length * (settings.mean_local_seconds / length.mean())
+    if settings.interarrival_seconds is not None:
+        arrival = arrival * (settings.interarrival_seconds * len(arrival) / arrival[-1])
+    return size, length, arrival
+
+
+def assemble(
+    settings: Settings, arrival: Any, size: Any, length: Any, places: Any, intensities: Any
+) -> JobTable:
+    """Give jobs (arrival, size, intended L: arrays) their files and their times L and R.
+
+    *places* and *intensities* are random generators.
+    """
+    import numpy as np
+
+    from ioopt.sim.gang.table import JobTable
+
+    if settings.intensity == "mixed":
+        ratio = np.array(INTENSITIES)[intensities.integers(0, 3, len(size))]
+    else:
+        ratio = np.full(len(size), float(settings.intensity))
+    local, remote = job_times(length, ratio)
+    files = place_files(settings.placement, size, settings.nodes, places)
+    return JobTable(arrival, size, files, local, remote)
+
+
+def job_times(length: Any, ratio: Any) -> tuple[Any, Any]:
+    """L and R from intended execution times and I/O intensities r, as arrays."""
+    import numpy as np
+
+    compute = length * (1.0 - ratio)
+    gap = BLOCKS_PER_REQUEST * LOCAL_BLOCK_SECONDS * (1.0 - ratio) / ratio
+    blocks = np.ceil(compute / gap - 1e-9) * BLOCKS_PER_REQUEST
+    return compute + blocks * LOCAL_BLOCK_SECONDS, compute + blocks * REMOTE_BLOCK_SECONDS
+
+
+def sample_sizes(settings: BluePacificLike, random: Any) -> Any:
+    """Job sizes (jobs,): classes 2^(k-1)+1 .. 2^k under a discrete bell, powers of two favoured."""
+    import numpy as np
+
+    classes = [k for k in range(9) if 2**k <= settings.nodes] or [0]
+    weight = np.array(
+        [
+            math.exp(-(((k - settings.class_centre) / settings.class_width) ** 2) / 2)
+            for k in classes
+        ]
+    )
+    chosen = random.choice(np.array(classes), settings.jobs, p=weight / weight.sum())
+    top = 2**chosen
+    low = top // 2 + 1
+    low[chosen == 0] = 1
+    uniform = random.integers(low, top + 1)
+    return np.where(random.random(settings.jobs) < settings.power_of_two, top, uniform)
+
+
+def _balanced_hyperexponential(random: Any, count: int, variation: float) -> Any:
+    """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of variation *variation*."""
+    import numpy as np
+
+    square = variation * variation
+    share = (1.0 + math.sqrt((square - 1.0) / (square + 1.0))) / 2.0
+    first = random.random(count) < share
+    mean = np.where(first, 0.5 / share, 0.5 / (1.0 - share))
+    return random.standard_exponential(count) * mean
+
+
+def place_files(placement: Placement, size: Any, nodes: int, random: Any) -> Any:
+    """File-node masks (jobs, words) for jobs of *size* tasks."""
+    import numpy as np
+
+    from ioopt.sim.gang.table import interval_masks, pack_masks
+
+    if placement == "uniform":
+        rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
+        return pack_masks(rank < size[:, None])
+    if placement == "contiguous":
+        start = random.integers(0, nodes - size + 1)
+    else:
+        block = 2 ** np.ceil(np.log2(size)).astype(np.int64)
+        start = block * random.integers(0, np.maximum(1, nodes // block))
+        start = np.minimum(start, nodes - size)
+    return interval_masks(start, size, nodes)
+
+
+def problem_of(
+    table: JobTable, machine: Machine, name: str, meta: dict[str, Any] | None = None
+) -> GangProblem:
+    """The problem that a job table describes, jobs numbered in FCFS order."""
+    from ioopt.sim.gang.table import unpack_masks
+
+    taken = unpack_masks(table.files, machine.nodes)
+    jobs = tuple(
+        Job(
+            id=k, arrival_seconds=arrival, file_nodes=tuple(nodes.nonzero()[0].tolist()),
+            local_seconds=local, remote_seconds=remote,
+        )
+        for k, (arrival, nodes, local, remote) in enumerate(
+            zip(table.arrival.tolist(), taken, table.local.tolist(), table.remote.tolist())
+        )
+    )  # fmt: skip
+    return GangProblem(name=name, meta=meta, machine=machine, jobs=jobs)

@@ -1,0 +1,214 @@
+"""I/O processes on one processor whose CPU is theirs only in recurring windows.
+
+First-come first-served with priority over everything else, integer nanoseconds. One process in
+one window is the I/O side of the two-job model (paper 001, Section 3; F1); several windows
+are a quantum selection (F4), several processes a loose column of a flexible gang plan (F6).
+
+A burst that ends exactly at a window's end is complete in it; an I/O that completes exactly at a
+window's end waits for the next window; one that completes at a window's start runs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ioopt.limits import require_numbers
+from ioopt.problems.flexgang.flexible_gang import IoBehaviour
+from ioopt.sim.compiled import cached
+
+if TYPE_CHECKING:
+    import numpy as np
+
+NANOSECONDS = 1_000_000_000
+COMPILED_FROM_BURSTS = 40_000
+"""Bursts in a run from which the compiled kernel repays its start."""
+
+
+def nanoseconds(seconds: float) -> int:
+    """The nearest whole number of nanoseconds."""
+    return round(seconds * NANOSECONDS)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Disjoint windows (start, length) in every cycle, all in whole nanoseconds, in time order."""
+
+    cycle: int
+    starts: tuple[int, ...]
+    lengths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, cycle_seconds: float, windows: Sequence[tuple[float, float]]) -> Windows:
+        """Windows from (start, length) pairs in seconds; those that touch are merged."""
+        merged: list[list[int]] = []
+        for start, length in sorted((nanoseconds(s), nanoseconds(n)) for s, n in windows):
+            if merged and merged[-1][0] + merged[-1][1] == start:
+                merged[-1][1] += length
+            else:
+                merged.append([start, length])
+        starts, lengths = zip(*merged)
+        return cls(nanoseconds(cycle_seconds), starts, lengths)
+
+    @property
+    def open_per_cycle(self) -> int:
+        """Nanoseconds of window in one cycle."""
+        return sum(self.lengths)
+
+
+@dataclass(frozen=True)
+class Served:
+    """Completed bursts of one processor in order of service (nanoseconds, arrays of int64).
+
+    ``process``; ``ready`` when the CPU was asked for; ``begin`` the start of service counted in
+    window time only; ``burst`` its CPU time; ``finish`` its end on the wall clock.
+    """
+
+    process: np.ndarray
+    ready: np.ndarray
+    begin: np.ndarray
+    burst: np.ndarray
+    finish: np.ndarray
+
+
+def _serve(
+    cycle: int, starts: Any, lengths: Any, bursts: Any, io: Any, horizon: int, out: Any
+) -> int:
+    """Serve until *horizon*; returns the number of bursts written to *out* (5 rows)."""
+    num_windows = len(starts)
+    per_cycle = 0
+    for w in range(num_windows):
+        per_cycle += lengths[w]
+    num = len(io)
+    ready = [0] * num
+    done = [0] * num
+    free = 0
+    count = 0
+    while True:
+        i = 0
+        for j in range(1, num):
+            if ready[j] < ready[i]:
+                i = j
+        at = ready[i]
+        if at >= horizon or done[i] >= len(bursts[i]):
+            return count
+        # Window time up to `at`.
+        begin = (at // cycle) * per_cycle
+        phase = at % cycle
+        for w in range(num_windows):
+            if phase > starts[w]:
+                begin += min(phase - starts[w], lengths[w])
+        begin = max(begin, free)
+        burst = bursts[i][done[i]]
+        free = begin + burst
+        # The earliest wall-clock time at which that much window time has passed.
+        turns = (free - 1) // per_cycle
+        left = free - turns * per_cycle
+        finish = turns * cycle
+        for w in range(num_windows):
+            if left <= lengths[w]:
+                finish += starts[w] + left
+                break
+            left -= lengths[w]
+        out[0][count] = i
+        out[1][count] = at
+        out[2][count] = begin
+        out[3][count] = burst
+        out[4][count] = finish
+        count += 1
+        done[i] += 1
+        ready[i] = finish + io[i]
+
+
+@cache
+def _compiled() -> Any:
+    return cached()(_serve)
+
+
+def start_seconds() -> float:
+    """About how long the compiled kernel takes to be there: loading numba, perhaps compiling."""
+    return 0.0 if _compiled.cache_info().currsize else 1.0
+
+
+def serve(
+    windows: Windows,
+    processes: Sequence[IoBehaviour],
+    bursts: np.ndarray,
+    horizon: int,
+    compiled: bool | None = None,
+) -> Served:
+    """Serve *processes* from time 0 to *horizon* (nanoseconds), first-come first-served.
+
+    It ends early when a process has used all its bursts (see :func:`num_bursts`).
+
+    Parameters
+    ----------
+    bursts : array of int64, shape (processes, n)
+        CPU bursts of every process in nanoseconds, at least 1.
+    compiled : bool, optional
+        Force the compiled kernel or its pure twin; the answers are equal.
+    """
+    import numpy as np
+
+    io = [nanoseconds(process.io_seconds) for process in processes]
+    size = bursts.shape[0] * bursts.shape[1]
+    if compiled if compiled is not None else size >= COMPILED_FROM_BURSTS:
+        out = np.zeros((5, size), dtype=np.int64)
+        starts = np.array(windows.starts, dtype=np.int64)
+        lengths = np.array(windows.lengths, dtype=np.int64)
+        wait = np.array(io, dtype=np.int64)
+        count = _compiled()(windows.cycle, starts, lengths, bursts, wait, horizon, out)
+        return Served(*(row[:count] for row in out))
+    lists: list[list[int]] = [[0] * size for _ in range(5)]
+    count = _serve(
+        windows.cycle, windows.starts, windows.lengths, bursts.tolist(), io, horizon, lists
+    )
+    return Served(*(np.array(row[:count], dtype=np.int64) for row in lists))
+
+
+def num_bursts(processes: Sequence[IoBehaviour], horizon: int, processors: int = 1) -> int:
+    """Bursts that none of *processes* can exceed before *horizon*: each waits at least for its I/O.
+
+    Raises InstanceError when those of all *processors* would not fit into memory.
+    """
+    shortest = min(max(1, nanoseconds(process.io_seconds)) for process in processes)
+    count = horizon // shortest + 2
+    require_numbers(
+        5.0 * count * len(processes) * processors, f"a replay of {horizon / NANOSECONDS:g} s",
+        f"an I/O takes {shortest / NANOSECONDS:g} s: use shorter quanta or a longer io_seconds",
+    )  # fmt: skip
+    return count
+
+
+def draw_bursts(
+    process: IoBehaviour, seed: int, job: int, processor: int, count: int
+) -> np.ndarray:
+    """The first *count* CPU bursts of one process in nanoseconds; a stream of its own.
+
+    The stream depends on (seed, job, processor) only, so that two plans under one seed see the
+    same bursts.
+    """
+    import numpy as np
+
+    stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, job, processor])))
+    scale = process.burst_seconds * NANOSECONDS / process.burst_shape
+    drawn = stream.gamma(process.burst_shape, scale, count)
+    return np.maximum(1, np.rint(drawn)).astype(np.int64)
+
+
+def mean_slowdown(
+    served: Served, process: int, io: IoBehaviour, warm: int
+) -> tuple[float, float, int]:
+    """(slowdown, mean response in seconds, iterations) of one process after *warm* nanoseconds.
+
+    Slowdown: mean wall time of an iteration over the dedicated one; response: ready to next
+    request.
+    """
+    mine = (served.process == process) & (served.ready >= warm)
+    count = int(mine.sum())
+    if count == 0:
+        return float("nan"), float("nan"), 0
+    response = float((served.finish[mine] - served.ready[mine]).mean()) / NANOSECONDS
+    return (response + io.io_seconds) / io.dedicated_seconds, response, count

@@ -1,0 +1,334 @@
+"""The perturbation laboratory (Lee et al., Section 4): schedules, runs, slopes.
+
+A schedule is a table of slots: gang quanta, in which all processors run but one that Sub takes
+away, and extra quanta of Add just before a gang quantum, in which only one runs. Run time T counts
+gang quanta only and may be fractional.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, Literal
+
+from ioopt.options import Deadline
+from ioopt.problems.flexgang.perturbation import (
+    PATTERNS,
+    Application,
+    ApplicationSlopes,
+    Barrier,
+    Blocking,
+    Curve,
+    Emp,
+    Environment,
+    Msg,
+    PerturbationPlan,
+    PerturbationProblem,
+    Workpile,
+)
+from ioopt.protocols import Simulation
+from ioopt.measure import perturbation_kernel
+from ioopt.sim.compiled import available, compiled
+from ioopt.timeline import Interval, Timeline
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Engine = Literal["auto", "python", "compiled"]
+FRESH_SEED = 1_000_003
+"""Seed of replays, which no solver uses unless told to."""
+COMPILE_FROM = 20_000
+"""Synchronisations, summed over all runs, from which compiling the kernels pays."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A schedule: ``runs[s, p]`` and, by slot, whether it is a gang quantum (else an extra one)."""
+
+    runs: NDArray[np.bool_]
+    gang: NDArray[np.bool_]
+
+    def elapsed(self, wall: int, quantum: int) -> float:
+        """Gang quanta up to wall-clock time *wall* (in instructions), as a fraction."""
+        slot, part = divmod(wall, quantum)
+        whole = int(self.gang[:slot].sum()) + max(0, slot - len(self.gang))
+        counts = slot >= len(self.gang) or bool(self.gang[slot])
+        return whole + (part / quantum if counts else 0.0)
+
+
+def batch_starts(problem: PerturbationProblem, rng: np.random.Generator, batches: int) -> list[int]:
+    """First quanta of *batches*, uniform over all ways to place them without overlap."""
+    reserved = problem.reserved_quanta
+    free = problem.window_quanta - batches * (reserved - 1)
+    drawn = sorted(rng.choice(free, size=batches, replace=False).tolist())
+    return [int(start) + k * (reserved - 1) for k, start in enumerate(drawn)]
+
+
+def hits(
+    problem: PerturbationProblem, environment: Environment, rng: np.random.Generator, count: int
+) -> list[tuple[int, int]]:
+    """(gang quantum, processor) of *count* perturbations, in order of time."""
+    batches = -(-count // problem.batch)
+    starts = batch_starts(problem, rng, batches)
+    found = []
+    for k in range(count):
+        batch, place = divmod(k, problem.batch)
+        turn = place % problem.processors
+        processor = problem.fixed_processor if environment.endswith("FX") else turn
+        found.append((starts[batch] + place * problem.spacing_quanta, processor))
+    return found
+
+
+def slots_of(
+    problem: PerturbationProblem, environment: Environment, perturbed: list[tuple[int, int]]
+) -> Slots:
+    """The table of slots of one run, from the first quantum to the last perturbed one."""
+    import numpy as np
+
+    by_quantum = dict(perturbed)
+    rows, gang = [], []
+    for quantum in range(max(by_quantum, default=-1) + 1):
+        everyone = np.ones(problem.processors, np.bool_)
+        hit = by_quantum.get(quantum)
+        if hit is not None:
+            only = np.zeros(problem.processors, np.bool_)
+            only[hit] = True
+            if environment.startswith("Add"):
+                rows.append(only)
+                gang.append(False)
+            else:
+                everyone = ~only
+        rows.append(everyone)
+        gang.append(True)
+    table = np.array(rows, np.bool_).reshape(len(rows), problem.processors)
+    return Slots(table, np.array(gang, np.bool_))
+
+
+def run(
+    problem: PerturbationProblem,
+    app: Application,
+    slots: Slots,
+    rng: np.random.Generator,
+    received: NDArray[np.int64] | None = None,
+    fast: bool = False,
+) -> float:
+    """Run time T in gang quanta of *app* under *slots*; *received* is filled with message counts.
+
+    *rng* draws the requests of a blocking application; the others need no randomness.
+    """
+    import numpy as np
+
+    if received is None:
+        received = np.zeros((0, problem.processors), np.int64)
+    quantum, work = problem.quantum_instructions, problem.work_quanta * problem.quantum_instructions
+
+    def size(quanta: float) -> int:
+        return max(1, round(quanta * quantum))
+
+    arguments: tuple[Any, ...]
+    if isinstance(app, Emp):
+        name, arguments = "emp", (work,)
+    elif isinstance(app, Barrier):
+        name, arguments = "barrier", (work, size(app.interval_quanta), received)
+    elif isinstance(app, Workpile):
+        scratch = np.zeros(problem.processors, np.int64)
+        name, arguments = "workpile", (problem.processors * work, size(app.unit_quanta), scratch)
+    elif isinstance(app, Msg):
+        pattern = PATTERNS.index(app.pattern)
+        rounds = app.requests_per_phase
+        name, arguments = "msg", (work, size(app.phase_quanta), rounds, pattern, received)
+    else:
+        name, arguments = "blocking", (work, *_requests(problem, app, rng), received)
+    kernel = perturbation_kernel
+    function = compiled(kernel.__name__, name) if fast else getattr(kernel, name)
+    return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
+
+
+def _requests(problem: PerturbationProblem, app: Blocking, rng: np.random.Generator) -> Any:
+    """Gaps in instructions and targets, one row a process; the gaps of a process exceed its work."""
+    import numpy as np
+
+    work = problem.work_quanta * problem.quantum_instructions
+    mean = problem.quantum_instructions / app.requests_per_quantum
+    count = int(1.2 * work / mean + 8 * (work / mean) ** 0.5) + 16
+    gaps = np.maximum(1, np.rint(rng.exponential(mean, (problem.processors, count))))
+    gaps[:, -1] = work + 1
+    others = rng.integers(0, problem.processors - 1, (problem.processors, count))
+    targets = others + (others >= np.arange(problem.processors)[:, None])
+    return gaps.astype(np.int64), targets
+
+
+def use_compiled(problem: PerturbationProblem, app: Application, engine: Engine) -> bool:
+    """Whether *engine* means the compiled kernel for all runs of *app*."""
+    runs = problem.runs * len(problem.environments)
+    events = problem.work_quanta * problem.processors * app.events_per_quantum
+    long = events * runs >= COMPILE_FROM
+    return engine == "compiled" or (engine == "auto" and long and available())
+
+
+def run_times(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    count: int,
+    seed: int,
+    engine: Engine = "auto",
+) -> list[tuple[float, float]]:
+    """(T, T_gang) of each run with *count* perturbations; a run is compared with its own draws.
+
+    Runs of one seed see the same perturbation times in every application.
+    """
+    fast = use_compiled(problem, app, engine)
+    return [
+        _times_of_run(problem, app, environment, count, seed, k, fast) for k in range(problem.runs)
+    ]
+
+
+def _times_of_run(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    count: int,
+    seed: int,
+    k: int,
+    fast: bool,
+) -> tuple[float, float]:
+    import numpy as np
+
+    placing = np.random.default_rng([seed, 0, problem.environments.index(environment), k])
+    slots = slots_of(problem, environment, hits(problem, environment, placing, count))
+    time = run(problem, app, slots, _requests_of_run(problem, app, seed, k), fast=fast)
+    bare = problem.model_copy(update={"meta": None})  # meta cannot be hashed
+    return time, _gang_time(bare, app, seed, k, fast)
+
+
+def _requests_of_run(
+    problem: PerturbationProblem, app: Application, seed: int, k: int
+) -> np.random.Generator:
+    """The generator from which run *k* of an application draws its requests."""
+    import numpy as np
+
+    return np.random.default_rng([seed, 1, problem.applications.index(app), k])
+
+
+@lru_cache(maxsize=4096)
+def _gang_time(
+    problem: PerturbationProblem, app: Application, seed: int, k: int, fast: bool
+) -> float:
+    """Run time of run *k* without perturbations: the same in every environment."""
+    empty = slots_of(problem, problem.environments[0], [])
+    return run(problem, app, empty, _requests_of_run(problem, app, seed, k), fast=fast)
+
+
+def curve(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    points: int,
+    seed: int = 0,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
+) -> Curve | None:
+    """Mean change of the run time at *points* counts of perturbations, evenly up to all (Figure 5).
+
+    None when *deadline* expires first.
+    """
+    counts = sorted({round(problem.perturbations * (k + 1) / points) for k in range(points)} - {0})
+    found = [(0, 0.0)]
+    for count in counts:
+        if deadline is not None and deadline.expired():
+            return None
+        times = run_times(problem, app, environment, count, seed, engine)
+        found.append((count, fmean(t - t_gang for t, t_gang in times)))
+    return tuple(found)
+
+
+def measure(
+    problem: PerturbationProblem,
+    app: Application,
+    seed: int = 0,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
+) -> ApplicationSlopes:
+    """Slopes of one application in every environment of the instance, and gamma_sub, gamma_add.
+
+    When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
+
+    gamma_sub = (s_SubRR - 1/P) / (1 - 1/P), gamma_add = 1 + P s_AddRR: 1 for an application that
+    must be gang scheduled, 0 for one that does not care.
+    """
+    fast, count = use_compiled(problem, app, engine), problem.perturbations
+    runs: dict[Environment, list[tuple[float, float]]] = {name: [] for name in problem.environments}
+    for k in range(problem.runs):
+        if k and deadline is not None and deadline.expired():
+            break
+        for environment, times in runs.items():
+            times.append(_times_of_run(problem, app, environment, count, seed, k, fast))
+    slopes: dict[Environment, float] = {}
+    deviations: dict[Environment, float] = {}
+    gang = 0.0
+    for environment, times in runs.items():
+        each = [(t - t_gang) / count for t, t_gang in times]
+        slopes[environment] = fmean(each)
+        deviations[environment] = stdev(each) if len(each) > 1 else 0.0
+        gang = fmean(t_gang for _, t_gang in times)
+    share = 1 / problem.processors
+    sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
+    return ApplicationSlopes(
+        id=app.id,
+        gang_quanta=gang,
+        slopes=slopes,
+        deviations=deviations,
+        gamma_sub=None if sub is None else (sub - share) / (1 - share),
+        gamma_add=None if add is None else 1 + problem.processors * add,
+    )
+
+
+def simulate(
+    problem: PerturbationProblem,
+    plan: PerturbationPlan | None = None,
+    seed: int = FRESH_SEED,
+    deadline: Deadline | None = None,
+) -> Simulation:
+    """Measure every application again with *seed*; the timeline shows the first Sub or Add run.
+
+    Applications that *deadline* leaves no time for are left out, and a note says how many.
+    """
+    again: list[ApplicationSlopes] = []
+    for app in problem.applications:
+        if deadline is not None and deadline.expired():
+            break
+        again.append(measure(problem, app, seed, deadline=deadline))
+    wanted = [item.id for item in problem.applications]
+    metrics: dict[str, Any] = {}
+    if plan is not None and again and [item.id for item in plan.applications] == wanted:
+        metrics["worst_slope_difference"] = max(
+            abs(slope - new.slopes[environment])
+            for old, new in zip(plan.applications, again)
+            for environment, slope in old.slopes.items()
+            if environment in new.slopes
+        )
+    schedule = {"applications": [item.model_dump(mode="json") for item in again]}
+    short = f"{len(again)} of {len(wanted)} applications replayed before the time limit"
+    notes = (short,) if len(again) < len(wanted) else ()
+    return Simulation(schedule, metrics, _timeline(problem, seed), notes)
+
+
+def _timeline(problem: PerturbationProblem, seed: int) -> Timeline:
+    """Slots of the first run in the first environment; one slot is drawn as one second."""
+    import numpy as np
+
+    environment = problem.environments[0]
+    placing = np.random.default_rng([seed, 0, 0, 0])
+    perturbed = hits(problem, environment, placing, problem.perturbations)
+    slots = slots_of(problem, environment, perturbed)
+    names = [f"cpu{p}" for p in range(problem.processors)]
+    intervals = [
+        Interval(float(s), s + 1.0, names[p], "gang" if slots.gang[s] else "extra", environment)
+        for s in range(len(slots.gang))
+        for p in range(problem.processors)
+        if slots.runs[s, p]
+    ]
+    return Timeline.of(intervals, names)

@@ -1,0 +1,225 @@
+"""Stationary Markov chain of the two-job quantum model (Lee et al., Section 3.2).
+
+The chain follows the slot phase v in (0, qi] at which a CPU burst completes. An I/O that starts at
+phase v completes at (v + io) mod Q; inside the I/O slot the next burst starts at once, otherwise
+at phase 0 of the next slot (an atom). A burst c then takes phase u to (u + c) mod qi. Phases are
+cut into N cells with the mass spread evenly in each; transitions between cells are exact for
+that spread, so the only error is the re-spreading within a cell, of order (qi/N)^2.
+
+With g the law of v and R the iterations per second, requests arrive at slot phase x at rate
+Q R g(x) a cycle, so a process is blocked there with probability b(x) = Q R (G(x) - G(x - io)),
+G the cumulative law continued by G(t + Q) = G(t) + 1. The P processes are independent, hence
+fragmentation = (1/Q) * integral over the I/O slot of b - b^P.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ioopt.errors import InstanceError, NotApplicableError, UsageError
+from ioopt.limits import require_numbers
+from ioopt.problems.base import LARGEST
+from ioopt.problems.flexgang.quantum_model import Donation, QuantumModelProblem, QuantumPoint, TwoJobMeasures
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+CELLS_PER_DEVIATION = 16
+"""Cells per standard deviation of the burst: 1e-5 of slowdown and 1e-4 of fragmentation."""
+COARSE_CELLS = 48
+"""Cells when no time is left (0.4 ms a point): 0.1 % of slowdown and 0.004 of fragmentation."""
+MIN_CELLS, MAX_CELLS = 96, 640
+"""At most 0.15 s a point; slots of 130 deviations (0.3 s for 5 ms bursts) are then good to 0.1 %."""
+
+
+@lru_cache(maxsize=65536)
+def surface(
+    on_seconds: float,
+    off_seconds: float,
+    burst_seconds: float = 0.005,
+    io_seconds: float = 0.020,
+    *,
+    shape: int | None = 5,
+    processors: int = 32,
+    donation: Donation = "return",
+    cells: int | None = None,
+) -> TwoJobMeasures:
+    """Measures of an I/O job that gets ``on`` seconds of every ``on + off`` seconds.
+
+    Parameters are those of :class:`QuantumModelProblem`; ``cells`` overrides the number of cells.
+    ``off_seconds`` 0 is a dedicated machine with slowdown 1 (unless donation is irrevocable, when
+    a process still waits for the next slot). Raises NotApplicableError for a deterministic
+    burst, whose processes move in lock-step and have no stationary law to speak of.
+    """
+    if on_seconds <= 0 or off_seconds < 0:
+        raise UsageError(
+            f"quanta must be on > 0 and off >= 0 seconds, not {on_seconds} and {off_seconds}"
+        )
+    dedicated = burst_seconds + io_seconds
+    if off_seconds == 0 and donation == "return":
+        blocked = io_seconds / dedicated
+        useful = blocked**processors
+        return TwoJobMeasures(
+            1.0, burst_seconds / dedicated, blocked - useful, burst_seconds, useful
+        )
+    if shape is None:
+        raise NotApplicableError(
+            "the chain needs a random burst; with burst_shape null use solver event"
+        )
+    import numpy as np
+
+    try:
+        law = _Law(on_seconds, off_seconds, burst_seconds, io_seconds, shape, donation, cells)
+        iteration = law.iteration_seconds()
+        blocked_slot, all_blocked = law.blocked_seconds(iteration, processors)
+    except np.linalg.LinAlgError:
+        iteration = blocked_slot = all_blocked = math.nan
+    cycle = on_seconds + off_seconds
+    found = TwoJobMeasures(
+        slowdown=iteration / dedicated,
+        beta=burst_seconds / iteration,
+        fragmentation=(blocked_slot - all_blocked) / cycle,
+        response_seconds=iteration - io_seconds,
+        useful=(off_seconds + all_blocked) / cycle,
+    )
+    if not all(0 <= value <= LARGEST for value in (found.slowdown, found.response_seconds)):
+        raise InstanceError(
+            f"quanta of {on_seconds:g} and {off_seconds:g} s with bursts of {burst_seconds:g} s and "
+            f"I/O of {io_seconds:g} s are too far apart to compute with"
+        )
+    return found
+
+
+def measure(
+    problem: QuantumModelProblem, point: QuantumPoint, cells: int | None = None
+) -> TwoJobMeasures:
+    """The chain's measures of one point of an instance; ``cells`` as in :func:`surface`."""
+    return surface(
+        point.qi_seconds,
+        point.qc_seconds,
+        problem.burst_seconds,
+        problem.io_seconds,
+        shape=problem.burst_shape,
+        processors=problem.processors,
+        donation=problem.donation,
+        cells=cells,
+    )
+
+
+class _Law:
+    """The stationary law ``mass`` of the completion phase on ``cells`` cells of width ``width``."""
+
+    def __init__(
+        self,
+        on: float,
+        off: float,
+        burst: float,
+        io: float,
+        shape: int,
+        donation: Donation,
+        cells: int | None,
+    ) -> None:
+        import numpy as np
+
+        deviation = burst / math.sqrt(shape)
+        wanted = math.ceil(CELLS_PER_DEVIATION * on / deviation)
+        self.cells = cells or min(MAX_CELLS, max(MIN_CELLS, wanted))
+        self.on, self.off, self.burst, self.io = on, off, burst, io
+        self.cycle = on + off
+        self.width = on / self.cells
+        self.returns = donation == "return"
+        self.edges: Array = np.linspace(0.0, on, self.cells + 1)
+        from_start, from_cell = self._wrapped_burst(shape)
+        self.start: Array = np.zeros(self.cells)
+        if self.returns:
+            self.mass = self._solve(from_start, from_cell)
+            self.start = np.diff(self._cumulative(self.edges - io) @ self.mass)
+        else:
+            self.mass = from_start
+
+    def _wrapped_burst(self, shape: int) -> tuple[Array, Array]:
+        """Law of the burst modulo ``on``, in cells: from phase 0, and from a uniform point of a cell.
+
+        From a cell: second differences of H(x) = integral of the burst's distribution function
+        = x F_k(x) - mean F_{k+1}(x).
+        """
+        import numpy as np
+        from scipy.special import gammainc
+
+        scale = self.burst / shape
+        longest = scale * (shape + 12.0 * math.sqrt(shape) + 40.0)
+        turns = math.ceil(longest / self.on) + 1
+        what = f"bursts of {self.burst:g} s in slots of {self.on:g} s"
+        require_numbers(5.0 * turns * self.cells, what, "use longer slots or shorter bursts")
+        x = np.arange(-1, turns * self.cells + 1) * self.width
+        z = np.maximum(x, 0.0) / scale
+        cdf = gammainc(shape, z)
+        area = np.maximum(x, 0.0) * cdf - self.burst * gammainc(shape + 1, z)
+        from_start = np.diff(cdf)[1:].reshape(turns, self.cells).sum(axis=0)
+        from_cell = np.diff(area, 2).reshape(turns, self.cells).sum(axis=0) / self.width
+        return from_start / from_start.sum(), from_cell / from_cell.sum()
+
+    def _cumulative(self, times: Array) -> Array:
+        """Rows that, applied to the mass, give G at *times*; shape (times, cells)."""
+        import numpy as np
+
+        turns, phase = np.divmod(times, self.cycle)
+        inside = np.clip(phase[:, None] / self.width - np.arange(self.cells)[None, :], 0.0, 1.0)
+        rows: Array = inside + turns[:, None]
+        return rows
+
+    def _solve(self, from_start: Array, from_cell: Array) -> Array:
+        """The fixed point of completion phase -> start of burst -> completion phase."""
+        import numpy as np
+
+        to_start = np.diff(self._cumulative(self.edges - self.io), axis=0)
+        waits = 1.0 - to_start.sum(axis=0)
+        spectrum = np.fft.rfft(from_cell)[:, None] * np.fft.rfft(to_start, axis=0)
+        step = np.fft.irfft(spectrum, n=self.cells, axis=0) + np.outer(from_start, waits)
+        system = np.eye(self.cells) - step
+        system[-1, :] = 1.0
+        right = np.zeros(self.cells)
+        right[-1] = 1.0
+        mass: Array = np.maximum(np.linalg.solve(system, right), 0.0)
+        return mass / mass.sum()
+
+    def iteration_seconds(self) -> float:
+        """Mean wall time from request to request: burst, slots missed in it, I/O, wait for a slot."""
+        middle = (self.edges[:-1] + self.edges[1:]) / 2
+        crossed = (self.start @ middle + self.burst - self.mass @ middle) / self.on
+        return float(self.burst + self.off * crossed + self.io + self.mass @ self._waits())
+
+    def _waits(self) -> Array:
+        """Mean wait of an I/O that started in each cell, from its completion to the next burst.
+
+        Completion phases from ``qi`` on wait for the cycle's end; when donation is irrevocable,
+        all of them do.
+        """
+        import numpy as np
+
+        first = np.mod(self.edges[:-1] + self.io, self.cycle)
+        last = first + self.width
+        waits_from = self.on if self.returns else 0.0
+        total = np.zeros(self.cells)
+        for end in (self.cycle, 2 * self.cycle):
+            low = np.maximum(first, end - self.cycle + waits_from)
+            high = np.minimum(last, end)
+            total += np.maximum(high - low, 0.0) * (end - (low + high) / 2)
+        waits: Array = total / self.width
+        return waits
+
+    def blocked_seconds(self, iteration: float, processors: int) -> tuple[float, float]:
+        """Per cycle: seconds of the I/O slot in which one given CPU, and all CPUs, are given away."""
+        import numpy as np
+
+        x = np.linspace(0.0, self.on, 4 * self.cells + 1)
+        since = x - self.io if self.returns else np.full_like(x, -self.io)
+        requests = (self._cumulative(x) - self._cumulative(since)) @ self.mass
+        # G is cut off at phase qi: at x = on all requests of the slot are in.
+        given = np.clip(self.cycle / iteration * requests, 0.0, 1.0)
+        return float(np.trapezoid(given, x)), float(np.trapezoid(given**processors, x))

@@ -1,0 +1,146 @@
+"""Event simulator of the two-job quantum model (Lee et al., Section 3.2), in integer nanoseconds.
+
+Floats would make ties at slot ends a matter of luck. Every process has its own random stream: with
+a shared one all move in lock-step and fragmentation is 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.limits import require_numbers
+from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
+from ioopt.measure import quantum_kernel
+from ioopt.sim.compiled import available, compiled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+NANOSECONDS = 1_000_000_000
+WARM_UP_SHARE = 0.1
+"""Part of the horizon that is not measured."""
+REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
+COMPILE_FROM = 20_000
+"""Iterations from which compiling the walk pays."""
+
+
+def nanoseconds(seconds: float) -> int:
+    """Seconds as whole nanoseconds, at least 1 for a time above 0."""
+    return max(1, round(seconds * NANOSECONDS)) if seconds > 0 else 0
+
+
+def simulate_point(
+    problem: QuantumModelProblem,
+    point: QuantumPoint,
+    *,
+    seed: int = 0,
+    engine: Literal["auto", "python", "compiled"] = "auto",
+) -> TwoJobMeasures:
+    """Simulate one point of an instance over its horizon and measure it after a warm-up.
+
+    *engine* picks the plain or the compiled walk, which give the same numbers; ``auto`` compiles
+    long runs only.
+    """
+    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
+    io, cycle = nanoseconds(problem.io_seconds), qi + qc
+    cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
+    begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
+    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
+    count = int(end / (iteration * NANOSECONDS)) + 16
+    while True:
+        _require_room(problem, point, count, end)
+        bursts = draw_bursts(problem, count, seed)
+        ready, request = bursts.copy(), bursts.copy()
+        fast = engine == "compiled" or (
+            engine == "auto" and bursts.size >= COMPILE_FROM and available()
+        )
+        walk = compiled(quantum_kernel.__name__, "walk") if fast else quantum_kernel.walk
+        walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
+        if int(request[:, -1].min()) > end:
+            break
+        count += count // 4
+    return _measure(problem, point, bursts, ready, request, (begin, end))
+
+
+def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int) -> None:
+    """InstanceError when the bursts take too much memory, or times leave 64 bits of nanoseconds."""
+    where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
+    require_numbers(float(count) * problem.processors, f"simulating {where}", REMEDY)
+    longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e7 comes near
+    waits = (1.0 + longest / nanoseconds(point.qi_seconds)) * nanoseconds(point.qc_seconds)
+    if 2.0 * end + longest + waits + problem.io_seconds * NANOSECONDS > 2.0**62:
+        raise InstanceError(f"{where}: its times are too long for whole nanoseconds; {REMEDY}")
+
+
+def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
+    """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
+    import numpy as np
+
+    require_numbers(float(count) * problem.processors, "drawing the bursts", REMEDY)
+    mean = problem.burst_seconds * NANOSECONDS
+    shape = problem.burst_shape
+    if shape is None:
+        return np.full((problem.processors, count), nanoseconds(problem.burst_seconds), np.int64)
+    streams = np.random.SeedSequence(seed).spawn(problem.processors)
+    drawn = np.array([np.random.default_rng(s).gamma(shape, mean / shape, count) for s in streams])
+    return np.maximum(1, np.rint(drawn)).astype(np.int64)
+
+
+def _measure(
+    problem: QuantumModelProblem,
+    point: QuantumPoint,
+    bursts: Integers,
+    ready: Integers,
+    request: Integers,
+    window: tuple[int, int],
+) -> TwoJobMeasures:
+    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
+    io = nanoseconds(problem.io_seconds)
+    begin, end = window
+    counted = (request > begin) & (request <= end) & (ready > 0)
+    if not counted.any():
+        raise UsageError(
+            f"horizon_seconds {problem.horizon(point)} is too short: no iteration ends in the window "
+            "measured; make it some hundred iterations long"
+        )
+    response = float((request - ready)[counted].mean())
+    used = float(bursts[counted].mean())
+    iteration = response + io
+    away_until = request + io
+    if problem.donation == "irrevocable":
+        away_until = -(-away_until // (qi + qc)) * (qi + qc)
+    given = _slot_time(away_until.clip(begin, end), qi, qc) - _slot_time(
+        request.clip(begin, end), qi, qc
+    )
+    span = end - begin
+    whole_cycles = span // (qi + qc)
+    together = _all_away(request.clip(begin, end), away_until.clip(begin, end), qi, qc)
+    return TwoJobMeasures(
+        slowdown=iteration / (io + problem.burst_seconds * NANOSECONDS),
+        beta=used / iteration,
+        fragmentation=float(given.sum()) / (problem.processors * span) - together / span,
+        response_seconds=response / NANOSECONDS,
+        useful=(whole_cycles * qc + together) / span,
+    )
+
+
+def _slot_time(times: Any, qi: int, qc: int) -> Any:
+    """Nanoseconds of I/O slot before each of *times*."""
+    cycles, phase = times // (qi + qc), times % (qi + qc)
+    return cycles * qi + phase.clip(0, qi)
+
+
+def _all_away(starts: Integers, ends: Integers, qi: int, qc: int) -> int:
+    """Nanoseconds of I/O slot in which every process has given its CPU away."""
+    import numpy as np
+
+    times = np.concatenate([starts.ravel(), ends.ravel()])
+    change = np.repeat(np.array([1, -1]), starts.size)
+    order = np.argsort(times, kind="stable")
+    away = np.cumsum(change[order])[:-1]
+    lengths = np.diff(_slot_time(times[order], qi, qc))
+    return int(lengths[away == starts.shape[0]].sum())

@@ -1,0 +1,216 @@
+"""Quantum selection (feature F4): jobs, the menu of options, the plan. Times in seconds.
+
+Every job takes one option (q, f): its quantum q and f visits a cycle; the slots fill a cycle of
+length L exactly. Section 3 of paper 001 (Lee et al.) shows the trade-off; the problem is ours.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from math import gcd, lcm
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from ioopt.problems.base import (
+    Amount,
+    Name,
+    PositiveCount,
+    PositiveSeconds,
+    Problem,
+    Record,
+    require_known,
+    require_unique,
+)
+from ioopt.problems.flexgang.flexible_gang import (
+    IO_KEYS,
+    Fraction01,
+    IoBehaviour,
+    SurfaceEntry,
+    refuse_alien,
+)
+from ioopt.units import exact
+
+MOST_TICKS = 100_000
+"""Steps of the time grid in the longest cycle."""
+MAX_DEFAULT_CYCLES = 48
+"""Lengths in the default grid of cycle lengths, before the greedy's own are added."""
+
+
+class QuantumMachine(Record):
+    """The machine: its number of processors (P of the waste)."""
+
+    processors: PositiveCount = 32
+
+
+class QuantumJob(IoBehaviour):
+    """A job that owns the whole machine in its slots.
+
+    An I/O job costs weight (S - 1) + mu waste; a compute job costs nothing but needs at least
+    ``floor`` of the cycle. ``visits`` and ``quanta_seconds`` replace the menu's for this job (a
+    compute job visits once by default).
+    """
+
+    id: Name
+    kind: Literal["compute", "io"]
+    weight: Amount = 1.0
+    floor: Fraction01 = 0.0
+    visits: tuple[PositiveCount, ...] | None = Field(default=None, min_length=1)
+    quanta_seconds: tuple[PositiveSeconds, ...] | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _fits_kind(self) -> QuantumJob:
+        if self.kind == "compute":
+            refuse_alien(self, (*IO_KEYS, "weight"))
+        return self
+
+    @property
+    def is_io(self) -> bool:
+        """True for an I/O job."""
+        return self.kind == "io"
+
+
+Option = tuple[float, int]
+"""(q in seconds, f visits a cycle)."""
+
+
+class QuantumSelectionProblem(Problem):
+    """Choose a quantum and visits for every job so that sum w (S - 1) + mu waste is least.
+
+    ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time grid that the menu
+    can fill, thinned); the greedy's lengths are always added. Raises a validation error for
+    repeated ids or menu entries and for cycle lengths off the time grid.
+    """
+
+    format: Literal["ioopt/quantum-selection"] = "ioopt/quantum-selection"
+    machine: QuantumMachine = QuantumMachine()
+    mu: Amount = 0.0
+    quanta_seconds: tuple[PositiveSeconds, ...] = Field(min_length=1)
+    visits: tuple[PositiveCount, ...] = Field(default=(1,), min_length=1)
+    cycles_seconds: tuple[PositiveSeconds, ...] | None = Field(default=None, min_length=1)
+    jobs: tuple[QuantumJob, ...] = Field(min_length=1)
+    surface: tuple[SurfaceEntry, ...] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> QuantumSelectionProblem:
+        require_unique("jobs", (job.id for job in self.jobs))
+        for where, values in (("quanta_seconds", self.quanta_seconds), ("visits", self.visits)):
+            if len(set(values)) != len(values):
+                raise ValueError(f"{where}: an entry is listed twice")
+        if sum(job.floor for job in self.jobs) > 1 + 1e-9:
+            raise ValueError("jobs: the floors add up to more than the whole cycle")
+        self._require_coarse_grid()
+        for at, length in enumerate(self.cycles_seconds or ()):
+            if (exact(length) / self.grid).denominator != 1:
+                raise ValueError(
+                    f"cycles_seconds[{at}]: {length} is no multiple of the time grid "
+                    f"{float(self.grid)} that divides every quantum"
+                )
+        return self
+
+    def _require_coarse_grid(self) -> None:
+        """The longest cycle has at most ``MOST_TICKS`` steps of the time grid."""
+        longest = sum(
+            max(exact(q) * f for q, f in self.options(job)) for job in range(len(self.jobs))
+        )
+        ticks = max(longest, *map(exact, self.cycles_seconds or (0,))) / self.grid
+        if ticks > MOST_TICKS:
+            raise ValueError(
+                f"quanta_seconds: the longest cycle has {float(ticks):.3g} steps of the time grid "
+                f"{float(self.grid):g} s that divides every quantum, at most {MOST_TICKS:,}; "
+                "use quanta with a larger common divisor"
+            )
+
+    @cached_property
+    def job_index(self) -> dict[str, int]:
+        """Job id -> position."""
+        return {job.id: at for at, job in enumerate(self.jobs)}
+
+    @cached_property
+    def grid(self) -> Fraction:
+        """The time grid in seconds: the greatest time that divides every quantum of the menu."""
+        quanta = {exact(q) for q in self.quanta_seconds}
+        for job in self.jobs:
+            quanta.update(exact(q) for q in job.quanta_seconds or ())
+        top, bottom = 0, 1
+        for quantum in quanta:
+            top, bottom = gcd(top, quantum.numerator), lcm(bottom, quantum.denominator)
+        return Fraction(top, bottom)
+
+    def ticks(self, seconds: float) -> int:
+        """*seconds* in steps of the time grid; exact for menu quanta and cycle lengths."""
+        return round(exact(seconds) / self.grid)
+
+    def seconds(self, ticks: int) -> float:
+        """Seconds of *ticks* steps of the time grid."""
+        return float(ticks * self.grid)
+
+    def options(self, job: int) -> tuple[Option, ...]:
+        """The menu of a job in its order: quanta outer, visits inner."""
+        item = self.jobs[job]
+        visits = item.visits or (self.visits if item.is_io else (1,))
+        return tuple((q, f) for q in item.quanta_seconds or self.quanta_seconds for f in visits)
+
+    def one_visit(self) -> QuantumSelectionProblem:
+        """The same problem with every job visiting once a cycle."""
+        jobs = tuple(job.model_copy(update={"visits": (1,)}) for job in self.jobs)
+        return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
+
+    def default_cycles(self) -> tuple[int, ...]:
+        """Cycle lengths in ticks: as given, else fillable multiples of the grid, evenly thinned."""
+        if self.cycles_seconds is not None:
+            return tuple(sorted({self.ticks(length) for length in self.cycles_seconds}))
+        sums = {0}
+        for job in range(len(self.jobs)):
+            widths = {self.ticks(q) * f for q, f in self.options(job)}
+            sums = {total + width for total in sums for width in widths}
+        lengths = sorted(sums)
+        step = max(1, -(-len(lengths) // MAX_DEFAULT_CYCLES))
+        return tuple(lengths[::step])
+
+
+class Choice(Record):
+    """The option of one job: a quantum in seconds and visits a cycle."""
+
+    quantum_seconds: PositiveSeconds
+    visits: PositiveCount = 1
+
+
+class QuantumPlan(Record):
+    """The cycle length and every job's option; the slot sequence follows from them."""
+
+    cycle_seconds: PositiveSeconds
+    options: dict[Name, Choice]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")
+
+    def require_jobs_of(self, problem: QuantumSelectionProblem) -> None:
+        """Raise ValueError when the plan names a job that the problem does not have."""
+        for name in self.options:
+            require_known("plan.options", name, problem.job_index, "job")
+
+
+Slot = tuple[int, float, float]
+"""(position of the job, start, length) in seconds of the cycle."""
+
+
+def slot_sequence(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[Slot, ...]:
+    """The slots of one cycle (F4): visit n of a job wants (n + 0.5) / f of the cycle.
+
+    Sorted by the wanted place, ties by job position, then laid back to back from 0.
+    """
+    wanted = []
+    for name, choice in plan.options.items():
+        job = problem.job_index[name]
+        for visit in range(choice.visits):
+            place = Fraction(2 * visit + 1, 2 * choice.visits)
+            wanted.append((place, job, problem.ticks(choice.quantum_seconds)))
+    slots: list[Slot] = []
+    clock = 0
+    for _, job, ticks in sorted(wanted):
+        slots.append((job, problem.seconds(clock), problem.seconds(ticks)))
+        clock += ticks
+    return tuple(slots)

@@ -1,0 +1,185 @@
+"""From a run to the contract's schedule, the metrics of rule 22, and the timeline."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+from ioopt.sim.batch_io.trace import Run, Trace, known
+from ioopt.decisions.batch_io import Number
+from ioopt.timeline import Interval, Timeline
+
+Rates = dict[int, list[tuple[Number, Number, Number]]]
+
+
+def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
+    """The schedule: jobs in the order of the problem, times in seconds as floats.
+
+    Beside the contract's keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
+    null when flat), and, where the run recorded them, a request has ``rates``: [from, until, bytes
+    per second] of every span above 0, beside the ``storage_bytes_per_second`` that held for them
+    all. Exact runs add ``exact`` with the rationals as text.
+    """
+    run = run.in_lists()
+    rates = _by_place(run)
+    jobs: list[dict[str, Any]] = [{}] * len(trace)
+    for j in range(len(trace)):
+        jobs[trace.position[j]] = _job(trace, run, rates, j)
+    schedule: dict[str, Any] = {"jobs": jobs}
+    if rates is not None:
+        schedule["storage_bytes_per_second"] = float(trace.machine.storage_bytes_per_second)
+    if trace.limits.exact:
+        schedule["exact"] = {name: _text(value) for name, value in metrics_of(trace, run).items()}
+    return schedule
+
+
+def _by_place(run: Run) -> Rates | None:
+    if run.rates is None:
+        return None
+    by_place: Rates = defaultdict(list)
+    for place, since, until, rate in run.rates:
+        by_place[place].append((since, until, rate))
+    return by_place
+
+
+def _job(trace: Trace, run: Run, rates: Rates | None, j: int) -> dict[str, Any]:
+    first = trace.offset[j]
+    requests = [
+        _request(trace, run, rates, place, place - first)
+        for place in range(first, trace.offset[j + 1])
+        if known(run.request[place])
+    ]
+    job: dict[str, Any] = {
+        "id": trace.ids[j],
+        "start_seconds": float(run.start[j]),
+        "end_seconds": float(run.end[j]),
+        "killed": bool(run.killed[j]),
+        "allocated_nodes": trace.allocated[j],
+        "first_node": run.block[j] * trace.machine.unit_nodes if run.block[j] >= 0 else None,
+        "io": requests,
+    }
+    if trace.limits.exact:
+        job["exact"] = {"start": _text(run.start[j]), "end": _text(run.end[j])}
+    return job
+
+
+def _request(trace: Trace, run: Run, rates: Rates | None, place: int, phase: int) -> dict[str, Any]:
+    values = run.request[place], run.grant[place], run.finish[place]
+    request, grant, finish = (float(value) if known(value) else None for value in values)
+    record: dict[str, Any] = {
+        "phase": phase,
+        "request_seconds": request,
+        "first_grant_seconds": grant,
+        "finish_seconds": finish,
+    }
+    if rates is not None:
+        spans = sorted(rates[place]) if place in rates else []
+        record["rates"] = [[float(a), float(b), float(rate)] for a, b, rate in spans]
+    if trace.limits.exact:
+        names = ("request", "first_grant", "finish")
+        record["exact"] = {name: _text(value) for name, value in zip(names, values)}
+    return record
+
+
+def _text(value: Number) -> str | None:
+    return None if value is None else str(Fraction(value))
+
+
+def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
+    """The metrics of rule 22 in the arithmetic of the run.
+
+    Means are over all jobs, killed ones included; ``io_delay_seconds`` is the mean over the jobs of
+    the delay of their finished requests. Utilisation is None when the window is empty.
+    """
+    jobs = range(len(trace))
+    zero = trace.limits.number(0)
+    runtimes = [run.end[j] - run.start[j] for j in jobs]
+    slowdowns = [r / ideal if ideal else zero + 1 for r, ideal in zip(runtimes, trace.ideal)]
+    delays = _delays(trace, run.in_lists())
+    nodes = trace.allocated
+    last = max((run.end[j] for j in jobs), default=zero)
+    metrics: dict[str, Number] = {
+        "mean_wait_seconds": _mean([run.start[j] - trace.submit[j] for j in jobs], zero),
+        "mean_response_seconds": _mean([run.end[j] - trace.submit[j] for j in jobs], zero),
+        "mean_runtime_seconds": _mean(runtimes, zero),
+        "mean_slowdown": _mean(slowdowns, zero),
+        "max_slowdown": max(slowdowns, default=zero),
+        "makespan_seconds": last - trace.submit[0] if len(trace) else zero,
+        "utilisation": None,
+        "useful_utilisation": None,
+        "io_delay_seconds": _mean(delays, zero),
+        "node_weighted_io_delay": _sum([n * d for n, d in zip(nodes, delays)], zero)
+        / max(1, sum(nodes)),
+    }
+    first, until = trace.window
+    capacity = trace.machine.nodes * (until - first)
+    if capacity > 0:
+        spans = (min(run.end[j], until) - max(run.start[j], first) for j in jobs)
+        busy = [nodes[j] * span for j, span in enumerate(spans) if span > 0]
+        metrics["utilisation"] = _sum(busy, zero) / capacity
+        metrics["useful_utilisation"] = run.useful / capacity
+    return metrics
+
+
+def _delays(trace: Trace, run: Run) -> list[Number]:
+    """I/O delay of every job: what its finished requests took longer than uncongested."""
+    delays = []
+    for j, peak in enumerate(trace.peak):
+        phases = slice(trace.offset[j], trace.offset[j + 1])
+        total = trace.limits.number(0)
+        for request, finish, volume in zip(
+            run.request[phases], run.finish[phases], trace.volume[phases]
+        ):
+            if known(finish):
+                total += finish - request - volume / peak
+        delays.append(total)
+    return delays
+
+
+def _sum(values: list[Number], zero: Number) -> Number:
+    return sum(values, zero) if isinstance(zero, Fraction) else math.fsum(values)
+
+
+def _mean(values: list[Number], zero: Number) -> Number:
+    return _sum(values, zero) / max(1, len(values))
+
+
+def timeline_of(trace: Trace, run: Run) -> Timeline:
+    """Per job: waiting in the queue, computing, transferring (with the rate), suspended."""
+    run = run.in_lists()
+    rates = _by_place(run) or {}
+    names = {j: f"job {trace.ids[j]}" for j in range(len(trace))}
+    order = sorted(names, key=lambda j: trace.position[j])
+    intervals = (item for j in order for item in _intervals(trace, run, rates, j, names[j]))
+    return Timeline.of(intervals, [names[j] for j in order])
+
+
+def _intervals(trace: Trace, run: Run, rates: Rates, j: int, name: str) -> Iterable[Interval]:
+    end = float(run.end[j])
+    now = float(run.start[j])
+    if now > trace.submit[j]:
+        yield Interval(float(trace.submit[j]), now, name, "queue", name)
+    for place in range(trace.offset[j], trace.offset[j + 1]):
+        label = f"{name} phase {place - trace.offset[j]}"
+        seconds = float(trace.compute[place])
+        if seconds > 0 and now < end:
+            yield Interval(now, min(end, now + seconds), name, "compute", label)
+        if not known(run.request[place]):
+            now = min(end, now + seconds)
+            continue
+        now = float(run.request[place])
+        finish = float(run.finish[place]) if known(run.finish[place]) else end
+        spans = sorted(rates.get(place, [])) or [(now, finish, None)]
+        for since, until, rate in spans:
+            if float(since) > now:
+                yield Interval(now, float(since), name, "suspended", label)
+            yield Interval(
+                float(since), float(until), name, "io", label, None if rate is None else float(rate)
+            )
+            now = float(until)
+        if finish > now:
+            yield Interval(now, finish, name, "suspended", label)
+        now = finish

@@ -1,0 +1,298 @@
+"""Timeline simulator of flexible gang plans (F6): every processor, frame after frame.
+
+In a loose window the I/O processes of the processor run first-come first-served with priority; in
+a strict row the row's job runs, and a blocked I/O process gives its CPU away until its I/O
+completes. Free time (loose windows, idle cells, fragments of strict I/O rows) is split between the
+compute jobs whose home holds the column in proportion to the CPU the plan promises them. Useful
+progress of loose CPU is (1 - gamma) n times the least process, for a self-balancing job the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ioopt.errors import InstanceError
+from ioopt.options import Deadline
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    FlexibleJob,
+    Pattern,
+    useful_seconds,
+)
+from ioopt.protocols import Simulation
+from ioopt.sim.flexgang.frame import frame_schedule, frame_timeline
+from ioopt.measure.io_server import (
+    NANOSECONDS,
+    Served,
+    Windows,
+    draw_bursts,
+    nanoseconds,
+    num_bursts,
+    serve,
+    start_seconds,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DEFAULT_SECONDS = 40.0
+WARM_FRACTION = 0.1
+"""Part of the run that is left out at its start, where all processes ask at once."""
+REPORT_SEEDS = tuple(range(70_001, 70_007))
+"""Seeds of reported figures; never those on which a plan was selected."""
+FLOOR_TOLERANCE = 0.02
+"""Simulated floors are reported with this relative tolerance (F6)."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One plan under one seed. Per job id; progress and utilisation are fractions of time.
+
+    ``objective`` is sum w (n/P) progress - lambda sum w (n/P)(S - 1); ``cpu_utilisation`` the time
+    in which a process runs over all CPU time, ``useful_utilisation`` without what gangedness loses.
+    """
+
+    objective: float
+    progress: Mapping[str, float]
+    slowdown: Mapping[str, float]
+    response_seconds: Mapping[str, float]
+    cpu_utilisation: float
+    useful_utilisation: float
+
+
+def simulate(
+    problem: FlexibleGangProblem,
+    plan: FlexibleGangPlan,
+    seeds: Sequence[int] = REPORT_SEEDS,
+    seconds: float = DEFAULT_SECONDS,
+    deadline: Deadline | None = None,
+) -> Simulation:
+    """Run *plan* under every seed for *seconds*; metrics are means over the seeds.
+
+    Seeds that *deadline* leaves no time for are left out, and a note says so; with none at all
+    there are no metrics. Raises InstanceError when the plan's pattern is none of the instance's.
+    """
+    plan.require_jobs_of(problem)
+    runs: list[Measured] = []
+    for seed in seeds:
+        if deadline is not None and deadline.remaining() <= start_seconds():
+            break
+        runs.append(measure(problem, plan, seed, seconds))
+    pattern = pattern_of(problem, plan)
+    schedule = frame_schedule(problem, plan, pattern)
+    if runs:
+        schedule["measured"] = {"seeds": list(seeds[: len(runs)]), "seconds": seconds}
+    return Simulation(
+        schedule,
+        summary(problem, runs) if runs else {},
+        frame_timeline(problem, plan, pattern),
+        _left_out(len(runs), len(seeds)),
+    )
+
+
+def _left_out(done: int, wanted: int) -> tuple[str, ...]:
+    if done == wanted:
+        return ()
+    if not done:
+        return ("not simulated, for want of time: give more, or replay it with ioopt simulate",)
+    return (f"simulated under {done} of {wanted} seeds before the time limit",)
+
+
+def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
+    """The pattern that *plan* names; InstanceError when the frame has none such."""
+    pattern = problem.pattern(plan.k, plan.d)
+    if pattern is None:
+        raise InstanceError(
+            f"plan: pattern k={plan.k}, d={plan.d} does not fit a frame of {problem.num_rows} rows"
+        )
+    return pattern
+
+
+def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> dict[str, Any]:
+    """Means over *runs*, the standard error of the objective, and the floors."""
+    count = len(runs)
+    objective = _mean([run.objective for run in runs])
+    spread = math.fsum((run.objective - objective) ** 2 for run in runs)
+    per_job = {
+        key: {name: _mean([getattr(run, key)[name] for run in runs]) for name in values}
+        for key, values in (
+            ("progress", runs[0].progress),
+            ("slowdown", runs[0].slowdown),
+            ("response_seconds", runs[0].response_seconds),
+        )
+    }
+    floors = []
+    for at, job in enumerate(problem.jobs):
+        if not job.is_io:
+            phi, got = problem.phi(at), per_job["progress"][job.id]
+            kept = got >= phi * (1.0 - FLOOR_TOLERANCE)
+            floors.append({"job": job.id, "phi": phi, "simulated": got, "kept": kept})
+    return {
+        "simulated_objective": objective,
+        "simulated_stderr": math.sqrt(spread / (count - 1) / count) if count > 1 else None,
+        "cpu_utilisation": _mean([run.cpu_utilisation for run in runs]),
+        "useful_utilisation": _mean([run.useful_utilisation for run in runs]),
+        "io_slowdown": _mean_over_jobs(per_job["slowdown"]),
+        "io_response_seconds": _mean_over_jobs(per_job["response_seconds"]),
+        "compute_progress": math.fsum(
+            problem.share(problem.job_index[name]) * value
+            for name, value in per_job["progress"].items()
+        ),
+        **per_job,
+        "floors": floors,
+        "floors_kept": all(item["kept"] for item in floors),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _mean_over_jobs(by_job: Mapping[str, float]) -> float | None:
+    """Mean over the jobs; None when there is no job of that kind."""
+    return _mean(list(by_job.values())) if by_job else None
+
+
+def measure(
+    problem: FlexibleGangProblem, plan: FlexibleGangPlan, seed: int, seconds: float
+) -> Measured:
+    """Run *plan* under one seed; whole frames, the first tenth left out."""
+    return _Run(problem, plan, seed, seconds).measured()
+
+
+@lru_cache(maxsize=4096)
+def _bursts(job: FlexibleJob, seed: int, at: int, processor: int, count: int) -> np.ndarray:
+    return draw_bursts(job, seed, at, processor, count)
+
+
+class _Run:
+    """One plan, one seed: I/O processes served processor by processor, free time shared out."""
+
+    def __init__(
+        self, problem: FlexibleGangProblem, plan: FlexibleGangPlan, seed: int, seconds: float
+    ) -> None:
+        self.problem, self.plan, self.seed = problem, plan, seed
+        self.pattern = pattern_of(problem, plan)
+        frame = self.pattern.frame_seconds
+        frames = max(20, math.ceil(seconds / frame))
+        self.warm_frames = max(1, int(frames * WARM_FRACTION))
+        self.frames = frames - self.warm_frames
+        self.horizon = frames * nanoseconds(frame)
+        self.warm = self.warm_frames * nanoseconds(frame)
+        self.responses: dict[int, list[np.ndarray]] = {}
+        self.received: dict[int, list[float]] = {}
+        self.busy_seconds = 0.0
+        for column in range(problem.machine.num_columns):
+            self._column(column)
+
+    def _column(self, column: int) -> None:
+        problem, plan, pattern = self.problem, self.plan, self.pattern
+        quantum = problem.machine.quantum_seconds
+        present = [
+            (j, job)
+            for j, job in enumerate(problem.jobs)
+            if column in problem.block(j, plan.home[job.id])
+        ]
+        loose = [(j, job) for j, job in present if job.id in plan.loose]
+        held = sum(len(plan.rows.get(job.id, ())) for _, job in present)
+        idle = (pattern.k + pattern.strict_rows - held) * quantum * self.frames
+        strict = [(j, job) for j, job in present if job.is_io and job.id not in plan.loose]
+        shares = self._shares(column, present)
+        own = sum(len(plan.rows.get(job.id, ())) * quantum for _, job in present if not job.is_io)
+        width = problem.column_processors
+        for processor in range(column * width, (column + 1) * width):
+            free = idle
+            if loose:
+                windows = Windows.of(pattern.frame_seconds, pattern.windows())
+                free -= self._serve(windows, loose, processor)
+            for j, job in strict:
+                for row in plan.rows[job.id]:
+                    slot = (pattern.row_start(row), quantum)
+                    windows = Windows.of(pattern.frame_seconds, [slot])
+                    free += quantum * self.frames - self._serve(windows, [(j, job)], processor)
+            self.busy_seconds += own * self.frames + (free if shares else 0.0)
+            for j, share in shares.items():
+                self.received.setdefault(j, []).append(free * share)
+
+    def _shares(self, column: int, present: list[tuple[int, FlexibleJob]]) -> dict[int, float]:
+        """Part of the column's free time by compute job."""
+        granted = {}
+        for j, job in present:
+            if not job.is_io:
+                block = self.problem.block(j, self.plan.home[job.id])
+                seconds = self.plan.granted_seconds(job.id, len(block))[column - block.start]
+                granted[j] = seconds
+        total = math.fsum(granted.values())
+        return {j: seconds / total for j, seconds in granted.items()} if total > 0 else {}
+
+    def _serve(
+        self, windows: Windows, jobs: list[tuple[int, FlexibleJob]], processor: int
+    ) -> float:
+        """Serve I/O processes on one processor; CPU seconds they use after the warm-up."""
+        import numpy as np
+
+        behaviours = [job for _, job in jobs]
+        count = num_bursts(behaviours, self.horizon)
+        bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
+        served = serve(windows, behaviours, bursts, self.horizon, compiled=True)
+        for at, (j, _) in enumerate(jobs):
+            mine = (served.process == at) & (served.ready >= self.warm)
+            self.responses.setdefault(j, []).append((served.finish - served.ready)[mine])
+        used = self._busy(served, windows)
+        self.busy_seconds += used
+        return used
+
+    def _busy(self, served: Served, windows: Windows) -> float:
+        import numpy as np
+
+        first = self.warm_frames * windows.open_per_cycle
+        last = (self.warm_frames + self.frames) * windows.open_per_cycle
+        ends = np.clip(served.begin + served.burst, first, last)
+        return float((ends - np.clip(served.begin, first, last)).sum()) / NANOSECONDS
+
+    def measured(self) -> Measured:
+        """Progress, slowdowns, utilisation and the objective."""
+        import numpy as np
+
+        problem = self.problem
+        progress: dict[str, float] = {}
+        slowdown: dict[str, float] = {}
+        response: dict[str, float] = {}
+        objective = 0.0
+        useful = 0.0
+        for j, job in enumerate(problem.jobs):
+            share = problem.share(j)
+            if job.is_io:
+                waits = np.concatenate(self.responses[j])
+                if not len(waits):
+                    raise InstanceError(
+                        f"job {job.id}: no I/O in the simulated time; simulate longer"
+                    )
+                response[job.id] = float(waits.mean()) / NANOSECONDS
+                wall = response[job.id] + job.io_seconds
+                slowdown[job.id] = wall / job.dedicated_seconds
+                objective -= problem.lambda_ * share * (slowdown[job.id] - 1.0)
+                useful += job.burst_seconds / wall * job.processes
+            else:
+                progress[job.id] = self._progress(j, job)
+                objective += share * progress[job.id]
+                useful += progress[job.id] * job.processes
+        total = self.frames * self.pattern.frame_seconds * problem.machine.processors
+        return Measured(
+            objective, progress, slowdown, response,
+            self.busy_seconds / total, useful / problem.machine.processors,
+        )  # fmt: skip
+
+    def _progress(self, j: int, job: FlexibleJob) -> float:
+        span = self.frames * self.pattern.frame_seconds
+        rows = len(self.plan.rows.get(job.id, ())) * self.problem.machine.quantum_seconds
+        received = self.received.get(j, [])
+        if len(received) < job.processes:  # no share in some column of the block
+            received = received + [0.0] * (job.processes - len(received))
+        useful = useful_seconds(received, job.self_balancing) / job.processes
+        return rows / self.pattern.frame_seconds + (1.0 - (job.gamma or 0.0)) * useful / span

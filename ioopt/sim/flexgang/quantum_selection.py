@@ -1,0 +1,158 @@
+"""A quantum selection carried out: its slot sequence, cycle after cycle, with random I/O bursts.
+
+Every I/O job runs on all processors inside its own slots; the CPU of a blocked process goes to
+compute jobs and comes back when the I/O completes. What is measured: slowdown and response of
+every I/O job, and its waste, the donated CPU that a strict compute job cannot use, because not all
+processors are free at once (F1's fragmentation, over the whole cycle).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ioopt.options import Deadline
+from ioopt.problems.flexgang.quantum_selection import (
+    QuantumJob,
+    QuantumPlan,
+    QuantumSelectionProblem,
+    Slot,
+    slot_sequence,
+)
+from ioopt.protocols import Simulation
+from ioopt.measure.io_server import (
+    NANOSECONDS,
+    Served,
+    Windows,
+    draw_bursts,
+    nanoseconds,
+    num_bursts,
+    serve,
+)
+from ioopt.timeline import Interval, Timeline
+
+if TYPE_CHECKING:
+    import numpy as np
+
+DEFAULT_SECONDS = 100.0
+MIN_CYCLES = 200
+WARM_FRACTION = 0.05
+"""Part of the run that is left out at its start, where all processes ask at once."""
+SIMULATION_SEED = 90_001
+"""Default seed of replays; not among the seeds of any test or selection."""
+
+
+def simulate(
+    problem: QuantumSelectionProblem,
+    plan: QuantumPlan,
+    seed: int = SIMULATION_SEED,
+    seconds: float = DEFAULT_SECONDS,
+    deadline: Deadline | None = None,
+) -> Simulation:
+    """Run the slot sequence of *plan* for about *seconds* (at least 200 whole cycles).
+
+    The metrics hold ``realised`` (sum of w (S - 1) + mu waste as measured), and per I/O job
+    ``slowdown``, ``response_seconds`` and ``waste``. When *deadline* expires before all jobs are
+    measured, these are missing and a note says so.
+    """
+    plan.require_jobs_of(problem)
+    slots = slot_sequence(problem, plan)
+    cycle = plan.cycle_seconds
+    horizon = nanoseconds(cycle) * max(MIN_CYCLES, math.ceil(seconds / cycle))
+    jobs: dict[str, dict[str, float]] = {}
+    realised = 0.0
+    for at, job in enumerate(problem.jobs):
+        if not job.is_io or job.id not in plan.options:
+            continue
+        if deadline is not None and deadline.expired():
+            note = "not simulated, for want of time: give more, or replay it with ioopt simulate"
+            timeline = _timeline(problem, slots)
+            return Simulation(_schedule(problem, plan, slots), {}, timeline, (note,))
+        windows = Windows.of(cycle, [(start, length) for j, start, length in slots if j == at])
+        measured = _measure(job, at, windows, problem.machine.processors, seed, horizon)
+        jobs[job.id] = measured
+        realised += job.weight * (measured["slowdown"] - 1.0) + problem.mu * measured["waste"]
+    metrics: dict[str, Any] = {
+        "realised": realised,
+        "cycle_seconds": cycle,
+        "options": {
+            name: [item.quantum_seconds, item.visits] for name, item in plan.options.items()
+        },
+    }
+    for key in ("slowdown", "response_seconds", "waste"):
+        metrics[key] = {name: measured[key] for name, measured in jobs.items()}
+    schedule = _schedule(problem, plan, slots)
+    schedule["measured"] = {"seed": seed, "seconds": seconds}
+    return Simulation(schedule, metrics, _timeline(problem, slots))
+
+
+def _measure(
+    job: QuantumJob, at: int, windows: Windows, processors: int, seed: int, horizon: int
+) -> dict[str, float]:
+    import numpy as np
+
+    warm = int(horizon * WARM_FRACTION)
+    count = num_bursts([job], horizon, processors)
+    runs = [
+        serve(windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon)
+        for p in range(processors)
+    ]
+    response = np.concatenate([(run.finish - run.ready)[run.ready >= warm] for run in runs])
+    mean = float(response.mean()) / NANOSECONDS
+    return {
+        "slowdown": (mean + job.io_seconds) / job.dedicated_seconds,
+        "response_seconds": mean,
+        "waste": _waste(runs, windows, warm, horizon),
+    }
+
+
+def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> float:
+    """Donated CPU less what a strict compute job can use, over all CPU time.
+
+    In window time every burst is one interval; the strict job runs where no processor is busy.
+    """
+    import numpy as np
+
+    first = warm // windows.cycle * windows.open_per_cycle
+    last = horizon // windows.cycle * windows.open_per_cycle
+    begins = np.concatenate([run.begin for run in runs])
+    ends = begins + np.concatenate([run.burst for run in runs])
+    begins, ends = np.clip(begins, first, last), np.clip(ends, first, last)
+    donated = (last - first) - float((ends - begins).sum()) / len(runs)
+    useful = (last - first) - _union(begins, ends)
+    cycles = (last - first) / windows.open_per_cycle
+    return (donated - useful) / (cycles * windows.cycle)
+
+
+def _union(begins: np.ndarray, ends: np.ndarray) -> int:
+    """Total length covered by at least one of the intervals."""
+    import numpy as np
+
+    order = np.argsort(begins, kind="stable")
+    starts, reach = begins[order], np.maximum.accumulate(ends[order])
+    before = np.concatenate([starts[:1], reach[:-1]])
+    return int(np.maximum(0, reach - np.maximum(starts, before)).sum())
+
+
+def _schedule(
+    problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]
+) -> dict[str, Any]:
+    return {
+        "cycle_seconds": plan.cycle_seconds,
+        "slots": [
+            {
+                "job": problem.jobs[job].id,
+                "kind": problem.jobs[job].kind,
+                "start_seconds": start,
+                "end_seconds": start + length,
+            }
+            for job, start, length in slots
+        ],
+    }
+
+
+def _timeline(problem: QuantumSelectionProblem, slots: tuple[Slot, ...]) -> Timeline:
+    return Timeline.of(
+        Interval(start, start + length, "machine", problem.jobs[job].kind, problem.jobs[job].id)
+        for job, start, length in slots
+    )

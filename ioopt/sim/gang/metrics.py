@@ -1,0 +1,96 @@
+"""Metrics, schedule and timeline of a simulated gang workload."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ioopt.problems.gang import GangProblem
+from ioopt.protocols import Simulation
+from ioopt.sim.gang.simulate import Trajectory
+from ioopt.sim.gang.history import History
+from ioopt.timeline import Interval, Timeline
+
+BIG_JOB_TASKS = 64
+
+
+def simulation_of(
+    problem: GangProblem, trajectory: Trajectory, history: History | None
+) -> Simulation:
+    """The contract's schedule, metrics and timeline; jobs in the order of the instance."""
+    num = len(problem.jobs)
+    order = sorted(range(num), key=problem.fcfs.__getitem__)
+    start = [trajectory.start[key] for key in order]
+    finish = [trajectory.finish[key] for key in order]
+    local = [trajectory.local[key] for key in order]
+    jobs: list[dict[str, Any]] = []
+    for k, job in enumerate(problem.jobs):
+        entry = {
+            "id": job.id, "start_seconds": float(start[k]), "finish_seconds": float(finish[k]),
+            "local": bool(local[k]),
+        }  # fmt: skip
+        if isinstance(finish[k], Fraction):
+            entry |= {"start_exact": str(start[k]), "finish_exact": str(finish[k])}
+        jobs.append(entry)
+    schedule: dict[str, Any] = {"jobs": jobs}
+    if history is not None:
+        schedule["updates"] = history.updates
+    metrics = metrics_of(problem, [float(t) for t in start], [float(t) for t in finish])
+    metrics["local_jobs"] = sum(local)
+    metrics["migrated_tasks"] = trajectory.tasks_moved
+    metrics["matrix_utilisation"] = _utilisation(problem, metrics, trajectory)
+    metrics["matrix_updates"] = trajectory.updates
+    return Simulation(schedule, metrics, _timeline(jobs))
+
+
+def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> dict[str, Any]:
+    """Metrics that follow from start and finish times alone, in the order of the instance.
+
+    Slowdown counts from arrival (rule 16); None where there is no job to average over.
+    """
+    import numpy as np
+
+    quantum = problem.machine.quantum_seconds
+    arrival = np.array([job.arrival_seconds for job in problem.jobs])
+    floor = np.maximum(np.array([local for local, _ in problem.times]), quantum)
+    begun, ended = np.array(start), np.array(finish)
+    slowdown = np.maximum(ended - arrival, quantum) / floor
+    wait = begun - arrival
+    big = np.array([job.size >= BIG_JOB_TASKS for job in problem.jobs], dtype=bool)
+
+    def mean(values: Any) -> float | None:
+        return float(values.mean()) if len(values) else None
+
+    return {
+        "mean_slowdown": mean(slowdown),
+        "mean_slowdown_from_start": mean(np.maximum(ended - begun, quantum) / floor),
+        "p99_slowdown": float(np.quantile(slowdown, 0.99)) if len(slowdown) else None,
+        "big_job_slowdown": mean(slowdown[big]),
+        "mean_wait_seconds": mean(wait),
+        "max_wait_seconds": float(wait.max()) if len(wait) else None,
+        "makespan_seconds": float(ended.max()) if len(ended) else None,
+    }
+
+
+def _utilisation(
+    problem: GangProblem, metrics: dict[str, Any], trajectory: Trajectory
+) -> float | None:
+    if not problem.jobs:
+        return None
+    machine = problem.machine
+    span = metrics["makespan_seconds"] - min(job.arrival_seconds for job in problem.jobs)
+    return float(trajectory.occupied) / (machine.nodes * machine.levels * span)
+
+
+def _timeline(jobs: list[dict[str, Any]]) -> Timeline:
+    """One interval a job from its start to its finish, on a resource of its own."""
+    return Timeline.of(
+        [
+            Interval(
+                job["start_seconds"], job["finish_seconds"], f"job {job['id']}",
+                "local" if job["local"] else "remote", str(job["id"]),
+            )
+            for job in jobs
+        ],
+        [f"job {job['id']}" for job in jobs],
+    )  # fmt: skip

@@ -1,0 +1,277 @@
+"""Timeline simulator of the replication family: replay a plan's queues and report what happened.
+
+The paper used SimGrid; the rules here are ours and are written out in ``docs/replication-timeline.md``
+and, as code, in :mod:`ioopt.sim.replication.kernel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ioopt.errors import OutOfTime, SimulationError
+from ioopt.options import Deadline
+from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Simulation
+from ioopt.sim.replication import kernel
+from ioopt.sim.compiled import available, compile_apart, compiled, is_ready, pays
+from ioopt.sim.replication.report import metrics_of, schedule_of, timeline_of
+from ioopt.sim.replication.state import (
+    Queues,
+    State,
+    instance_arrays,
+    new_log,
+    new_state,
+    queue_arrays,
+)
+
+SECONDS_PER_CELL = 3e-6
+"""Pure Python time of a replay per input and node, to judge whether compiling pays."""
+COMPILED_SECONDS_PER_CELL = 2.5e-7
+REPORT_SECONDS_PER_READ = 3e-5
+"""Time of schedule, timeline and check per input and task."""
+LOAD_SECONDS = 1.0
+"""Time to load numba and stored machine code."""
+CHEAP_SECONDS = 0.3
+OVERTIME, OVERTIME_SECONDS = 0.05, 0.8
+"""How far past the time limit a replay and its check may end."""
+INSTANTS = 1_000
+"""Events between two looks at the clock."""
+
+
+def simulate(
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    link: LinkModel | None = None,
+    engine: Literal["auto", "python", "compiled"] = "auto",
+    deadline: Deadline | None = None,
+) -> Simulation:
+    """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds`` with ``plan.barriers``).
+
+    *link* overrides the instance's link model. *engine* picks the plain or the compiled kernel,
+    which agree; ``auto`` compiles only large replays. Raises SimulationError, naming the item, for
+    queues that leave a task out, run one twice, name something unknown, or can never proceed, and
+    OutOfTime where the report and its check would end too long after *deadline*.
+    """
+    until = _until(problem, deadline)
+    parsed = _Entries.of(problem, plan)
+    fast = engine == "compiled" or (engine == "auto" and _compiled_pays(problem, until))
+    inst = instance_arrays(problem, link, parsed.copy_files, fast)
+    queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast)
+    run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
+    room = max(64, 2 * len(inst.files))
+    while True:
+        log = new_log(inst, room, room, fast)
+        state = new_state(inst, queues.num_rounds, fast)
+        makespan, code = run(inst, queues, state, log, INSTANTS if until else 1 << 60)
+        while code == kernel.PAUSED:
+            if until is not None and until.expired():
+                raise _too_long(problem)
+            makespan, code = run(inst, queues, state, log, INSTANTS)
+        if code != kernel.LOG_FULL:
+            break
+        room *= 4
+    if code == kernel.STUCK:
+        raise _stuck(problem, queues, state, parsed)
+    metrics = metrics_of(problem, link, state, float(makespan))
+    entries = parsed.names, parsed.owner, parsed.copy_files
+    schedule = schedule_of(problem, log, state, entries)
+    schedule["link"] = metrics["link_model"]
+    return Simulation(schedule, metrics, timeline_of(problem, schedule))
+
+
+def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
+    """About what a replay takes, on a slow day: in pure Python, and compiled."""
+    cells = sum(map(len, problem.inputs)) * len(problem.nodes)
+    return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells
+
+
+def report_seconds(problem: ReplicationProblem) -> float:
+    """About what writing down and checking a replay takes."""
+    return REPORT_SECONDS_PER_READ * (sum(map(len, problem.inputs)) + len(problem.tasks))
+
+
+def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
+    """Whether :func:`simulate` would begin a replay at all."""
+    try:
+        _until(problem, deadline)
+    except OutOfTime:
+        return False
+    return True
+
+
+def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
+    """When a replay must have ended; None without a limit, or where it takes next to no time.
+
+    Raises OutOfTime where there is no use in beginning.
+    """
+    if deadline is None or deadline.limit_seconds is None:
+        return None
+    plain, machine = replay_seconds(problem)
+    after = report_seconds(problem)
+    if plain + after < CHEAP_SECONDS:
+        return None
+    whole = (1.0 + OVERTIME) * deadline.limit_seconds + OVERTIME_SECONDS
+    until = Deadline(max(0.0, whole - after), deadline.clock, deadline.started)
+    if until.remaining() < min(plain, machine + LOAD_SECONDS):
+        raise _too_long(problem)
+    return until
+
+
+def _compiled_pays(problem: ReplicationProblem, until: Deadline | None) -> bool:
+    """Whether to take machine code; under a time limit only where it stands ready.
+
+    Where it does not, another process makes it for the next run. Raises OutOfTime where pure Python
+    would take far too long.
+    """
+    plain, _ = replay_seconds(problem)
+    if until is None:
+        return pays(kernel.__name__, "begin_or_advance", plain)
+    if plain < CHEAP_SECONDS or is_ready(kernel.__name__, "begin_or_advance"):
+        return plain >= CHEAP_SECONDS
+    if available() and plain > LOAD_SECONDS:
+        compile_apart(f"{__name__}:compile_replay")
+    if plain > 2.0 * until.remaining():
+        raise _too_long(problem)
+    return False
+
+
+def compile_replay() -> None:
+    """Compile the replay by running it on one task."""
+    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0}
+    task = {"id": "t", "compute_seconds": 1.0}
+    problem = ReplicationProblem.model_validate(
+        {"network": network, "nodes": [{"id": "n"}], "tasks": [task]}
+    )
+    simulate(problem, ReplicationPlan(order={"n": ("t",)}), engine="compiled")
+
+
+def _too_long(problem: ReplicationProblem) -> OutOfTime:
+    return OutOfTime(
+        f"replaying {len(problem.tasks)} tasks on {len(problem.nodes)} nodes takes longer than the "
+        "time limit leaves"
+    )
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """The queues of a plan as entry numbers; copy entries come after the tasks."""
+
+    queues: list[list[int]]
+    names: list[str]
+    copy_files: list[int]
+    rounds: list[list[int]] | None
+    drops: list[list[tuple[int, int]]]
+    owner: list[int]
+
+    @classmethod
+    def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> _Entries:
+        """Read the queues; SimulationError for what is unknown, left out or stands twice."""
+        for known in plan.order:
+            if known not in problem.node_index:
+                raise SimulationError(f"order: there is no node {known!r}")
+        names = [task.id for task in problem.tasks]
+        owner = [-1] * len(names)
+        copy_files: list[int] = []
+        queues: list[list[int]] = []
+        for i, node in enumerate(problem.nodes):
+            queue = []
+            for item in plan.order.get(node.id, ()):
+                if isinstance(item, CopyEntry):
+                    copy_files.append(_file(problem, item.copy_file, f"order of {node.id}"))
+                    queue.append(len(names))
+                    names.append(f"copy of {item.copy_file}")
+                    owner.append(i)
+                    continue
+                k = problem.task_index.get(item)
+                if k is None:
+                    raise SimulationError(f"order of {node.id}: there is no task {item!r}")
+                if owner[k] >= 0:
+                    raise SimulationError(
+                        f"task {item!r} stands twice in the queues: on "
+                        f"{problem.nodes[owner[k]].id} and on {node.id}"
+                    )
+                owner[k] = i
+                queue.append(k)
+            queues.append(queue)
+        for k, task in enumerate(problem.tasks):
+            if owner[k] < 0:
+                raise SimulationError(f"task {task.id!r} stands in no queue")
+            _fits(problem, k, owner[k])
+        rounds, drops = _barriers(problem, plan, queues)
+        return cls(queues, names, copy_files, rounds, drops, owner)
+
+
+def _file(problem: ReplicationProblem, name: str, where: str) -> int:
+    if name not in problem.file_index:
+        raise SimulationError(f"{where}: there is no file {name!r}")
+    return problem.file_index[name]
+
+
+def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
+    node = problem.nodes[i]
+    wanted = problem.task_bytes(k)
+    if node.disk_bytes is not None and wanted > node.disk_bytes:
+        raise SimulationError(
+            f"node {node.id} can never run task {problem.tasks[k].id!r}: its files "
+            f"({', '.join(problem.tasks[k].inputs)}) take {wanted} bytes, the disk {node.disk_bytes}"
+        )
+
+
+def _barriers(
+    problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
+) -> tuple[list[list[int]] | None, list[list[tuple[int, int]]]]:
+    """The round of each place, a copy entry going with the task before it, and the files to drop."""
+    if not plan.barriers or plan.rounds is None:
+        return None, []
+    index = problem.task_index
+    round_of = {
+        index[name]: r for r, row in enumerate(plan.rounds) for name in row.tasks if name in index
+    }
+    places = []
+    for i, queue in enumerate(queues):
+        present, row = 0, []
+        for entry in queue:
+            if entry < len(problem.tasks):
+                name = problem.tasks[entry].id
+                if entry not in round_of:
+                    raise SimulationError(f"task {name!r} stands in no round of the plan")
+                if round_of[entry] < present:
+                    raise SimulationError(
+                        f"order of {problem.nodes[i].id}: task {name!r} of round {round_of[entry]} "
+                        f"comes after one of round {present}"
+                    )
+                present = round_of[entry]
+            row.append(present)
+        places.append(row)
+    drops = []
+    for r, former in enumerate(plan.rounds):
+        pairs = []
+        for name, node in former.evicted:
+            if node not in problem.node_index:
+                raise SimulationError(f"rounds[{r}].evicted: there is no node {node!r}")
+            file = _file(problem, name, f"rounds[{r}].evicted")
+            pairs.append((file, problem.node_index[node]))
+        drops.append(pairs)
+    return places, drops
+
+
+def _stuck(
+    problem: ReplicationProblem, queues: Queues, state: State, parsed: _Entries
+) -> SimulationError:
+    """The error for a replay in which nothing can go on, naming the first node that waits."""
+    for i, node in enumerate(problem.nodes):
+        place = state.head[i] - queues.ptr[i]
+        if state.running[i] < 0 and place < len(parsed.queues[i]):
+            entry = parsed.queues[i][place]
+            if entry < len(problem.tasks):
+                files = list(problem.inputs[entry])
+            else:
+                files = [parsed.copy_files[entry - len(problem.tasks)]]
+            size = len(problem.files)
+            missing = [problem.files[f].id for f in files if state.has[i * size + f] != 1]
+            return SimulationError(
+                f"node {node.id} waits for ever at {parsed.names[entry]!r}: its disk has no room "
+                f"for {', '.join(missing) or 'its round'}"
+            )
+    return SimulationError("the replay stopped before its end")
