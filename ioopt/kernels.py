@@ -61,8 +61,8 @@ def compile_server() -> None:
     """Compile the I/O of loose processes."""
     import numpy as np
 
-    from ioopt.problems.flexgang.flexible_gang import IoBehaviour
     from ioopt.measure.io_server import Windows, serve
+    from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
     job = IoBehaviour(burst_seconds=1e-6, io_seconds=1e-6)
     serve(Windows(1, (0,), (1,)), [job], np.ones((1, 8), np.int64), 4, compiled=True)

@@ -15,9 +15,10 @@ import sys
 import time
 from pathlib import Path
 
-from benchmark import HERE, available
-
+HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+PAPERS = ("khanna", "lee", "zhang", "zhou")
+"""Modules of ``scripts/papers`` whose ``main`` prints a paper's claims."""
 PAGE = ROOT / "docs" / "reproduction.md"
 EXPLAINED = """\
 A store belongs to one state of the code: runs are keyed by function, settings and version, so after
@@ -27,9 +28,8 @@ changing a solver name another store. Without --quick the page is docs/reproduct
 
 def main() -> None:
     """Reproduce the papers named on the command line."""
-    papers = available("reproduce_")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EXPLAINED)
-    parser.add_argument("paper", choices=[*papers, "all"])
+    parser.add_argument("paper", choices=[*PAPERS, "all"])
     parser.add_argument("--quick", action="store_true", help="smaller sizes, minutes at most")
     parser.add_argument("--store", default="reproduction.sqlite", metavar="RUNS.sqlite",
                         help="where the runs go, and what is there already (%(default)s)")  # fmt: skip
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--scheduler", metavar="tcp://...", help="a dask scheduler to use instead")
     arguments = parser.parse_args()
     sys.path[:0] = [str(HERE), str(ROOT)]
-    chosen = papers if arguments.paper == "all" else [arguments.paper]
+    chosen = list(PAPERS) if arguments.paper == "all" else [arguments.paper]
     page = arguments.output or (None if arguments.quick else PAGE)
 
     from ioopt.errors import IooptError
@@ -51,15 +51,15 @@ def main() -> None:
 
 
 def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
-    from experiments import within
-    from reproduction_page import conclusion, write_page
+    from papers.experiments import within
+    from papers.page import conclusion, write_page
 
     from ioopt.campaign.study import open_campaign
 
     with open_campaign(arguments.store, arguments.workers, arguments.scheduler) as campaign:
         for paper in papers:
             begun = time.monotonic()
-            module = importlib.import_module(f"reproduce_{paper}")
+            module = importlib.import_module(f"papers.{paper}")
             study = campaign.study(paper)
             with within(study):
                 rows = module.main(arguments.quick)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 from ioopt.decisions.gang.state import UNLIMITED, State, Twin, guard_slots
+from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
 from ioopt.solvers.gang.gs import POLICY as GS
 from ioopt.solvers.gang.iogs import POLICY as IOGS

@@ -40,8 +40,8 @@ def import_batsim(
     **machine: str | int | None,
 ) -> int:
     """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
-    from ioopt.formats.batsim.workload import read_batsim
     from ioopt.formats.batsim.profiles import Platform
+    from ioopt.formats.batsim.workload import read_batsim
     from ioopt.units import parse_rate
 
     made = read_batsim(

@@ -60,8 +60,8 @@ def import_swf(
     """
     from ioopt.formats.darshan.log import read_darshan
     from ioopt.formats.io_rule import IoRule
-    from ioopt.formats.swf.log import read_swf
     from ioopt.formats.swf.io import batch_io_from_swf
+    from ioopt.formats.swf.log import read_swf
 
     if family == "gang":
         return _gang(source, jobs, seed, settings, output)
@@ -83,8 +83,8 @@ def import_swf(
 
 
 def _gang(source: str, jobs: int | None, seed: int, settings: tuple[str, ...], output: str) -> int:
-    from ioopt.formats.swf.log import read_swf
     from ioopt.formats.swf.gang import gang_from_swf
+    from ioopt.formats.swf.log import read_swf
     from ioopt.generate.gang.generate import Settings
     from ioopt.options import parse_assignments, parse_settings
 

@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from operator import attrgetter, le
 from typing import Any
 
+from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
 from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import IoRequest, Machine
-from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
 from ioopt.solvers.batch_io.base_line import base_line
 from ioopt.solvers.batch_io.policies import policy as policy_named
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
+from ioopt.decisions.batch_io import Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.queue import BatchQueue
 from ioopt.sim.batch_io.trace import Trace
-from ioopt.decisions.batch_io import Limits
 
 
 class BatchCluster:

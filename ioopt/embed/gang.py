@@ -18,12 +18,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST
 from ioopt.problems.gang import Machine, mask_of, nodes_of
-from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
 _MAX_NOTES = 100

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from ioopt.problems.flexgang.message_counts import Verdict
 from ioopt.measure.gangedness_monitor import GangednessMonitor
+from ioopt.problems.flexgang.message_counts import Verdict
 
 __all__ = ["GangednessMonitor", "Verdict"]

@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
+from ioopt.measure.message_loss import Z_90, Loss, Stretches
 from ioopt.problems.base import MAX_NODES
 from ioopt.problems.flexgang.message_counts import Basis, Gangedness, Verdict
-from ioopt.measure.message_loss import Z_90, Loss, Stretches
 
 THRESHOLD = 0.154
 """Geometric mean of the ratios of LU (.312) and Water (.0759), Table 3."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ioopt.measure.perturbation import Slots, hits, run, slots_of, use_compiled
 from ioopt.problems.flexgang.message_counts import MessageCounts
 from ioopt.problems.flexgang.perturbation import Application, Environment, PerturbationProblem
-from ioopt.measure.perturbation import Slots, hits, run, slots_of, use_compiled
 
 
 def message_samples(

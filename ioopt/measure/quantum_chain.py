@@ -21,7 +21,12 @@ from typing import TYPE_CHECKING
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.limits import require_numbers
 from ioopt.problems.base import LARGEST
-from ioopt.problems.flexgang.quantum_model import Donation, QuantumModelProblem, QuantumPoint, TwoJobMeasures
+from ioopt.problems.flexgang.quantum_model import (
+    Donation,
+    QuantumModelProblem,
+    QuantumPoint,
+    TwoJobMeasures,
+)
 
 if TYPE_CHECKING:
     import numpy as np

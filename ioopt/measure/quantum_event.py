@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.limits import require_numbers
-from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 from ioopt.measure import quantum_kernel
+from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 from ioopt.sim.compiled import available, compiled
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
+from ioopt.measure import quantum_kernel
+from ioopt.measure.quantum_event import draw_bursts, nanoseconds, simulate_point
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_model import (
     MeasuredPoint,
@@ -13,8 +15,6 @@ from ioopt.problems.flexgang.quantum_model import (
     QuantumPoint,
 )
 from ioopt.protocols import Simulation
-from ioopt.measure import quantum_kernel
-from ioopt.measure.quantum_event import draw_bursts, nanoseconds, simulate_point
 from ioopt.timeline import Interval, Timeline
 
 FRESH_SEED = 1_000_003

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from ioopt.problems.gang import nodes_of
 from ioopt.decisions.gang.state import Gang, Number, State, guard_slots
 from ioopt.decisions.gang.weights import Weight, move_speed, weights
+from ioopt.problems.gang import nodes_of
 
 LARGEST_WORTH = 10**11
 """Worths are scaled to whole numbers up to this: 500 rows of rounding stay below 1e-9 of a sum."""

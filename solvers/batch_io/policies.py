@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
+from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import Knapsack, Share
-from ioopt.decisions.batch_io import IoPolicy
 from ioopt.solvers.batch_io import adaptive as adaptive_module
 from ioopt.solvers.batch_io import base_line as sharing
 from ioopt.solvers.batch_io import conservative, max_util

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from ioopt.decisions.batch_io import TWINS, IoPolicy, Limits, Request, View
 from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import mean_response_bound, most_granted
 from ioopt.options import Deadline
@@ -23,10 +24,9 @@ from ioopt.problems.batch_io import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.batch_io.simulate import simulate_trace
 from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
+from ioopt.sim.batch_io.simulate import simulate_trace
 from ioopt.sim.batch_io.trace import Run, Trace
-from ioopt.decisions.batch_io import TWINS, IoPolicy, Limits, Request, View
 from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.batch_io.policies import policy as policy_named
 from ioopt.solvers.batch_io.set10 import set_of

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
+from ioopt.measure.quantum_chain import COARSE_CELLS, measure
+from ioopt.problems.flexgang.quantum_model import (
+    MeasuredPoint,
+    QuantumModelPlan,
+    QuantumModelProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.measure.quantum_chain import COARSE_CELLS, measure
 
 
 def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:

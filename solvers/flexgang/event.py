@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelPlan, QuantumModelProblem
+from ioopt.measure.quantum_event import simulate_point
+from ioopt.problems.flexgang.quantum_model import (
+    MeasuredPoint,
+    QuantumModelPlan,
+    QuantumModelProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.measure.quantum_event import simulate_point
 from ioopt.solvers.flexgang.chain import with_coarse_rest
 
 

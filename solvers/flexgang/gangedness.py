@@ -6,6 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ioopt.measure.gangedness_monitor import (
+    RUNNING_THRESHOLD,
+    THRESHOLD,
+    GangednessMonitor,
+    judge_means,
+)
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.message_counts import (
     QUANTA,
@@ -16,12 +22,6 @@ from ioopt.problems.flexgang.message_counts import (
     Verdict,
 )
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.measure.gangedness_monitor import (
-    RUNNING_THRESHOLD,
-    THRESHOLD,
-    GangednessMonitor,
-    judge_means,
-)
 
 
 class Settings(Record):

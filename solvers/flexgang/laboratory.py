@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ioopt.measure.perturbation import Engine, curve, measure
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.perturbation import (
     ApplicationSlopes,
@@ -19,7 +20,6 @@ from ioopt.problems.flexgang.perturbation import (
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.measure.perturbation import Engine, curve, measure
 
 
 class Settings(Record):

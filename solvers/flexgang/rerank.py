@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ioopt.measure.io_server import start_seconds
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import measure
-from ioopt.measure.io_server import start_seconds
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
 """Seeds on which plans are chosen; reports use others."""

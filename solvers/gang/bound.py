@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ioopt.decisions.gang.state import state_of
+from ioopt.decisions.gang.weights import Weight
 from ioopt.models.gang.question import ask
 from ioopt.models.gang.row_free import RowFreeModel
 from ioopt.problems.gang import GangMatrixProblem
-from ioopt.decisions.gang.state import state_of
-from ioopt.decisions.gang.weights import Weight
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 

@@ -17,6 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from ioopt.decisions.gang.state import State, state_of
+from ioopt.decisions.gang.weights import Weight, value_of
 from ioopt.errors import UsageError
 from ioopt.models.gang.assignment import AssignmentModel
 from ioopt.models.gang.linear import Program
@@ -26,8 +28,6 @@ from ioopt.options import Deadline
 from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
-from ioopt.decisions.gang.state import State, state_of
-from ioopt.decisions.gang.weights import Weight, value_of
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ioopt.decisions.gang.state import State
 from ioopt.models.gang.question import Question
 from ioopt.problems.gang import mask_of, nodes_of
-from ioopt.decisions.gang.state import State
 from ioopt.solvers.gang.phases import Board, freest_columns, take
 
 Placed = dict[int, tuple[int, int]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ioopt.errors import UsageError
 from ioopt.decisions.gang.state import State, Twin
+from ioopt.errors import UsageError
 from ioopt.solvers.gang.phases import Phase
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from ioopt.problems.gang import mask_of, nodes_of
 from ioopt.decisions.gang.state import Number, State
 from ioopt.decisions.gang.weights import Weight, weights
+from ioopt.problems.gang import mask_of, nodes_of
 from ioopt.solvers.gang.phases import Phase
 
 

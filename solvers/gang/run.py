@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
@@ -18,10 +19,9 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest, SolverFunction
 from ioopt.result import StopReason
-from ioopt.sim.gang.simulate import GangSimulation, Trajectory
 from ioopt.sim.gang.history import History
 from ioopt.sim.gang.metrics import simulation_of
-from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
+from ioopt.sim.gang.simulate import GangSimulation, Trajectory
 from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.gang.policy import Policy
 

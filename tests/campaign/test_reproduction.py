@@ -9,13 +9,10 @@ import sys
 
 import pytest
 from campaign_helpers import ROOT, environment
+from papers import page as reproduction_page
 
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.errors import InstanceError
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import reproduction_page
 
 CLAIMS = [
     ("a < b", "Fig. 1", "a is less", "0.9 ± 0.05", "reproduced"),

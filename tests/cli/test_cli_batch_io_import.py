@@ -7,7 +7,7 @@ import json
 
 import pytest
 from conftest import shared_path
-from unit.test_batch_io_darshan import HEADER, write_record
+from unit.batch_io.test_darshan import HEADER, write_record
 
 import ioopt
 from ioopt.cli.main import main

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ioopt.decisions.batch_io import IoPolicy
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter, ReplicationPlanner
 from ioopt.embed.service import Service
 from ioopt.errors import IooptError
 from ioopt.protocols import Outcome
-from ioopt.decisions.batch_io import IoPolicy
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 
 IO_MACHINE = {"nodes": 16, "unit_nodes": 2, "allocation": "flat",

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from conftest import ROOT
 
 # these need Snakemake, which .ci/run installs for the slow tests
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def scripts(monkeypatch):
+def scripts():
     pytest.importorskip("snakemake")
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    import embed_snakemake
+    from bench import embed_snakemake
 
     return embed_snakemake
 
 
 def test_an_execution_by_hand(scripts):
-    from snakemake_workflows import StubJob, StubWorkflow
+    from bench.snakemake_workflows import StubJob, StubWorkflow
 
     # 2 cores: a and b make 3 GB and 1 GB (temporary), then c reads a's file and d reads b's.
     # a (1 s) and b (2 s) start; c (4 s) runs 1 to 5, d (1 s) 2 to 3. 4 GB lie there from 2 to 3.
@@ -37,7 +35,7 @@ def test_an_execution_by_hand(scripts):
 
 
 def test_the_temporary_file_that_can_go_decides(scripts):
-    from snakemake_workflows import StubJob, StubWorkflow
+    from bench.snakemake_workflows import StubJob, StubWorkflow
 
     # One core and three ready readers: ours takes the reader of the 5 GB file first.
     jobs = [
@@ -56,7 +54,7 @@ def test_the_temporary_file_that_can_go_decides(scripts):
 
 
 def test_in_real_snakemake_no_scheduler_selects_better(scripts):
-    from snakemake_workflows import variant_calling
+    from bench.snakemake_workflows import variant_calling
 
     rows = scripts.real_rows(variant_calling(2, 2), cores=8)
     values = {row[1]: row[3] for row in rows}

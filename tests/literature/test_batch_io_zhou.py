@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import pytest
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import reproduce_zhou
-import zhou_runs
+from papers import zhou as reproduce_zhou
+from papers import zhou_runs
 
 
 def test_mean_and_error_by_hand() -> None:

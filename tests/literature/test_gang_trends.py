@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
-from conftest import ROOT
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def runs():
-    sys.path.insert(0, str(ROOT / "scripts"))
-    try:
-        from zhang_runs import Runs
-    finally:
-        sys.path.remove(str(ROOT / "scripts"))
+    from papers.zhang_runs import Runs
+
     return Runs(jobs=10_000, num_seeds=4)
 
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import lee_f456
+from papers import lee_assignment as lee_f456
 
 
 def test_correction_of_shared_columns() -> None:

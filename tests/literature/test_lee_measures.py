@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import pytest
-from conftest import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import lee_gangedness
-import lee_perturbations
-import lee_quanta
+from papers import lee_gangedness, lee_perturbations, lee_quanta
 
 from ioopt.problems.flexgang.perturbation import Barrier, Blocking, Msg
 

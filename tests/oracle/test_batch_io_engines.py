@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ioopt
-from ioopt.sim.batch_io.compiled_state import sort_places
 from ioopt.decisions.batch_io import ascending, nine_digits
+from ioopt.sim.batch_io.compiled_state import sort_places
 from tests.batch_io_traces import POLICIES, random_trace
 
 

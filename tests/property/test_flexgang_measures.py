@@ -12,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
+from ioopt.measure.perturbation import batch_starts, hits, run, slots_of
+from ioopt.measure.quantum_chain import surface
+from ioopt.measure.quantum_event import simulate_point
 from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     Application,
@@ -23,9 +26,6 @@ from ioopt.problems.flexgang.perturbation import (
     Workpile,
 )
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint
-from ioopt.measure.perturbation import batch_starts, hits, run, slots_of
-from ioopt.measure.quantum_chain import surface
-from ioopt.measure.quantum_event import simulate_point
 
 quanta = st.floats(0.001, 0.1).map(lambda x: round(x, 5))
 shapes = st.integers(1, 12)

@@ -10,12 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import ioopt
+from ioopt.measure.io_server import Windows, serve
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem, slot_sequence
 from ioopt.sim.flexgang.flexible_gang import measure
-from ioopt.measure.io_server import Windows, serve
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.flexgang.greedy import greedy_plans

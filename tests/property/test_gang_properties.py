@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
+from ioopt.decisions.gang.state import State, state_of
 from ioopt.formats.native import dump_json
 from ioopt.problems.gang import GangMatrixProblem, GangProblem
 from ioopt.registry import solvers_for
-from ioopt.decisions.gang.state import State, state_of
 
 ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs")
 SEEDS = st.integers(0, 10**6)

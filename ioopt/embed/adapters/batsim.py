@@ -19,11 +19,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ioopt.decisions.batch_io import time_tolerance
 from ioopt.embed.adapters.batsim_steps import Step, steps_of
 from ioopt.embed.adapters.batsim_transfers import Transfers
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
-from ioopt.decisions.batch_io import time_tolerance
 
 _DONE = "COMPLETED_SUCCESSFULLY"
 _LATE = "COMPLETED_WALLTIME_REACHED"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.darshan.io import Pairing
+from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.report import Imported, file_name, imported, some
 from ioopt.formats.swf.log import SwfJob, SwfTrace

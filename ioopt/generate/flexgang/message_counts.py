@@ -10,6 +10,7 @@ from pydantic import Field
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
 from ioopt.generate.numbers import Numbers
+from ioopt.measure.message_samples import message_samples
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.message_counts import MessageCounts, MessageCountsProblem
 from ioopt.problems.flexgang.perturbation import (
@@ -20,7 +21,6 @@ from ioopt.problems.flexgang.perturbation import (
     Msg,
     PerturbationProblem,
 )
-from ioopt.measure.message_samples import message_samples
 
 TABLE_3 = {
     "Enum": (247.73, 162.29, 242.30),

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ioopt.decisions.batch_io import FIT_TOLERANCE, TWINS
 from ioopt.sim.batch_io.compiled_state import (
     NOW,
     OUT,
@@ -23,7 +24,6 @@ from ioopt.sim.batch_io.compiled_state import (
     sort_places,
     tolerance,
 )
-from ioopt.decisions.batch_io import FIT_TOLERANCE, TWINS
 
 (
     NO_CONGESTION,

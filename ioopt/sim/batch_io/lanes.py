@@ -8,9 +8,9 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
+from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Request
 from ioopt.sim.batch_io.storage import GONE, ActiveRequest, PolicyStorage, Usage
 from ioopt.sim.batch_io.trace import Run
-from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Request
 
 _KEY = attrgetter("key")
 

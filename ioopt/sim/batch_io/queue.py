@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ioopt.sim.batch_io.trace import Trace
 from ioopt.decisions.batch_io import CLOSE, Number, ascending, rounded, time_tolerance
+from ioopt.sim.batch_io.trace import Trace
 
 OVERDUE_SECONDS = 300
 """A job past its walltime is predicted to run this much longer (rule 20)."""

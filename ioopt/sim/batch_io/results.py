@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from ioopt.sim.batch_io.trace import Run, Trace, known
 from ioopt.decisions.batch_io import Number
+from ioopt.sim.batch_io.trace import Run, Trace, known
 from ioopt.timeline import Interval, Timeline
 
 Rates = dict[int, list[tuple[Number, Number, Number]]]

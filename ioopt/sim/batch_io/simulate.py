@@ -11,6 +11,14 @@ import math
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
+from ioopt.decisions.batch_io import (
+    TIME_TOLERANCE_SECONDS,
+    TIME_TOLERANCE_ULPS,
+    IoPolicy,
+    Limits,
+    Number,
+    time_tolerance,
+)
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.sim.batch_io.lanes import LaneStorage
@@ -24,14 +32,6 @@ from ioopt.sim.batch_io.storage import (
     Usage,
 )
 from ioopt.sim.batch_io.trace import Run, Trace
-from ioopt.decisions.batch_io import (
-    TIME_TOLERANCE_SECONDS,
-    TIME_TOLERANCE_ULPS,
-    IoPolicy,
-    Limits,
-    Number,
-    time_tolerance,
-)
 from ioopt.sim.relay import Relay
 
 _INSTANTS_PER_LOOK = 64

@@ -16,8 +16,8 @@ from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import Protocol
 
-from ioopt.sim.batch_io.trace import Run
 from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Request, View
+from ioopt.sim.batch_io.trace import Run
 
 _KEY = attrgetter("key")
 GONE = -1

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ioopt.problems.batch_io import BatchIoProblem, Machine, QueueOptions
 from ioopt.decisions.batch_io import Limits, Number
+from ioopt.problems.batch_io import BatchIoProblem, Machine, QueueOptions
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import InstanceError
-from ioopt.options import Deadline
-from ioopt.problems.flexgang.flexible_gang import (
-    FlexibleGangPlan,
-    FlexibleGangProblem,
-    FlexibleJob,
-    Pattern,
-    useful_seconds,
-)
-from ioopt.protocols import Simulation
-from ioopt.sim.flexgang.frame import frame_schedule, frame_timeline
 from ioopt.measure.io_server import (
     NANOSECONDS,
     Served,
@@ -36,6 +26,16 @@ from ioopt.measure.io_server import (
     serve,
     start_seconds,
 )
+from ioopt.options import Deadline
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    FlexibleJob,
+    Pattern,
+    useful_seconds,
+)
+from ioopt.protocols import Simulation
+from ioopt.sim.flexgang.frame import frame_schedule, frame_timeline
 
 if TYPE_CHECKING:
     import numpy as np

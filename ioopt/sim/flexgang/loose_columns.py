@@ -15,6 +15,14 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from ioopt.measure.io_server import (
+    Windows,
+    draw_bursts,
+    mean_slowdown,
+    nanoseconds,
+    num_bursts,
+    serve,
+)
 from ioopt.measure.io_surface import Response, Surface
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import (
@@ -23,7 +31,6 @@ from ioopt.problems.flexgang.flexible_gang import (
     IoBehaviour,
     Pattern,
 )
-from ioopt.measure.io_server import Windows, draw_bursts, mean_slowdown, nanoseconds, num_bursts, serve
 
 CALIBRATION_SEED = 50_001
 """Seed of the calibration runs; neither a selection nor a report seed."""

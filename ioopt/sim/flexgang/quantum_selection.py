@@ -11,15 +11,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ioopt.options import Deadline
-from ioopt.problems.flexgang.quantum_selection import (
-    QuantumJob,
-    QuantumPlan,
-    QuantumSelectionProblem,
-    Slot,
-    slot_sequence,
-)
-from ioopt.protocols import Simulation
 from ioopt.measure.io_server import (
     NANOSECONDS,
     Served,
@@ -29,6 +20,15 @@ from ioopt.measure.io_server import (
     num_bursts,
     serve,
 )
+from ioopt.options import Deadline
+from ioopt.problems.flexgang.quantum_selection import (
+    QuantumJob,
+    QuantumPlan,
+    QuantumSelectionProblem,
+    Slot,
+    slot_sequence,
+)
+from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ioopt.decisions.gang.state import BEST_FIT, UNLIMITED, Timing, Twin, guard_slots
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
-from ioopt.sim.gang.simulate import Trajectory
 from ioopt.sim.gang.board import MAX_LEVELS, Board, Jobs, entry, kernel, make_board, make_jobs
 from ioopt.sim.gang.index import (
     IndexRules,
@@ -23,7 +23,7 @@ from ioopt.sim.gang.index import (
     schedule_weighted,
 )
 from ioopt.sim.gang.kernels import clean, compact, fill, migrate, schedule
-from ioopt.decisions.gang.state import BEST_FIT, UNLIMITED, Timing, Twin, guard_slots
+from ioopt.sim.gang.simulate import Trajectory
 from ioopt.sim.gang.table import JobTable
 
 STEPS_PER_CALL = 2_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ioopt.problems.gang import nodes_of
 from ioopt.decisions.gang.state import Number, State
+from ioopt.problems.gang import nodes_of
 
 
 class History:

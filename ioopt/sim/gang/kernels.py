@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ioopt.decisions.gang.state import ADAPTIVE, BEST_FIT, FILE_NODES
 from ioopt.sim.gang.board import (
     Board,
     Jobs,
@@ -20,7 +21,6 @@ from ioopt.sim.gang.board import (
     put,
     use_files,
 )
-from ioopt.decisions.gang.state import ADAPTIVE, BEST_FIT, FILE_NODES
 
 
 @kernel

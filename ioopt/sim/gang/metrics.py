@@ -7,8 +7,8 @@ from typing import Any
 
 from ioopt.problems.gang import GangProblem
 from ioopt.protocols import Simulation
-from ioopt.sim.gang.simulate import Trajectory
 from ioopt.sim.gang.history import History
+from ioopt.sim.gang.simulate import Trajectory
 from ioopt.timeline import Interval, Timeline
 
 BIG_JOB_TASKS = 64

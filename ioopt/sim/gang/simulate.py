@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, Number, State, Timing
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
-from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, Number, State, Timing
 from ioopt.sim.relay import Relay
 
 INFINITY = math.inf

@@ -1,0 +1,367 @@
+"""Batch I/O in one run: decisions in microseconds, whole traces in seconds, memory of each.
+
+``python scripts/benchmark.py batch-io``. Times are processor seconds, those of child processes
+included, so that what else runs on the machine counts little. The traces of real machines need the
+shared data
+(``IOOPT_SHARED``), the peer simulator ``pip install accasim``; without them rows say so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import multiprocessing
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ioopt
+from ioopt.decisions.batch_io import Limits, Request, View
+from ioopt.embed import IoArbiter
+from ioopt.generate.batch_io.generate import generate
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Machine, Phase
+from ioopt.sim.batch_io.trace import Trace
+from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive
+from ioopt.solvers.batch_io.knapsack_engines import engine
+from ioopt.solvers.batch_io.max_util import best_subset
+from ioopt.solvers.batch_io.policies import NAMES
+from ioopt.solvers.batch_io.run import run_trace
+from ioopt.tables import render
+
+HERE = Path(__file__).resolve().parent
+MIRA = {
+    "nodes": 49152, "unit_nodes": 512, "allocation": "partition",
+    "node_bytes_per_second": 31.25e6, "storage_bytes_per_second": 250e9,
+}  # fmt: skip
+SIZES = (1, 1, 1, 2, 2, 4, 8)
+LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive", "set-10")
+PLAIN_ONLY = "set-10+top"
+"""The policy without a compiled twin."""
+LONG = {"compiled": (10, (7_500, 15_000, 30_000)), "python": (90, (7_500, 30_000))}
+MONTH_POLICIES = ("base-line", "cons-fcfs", "adaptive", "fill")
+Row = list[Any]
+
+
+def cpu() -> float:
+    """Processor seconds of this process and of its ended children."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def peak_bytes() -> int:
+    """Peak memory of this process since its start."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def per_call(
+    function: Callable[[], Any], seconds: float = 0.5, clock: Callable[[], float] = cpu
+) -> float:
+    """Microseconds of one call: the best of batches of a millisecond (or one call) over *seconds*.
+
+    The best, because whatever else runs on the machine only ever adds time.
+    """
+    function()
+    begun = clock()
+    function()
+    calls = max(1, int(1e-3 / max(clock() - begun, 1e-7)))
+    best, last = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < last:
+        begun = clock()
+        for _ in range(calls):
+            function()
+        best = min(best, (clock() - begun) / calls)
+    return best * 1e6
+
+
+def state(count: int, seed: int) -> View:
+    """*count* requests on Mira, far more than the storage takes."""
+    rng = random.Random(seed)
+    limits = Limits.of(Machine.model_validate(MIRA))
+    requests = [
+        Request(k, 512 * rng.choice(SIZES), limits, rng.uniform(0, 500), rng.uniform(1e11, 1e13))
+        for k in range(count)
+    ]
+    return View(limits, 1000.0, sorted(requests, key=lambda request: request.key))
+
+
+def knapsack_rows(quick: bool) -> list[Row]:
+    """Cons-MaxUtil at K = 20 as a bitset dynamic program and as everybody else's knapsack.
+
+    By the wall clock: PuLP starts a process and waits for it.
+    """
+    rng = random.Random(1)
+    states = [[rng.choice(SIZES) for _ in range(20)] for _ in range(2 if quick else 8)]
+    capacity = 15
+    wall = time.perf_counter
+    ours = sum(per_call(partial(best_subset, w, capacity), 0.5, wall) for w in states)
+    ours /= len(states)
+    rows: list[Row] = [["MaxUtil, K = 20", "bitset dynamic program", f"{ours:.1f} us", "", ""]]
+    goals = (("or-tools", 3), ("cp-sat", 200), ("pulp", 2000))
+    for name, goal in goals:
+        solve = engine(name)
+        theirs = 0.0
+        for weights in states:
+            answer = solve(weights, weights, capacity, None)
+            assert answer.value == sum(weights[k] for k in best_subset(weights, capacity))
+            theirs += per_call(partial(solve, weights, weights, capacity, None), 0.5, wall)
+        theirs /= len(states)
+        rows.append([
+            "", f"{name}, the same optimum", f"{theirs:.1f} us", f"{theirs / ours:.0f}x", f">= {goal}x",
+        ])  # fmt: skip
+    return rows
+
+
+def policy_rows(quick: bool) -> list[Row]:
+    """ADAPTIVE in pure Python, and what the arbiter adds to a policy."""
+    rows: list[Row] = []
+    count = 3 if quick else 20
+    for size, goal in ((20, 60), (50, 300)):
+        views = [state(size, seed) for seed in range(count)]
+        quickly = sum(per_call(lambda v=v: adaptive(v), 0.1) for v in views) / count
+        naively = sum(per_call(lambda v=v: adaptive_naive(v), 0.1) for v in views) / count
+        rows.append(
+            [f"ADAPTIVE, K = {size}", "incremental", f"{quickly:.0f} us", "", f"<= {goal} us"]
+        )
+        rows.append(["", "naive", f"{naively:.0f} us", f"{naively / quickly:.0f}x", ""])
+    for name in ("fill", "adaptive"):
+        view = state(20, 7)
+        arbiter = IoArbiter(MIRA, name)
+        for request in view.requests:
+            arbiter.request(request.id, request.nodes, request.left, request.requested)
+        decide = arbiter._policy.decide
+        bare = per_call(lambda: decide(View(view.limits, 1000.0, view.requests)))  # noqa: B023
+        whole = per_call(lambda: arbiter.decide(1000.0))  # noqa: B023
+        rows.append([f"IoArbiter({name}), K = 20", "more than the bare policy",
+                     f"{whole - bare:.1f} us", "", "<= 10 us"])  # fmt: skip
+    return rows
+
+
+class Timed(NamedTuple):
+    """One simulation: processor seconds, instants, I/O decisions, peak bytes of the process."""
+
+    seconds: float
+    events: int
+    decisions: int
+    peak: int
+
+    @property
+    def per_instant(self) -> str:
+        """Microseconds an instant."""
+        return f"{self.seconds / self.events * 1e6:.2f} us an instant"
+
+
+def simulate(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) -> Timed:
+    """The mean of *repeats* simulations on an engine, from the loaded problem to all times.
+
+    The phases are expanded and the arrays built each time; nothing is checked or written.
+    """
+    plan = BatchIoPlan(policy=policy.removesuffix("+top"), top=policy.endswith("+top"))  # type: ignore[arg-type]
+    begun = cpu()
+    for _ in range(repeats):
+        run = run_trace(Trace.of(problem), plan, name)  # type: ignore[arg-type]
+    return Timed((cpu() - begun) / repeats, run.events, run.decisions, peak_bytes())
+
+
+def warm(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) -> Timed:
+    """:func:`simulate` after a small trace, which loads the compiled code."""
+    simulate(generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, name)
+    return simulate(problem, policy, name, repeats)
+
+
+def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """The value of a call made in a fresh process, so that its peak memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def long_trace(jobs: int, phases: int) -> BatchIoProblem:
+    """Mira-like jobs, *phases* equal phases each, at a load that keeps the queue short."""
+    problem = generate("mira-month", {"jobs": jobs, "days": jobs / 100, "load": 0.7}, 1)
+    changed = []
+    for job in problem.jobs:
+        compute = sum(p.compute_seconds * p.repeat for p in job.phases) / phases
+        volume = sum(p.io_bytes * p.repeat for p in job.phases) / phases
+        phase = Phase(compute_seconds=compute, io_bytes=volume, repeat=phases)
+        changed.append(job.model_copy(update={"phases": (phase,)}))
+    return problem.model_copy(update={"jobs": tuple(changed)})
+
+
+def warm_long(jobs: int, policies: tuple[str, ...], name: str) -> list[Timed]:
+    """:func:`warm` of a :func:`long_trace` of 100 phases a job, under each policy."""
+    problem = long_trace(jobs, 100)
+    return [warm(problem, policy, name) for policy in policies]
+
+
+def long_rows(quick: bool) -> list[Row]:
+    """Traces of growing length: seconds, and microseconds an instant."""
+    rows: list[Row] = []
+    for name, (goal, lengths) in LONG.items():
+        for policy in LONG_POLICIES:
+            for jobs in lengths:
+                jobs //= 15 if quick else 1
+                (found,) = apart(warm_long, jobs, (policy,), name)
+                rows.append([
+                    f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
+                    f"{found.per_instant}, {found.decisions} decisions, {found.peak / 1e6:.0f} MB",
+                    f"<= {goal} s" if jobs == 30_000 else "",
+                ])  # fmt: skip
+    return rows
+
+
+def other_rows(quick: bool) -> list[Row]:
+    """The other policies; in pure Python on a third of the jobs, since the cost goes by instants."""
+    rows: list[Row] = []
+    others = tuple(name for name in NAMES if name not in (*LONG_POLICIES, PLAIN_ONLY))
+    for name, jobs in (("compiled", 30_000), ("python", 10_000)):
+        jobs //= 15 if quick else 1
+        for policy, found in zip(others, apart(warm_long, jobs, others, name)):
+            rows.append([
+                f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
+                f"{found.per_instant}, {found.decisions} decisions",
+                f"<= {LONG[name][0]} s" if jobs == 30_000 else "",
+            ])  # fmt: skip
+    return rows
+
+
+def trace_rows(quick: bool) -> list[Row]:
+    """KTH jobs with I/O added, through the front door: simulated, checked, schedule written."""
+    rows: list[Row] = []
+    for jobs, goal in ((1000, 1), (20_000, 10)) if not quick else ((1000, 1),):
+        problem = kth(jobs)
+        if problem is None:
+            return [["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]]
+        for policy in ("base-line", "adaptive", "fill"):
+            simulate(generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, "compiled")
+            begun = cpu()
+            result = ioopt.solve(problem, policy, settings={"engine": "compiled"})
+            seconds = cpu() - begun
+            rows.append([f"KTH-SP2, {jobs} jobs", f"compiled, {policy}, checked",
+                         f"{seconds:.2f} s", f"{len(result.violations)} violations",
+                         f"<= {goal} s"])  # fmt: skip
+    return rows
+
+
+def kth(jobs: int) -> BatchIoProblem | None:
+    """The first jobs of KTH-SP2 with I/O added by the importer; None where the log is not here."""
+    root = Path(os.environ.get("IOOPT_SHARED", HERE.parents[2] / "shared"))
+    source = root / "data" / "swf" / "KTH-SP2-1996-2.1-cln.first20000.swf"
+    if not source.exists():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / f"kth-{jobs}.json"
+        command = [sys.executable, "-m", "ioopt", "import", "swf", str(source), "-q"]
+        command += ["--jobs", str(jobs), "-o", str(target)]
+        subprocess.run(command, check=True, cwd=HERE.parents[1])
+        problem: BatchIoProblem = ioopt.load(target)
+    return problem
+
+
+def month_rows(quick: bool) -> list[Row]:
+    """Months with I/O against AccaSim on the same jobs without I/O.
+
+    AccaSim's seconds are those of its simulation, which reads the jobs as it goes; ours start at
+    the loaded instance. What loading takes stands in a row of its own. Seconds are sums over the
+    months: how long AccaSim takes for one hangs on how long its queue gets.
+    """
+    seeds = range(1, 2 if quick else 7)
+    settings = {"jobs": 400, "days": 4} if quick else {}
+    months = {f"{len(seeds)} Mira-like": [generate("mira-month", settings, s) for s in seeds]}
+    log = kth(400 if quick else 2600)
+    if log is not None:
+        months["1 KTH-SP2"] = [log]
+    rows = [row for label, problems in months.items() for row in rows_of_months(label, problems)]
+    missing: Row = ["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]
+    return rows if log is not None else [*rows, missing]
+
+
+def rows_of_months(label: str, problems: list[BatchIoProblem]) -> list[Row]:
+    """AccaSim, loading, and both engines on the same months."""
+    jobs = sum(len(p.jobs) for p in problems)
+    phases = sum(job.num_phases for p in problems for job in p.jobs)
+    peers = [accasim(problem) for problem in problems]
+    failed = next((peer for peer in peers if isinstance(peer, str)), "")
+    known = [peer for peer in peers if not isinstance(peer, str)]
+    theirs = sum(peer["seconds"] for peer in known)
+    load = sum(map(loading, problems))
+    rows: list[Row] = [
+        [f"{label} month(s), {jobs} jobs, {phases} phases", "AccaSim, EASY, no I/O",
+         failed or f"{theirs:.2f} s", "" if failed else peer_figures(jobs, known), ""],
+        ["", "loading the instance files", f"{load:.3f} s", "", ""],
+    ]  # fmt: skip
+    for name, goal in (("python", 5), ("compiled", 60)):
+        for policy in MONTH_POLICIES:
+            found: list[Timed] = apart(warm_all, problems, policy, name)
+            ours = sum(month.seconds for month in found)
+            decisions = sum(month.decisions for month in found)
+            times = "" if failed else f"{theirs / ours:.1f}x, "
+            rows.append(["", f"{name}, {policy}, {decisions} I/O decisions", f"{ours:.4f} s",
+                         f"{times}{jobs / ours:.0f} jobs/s, {found[0].per_instant}, "
+                         f"{found[-1].peak / 1e6:.0f} MB", f">= {goal}x"])  # fmt: skip
+    return rows
+
+
+def peer_figures(jobs: int, months: list[dict[str, float]]) -> str:
+    """Jobs a second, the spread of the months, memory."""
+    seconds = [month["seconds"] for month in months]
+    peak = max(month["memory_bytes"] for month in months)
+    return (
+        f"{jobs / sum(seconds):.0f} jobs/s, {min(seconds):.2f} to {max(seconds):.2f} s a month, "
+        f"{peak / 1e6:.0f} MB"
+    )
+
+
+def warm_all(problems: list[BatchIoProblem], policy: str, name: str) -> list[Timed]:
+    """:func:`warm` of each problem; the compiled engine, which needs milliseconds, five times."""
+    return [warm(problem, policy, name, 5 if name == "compiled" else 1) for problem in problems]
+
+
+def loading(problem: BatchIoProblem) -> float:
+    """Processor seconds to load *problem* from a JSON file."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "problem.json"
+        file.write_text(problem.model_dump_json(by_alias=True))
+        return per_call(partial(ioopt.load, file)) / 1e6
+
+
+def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
+    """Figures of AccaSim on the jobs of *problem*, a midplane a node; a reason when it cannot run."""
+    if importlib.util.find_spec("accasim") is None:
+        return "not installed (pip install accasim)"
+    trace = Trace.of(problem)
+    with tempfile.TemporaryDirectory() as folder:
+        workload, config = Path(folder) / "month.swf", Path(folder) / "system.json"
+        lines = []
+        for j, ideal in enumerate(trace.ideal):
+            fields = [-1] * 18
+            fields[0], fields[1], fields[3] = j + 1, round(trace.submit[j]), max(1, round(ideal))
+            fields[4] = fields[7] = trace.units[j]
+            fields[8], fields[10], fields[11] = max(1, round(trace.walltime[j])), 1, 1
+            lines.append(" ".join(map(str, fields)))
+        workload.write_text("\n".join(lines) + "\n")
+        units = problem.machine.units
+        config.write_text(json.dumps({
+            "system_name": "mira", "start_time": 0, "equivalence": {"processor": {"core": 1}},
+            "groups": {"midplane": {"core": 1}}, "resources": {"midplane": units},
+        }))  # fmt: skip
+        command = [sys.executable, str(HERE / "accasim_run.py"), workload, config, folder + "/"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    if done.returncode:
+        return f"failed: {done.stderr.strip().splitlines()[-1]}"
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def main(quick: bool) -> None:
+    """Print all figures of one run."""
+    parts = (knapsack_rows, policy_rows, trace_rows, month_rows, long_rows, other_rows)
+    for part in parts:
+        print(render(("what", "how", "time", "figures", "goal"), part(quick)), flush=True)

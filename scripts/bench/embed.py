@@ -1,0 +1,198 @@
+"""Embedding: what a decision costs through the embedded objects, memory, and Snakemake's selections."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.embed_memory import MACHINE, memory_rows
+
+from ioopt.decisions.batch_io import View
+from ioopt.embed import GangScheduler, IoArbiter
+from ioopt.tables import render
+
+ROOT = Path(__file__).resolve().parents[2]
+REPEATS, CHUNKS = 7, 100
+MEGABYTE_LIMIT = 1.0
+
+
+def _each(function: Callable[[], Any], count: int) -> float:
+    begun = time.perf_counter()
+    for _ in range(count):
+        function()
+    return 1e6 * (time.perf_counter() - begun) / count
+
+
+def arbiter_rows(count: int) -> list[tuple[Any, ...]]:
+    """(policy, K, us of the bare policy, us embedded, difference): the best of many short runs."""
+    rows = []
+    for policy in ("fill", "adaptive", "cons-max-util", "base-line"):
+        for requests in (5, 20, 50):
+            arbiter, rng = IoArbiter(MACHINE, policy), random.Random(1)
+            for k in range(requests):
+                arbiter.request(k, 512 * rng.randint(1, 16), rng.uniform(1e11, 1e12), float(k))
+            # the simulators call the policy in just this way
+            view = View(arbiter._limits, 100.0, arbiter._requests)
+            decide = arbiter._policy.decide
+            bare, whole = float("inf"), float("inf")
+            for _ in range(CHUNKS):  # short and in turn, so that both see the same machine
+                bare = min(bare, _each(lambda d=decide, v=view: d(v), count))
+                whole = min(whole, _each(lambda a=arbiter: a.decide(100.0), count))
+            rows.append((policy, requests, bare, whole, whole - bare))
+    return rows
+
+
+def gang_rows(events: int) -> list[tuple[Any, ...]]:
+    """(policy, best and median us an event): arrival or departure with its matrix, 320 nodes, 5 rows."""
+    rows = []
+    for policy in ("gs", "migrate-iogs", "guarded-iogs", "index-iogs"):
+        times = [_gang_events(policy, events, seed) for seed in range(REPEATS)]
+        rows.append((policy, min(times), statistics.median(times)))
+    return rows
+
+
+def _gang_events(policy: str, events: int, seed: int) -> float:
+    machine = {"nodes": 320, "levels": 5, "quantum_seconds": 200.0}
+    scheduler, rng, running, number = GangScheduler(machine, policy), random.Random(seed), [], 0
+    begun = time.perf_counter()
+    for k in range(events):
+        if len(running) < 25 and (rng.random() < 0.5 or not running):
+            size = 1 << rng.randint(0, 6)
+            first = size * rng.randrange(320 // size)
+            scheduler.arrive(number, list(range(first, first + size)), 1000.0, 2000.0, float(k))
+            running.append(number)
+            number += 1
+        else:
+            scheduler.depart(running.pop(rng.randrange(len(running))), float(k))
+        scheduler.matrix(float(k))
+    return 1e6 * (time.perf_counter() - begun) / events
+
+
+def decisions_per_second(count: int) -> float:
+    """Lines that ``ioopt serve --stdio`` answers, in a process of its own, one after the other."""
+    requests = [{"id": k, "nodes": 512, "request_seconds": float(k), "left_bytes": 1e11,
+                 "moved_bytes": 0.0} for k in range(5)]  # fmt: skip
+    instance = {"format": "ioopt/io-requests", "version": 1, "name": "r", "machine": MACHINE,
+                "now_seconds": 9.0, "requests": requests}  # fmt: skip
+    message = {"ioopt": 1, "id": 1, "op": "decide", "instance": instance, "solver": "fill"}
+    line = json.dumps(message).encode() + b"\n"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", "--stdio"], cwd=ROOT, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+
+    def ask() -> None:
+        process.stdin.write(line)
+        process.stdin.flush()
+        if not json.loads(process.stdout.readline())["ok"]:
+            raise SystemExit("the service refused a decision")
+
+    ask()  # loads the solver
+    begun = time.perf_counter()
+    for _ in range(count):
+        ask()
+    seconds = time.perf_counter() - begun
+    process.stdin.close()
+    process.wait()
+    return count / seconds
+
+
+Check = tuple[str, str, str, str]
+
+
+def _check(what: str, wanted: str, measured: float, holds: bool) -> Check:
+    return what, wanted, f"{measured:.4g}", "yes" if holds else "NO"
+
+
+def objects(quick: bool) -> list[Check]:
+    """Costs and memory of the embedded objects."""
+    rows = arbiter_rows(20 if quick else 100)
+    print(render(("IoArbiter with", "requests", "bare policy us", "embedded us", "more us"), rows))
+    worst = max(row[4] for row in rows)
+    checks = [_check("IoArbiter beyond the bare policy, us, at most", "10", worst, worst <= 10)]
+    gang = gang_rows(500 if quick else 4000)
+    print(render(("GangScheduler, 320 nodes", "us an event, best", "median"), gang))
+    slowest = max(row[1] for row in gang)
+    checks.append(_check("GangScheduler us an event (best run)", "100", slowest, slowest <= 100))
+    rate = decisions_per_second(1000 if quick else 10_000)
+    print(f"serve --stdio: {rate:.0f} decisions a second, each waited for")
+    checks.append(_check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
+    memory = memory_rows(20_000 if quick else 1_000_000)
+    heads = ("object", "events", "MB after 1/10", "MB at the end", "growth MB", "seconds")
+    print(render(heads, memory))
+    grown = max(row[4] for row in memory)
+    checks.append(_check("growth in memory, MB", f"{MEGABYTE_LIMIT:g}", grown,
+                         grown <= MEGABYTE_LIMIT))  # fmt: skip
+    return checks
+
+
+def snakemake(quick: bool) -> list[Check]:
+    """Selections of ready sets, selections in real Snakemake, whole executions."""
+    import embed_snakemake as own
+
+    rows = own.selection_rows(quick)
+    heads = ("ready jobs", "kinds", "scheduler", "chosen", "value", "lost at most", "seconds")
+    print(render(heads, rows))
+    ours = [row for row in rows if row[2] == "ioopt"]
+    slowest = max(row[6] for row in ours)
+    checks = [
+        _check(f"selection of up to {ours[-1][0]} ready jobs, s", "2", slowest, slowest <= 2),
+        _check("loss stated, at most", "-", max(row[5] for row in ours), True),
+    ]
+    found = own.workflows(quick)
+    for workflow, cores in found[:1] if quick else found[:3]:
+        heads = ("real Snakemake, stub commands", "scheduler", "selections", "value", "mean ms",
+                 "worst ms", "no answer", "peak temp GB")  # fmt: skip
+        real = own.real_rows(workflow, cores)
+        print(render(heads, real))
+        behind = max(row[3] for row in real) / real[0][3] - 1
+        checks.append(_check(f"value missed on {workflow.name}", "0", behind, behind <= 1e-6))
+    heads = ("simulated execution", "jobs", "scheduler", "makespan s", "peak temp GB",
+             "selecting s", "worst ms")  # fmt: skip
+    for workflow, cores in found:
+        print(render(heads, own.simulated_rows(workflow, cores)))
+    return checks
+
+
+def dask(quick: bool) -> list[Check]:
+    """Plans carried out on a Dask cluster."""
+    from bench.embed_dask import dask_rows
+
+    rows = dask_rows(quick)
+    heads = (
+        "on Dask, files at 1/1000",
+        "tasks",
+        "placed by",
+        "MB moved",
+        "workers used",
+        "deviations",
+    )
+    print(render(heads, rows))
+    strayed = sum(row[5] for row in rows)
+    return [_check("tasks or files elsewhere than planned on Dask", "0", strayed, strayed == 0)]
+
+
+def main(quick: bool) -> None:
+    """Print the tables, and at the end what was wanted beside what was measured."""
+    checks = objects(quick)
+    try:
+        checks += dask(quick)
+    except ImportError:
+        print("Dask is not installed: python -m pip install 'ioopt[embed]'")
+    try:
+        checks += snakemake(quick)
+    except ImportError:
+        print("Snakemake is not installed: python -m pip install 'ioopt[embed]'")
+    _summary(checks)
+
+
+def _summary(checks: Sequence[Check]) -> None:
+    print(render(("criterion", "wanted", "measured", "holds"), list(checks)))

@@ -1,0 +1,119 @@
+"""The page of the reproduction, written from what the studies in a store came to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from papers import figures as reproduction_figures
+
+from ioopt.campaign.study import Study
+from ioopt.tables import render
+
+TITLES = {
+    "khanna": "Khanna et al.: replication",
+    "lee": "Lee et al.: flexible gangs",
+    "zhang": "Zhang et al.: gangs",
+    "zhou": "Zhou et al.: batch I/O",
+}
+WORDS = ("reproduced", "partly", "not reproduced")
+PACKAGES = ("ioopt", "ortools", "highspy", "pulp", "numba", "numpy")
+HEAD = """# What of the papers is reproduced
+
+Written by `python scripts/reproduce.py all`. Every run behind a claim is one row of a
+[campaign's](campaigns.md) store; figures, intervals and verdicts are computed from the rows. The
+rule by which a claim counts as reproduced stands in `scripts/papers/<paper>.py`; a claim that does
+not hold is listed as such, with its figure.
+"""
+ABSENT = "not installed"
+
+Conclusion = Mapping[str, Any]
+
+
+def conclusion(
+    paper: str, module: ModuleType, quick: bool, rows: Sequence[Any], study: Study
+) -> dict[str, Any]:
+    """What a study came to, as the store keeps it: claims, notes, pictures, sizes, seconds, versions."""
+    pictures = reproduction_figures.draw(paper, quick)
+    return {
+        "claims": [_claim(row) for row in rows], "pictures": pictures,
+        "notes": list(getattr(module, "NOTES", ())),
+        "sizes": module.sizes(quick), "num_values": study.num_values, "seconds": study.seconds,
+        "versions": {name: _version(name) for name in PACKAGES},
+    }  # fmt: skip
+
+
+def _claim(row: Any) -> tuple[str, ...]:
+    """A row of any paper's table as (claim, where, paper's word, ours, verdict)."""
+    if hasattr(row, "link"):
+        figure = f"Fig. {row.figure}" if row.figure[0].isdigit() else row.figure
+        return row.claim, f"{figure}; link: {row.link}", row.paper, row.ours, row.verdict
+    return row.claim, row.where, row.paper, row.ours, row.reproduced
+
+
+def _version(name: str) -> str:
+    if name == "ioopt":
+        import ioopt
+
+        return ioopt.__version__
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ABSENT
+
+
+def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
+    """Write *page* and its pictures (folder ``figures`` beside it) for all studies of a store.
+
+    *found* maps (paper, size) to a conclusion; a full run is preferred to a quick one.
+    """
+    chosen = {name: ("full" if (name, "full") in found else "quick") for name, _ in sorted(found)}
+    parts = [HEAD, _counts(chosen, found)]
+    for paper, size in chosen.items():
+        parts += _section(paper, size, found[paper, size], page.parent / "figures")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(parts))
+
+
+def _counts(chosen: Mapping[str, str], found: Mapping[tuple[str, str], Conclusion]) -> str:
+    rows = []
+    for paper, size in chosen.items():
+        one = found[paper, size]
+        count = Counter(claim[-1] for claim in one["claims"])
+        other = sum(count.values()) - sum(count[word] for word in WORDS)
+        rows.append(
+            (TITLES.get(paper, paper), size, len(one["claims"]), *(count[word] for word in WORDS),
+             other, one["num_values"], round(one["seconds"]))
+        )  # fmt: skip
+    total = [sum(column) for column in zip(*(row[2:] for row in rows), strict=True)]
+    rows.append(("all", "", *total))
+    head = ("paper", "size", "claims", *WORDS, "no verdict", "runs", "seconds of computing")
+    return _table(head, rows)
+
+
+def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterable[str]:
+    yield f"## {TITLES.get(paper, paper)}\n"
+    reduced = "" if size == "full" else " **Quick sizes; the full ones have not been run.**"
+    option = "" if size == "full" else " --quick"
+    yield f"`python scripts/reproduce.py {paper}{option}`: {one['sizes']}.{reduced}\n"
+    yield _table(("claim", "where", "the paper's word", "ours", "verdict"), one["claims"])
+    if one.get("notes"):
+        yield "\n".join(f"- {note}" for note in one["notes"]) + "\n"
+    for name, picture in one["pictures"].items():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.svg").write_text(picture["svg"])
+        yield f"![{picture['caption']}](figures/{name}.svg)\n\n*{picture['caption']}*\n"
+    known = [f"{name} {version}" for name, version in one["versions"].items() if version != ABSENT]
+    yield f"Versions: {', '.join(known)}.\n"
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    escaped = [
+        [cell.replace("|", "\\|") if isinstance(cell, str) else cell for cell in row]
+        for row in rows
+    ]
+    return render(headers, escaped, "markdown")

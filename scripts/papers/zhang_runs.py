@@ -1,0 +1,135 @@
+"""Runs for the reproduction of Zhang et al. and the gang benchmark: points, seeds, intervals.
+
+A run is kept as the handful of figures that the tables need, so that one sweep serves them all.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from papers.experiments import values_of
+
+from ioopt.decisions.gang.state import Timing, Twin
+from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
+from ioopt.sim.gang.compiled import run
+from ioopt.sim.gang.simulate import Trajectory
+from ioopt.sim.gang.table import JobTable
+from ioopt.solvers.gang import guarded, index
+from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
+from ioopt.solvers.gang.gs import POLICY as GS
+from ioopt.solvers.gang.iogs import POLICY as IOGS
+from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+
+FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
+TWINS: dict[str, Twin | None] = {
+    policy.name: policy.twin for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)
+} | {
+    "guarded-iogs": guarded.policy(guarded.Settings()).twin,
+    "index-iogs": index.policy(index.Settings()).twin,
+}
+INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one simulated workload comes to."""
+
+    slowdown: float
+    wait: float
+    max_wait: float
+    big: float
+    local: int
+    from_start: float
+
+
+@cache
+def point(
+    policy: str, load: int, intensity: Any, seed: int, jobs: int,
+    migration: float = 20.0, budget: int | None = 64,
+) -> Figures:  # fmt: skip
+    """Simulate one workload of the preset; *load* counts the nine execution times from 0."""
+    settings = BluePacificLike(
+        jobs=jobs, mean_local_seconds=LOADS_SECONDS[load], intensity=intensity,
+        migration_seconds=migration, migration_tasks_per_quantum=budget,
+    )  # fmt: skip
+    table, timing = make_table(settings, seed), Timing.of(settings.machine)
+    twin = TWINS[policy]
+    assert twin is not None
+    return figures(table, timing, run(table, timing, twin))
+
+
+def simulated(**settings: Any) -> dict[str, float]:
+    """:func:`point` as plain values, for the store of a reproduction."""
+    return asdict(point(**settings))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How many jobs and seeds a table rests on, and access to its runs.
+
+    ``settling_seeds`` serve comparisons that ``num_seeds`` do not clearly decide.
+    """
+
+    jobs: int = 10_000
+    num_seeds: int = 30
+    settling_seeds: int = 200
+
+    @property
+    def loads(self) -> tuple[float, ...]:
+        """The nine execution times t_e in seconds."""
+        return LOADS_SECONDS
+
+    def seeds(
+        self, policy: str, load: int, intensity: Any, count: int | None = None, **options: Any
+    ) -> list[Figures]:
+        """The figures of one point over the seeds 0, 1, ..."""
+        asked = [
+            {"policy": policy, "load": load, "intensity": intensity, "seed": seed,
+             "jobs": self.jobs, **options}
+            for seed in range(count or self.num_seeds)
+        ]  # fmt: skip
+        return [Figures(**found) for found in values_of(simulated, asked)]
+
+
+def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:
+    """The figures of a trajectory, slowdown counted from arrival."""
+    start, finish = np.array(trajectory.start), np.array(trajectory.finish)
+    quantum = float(timing.quantum)
+    floor = np.maximum(table.local, quantum)
+    slowdown = np.maximum(finish - table.arrival, quantum) / floor
+    wait = start - table.arrival
+    big = table.size >= 64
+    return Figures(
+        float(slowdown.mean()), float(wait.mean()), float(wait.max()),
+        float(slowdown[big].mean()), sum(trajectory.local),
+        float((np.maximum(finish - start, quantum) / floor).mean()),
+    )  # fmt: skip
+
+
+def interval(values: Iterable[float]) -> tuple[float, float, float]:
+    """(mean, lower, upper): a 95 % interval of the mean by Student's t; equal for one value."""
+    from scipy import stats
+
+    data = list(values)
+    mean = statistics.fmean(data)
+    if len(data) < 2:
+        return mean, mean, mean
+    half = float(stats.t.ppf(0.975, len(data) - 1)) * statistics.stdev(data) / len(data) ** 0.5
+    return mean, mean - half, mean + half
+
+
+def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[float, float, float]:
+    """(ratio of the means, lower, upper) of paired runs, 95 %.
+
+    The ratio estimator's linearised variance (Cochran, Sampling Techniques, Section 6.4): that of the
+    mean of above - ratio x below, over the mean of below.
+    """
+    scale = max(statistics.fmean(below), 1e-9)
+    ratio = statistics.fmean(above) / scale
+    centre, low, high = interval((b - ratio * a) / scale for a, b in zip(below, above))
+    return ratio, ratio + low - centre, ratio + high - centre

@@ -1,0 +1,231 @@
+"""Darshan logs: totals against darshan-parser's own, phases, and everything a damaged log may be."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from conftest import shared_files, shared_path
+
+from ioopt.errors import BackendMissingError, InstanceError
+from ioopt.formats.darshan.io import batch_io_from_darshan, phases_of
+from ioopt.formats.darshan.log import DarshanLog, parse_text, read_darshan, summarise
+from ioopt.formats.darshan.phases import Activity, DarshanPhase, find_phases
+from ioopt.formats.io_rule import MachineRule
+
+HEADER = """# darshan log version: 3.41
+# jobid: 77
+# start_time: 1000
+# end_time: 1099
+# nprocs: 4
+# run time: 100.0
+# POSIX module: 10 bytes (compressed), ver=4
+"""
+needs_darshan = pytest.mark.skipif(
+    importlib.util.find_spec("darshan") is None, reason="the optional package darshan is missing"
+)
+
+
+def posix(rank: int, record: int, **counters: float) -> str:
+    return "".join(
+        f"POSIX\t{rank}\t{record}\tPOSIX_{name}\t{value}\tfile\t/scratch\tlustre\n"
+        for name, value in counters.items()
+    )
+
+
+def log(text: str, name: str = "job.txt") -> DarshanLog:
+    return summarise(parse_text(text, name))
+
+
+def write_record(rank: int, record: int, start: float, end: float, count: int) -> str:
+    return posix(
+        rank, record, BYTES_READ=0, BYTES_WRITTEN=count, F_READ_START_TIMESTAMP=0,
+        F_WRITE_START_TIMESTAMP=start, F_READ_END_TIMESTAMP=0, F_WRITE_END_TIMESTAMP=end,
+        F_READ_TIME=0, F_WRITE_TIME=end - start, F_META_TIME=0.5, F_SLOWEST_RANK_TIME=2.0,
+    )  # fmt: skip
+
+
+def totals_of(path: Path) -> tuple[dict[str, float], list[float]]:
+    """Sums and agg_time_by_slowest of each module in the output of darshan-parser --total --perf."""
+    text = path.read_text("utf-8")
+    totals = {key: float(value) for key, value in re.findall(r"^total_(\w+): (\S+)$", text, re.M)}
+    unique = re.findall(r"unique files: slowest_rank_io_time: (\S+)", text)
+    shared = re.findall(r"shared files: time_by_slowest: (\S+)", text)
+    return totals, [float(a) + float(b) for a, b in zip(unique, shared)]
+
+
+TEXTS = [path for path in shared_files("data/darshan", "*.parser.txt*") if "imbal" not in path.name]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name[:24])
+def test_text_agrees_with_darshans_own_totals(path: Path) -> None:
+    found = read_darshan(path)
+    stem = path.name.split(".parser.txt")[0]
+    totals, seconds = totals_of(path.parent / f"{stem}.total-perf-file.txt")
+    prefixes = ("CP",) if found.version < "3" else ("POSIX", "STDIO")
+    for what, ours in (("READ", found.bytes_read), ("WRITTEN", found.bytes_written)):
+        assert ours == sum(totals.get(f"{p}_BYTES_{what}", 0) for p in prefixes)
+    # Printed to 1e-6 s; darshan-parser 3.5 leaves the time of <STDERR> (68 us) out of STDIO.
+    assert [t.io_seconds for t in found.modules.values()] == pytest.approx(seconds, abs=1e-4)
+    assert sum(p.bytes_read for p in found.phases) == found.bytes_read
+    assert sum(p.bytes_written for p in found.phases) == found.bytes_written
+    assert found.io_seconds <= found.run_seconds
+
+
+@needs_darshan
+@pytest.mark.parametrize("stem", ["edison-vpicio-2048procs", "mpi-io-test-dxt-32procs", "empty"])
+def test_binary_and_text_agree(stem: str) -> None:
+    binary = read_darshan(shared_path("data", "darshan", f"{stem}.v3.darshan"))
+    text = read_darshan(shared_path("data", "darshan", f"{stem}.v3.parser.txt"))
+    assert (binary.job_id, binary.processes) == (text.job_id, text.processes)
+    assert (binary.bytes_read, binary.bytes_written) == (text.bytes_read, text.bytes_written)
+    assert binary.io_seconds == pytest.approx(text.io_seconds, abs=1e-5)
+    assert len(binary.phases) == len(text.phases)
+
+
+@needs_darshan
+def test_partial_binary_log_is_imported_with_a_warning() -> None:
+    found = read_darshan(shared_path("data", "darshan", "imbalanced-io.v3.darshan"))
+    assert any("incomplete data" in text for text in found.warnings)
+    assert len(found.phases) == 6 and found.processes == 496
+    assert found.bytes_read + found.bytes_written == 106_731_244_174
+
+
+def test_text_of_a_parser_that_stopped_early_is_refused() -> None:
+    with pytest.raises(InstanceError, match="lists POSIX, MPI-IO, STDIO data"):
+        read_darshan(shared_path("data", "darshan", "imbalanced-io.v3.parser.txt"))
+
+
+def test_old_binary_logs_are_refused_with_the_reason() -> None:
+    (path,) = shared_files("data/darshan", "intrepid*.darshan.gz") or [
+        shared_path("data", "darshan", "intrepid")
+    ]
+    with pytest.raises(InstanceError, match=r"format 2\.00, which only darshan-parser 2\.x reads"):
+        read_darshan(path)
+
+
+def test_binary_logs_need_the_package(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "job.darshan"
+    path.write_bytes(b"3.41\x00" + bytes(100))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BackendMissingError, match=r"ioopt\[darshan\]"):
+        read_darshan(path)
+
+
+@needs_darshan
+def test_damaged_binary_log(tmp_path) -> None:
+    path = tmp_path / "job.darshan"
+    path.write_bytes(b"3.41\x00" + bytes(100))
+    with pytest.raises(InstanceError, match="damaged or unreadable"):
+        read_darshan(path)
+
+
+def test_two_phases_and_their_times_by_hand() -> None:
+    # Ranks 0 and 1 write 100 bytes at 10-14 and 11-15, rank 0 another 200 at 60-62.
+    # I/O time: rank 0 has (4 + 0.5) + (2 + 0.5) = 7 s, rank 1 4.5 s; the slowest rank has 7 s.
+    found = log(
+        HEADER + write_record(0, 1, 10, 14, 100) + write_record(1, 2, 11, 15, 100)
+        + write_record(0, 3, 60, 62, 200)
+    )  # fmt: skip
+    assert found.phases == (DarshanPhase(10, 15, 0, 200), DarshanPhase(60, 62, 0, 200))
+    assert (found.bytes_written, found.io_seconds, found.warnings) == (400, 7.0, ())
+    # 3.5 s of I/O each; compute 15 - 3.5 = 11.5, 47 - 3.5 = 43.5 and 38 after: 93 s in all.
+    rows = phases_of(found)
+    assert [row["compute_seconds"] for row in rows] == pytest.approx([11.5, 43.5, 38.0])
+    assert [row["io_bytes"] for row in rows] == [200, 200, 0]
+
+
+def test_a_shared_file_counts_its_slowest_rank() -> None:
+    found = log(HEADER + write_record(-1, 1, 10, 14, 100) + write_record(-1, 2, 20, 21, 100))
+    assert found.io_seconds == 4.0
+
+
+def test_io_longer_than_the_run_is_cut_with_a_warning() -> None:
+    shared = write_record(-1, 1, 1, 2, 9).replace("TIME\t2.0", "TIME\t250.0")
+    found = log(HEADER + shared)
+    assert found.io_seconds == 100.0 and "longer than the run" in found.warnings[0]
+
+
+def test_counters_of_minus_one_are_unknown() -> None:
+    text = posix(0, 1, BYTES_READ=-1, BYTES_WRITTEN=50, F_READ_TIME=-1.0, F_WRITE_TIME=3)
+    found = log(HEADER + text)
+    assert (found.bytes_read, found.bytes_written, found.io_seconds) == (0, 50, 3.0)
+    assert "without usable times" in found.warnings[0]
+    assert found.phases == (DarshanPhase(100, 100, 0, 50),)
+
+
+def test_minor_files_make_no_phase() -> None:
+    big, small = Activity((10.0, 11.0), 10_000, 0), Activity((0.0, 99.0), 0, 9)
+    assert find_phases([big, small], 100, 1.0)[0] == (DarshanPhase(10, 11, 10_000, 9),)
+
+
+@pytest.mark.parametrize(("gap", "phases"), [(1.0, 2), (2.5, 1)])
+def test_the_gap_decides(gap: float, phases: int) -> None:
+    found = find_phases([Activity((0, 1), 5, 0), Activity((3, 4), 5, 0)], 9, gap)[0]
+    assert len(found) == phases and sum(p.total_bytes for p in found) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("POSIX\t0\t1\tPOSIX_BYTES_READ\n", "ends in the middle of line"),
+        ("# *ERROR*: The POSIX module contains incomplete data!\n", "Darshan says"),
+        ("# MPI-IO module: 9 bytes (compressed), ver=3\n", "lists MPI-IO data and none follows"),
+        ("# DFS module: 9 bytes (compressed), ver=1\n", "DFS data are not counted"),
+        (posix(0, 9, BYTES_READ=5), "1 POSIX records have less than 10 counters"),
+    ],
+)
+def test_imported_with_a_warning(text: str, what: str) -> None:
+    found = log(HEADER + write_record(0, 1, 10, 14, 100) + text)
+    assert found.bytes_written == 100
+    assert any(what in warning for warning in found.warnings), found.warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "no '# darshan log version' line"),
+        ("hello\n", "no '# darshan log version' line"),
+        (HEADER.replace("# nprocs: 4", ""), "no '# nprocs:' line"),
+        (HEADER.replace("nprocs: 4", "nprocs: four"), "nprocs 'four' is not a number"),
+        (HEADER.replace("nprocs: 4", "nprocs: 0"), "a job has 1 or more"),
+        (HEADER.replace("run time: 100.0", "run time: -5"), "the job never ended"),
+        (HEADER.replace("run time: 100.0", "run time: nan"), "out of range"),
+        (HEADER.replace("3.41", "4.00"), "reads 1.x to 3.x"),
+        (HEADER, "incomplete: the header lists POSIX data"),
+        (HEADER + "total_POSIX_OPENS: 3\n", "this is a summary"),
+        (HEADER + "POSIX\t0\t1\tPOSIX_OPENS\tmany\n" + posix(0, 1, OPENS=1), "line 8"),
+        (HEADER + "POSIX\t0\t1\tSTDIO_OPENS\t1\n" + posix(0, 1, OPENS=1), "does not belong"),
+    ],
+)
+def test_refused(text: str, what: str) -> None:
+    with pytest.raises(InstanceError, match=re.escape(what)):
+        log(text)
+
+
+def test_dxt_text_is_named_as_such() -> None:
+    with pytest.raises(InstanceError, match="darshan-dxt-parser"):
+        read_darshan(shared_path("data", "darshan", "mpi-io-test-dxt-32procs.v3.dxt.txt"))
+
+
+def test_logs_become_one_instance() -> None:
+    text = HEADER + write_record(0, 1, 10, 14, 100)
+    later = text.replace("start_time: 1000", "start_time: 1300")
+    made = batch_io_from_darshan(
+        [log(later), log(text)], machine=MachineRule(nodes=8, processors_per_node=2)
+    )
+    problem = made.problem
+    assert [job.id for job in problem.jobs] == ["77-1", "77-2"]
+    assert [job.submit_seconds for job in problem.jobs] == [0, 300]
+    assert [job.nodes for job in problem.jobs] == [2, 2]
+    assert problem.machine.nodes == 8
+    assert any("several logs of one job" in text for text in made.warnings)
+    assert problem.meta["warnings"] == list(made.warnings)
+
+
+def test_a_log_too_large_for_the_stated_machine() -> None:
+    with pytest.raises(InstanceError, match="4 processes need 4 nodes, the machine has 2"):
+        batch_io_from_darshan([log(HEADER + write_record(0, 1, 1, 2, 3))],
+                              machine=MachineRule(nodes=2))  # fmt: skip

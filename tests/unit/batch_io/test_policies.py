@@ -1,0 +1,262 @@
+"""Each policy on states small enough to decide by hand."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from fractions import Fraction
+
+import pytest
+
+import ioopt
+from ioopt.catalog import resolve
+from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, nine_digits
+from ioopt.errors import UsageError
+from ioopt.problems.batch_io import Machine
+from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive, adaptive_per_application
+from ioopt.solvers.batch_io.base_line import share_per_application, water_fill
+from ioopt.solvers.batch_io.max_util import best_subset, select
+from ioopt.solvers.batch_io.policies import NAMES, policy
+from ioopt.solvers.batch_io.set10 import set_of
+
+
+def machine(storage: float = 10.0, nodes: int = 64, unit: int = 1) -> Machine:
+    return Machine(
+        nodes=nodes, unit_nodes=unit, allocation="flat",
+        node_bytes_per_second=1.0, storage_bytes_per_second=storage,
+    )  # fmt: skip
+
+
+def view(
+    *rows: tuple[int, float, float], now: float = 100, storage: float = 10.0, exact: bool = True
+) -> View:
+    """Requests (nodes, request time, bytes left) with ids 0, 1, ... in FCFS order."""
+    limits = Limits.of(machine(storage), exact)
+    requests = [
+        Request(k, nodes, limits, limits.number(asked), limits.number(left))
+        for k, (nodes, asked, left) in enumerate(rows)
+    ]
+    return View(limits, limits.number(now), sorted(requests, key=lambda request: request.key))
+
+
+def test_peaks_and_sharing() -> None:
+    # r = 16 is capped at BW = 10; N_S = 16 + 4 = 20, rho = 10 / 20, rates 8 and 2 (rules 5 and 7).
+    state = view((16, 0, 1), (4, 0, 1))
+    assert [request.peak for request in state.requests] == [10, 4]
+    assert policy("no-congestion").decide(state) == [10, 4]
+    assert policy("base-line").decide(state) == [8, 2]
+    # Even shares: 5 each, but the second takes only its peak 4, the first 6.
+    assert policy("base-line", share="per-application").decide(state) == [6, 4]
+
+
+def test_water_fill_shares_again_what_a_cap_leaves() -> None:
+    assert water_fill([1, 10, 10], [1, 1, 1], Fraction(9)) == [1, 4, 4]
+    assert water_fill([2, 3], [1, 1], Fraction(9)) == [2, 3]
+    assert water_fill([10, 10], [3, 1], Fraction(8)) == [6, 2]
+
+
+def test_first_fit_skips_and_top_hands_out_the_rest() -> None:
+    # 6 fits, 8 does not, 4 fits in what is left; nothing remains.
+    assert policy("cons-fcfs").decide(view((6, 0, 1), (8, 1, 1), (4, 2, 1))) == [6, 0, 4]
+    # 6, then 8 is skipped, 3 fits; the 1 left over goes to the skipped one.
+    state = view((6, 0, 1), (8, 1, 1), (3, 2, 1))
+    assert policy("cons-fcfs").decide(state) == [6, 0, 3]
+    assert policy("cons-fcfs+top").decide(state) == [6, 1, 3]
+    assert policy("cons-fcfs", top=True).decide(state) == [6, 1, 3]
+
+
+def test_min_inst_sld_starves_the_suspended_newcomer() -> None:
+    # Old: 6 (100 - 0) / 300 = 2. Newcomer that waits since 90: infinite. One that asks now: 1.
+    state = view((6, 0, 50), (6, 90, 50), (6, 100, 50))
+    state.requests[0].moved = 300
+    assert policy("cons-min-inst-sld").decide(state) == [0, 0, 6]
+    state.requests[2].requested = Fraction(99)
+    assert policy("cons-min-inst-sld").decide(state) == [6, 0, 0]
+
+
+def test_min_aggr_sld_counts_the_whole_job() -> None:
+    state = view((6, 90, 50), (6, 95, 50))
+    first, second = state.requests
+    # (100 - 0) / (40 + 10) = 2 and (100 - 40) / (30 + 10) = 3/2: the second is less slowed.
+    first.start, first.compute_so_far, first.ideal_so_far = 0, 40, 10
+    second.start, second.compute_so_far, second.ideal_so_far = 40, 30, 10
+    assert policy("cons-min-aggr-sld").decide(state) == [0, 6]
+    # Nothing done since the start: 1 at the start's instant, else infinite.
+    second.compute_so_far, second.ideal_so_far = 0, 0
+    assert policy("cons-min-aggr-sld").decide(state) == [6, 0]
+    second.start = state.now
+    assert policy("cons-min-aggr-sld").decide(state) == [0, 6]
+
+
+def test_max_util_takes_the_fullest_subset_first_in_fcfs_order() -> None:
+    # Capacity 10: {6, 4} and {7, 3} are full; the lexicographically first holds position 0.
+    assert policy("cons-max-util").decide(view((6, 0, 1), (7, 1, 1), (3, 2, 1), (4, 3, 1))) == [
+        6,
+        0,
+        0,
+        4,
+    ]
+    # {8} + top: 2 left over go to the first skipped request.
+    assert policy("cons-max-util+top").decide(view((7, 0, 1), (8, 1, 1))) == [2, 8]
+
+
+def test_max_util_with_requests_that_saturate() -> None:
+    # Storage 10: 16 nodes saturate. Alone they are worth 16 > 9; 12 alone is worth more than 9 too.
+    assert select([4, 5, 16], 10, 10) == [2]
+    assert select([4, 6, 10], 10, 10) == [0, 1]  # equal value, the earliest request decides
+    assert select([10, 4, 6], 10, 10) == [0]
+    assert select([12, 16, 16], 10, 10) == [1]  # the largest, then the earliest
+
+
+def test_max_util_equals_enumeration() -> None:
+    rng = random.Random(5)
+    for _ in range(300):
+        weights = [rng.randint(1, 9) for _ in range(rng.randint(1, 8))]
+        capacity = rng.randint(0, 25)
+        subsets = [
+            chosen
+            for size in range(len(weights) + 1)
+            for chosen in itertools.combinations(range(len(weights)), size)
+            if sum(weights[k] for k in chosen) <= capacity
+        ]
+        most = max(sum(weights[k] for k in chosen) for chosen in subsets)
+        first = min(c for c in subsets if sum(weights[k] for k in c) == most)
+        assert best_subset(weights, capacity) == list(first), (weights, capacity)
+
+
+def test_adaptive_forms_decide_alike() -> None:
+    rng = random.Random(1)
+    shared = declined = 0
+    for number in range(10_000):
+        rows = sorted(
+            (rng.choice([1, 2, 3, 4, 5, 8, 16]), rng.randint(0, 5), rng.randint(1, 60))
+            for _ in range(rng.randint(1, 9))
+        )
+        state = view(*rows, storage=rng.choice([4, 10, 15, 33]), exact=number % 4 == 0)
+        quick, naive = adaptive(state), adaptive_naive(state)
+        assert quick == pytest.approx(naive), rows
+        granted = [request.peak for request, rate in zip(state.requests, quick) if rate]
+        shared += sum(granted) > state.limits.storage
+        declined += len(granted) < len(rows)
+    assert shared > 1000 and declined > 1000
+
+
+def test_adaptive_per_application_shares_evenly() -> None:
+    # Both at their peaks 6 need 12 > 10. Evenly 5 each: f = 60/5 = 12; waiting: (10 + 10 + 10) / 2.
+    assert adaptive_per_application(view((6, 0, 60), (6, 0, 60))) == [5, 5]
+    assert share_per_application(view((6, 0, 1)).requests, Limits.of(machine(), True)) == [6]
+
+
+def test_fill_orders_by_what_is_left_per_node() -> None:
+    # Bytes left 40 and 50 on 4 and 9 nodes. alpha 0: 40 < 50; alpha 1: 10 > 50/9.
+    state = view((4, 0, 40), (9, 0, 50))
+    assert policy("fill", alpha=0).decide(state) == [4, 6]
+    assert policy("fill", alpha=1).decide(state) == [1, 9]
+    # alpha 1/2: 40^2 / 4 = 400 > 50^2 / 9 = 277.8.
+    assert policy("fill", alpha=0.5).decide(state) == [1, 9]
+    assert policy("fill", alpha=0.5).decide(view((4, 0, 40), (9, 0, 50), exact=False)) == [1, 9]
+
+
+def test_set_10_top_gives_the_others_what_is_left() -> None:
+    """Three jobs of one kind: the first takes 4 of 10, then 4, then the 2 that remain."""
+    state = view((4, 0, 1), (4, 1, 1), (4, 2, 1))
+    for request in state.requests:
+        request.iteration = Fraction(100)
+    assert policy("set-10").decide(state) == [4, 0, 0]
+    assert policy("set-10+top").decide(state) == [4, 4, 2]
+    assert policy("set-10", top=True).name == "set-10+top"
+
+
+def test_set_10_gives_each_set_one_request() -> None:
+    # Sets 1, 1 and 2: inside a set FCFS; 10^-1 to 10^-2 is 10 : 1 of what the storage has.
+    state = view((20, 0, 1), (20, 1, 1), (20, 2, 1), storage=11)
+    for request, iteration in zip(state.requests, (10, 20, 100)):
+        request.iteration = Fraction(iteration)
+    assert policy("set-10").decide(state) == [10, 0, 1]
+    # A cap of 4 leaves 7 for the other set.
+    state = view((4, 0, 1), (20, 2, 1), storage=11)
+    for request, iteration in zip(state.requests, (10, 100)):
+        request.iteration = Fraction(iteration)
+    assert policy("set-10").decide(state) == [4, 7]
+
+
+@pytest.mark.parametrize(
+    "value", [1, 3, 4, 31, 32, 316, 317, 99999, Fraction(1, 50), Fraction(1, 3)]
+)
+def test_sets_of_rationals_equal_those_of_floats(value: Fraction | int) -> None:
+    assert set_of(Fraction(value)) == set_of(float(value))
+
+
+def test_keys_keep_nine_digits() -> None:
+    assert nine_digits(0.1 + 0.2) == nine_digits(0.3) == 0.3
+    assert nine_digits(1.0000000001e20) == nine_digits(1e20)
+    assert nine_digits(123456789.4) == 123456789.0
+    assert nine_digits(0.0) == 0.0
+
+
+def test_policies_say_what_engines_may_assume() -> None:
+    rng = random.Random(3)
+    asked = 0
+    for _ in range(300):
+        rows = [(rng.randint(1, 6), k, rng.randint(1, 9)) for k in range(rng.randint(1, 5))]
+        state = view(*rows)
+        peaks = [request.peak for request in state.requests]
+        for name in NAMES:
+            chosen: IoPolicy = policy(name)
+            rates = chosen.decide(state)
+            if chosen.ignores_limit or (chosen.full_when_fits and sum(peaks) <= 10):
+                assert rates == peaks
+                asked += 1
+            if not chosen.ignores_limit:
+                assert sum(rates) <= 10
+            if chosen.conservative and not name.endswith("+top"):
+                assert all(rate in (0, peak) for rate, peak in zip(rates, peaks))
+    assert asked > 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("fulfil", {}, "known: no-congestion"),
+        ("fill", {"top": True}, "no +top variant"),
+        ("base-line", {"share": "per-core"}, "per-application"),
+        ("fill", {"alpha": -1}, "0 or more"),
+    ],
+)
+def test_refusals(name: str, settings: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words.replace("+", r"\+")):
+        policy(name, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "instead"),
+    [
+        ("cons-fcfs", "policy", "adaptive", "use --solver adaptive"),
+        ("cons-fcfs", "top", "true", "use --solver cons-fcfs+top"),
+        ("fill", "top", "yes", "use another solver"),
+    ],
+)
+def test_a_setting_may_not_contradict_the_name(
+    name: str, key: str, value: str, instead: str
+) -> None:
+    """The run would stand in the tables under the name of a policy that was not used."""
+    with pytest.raises(UsageError, match=f"{name}: setting {key}='{value}'.*{re.escape(instead)}"):
+        ioopt.solve(resolve("two-writers"), name, settings={key: value})
+
+
+def test_a_setting_may_repeat_what_the_name_says() -> None:
+    result = ioopt.solve(resolve("two-writers"), "cons-fcfs+top", settings={"top": "true"})
+    assert result.plan is not None
+    assert result.plan["policy"] == "cons-fcfs"
+
+
+def test_set_10_top_hands_out_what_the_leaders_leave() -> None:
+    """Two sets lead with peaks 4 and 2 of 10; the others, 3 and 2 nodes, have 3 and the last 1.
+
+    w = left / peak: 40 / 4 = 10 s and 30 / 3 = 10 s are of set 1, 200 / 2 = 100 s of set 2.
+    """
+    state = view((4, 0, 40), (2, 1, 200), (3, 2, 30), (2, 3, 200))
+    assert [set_of(request.iteration) for request in state.requests] == [1, 2, 1, 2]
+    assert policy("set-10").decide(state) == [4, 2, 0, 0]
+    assert policy("set-10+top").decide(state) == [4, 2, 3, 1]

@@ -1,0 +1,230 @@
+"""Queue, allocation, kill and the loop, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ioopt
+
+
+def trace(
+    jobs: list[tuple[Any, ...]], machine: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Jobs (id, submit, nodes, walltime, [(compute, bytes), ...]) on 8 nodes, storage 4."""
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "hand",
+        "machine": {
+            "nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
+            "storage_bytes_per_second": 4,
+        } | (machine or {}),
+        "options": options,
+        "jobs": [
+            {
+                "id": name, "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
+                "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
+            }
+            for name, submit, nodes, wall, phases in jobs
+        ],
+    }  # fmt: skip
+
+
+def spans(
+    instance: dict[str, Any], solver: str = "base-line", **settings: str
+) -> dict[Any, tuple[float, float]]:
+    """Start and end of each job, the same in all three ways to run it."""
+    found = []
+    for way in ({"arithmetic": "exact"}, {"engine": "python"}, {"engine": "compiled"}):
+        result = ioopt.solve(instance, solver, settings={**settings, **way})
+        assert result.violations == ()
+        assert result.schedule is not None
+        jobs = result.schedule["jobs"]
+        found.append({j["id"]: (j["start_seconds"], j["end_seconds"]) for j in jobs})
+    for other in found[1:]:
+        for name, times in found[0].items():
+            assert other[name] == pytest.approx(times)
+    return found[0]
+
+
+def test_flat_easy_lets_a_job_use_the_extra_nodes_once() -> None:
+    # a holds 4 of 8 until 10. b wants 6: reserved at 10, extra = 8 - 6 = 2. c (2 nodes, long) takes
+    # the extra at 1; d (2 nodes, long) finds none and waits; e (2 nodes, ends by 10) fits before.
+    jobs = [
+        ("a", 0, 4, 10, [(10, 0)]), ("b", 1, 6, 10, [(5, 0)]), ("c", 1, 2, 50, [(50, 0)]),
+        ("d", 1, 2, 50, [(50, 0)]), ("e", 1, 2, 9, [(9, 0)]),
+    ]  # fmt: skip
+    assert spans(trace(jobs, queue="fcfs")) == {
+        "a": (0, 10), "b": (10, 15), "c": (1, 51), "d": (15, 65), "e": (1, 10),
+    }  # fmt: skip
+
+
+def test_no_backfill_stops_at_the_first_that_does_not_fit() -> None:
+    jobs = [("a", 0, 6, 10, [(10, 0)]), ("b", 1, 6, 10, [(5, 0)]), ("c", 1, 2, 5, [(5, 0)])]
+    assert spans(trace(jobs, queue="fcfs", backfill="none")) == {
+        "a": (0, 10),
+        "b": (10, 15),
+        "c": (10, 15),
+    }
+    assert spans(trace(jobs, queue="fcfs"))["c"] == (1, 6)
+
+
+def test_wfp_prefers_those_that_waited_most_for_what_they_asked() -> None:
+    # At 10: b (10/100)^3 8 = 0.008, c (9/10)^3 8 = 5.8: c first although it came later.
+    jobs = [("a", 0, 8, 10, [(10, 0)]), ("b", 0, 8, 100, [(1, 0)]), ("c", 1, 8, 10, [(1, 0)])]
+    assert spans(trace(jobs)) == {"a": (0, 10), "c": (10, 11), "b": (11, 12)}
+
+
+def test_an_overdue_job_is_predicted_to_last_300_seconds_more() -> None:
+    # a outlives its walltime 5. At 6 its end is predicted at 306, so c (walltime 290) may pass b.
+    jobs = [("a", 0, 6, 5, [(20, 0)]), ("b", 6, 8, 10, [(1, 0)]), ("c", 6, 2, 290, [(30, 0)])]
+    assert spans(trace(jobs, queue="fcfs")) == {"a": (0, 20), "c": (6, 36), "b": (36, 37)}
+
+
+def test_partitions_are_aligned_and_the_full_machine_is_one() -> None:
+    # 12 units: blocks of 1, 2, 4, 8 and all 12. a (3 -> 4) at 0-3, b (5 -> 8) only at 0-7: waits.
+    big = {"nodes": 12, "allocation": "partition"}
+    jobs = [("a", 0, 3, 9, [(9, 0)]), ("b", 0, 5, 9, [(9, 0)]), ("c", 0, 9, 9, [(1, 0)])]
+    assert spans(trace(jobs, big, queue="fcfs")) == {"a": (0, 9), "b": (9, 18), "c": (18, 19)}
+
+
+def test_allocation_is_rounded_to_units_and_its_nodes_transfer() -> None:
+    # 3 nodes become 4 of unit 4: r = min(4, 4), 8 bytes in 2 s.
+    assert spans(trace([("a", 0, 3, 9, [(0, 8)])], {"unit_nodes": 4})) == {"a": (0, 2)}
+
+
+def test_kill_ends_a_job_at_its_walltime_but_not_one_that_just_made_it() -> None:
+    # Shared at 2 each: both would need 4 s. a is killed at 3; then b has 2 bytes left at rate 4.
+    jobs = [("a", 0, 4, 3, [(0, 8)]), ("b", 0, 4, 9, [(0, 8)]), ("c", 0, 1, 1, [(1, 0)])]
+    machine = {"nodes": 9}
+    assert spans(trace(jobs, machine, kill=True)) == {"a": (0, 3), "b": (0, 3.5), "c": (0, 1)}
+    result = ioopt.solve(trace(jobs, machine, kill=True), "base-line")
+    assert result.schedule is not None
+    killed = {job["id"]: job["killed"] for job in result.schedule["jobs"]}
+    assert killed == {"a": True, "b": False, "c": False}
+    assert result.schedule["jobs"][0]["io"][0]["finish_seconds"] is None
+
+
+def test_a_job_of_nothing_ends_inside_the_pass() -> None:
+    # a frees its 8 nodes inside the pass, so b starts at the same instant.
+    jobs = [("a", 0, 8, 9, [(0, 0), (0, 0)]), ("b", 0, 8, 9, [(3, 0)])]
+    assert spans(trace(jobs, queue="fcfs")) == {"a": (0, 0), "b": (0, 3)}
+    # Phases of nothing must not nest: a thousand of them in a row.
+    assert spans(trace([("z", 0, 1, 9, [(0, 0)] * 3000 + [(1, 0)])])) == {"z": (0, 1)}
+
+
+def test_open_loop_keeps_the_starts_of_the_uncongested_run() -> None:
+    # Uncongested a ends at 2 and c starts then; in the open loop c starts at 2 whatever a does.
+    jobs = [("a", 0, 4, 9, [(0, 8)]), ("b", 0, 4, 9, [(0, 8)]), ("c", 0, 4, 9, [(1, 0)])]
+    instance = trace(jobs, queue="fcfs")
+    assert spans(instance) == {"a": (0, 4), "b": (0, 4), "c": (4, 5)}
+    assert spans(instance, loop="open") == {"a": (0, 4), "b": (0, 4), "c": (2, 3)}
+
+
+def test_expansion_factor_multiplies_the_bytes() -> None:
+    assert spans(trace([("a", 0, 4, 9, [(1, 8)])]), ef="1.5") == {"a": (0, 4)}
+
+
+def test_metrics_of_a_delayed_pair() -> None:
+    # Both share 4 from 0 to 4 and then c runs. Delays 4 - 2 = 2 each on 4 nodes, none for c on 2.
+    jobs = [("a", 0, 4, 9, [(0, 8)]), ("b", 0, 4, 9, [(0, 8)]), ("c", 2, 2, 9, [(4, 0)])]
+    result = ioopt.solve(trace(jobs), "base-line")
+    metrics = result.metrics
+    assert metrics["io_delay_seconds"] == pytest.approx(4 / 3)
+    assert metrics["node_weighted_io_delay"] == pytest.approx((4 * 2 + 4 * 2) / 10)
+    assert metrics["mean_slowdown"] == pytest.approx((2 + 2 + 1) / 3)
+    assert metrics["max_slowdown"] == pytest.approx(2)
+    assert metrics["mean_wait_seconds"] == pytest.approx(2 / 3)
+    # Window 0.2 to 2: all 8 nodes busy, half of the transfer is useful.
+    assert metrics["utilisation"] == pytest.approx(1)
+    assert metrics["useful_utilisation"] == pytest.approx(0.5)
+
+
+def test_virtual_clock_equals_asking_the_policy() -> None:
+    from ioopt.decisions.batch_io import IoPolicy
+    from ioopt.sim.batch_io.simulate import simulate_trace
+    from ioopt.sim.batch_io.trace import Trace
+    from ioopt.solvers.batch_io.base_line import base_line
+    from ioopt.solvers.batch_io.policies import policy
+    from tests.batch_io_traces import random_trace
+
+    congested = 0
+    for seed in range(40):
+        exact = Trace.of(random_trace(seed), 2.0, use_exact=True)
+        clock = simulate_trace(exact, policy("base-line"), record_rates=True)
+        asked = simulate_trace(exact, IoPolicy("asked", base_line), record_rates=True)
+        for name in ("start", "end", "killed", "request", "grant", "finish", "useful"):
+            assert getattr(clock, name) == getattr(asked, name), (seed, name)
+        assert clock.rates is not None and asked.rates is not None
+        assert _merged(clock.rates) == _merged(asked.rates)
+        congested += len(asked.rates) > len(exact.compute)
+    assert congested > 10
+
+
+def test_lanes_equal_asking_the_policy() -> None:
+    from ioopt.decisions.batch_io import IoPolicy
+    from ioopt.sim.batch_io.simulate import simulate_trace
+    from ioopt.sim.batch_io.trace import Trace
+    from ioopt.solvers.batch_io.policies import policy
+    from ioopt.solvers.batch_io.set10 import set_10
+    from tests.batch_io_traces import random_trace
+
+    everybody = IoPolicy("asked", set_10, full_when_fits=False, reads_progress=False)
+    waited = 0
+    for seed in range(40):
+        for use_exact in (True, False):
+            trace = Trace.of(random_trace(seed), 2.0, use_exact)
+            lanes = simulate_trace(trace, policy("set-10"), record_rates=True)
+            asked = simulate_trace(trace, everybody, record_rates=True)
+            lanes, asked = lanes.in_lists(), asked.in_lists()
+            for name in ("start", "end", "killed", "useful", "events", "decisions"):
+                assert getattr(lanes, name) == getattr(asked, name), (seed, name)
+            for name in ("request", "grant", "finish"):
+                assert repr(getattr(lanes, name)) == repr(getattr(asked, name)), (seed, name)
+            assert lanes.rates is not None and asked.rates is not None
+            assert sorted(lanes.rates) == sorted(asked.rates)
+            waited += asked.request != asked.grant
+    assert waited > 40
+
+
+def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
+    from ioopt.decisions.batch_io import Limits
+    from ioopt.problems.batch_io import Machine
+    from ioopt.sim.batch_io.lanes import LaneStorage
+    from ioopt.sim.batch_io.storage import ActiveRequest, Usage
+    from ioopt.sim.batch_io.trace import Run, Trace
+    from ioopt.solvers.batch_io.policies import policy
+
+    limits = Limits.of(Machine(
+        nodes=8, unit_nodes=1, allocation="flat", node_bytes_per_second=1.0,
+        storage_bytes_per_second=4.0,
+    ))  # fmt: skip
+    run = Run.empty(Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)]))), False)
+    rule = policy("set-10")
+    assert rule.lane is not None
+    storage = LaneStorage(rule, rule.lane, limits, run, Usage(run, (0.0, 9.0)))
+    late, early, middle = (ActiveRequest(rank, 2, limits, 0.0) for rank in (3, 1, 2))
+    for place, request in enumerate((late, early, middle)):
+        request.iteration = 10.0
+        request.issue(5.0, 2.0, place)
+        storage.issue(request)
+        storage.decide(5.0)
+    assert (late.rate, early.rate, middle.rate, storage.waiting()) == (0, 2.0, 0, 3)
+    assert storage.next_finish() == 6.0 and storage.due(6.0, 6.0) == [early]
+    storage.leave(early, 6.0)
+    storage.decide(6.0)
+    assert (late.rate, middle.rate, storage.waiting()) == (0, 2.0, 2)
+    storage.leave(late, 6.5)
+    storage.decide(6.5)
+    assert storage.next_finish() == 7.0
+
+
+def _merged(rates: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Spans with neighbours of one rate joined."""
+    joined: list[tuple[Any, ...]] = []
+    for place, since, until, rate in sorted(rates):
+        if joined and joined[-1][0] == place and joined[-1][2:] == (since, rate):
+            joined[-1] = (place, joined[-1][1], until, rate)
+        else:
+            joined.append((place, since, until, rate))
+    return joined

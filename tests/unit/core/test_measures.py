@@ -1,0 +1,151 @@
+"""One comparison, one measure: values, bounds, gaps, ratios and what is said beside the status."""
+
+from __future__ import annotations
+
+import pytest
+from unit.core.test_metrics_tables import REPLICATION, result_row
+
+from ioopt.comparing import compare_rows
+from ioopt.comparison_table import comparison_text, summary_text
+from ioopt.errors import UsageError
+from ioopt.measures import Measure, add_measure, measure_of, standing, tightest
+from ioopt.metrics import paired_ratios
+from ioopt.quantities import column, quantity, show, title
+from ioopt.registry import KINDS
+from ioopt.result import relative_gap
+from ioopt.tables import render
+
+MAKESPAN = measure_of(REPLICATION)
+
+
+def test_default_measures_are_what_the_user_waits_for():
+    found = {name: str(measure_of(kind)) for name, kind in KINDS.items()}
+    assert found["replication"] == "makespan_seconds (less is better)"
+    assert found["batch-io"] == "mean_response_seconds (less is better)"
+    assert found["gang"] == "mean_slowdown (less is better)"
+    assert found["flexible-gang"] == "weighted_progress (more is better)"
+    assert measure_of(KINDS["batch-io"], "useful_utilisation").sense == "max"
+    with pytest.raises(UsageError, match="did you mean 'makespan_seconds'"):
+        measure_of(REPLICATION, "makespan_second")
+
+
+def test_a_proof_about_another_measure_is_said_beside_the_status_and_gives_no_gap():
+    rows = [result_row("optimal", 12.0, additive=7.0, bound=7.0), result_row("feasible", 10.0)]
+    add_measure(rows, REPLICATION, MAKESPAN)
+    assert [standing(row) for row in rows] == ["optimal (additive)", "feasible"]
+    assert [row["value_gap"] for row in rows] == [None, None]
+    add_measure(rows, REPLICATION, measure_of(REPLICATION, "additive_seconds"))
+    assert standing(rows[0]) == "optimal" and rows[0]["value_gap"] == 0.0
+
+
+def test_gaps_are_to_the_tightest_bound_that_holds():
+    rows = [result_row("feasible", 12.0), result_row("feasible", 10.0)]
+    rows[0]["metrics"]["lower_bound_seconds"] = 6.0
+    add_measure(rows, REPLICATION, MAKESPAN, shared=10.0)
+    assert [row["value_gap"] for row in rows] == [pytest.approx(2 / 12), 0.0]
+    assert [standing(row) for row in rows] == ["feasible", "optimal"]
+    # a bound that a value contradicts was proven under other rules, and is not used for it
+    assert tightest(9.0, [6.0, 10.0], "min") == 6.0
+    assert tightest(9.0, [12.0, 8.0], "max") == 12.0
+
+
+def test_gap_of_a_maximisation_divides_by_the_bound():
+    assert relative_gap(0.8, 1000.0, "max") == pytest.approx(0.9992)  # not 124900 %
+    assert relative_gap(0.0, 5.0, "max") == 1.0
+    assert relative_gap(10.0, 9.0) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("status", "stop", "said"),
+    [
+        ("unknown", "time", "no answer"), ("error", "finished", "failed"),
+        ("failed", None, "failed"), ("feasible", "fallback", "fell back"),
+        ("does not apply", "finished", "does not apply"), ("infeasible", "finished", "infeasible"),
+    ],
+)  # fmt: skip
+def test_what_became_of_a_row(status, stop, said):
+    rows = [result_row(status, 3.0) | {"stop": stop}]
+    add_measure(rows, REPLICATION, MAKESPAN)
+    assert standing(rows[0]) == said
+
+
+def test_means_are_over_the_instances_that_all_answered():
+    """b has no answer on j, c none at all: over i alone, a is 10/8 and b 1."""
+    values = {("a", "i"): 10.0, ("b", "i"): 8.0, ("a", "j"): 1.0, ("b", "j"): None}
+    rows = []
+    for name in ("i", "j"):
+        own = []
+        for solver in ("a", "b", "c"):
+            value = values.get((solver, name))
+            status = "does not apply" if solver == "c" else "feasible" if value else "unknown"
+            own.append(result_row(status, value) | {"solver": solver, "instance": name})
+        add_measure(own, REPLICATION, MAKESPAN)
+        rows += own
+    text = summary_text(rows, MAKESPAN, "table", 80)
+    assert "means over the 1 that all answered" in text
+    cells = [line.split() for line in text.splitlines()[-3:]]
+    # solver, ratio, gap, best, no answer, failed, fell back, does not apply, time
+    assert cells[0] == ["a", "1.250", "-", "1", "0", "0", "0", "0", "-"]
+    assert cells[1] == ["b", "1.000", "-", "1", "1", "0", "0", "0", "-"]
+    assert cells[2] == ["c", "-", "-", "0", "0", "0", "0", "2", "-"]
+    found = {r.solver: (r.mean, r.pairs) for r in paired_ratios(rows, "b", ["makespan_seconds"])}
+    assert found == {"a": (1.25, 1), "b": (1.0, 1)}
+
+
+def test_bounds_of_a_restricted_problem_are_not_for_others():
+    """Without copies cycle3 costs 8.12 s a node, with copies 5.184, which bounds the third too."""
+    solvers = ["ip-no-replication", "ip", "job-data-present"]
+    rows = compare_rows("cycle3", solvers, measure="additive_seconds", time_limit=20)
+    assert [row["value"] for row in rows] == pytest.approx([8.12, 5.184, 14.184])
+    assert [row["value_bound"] for row in rows] == pytest.approx([8.12, 5.184, 5.184])
+
+
+UNITS = [
+    ("makespan_seconds", 90.0, "90 s"), ("makespan_seconds", 552.752, "9.213 min"),
+    ("makespan_seconds", 9000.0, "2.5 h"), ("makespan_seconds", 200_000.0, "2.315 d"),
+    ("io_delay_seconds", -8e-11, "0 s"), ("quantum_seconds", 0.004, "4 ms"),
+    ("remote_bytes", 6_896_000_000, "6.896 GB"), ("granted_bytes_per_second", 4e9, "4 GB/s"),
+    ("utilisation", 0.9398, "93.98 %"), ("evictions", 12, "12"), ("mean_slowdown", 1.25, "1.25"),
+    ("node_weighted_io_delay", 75.0, "75 s"), ("value_las", 3.9e-5, "3.9e-05"),
+    ("makespan_seconds", None, "-"), ("remote_bytes", 0, "0 B"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value", "text"), UNITS)
+def test_every_number_has_its_unit(name, value, text):
+    assert quantity(name, value) == text
+
+
+def test_a_column_has_one_unit_and_no_minus_zero():
+    assert column("wait_seconds", [8000.0, 60.0, -8e-11]) == ["2.222 h", "0.017 h", "0.000 h"]
+    assert show(1e300) == "1e+300" and len(show(10**400)) < 16 and show(-8e-11) == "0"
+    assert title("mean_response_seconds") == "mean response"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+@pytest.mark.parametrize("kind", ["replication", "batch-io", "gang", "flexible-gang"])
+def test_no_line_is_wider_than_the_terminal(width, kind):
+    spec = KINDS[kind]
+    by = measure_of(spec)
+    metrics = {name: 123456.789 for name in (by.name, *spec.compare_columns)}
+    rows = [
+        result_row("optimal", None, additive=7.0, bound=6.0)
+        | {"solver": "cons-min-inst-sld+top", "metrics": metrics}
+    ]
+    add_measure(rows, spec, by, shared=123456.0 if by.sense == "min" else 999999.0)
+    text = comparison_text(rows, spec, by, width)
+    assert max(map(len, text.splitlines()[1:])) <= width
+    wide = comparison_text(rows, spec, by, None)
+    assert ("--wide" in text) == (len(wide.splitlines()[1]) > len(text.splitlines()[1]))
+    assert max(map(len, summary_text(rows, by, "table", width).splitlines()[1:])) <= max(80, width)
+
+
+def test_tables_drop_columns_from_the_right_and_wrap_only_the_last():
+    headers, rows = ("name", "value", "words"), [("a", 1, "some words " * 6)]
+    assert render(headers, rows, width=40, keep=2).splitlines()[0].split() == ["name", "value"]
+    folded = render(headers, rows, width=40, wrap=1).splitlines()
+    assert max(map(len, folded)) <= 40 and sum(line.count("some") for line in folded) == 6
+
+
+def test_measure_words():
+    assert str(Measure("gain", "max")) == "gain (more is better)"

@@ -1,0 +1,299 @@
+"""The perturbation laboratory: schedules and applications by hand, slopes, checker, plots."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import deadline_of_checks, shared_path
+
+import ioopt
+from ioopt.check.flexgang.perturbation import check
+from ioopt.errors import InstanceError, UsageError
+from ioopt.generate.flexgang.perturbation import generate
+from ioopt.measure import perturbation_kernel as kernel
+from ioopt.measure.perturbation import hits, measure, run, run_times, slots_of
+from ioopt.plot.characteristic import plot_characteristic, plot_perturbation
+from ioopt.problems.flexgang.perturbation import (
+    ENVIRONMENTS,
+    PATTERNS,
+    Application,
+    Barrier,
+    Blocking,
+    Emp,
+    Environment,
+    Msg,
+    PerturbationPlan,
+    PerturbationProblem,
+    Workpile,
+)
+
+
+def laboratory(*apps: Application, **changes: Any) -> PerturbationProblem:
+    return PerturbationProblem(applications=apps or (Emp(),), **changes)
+
+
+def time_of(app: Application, environment: Environment, *perturbed: tuple[int, int]) -> float:
+    """Run time of two processes with 4 quanta of work and these (quantum, processor) hits."""
+    problem = laboratory(
+        app, processors=2, work_quanta=4, perturbations=1, batch=1, quantum_instructions=1000
+    )
+    slots = slots_of(problem, environment, list(perturbed))
+    return run(problem, app, slots, np.random.default_rng(0))
+
+
+def test_slots_of_sub_and_add() -> None:
+    """Sub at quantum 1: slots 0 1 2, in slot 1 only the other runs. Add at 1: 0 extra 1."""
+    problem = laboratory(processors=2, perturbations=1)
+    sub = slots_of(problem, "Sub_FX", [(1, 0)])
+    assert sub.runs.tolist() == [[True, True], [False, True]]
+    assert sub.gang.tolist() == [True, True]
+    add = slots_of(problem, "Add_FX", [(1, 0)])
+    assert add.runs.tolist() == [[True, True], [True, False], [True, True]]
+    assert add.gang.tolist() == [True, False, True]
+    assert add.elapsed(1500, 1000) == 1.0  # within the extra quantum nothing elapses
+    assert add.elapsed(2500, 1000) == 1.5
+    assert add.elapsed(4000, 1000) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("app", "sub", "add"),
+    [
+        # Process 0 loses (gains) quantum 1 of its 4: it ends at 5 (3); process 1 at 4.
+        (Emp(), 5.0, 4.0),
+        # Barriers each quantum of work: process 1 does one unit in quantum 1, waits in quantum 2
+        # while 0 catches up; with an extra quantum process 0 runs one unit ahead and waits.
+        (Barrier(interval_quanta=1.0), 5.0, 4.0),
+        # 8 units of 1 quantum: 2 + 1 + 2 + 2 by time 4, the eighth ends at 5; with the extra
+        # quantum 2 + 1 (extra) + 2 + 2 by time 3, and the eighth ends at 4.
+        (Workpile(unit_quanta=1.0), 5.0, 4.0),
+        # Half units: 16, less 2 by the lost quantum: 14 by time 4, the last two by 4.5; with the
+        # extra quantum 14 by time 3 and the last two by 3.5.
+        (Workpile(unit_quanta=0.5), 4.5, 3.5),
+        # Phases of one quantum; both ask at the phase's start. With 0 away in quantum 1, process 1
+        # gets its reply at 2, but 0 has that phase's work before it: barrier at 3, two more: 5.
+        (Msg(phase_quanta=1.0), 5.0, 4.0),
+    ],
+)
+def test_two_processes_by_hand(app: Application, sub: float, add: float) -> None:
+    assert time_of(app, "Sub_FX", (1, 0)) == pytest.approx(sub)
+    assert time_of(app, "Add_FX", (1, 0)) == pytest.approx(add)
+    assert time_of(app, "Sub_FX") == pytest.approx(4.0)
+
+
+def test_blocking_waits_for_the_absent() -> None:
+    """Process 1 asks 0 at .5; 0 is away in quantum 0 and answers at 1, so 1 ends at 4.5, 0 at 5."""
+    runs = np.array([[False, True]])
+    gaps, targets = np.array([[9000, 9000], [500, 9000]]), np.array([[1, 1], [0, 0]])
+    received = np.zeros((1, 2), np.int64)
+    assert kernel.blocking(runs, 1000, 4000, gaps, targets, received) == 5000
+    assert received.tolist() == [[1, 0]]  # the request; the reply comes after the table
+    # With 0 to be there all along the request costs nothing.
+    alone = np.array([[9000, 9000], [500, 3999]])
+    assert kernel.blocking(runs[:0], 1000, 4000, alone, targets, received) == 4000
+    one = np.array([[True, True], [False, True]])
+    # Asked at 1.5, when 0 is away until 2: 1 ends at 2.5, and 0 at 3.
+    assert (
+        kernel.blocking(one, 1000, 2000, np.array([[9000, 9000], [1500, 9000]]), targets, received)
+        == 3000
+    )
+
+
+def test_hits_keep_the_rules() -> None:
+    problem = laboratory()
+    for seed in range(50):
+        found = hits(problem, "Sub_RR", np.random.default_rng(seed), 20)
+        quanta = [quantum for quantum, _ in found]
+        assert [processor for _, processor in found] == [0, 1, 2, 3] * 5
+        assert all(b - a == 3 for k, (a, b) in enumerate(pairwise(quanta)) if k % 4 != 3)
+        assert all(b - a >= 1 for a, b in pairwise(quanta))
+        assert all(b - a >= 10 for a, b in zip(quanta[::4], quanta[4::4]))
+        assert quanta[0] >= 0
+        assert quanta[-1] < 84
+    assert {p for _, p in hits(problem, "Sub_FX", np.random.default_rng(0), 20)} == {0}
+
+
+def test_case_slopes() -> None:
+    case = json.loads(shared_path("cases", "flexgang", "04_perturb_slopes.json").read_text())
+    apps = {
+        "Emp": Emp(),
+        "Barrier": Barrier(),
+        "Msg_a2a": Msg(),
+        "Workpile_0.5": Workpile(unit_quanta=0.5),
+        "Workpile_24": Workpile(unit_quanta=24.0),
+    }
+    assert set(apps) == set(case["expected"])
+    for name, slopes in case["expected"].items():
+        found = measure(laboratory(apps[name]), apps[name]).slopes
+        for environment, wanted in slopes.items():
+            key = f"{environment[:3].capitalize()}_{environment[3:]}"
+            assert found[key] == pytest.approx(wanted["value"], abs=wanted["tol"]), (name, key)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_message_pattern_needs_the_gang(pattern: Any) -> None:
+    app = Msg(pattern=pattern)
+    found = measure(laboratory(app, runs=4), app)
+    assert found.gamma_sub == pytest.approx(1.0, abs=0.02)
+    assert found.gamma_add == pytest.approx(1.0, abs=0.02)
+
+
+def test_gammas_by_type_and_blocking_in_between() -> None:
+    """Blocking at rate lambda: the others of a disturbed quantum progress phi = (1 - e^-x)/x, x =
+    lambda/3, so gamma_sub is near 1 - phi; the slowest of four makes it somewhat more."""
+    emp, pile = Emp(), Workpile()
+    assert measure(laboratory(emp, runs=3), emp).gamma_sub == pytest.approx(0.0, abs=0.02)
+    assert measure(laboratory(pile, runs=3), pile).gamma_add == pytest.approx(0.0, abs=0.02)
+    last = 0.0
+    for rate in (1.0, 3.0, 12.0, 28.0):
+        app, x = Blocking(requests_per_quantum=rate), rate / 3
+        gamma = measure(laboratory(app), app).gamma_sub
+        expected = 1 - (1 - math.exp(-x)) / x
+        assert gamma is not None
+        assert expected - 0.02 < gamma < expected + 0.15
+        assert gamma > last
+        last = gamma
+
+
+@pytest.mark.parametrize(
+    "app", [Emp(), Barrier(interval_quanta=0.3), Workpile(), Msg(requests_per_phase=3), Blocking()]
+)
+def test_compiled_and_plain_are_twins(app: Application) -> None:
+    problem = laboratory(app, work_quanta=30, perturbations=8, runs=2)
+    for environment in ENVIRONMENTS:
+        plain = run_times(problem, app, environment, 8, 1, "python")
+        assert plain == run_times(problem, app, environment, 8, 1, "compiled")
+        assert all(t_gang >= 30 for _, t_gang in plain)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"processors": 1}, "processors"),  # nobody would be left
+        ({"fixed_processor": 4}, "fixed_processor 4: processors are 0 to 3"),
+        ({"perturbations": 36}, "9 batches of 10 quanta do not fit into the first 84 quanta"),
+        ({"applications": []}, "applications"),
+        ({"applications": [{"kind": "emp"}, {"kind": "emp"}]}, "already the id of"),
+        ({"applications": [{"kind": "barrier", "interval_quanta": 0.0}]}, "interval_quanta"),
+        ({"environments": ["Sub"]}, "environments"),
+        ({"quanta": 1}, "quanta: unknown key"),
+    ],
+)
+def test_bad_instances_name_the_place(change: dict[str, Any], message: str) -> None:
+    good = {"format": "ioopt/perturbation", "version": 1, "applications": [{"kind": "emp"}]}
+    ioopt.load(good)
+    with pytest.raises(InstanceError, match=message):
+        ioopt.load({**good, **change})
+
+
+def small() -> PerturbationProblem:
+    apps = (Emp(), Workpile(unit_quanta=2.0))
+    return laboratory(*apps, work_quanta=30, perturbations=4, runs=2)
+
+
+def test_laboratory_passes_the_checker_and_repeats() -> None:
+    result = ioopt.solve(small(), seed=3)
+    assert result.status == "feasible"
+    assert ioopt.check(small(), result) == []
+    assert result.plan == ioopt.solve(small(), seed=3, settings={"engine": "python"}).plan
+    assert result.metrics["gamma_sub"]["Emp"] == pytest.approx(0.0)
+    assert [count for count, _ in result.plan["applications"][0]["curves"]["Sub_FX"]] == [
+        0, 1, 2, 3, 4,
+    ]  # fmt: skip
+    assert "curves" in ioopt.solve(small(), settings={"points": "0"}).plan["applications"][0]
+
+
+def test_without_time_the_slopes_rest_on_one_run() -> None:
+    late = ioopt.solve(small(), time_limit=1e-9, seed=3)
+    assert (late.status, late.stop) == ("feasible", "time")
+    assert "runs short (to 1 at least)" in late.notes[0]
+    assert (
+        late.notes[2]
+        == f"0 of {len(small().applications)} applications replayed before the time limit"
+    )
+    for app, item in zip(small().applications, late.plan["applications"]):
+        time, alone = run_times(small(), app, "Sub_RR", small().perturbations, seed=3)[0]
+        assert item["slopes"]["Sub_RR"] == pytest.approx((time - alone) / small().perturbations)
+        assert item["curves"] == {}
+
+
+def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
+    """Asked before the second and the third run, the deadline lets two of them happen."""
+    app = Blocking(requests_per_quantum=3)
+    problem = laboratory(app, work_quanta=40, perturbations=4, runs=4)
+    cut = measure(problem, app, 3, deadline=deadline_of_checks(2))
+    assert cut.slopes != measure(problem, app, 3).slopes
+    for environment, slope in cut.slopes.items():
+        times = run_times(problem, app, environment, problem.perturbations, seed=3)[:2]
+        gained = [time - alone for time, alone in times]
+        assert slope == pytest.approx(sum(gained) / 2 / problem.perturbations)
+
+
+@pytest.mark.parametrize(
+    ("app", "change", "rules"),
+    [
+        (0, {}, []),
+        (0, {"id": "other"}, ["applications"]),
+        (0, {"gang_quanta": 29.0}, ["gang-time", "work", "work"]),
+        (1, {"slopes": {"Sub_FX": 0.25}}, ["environments"]),
+        (1, {"gamma_sub": 0.9}, ["gamma"]),
+        (1, {"gamma_add": None}, ["gamma"]),
+        (0, {"slope": ("Add_FX", -0.1)}, ["emp"]),
+        (1, {"slope": ("Sub_FX", 1.9)}, ["stop"]),
+        (1, {"slope": ("Add_FX", -0.5)}, ["work"]),
+    ],
+)
+def test_each_rule_is_checked_alone(app: int, change: dict[str, Any], rules: list[str]) -> None:
+    plan = ioopt.solve(small(), settings={"points": 0}).plan
+    item = plan["applications"][app]
+    if "slope" in change:
+        name, value = change["slope"]
+        item["slopes"][name] = value
+    else:
+        item.update(change)
+    report = check(small(), PerturbationPlan.model_validate(plan), None)
+    assert [violation.rule for violation in report.violations] == rules
+
+
+def test_checker_holds_curves_to_their_slopes() -> None:
+    plan = ioopt.solve(small()).plan
+    plan["applications"][0]["curves"]["Sub_FX"][-1] = [4, 3.0]
+    report = check(small(), PerturbationPlan.model_validate(plan | {"processors": 5}), None)
+    assert [violation.rule for violation in report.violations] == ["processors", "curve"]
+
+
+def test_presets() -> None:
+    assert len(generate(None, {}, 0).applications) == 10
+    rates = generate("blocking", {"requests_per_quantum": "2,7"}, 0).applications
+    assert [app.id for app in rates] == ["Blocking-2", "Blocking-7"]
+    assert [app.kind for app in generate("figure-5", {}, 0).applications] == [
+        "barrier", "emp", "workpile",
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="do not fit"):
+        generate("table-1", {"perturbations": "80"}, 0)
+    with pytest.raises(UsageError, match="no preset"):
+        generate("table-9", {}, 0)
+
+
+def test_characteristic_plot() -> None:
+    first = plot_perturbation(ioopt.solve(small()))
+    labels = [text.get_text() for text in first.figure.legends[0].get_texts()]
+    assert labels == [*ENVIRONMENTS, "slopes 1, 1/4, 0, -1/4"]
+    panels = [axes for axes in first.figure.axes if axes.get_visible()]
+    assert [axes.get_title() for axes in panels] == ["Emp", "Workpile"]
+    bare = plot_characteristic({"Sub_FX": ((0, 0.0), (4, 4.0))})
+    assert list(bare.lines[-1].get_ydata()) == [0.0, 4.0]
+
+
+def test_a_tied_work_unit_goes_to_the_lowest_processor() -> None:
+    """One unit of 15 in quanta of 10; processor 1 is absent in the second: 15 on 0, 25 on 1."""
+    import numpy as np
+
+    from ioopt.measure import perturbation_kernel
+
+    runs = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
+    assert perturbation_kernel.workpile(runs, 10, 15, 15, [0, 0]) == 15

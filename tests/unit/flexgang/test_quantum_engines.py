@@ -1,0 +1,158 @@
+"""The two engines of the two-job quantum model: hand-made points, identities, agreement."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from conftest import shared_path
+
+from ioopt.errors import UsageError
+from ioopt.measure.quantum_chain import measure, surface
+from ioopt.measure.quantum_event import nanoseconds, simulate_point
+from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
+
+
+def model(qi: float, qc: float, **changes: object) -> tuple[QuantumModelProblem, QuantumPoint]:
+    """An instance with one point, quanta in milliseconds."""
+    point = QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000)
+    return QuantumModelProblem(points=(point,), **changes), point  # type: ignore[arg-type]
+
+
+def event(qi: float, qc: float, seed: int = 0, **changes: object) -> TwoJobMeasures:
+    problem, point = model(qi, qc, **changes)
+    return simulate_point(problem, point, seed=seed)
+
+
+def test_deterministic_cases_come_out() -> None:
+    case = json.loads(shared_path("cases", "flexgang", "01_rr_deterministic.json").read_text())
+    for row in case["expected"]:
+        found = event(row["qi"], row["qc"], burst_shape=None)
+        assert found.slowdown == pytest.approx(row["slowdown"]["value"], abs=0.001)
+        assert found.useful == pytest.approx(row["compute_useful"]["value"], abs=0.001)
+        assert found.fragmentation == pytest.approx(0.0, abs=1e-9)
+
+
+def test_by_hand_two_and_a_half_against_ten() -> None:
+    """Q = 12.5: a 5 ms burst takes slots [0, 2.5) and [12.5, 15); it ends exactly at slot phase 2.5.
+
+    The I/O lasts until 35, phase 10 of the third cycle, in the compute slot; the next burst starts
+    at 37.5. So 37.5 ms an iteration, 1.5 times the 25 of a dedicated machine.
+    """
+    assert event(2.5, 10, burst_shape=None).slowdown == pytest.approx(1.5, abs=1e-9)
+
+
+def test_an_io_that_ends_at_a_slot_end_waits_and_at_a_slot_start_runs() -> None:
+    """Q = 25: burst [0, 5), I/O until 25, the slot start: runs at once, 25 ms an iteration.
+
+    With io = 15 and qi = 20 the I/O ends at 20, the slot's end, and waits for 25: again 25 ms,
+    against 20 on a dedicated machine.
+    """
+    assert event(20, 5, burst_shape=None).slowdown == pytest.approx(1.0, abs=1e-9)
+    waits = event(20, 5, burst_shape=None, io_seconds=0.015)
+    assert waits.slowdown == pytest.approx(25 / 20, abs=1e-9)
+
+
+def test_irrevocable_gives_the_cpu_away_until_the_slot_ends() -> None:
+    """qi = 40, qc = 10, burst 5, I/O 20: "return" does two iterations in the 50 ms cycle, while
+    "irrevocable" gives the CPU away at 5 until 40 and starts again at 50: slowdown 2."""
+    assert event(40, 10, burst_shape=None).slowdown == pytest.approx(1.0, abs=1e-9)
+    kept = event(40, 10, burst_shape=None, donation="irrevocable")
+    assert kept.slowdown == pytest.approx(2.0, abs=1e-9)
+    assert kept.useful == pytest.approx((10 + 35) / 50, abs=1e-9)
+
+
+def test_one_processor_never_fragments() -> None:
+    found = event(10, 20, processors=1)
+    assert found.fragmentation == pytest.approx(0.0, abs=1e-12)
+    assert surface(0.01, 0.02, processors=1).fragmentation == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("donation", ["return", "irrevocable"])
+@pytest.mark.parametrize(("qi", "qc"), [(2.5, 40), (5, 7), (10, 20), (20, 1), (40, 10)])
+def test_engines_agree(qi: float, qc: float, donation: str) -> None:
+    problem, point = model(qi, qc, donation=donation)
+    chain, simulated = measure(problem, point), simulate_point(problem, point, seed=3)
+    assert chain.slowdown == pytest.approx(simulated.slowdown, rel=0.008)
+    assert chain.fragmentation == pytest.approx(simulated.fragmentation, abs=0.01)
+    assert chain.response_seconds == pytest.approx(simulated.response_seconds, rel=0.02)
+    assert chain.useful == pytest.approx(simulated.useful, abs=0.01)
+
+
+@pytest.mark.parametrize("shape", [1, 2, 20])
+def test_engines_agree_for_other_bursts(shape: int) -> None:
+    problem, point = model(7, 9, burst_shape=shape, burst_seconds=0.003, io_seconds=0.011)
+    chain, simulated = measure(problem, point), simulate_point(problem, point, seed=1)
+    assert chain.slowdown == pytest.approx(simulated.slowdown, rel=0.008)
+    assert chain.fragmentation == pytest.approx(simulated.fragmentation, abs=0.01)
+
+
+@pytest.mark.slow
+def test_engines_agree_over_the_whole_grid() -> None:
+    apart = [
+        (abs(measure(*model(qi, qc)).slowdown / event(qi, qc, seed=5).slowdown - 1), qi, qc)
+        for qi, qc in itertools.product((2.5, 5, 10, 20), range(1, 41))
+    ]
+    assert len(apart) == 160
+    assert max(apart)[0] <= 0.01, max(apart)
+
+
+@pytest.mark.parametrize("donation", ["return", "irrevocable"])
+def test_cpu_time_is_conserved(donation: str) -> None:
+    """Every CPU second is the I/O job's (beta), useful to the compute job, or fragmented."""
+    for qi, qc in ((2.5, 10), (10, 3), (33, 17)):
+        exact = surface(qi / 1000, qc / 1000, donation=donation)  # type: ignore[arg-type]
+        assert exact.beta + exact.useful + exact.fragmentation == pytest.approx(1, abs=2e-4)
+        drawn = event(qi, qc, donation=donation)
+        assert drawn.beta + drawn.useful + drawn.fragmentation == pytest.approx(1, abs=2e-3)
+
+
+def test_bound_holds_and_long_slots_cost_nothing() -> None:
+    for qi, qc in itertools.product((2.5, 5, 10, 20), (1, 7, 20, 40)):
+        problem, point = model(qi, qc)
+        assert measure(problem, point).slowdown >= problem.slowdown_bound(point) - 1e-6
+    assert surface(0.4, 0.0001).slowdown == pytest.approx(1.0, abs=0.001)
+
+
+def test_no_compute_slot_is_a_dedicated_machine() -> None:
+    found = surface(0.01, 0.0)
+    assert found.slowdown == 1.0
+    assert found.beta == pytest.approx(0.2)
+    assert found.useful == pytest.approx(0.8**32)
+    assert event(10, 0).slowdown == pytest.approx(1.0, rel=0.005)
+    # Given away until the slot ends, even a slot of the I/O job's own is lost to it.
+    kept = surface(0.01, 0.0, donation="irrevocable")
+    assert kept.slowdown == pytest.approx(event(10, 0, donation="irrevocable").slowdown, rel=0.008)
+    assert kept.slowdown > 1.1
+
+
+def test_more_cells_change_little() -> None:
+    for qi, qc in ((2.5, 40), (25, 20), (40, 3)):
+        coarse = surface(qi / 1000, qc / 1000)
+        fine = surface(qi / 1000, qc / 1000, cells=1000)
+        assert coarse.slowdown == pytest.approx(fine.slowdown, rel=5e-4)
+        assert coarse.fragmentation == pytest.approx(fine.fragmentation, abs=5e-4)
+
+
+def test_compiled_and_plain_walk_are_twins() -> None:
+    for donation in ("return", "irrevocable"):
+        problem, point = model(5, 12, horizon_seconds=3.0, processors=4, donation=donation)
+        plain = simulate_point(problem, point, seed=9, engine="python")
+        assert plain == simulate_point(problem, point, seed=9, engine="compiled")
+        assert plain != simulate_point(problem, point, seed=10, engine="python")
+
+
+def test_ties_need_whole_nanoseconds() -> None:
+    assert nanoseconds(0.0025) == 2_500_000
+    assert nanoseconds(1e-12) == 1
+    assert nanoseconds(0.0) == 0
+
+
+def test_refusals() -> None:
+    with pytest.raises(UsageError, match="on > 0 and off >= 0"):
+        surface(0.0, 0.01)
+    with pytest.raises(UsageError, match="solver event"):
+        surface(0.01, 0.01, shape=None)
+    with pytest.raises(UsageError, match=r"horizon_seconds 0\.001 is too short"):
+        event(1, 1, horizon_seconds=0.001)

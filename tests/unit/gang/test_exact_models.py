@@ -1,0 +1,290 @@
+"""The exact gang models: hand-solved, equal in both forms, equal to exhaustive search."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from ioopt.check.gang.matrix import check, weight_of
+from ioopt.decisions.gang.state import state_of
+from ioopt.models.gang.assignment import AssignmentModel
+from ioopt.models.gang.linear import Program
+from ioopt.models.gang.question import ask, cliques_of
+from ioopt.models.gang.row_free import RowFreeModel
+from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, RunningJob
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.gang.bound import upper_bound
+
+
+def snapshot(seed: int, nodes: int = 4, levels: int = 2, jobs: int = 4) -> GangMatrixProblem:
+    """A small matrix with up to *jobs* jobs, running ones placed at random where they fit."""
+    rng = random.Random(seed)
+    rows: list[set[int]] = [set() for _ in range(levels)]
+    running: list[dict[str, Any]] = []
+    waiting: list[dict[str, Any]] = []
+    for k in range(rng.randint(1, jobs)):
+        size, local = rng.randint(1, nodes - 1), float(rng.choice([100, 200, 400]))
+        job: dict[str, Any] = {
+            "id": f"j{k}", "file_nodes": rng.sample(range(nodes), size), "local_seconds": local,
+            "remote_seconds": local * rng.choice([1, 2, 3]),
+        }  # fmt: skip
+        columns, home = rng.sample(range(nodes), size), rng.randrange(levels)
+        if rng.random() < 0.5 and not rows[home] & set(columns):
+            rows[home] |= set(columns)
+            attained = float(rng.choice([0, 100, 300]))
+            running.append(
+                {**job, "columns": columns, "home_row": home, "attained_seconds": attained}
+            )
+        else:
+            waiting.append(job)
+    machine = {
+        "nodes": nodes, "levels": levels, "quantum_seconds": 100.0, "migration_seconds": 20.0,
+    }  # fmt: skip
+    return GangMatrixProblem.model_validate(
+        {"name": f"snapshot-{seed}", "machine": machine, "running": running, "waiting": waiting,
+         "migration_tasks_left": rng.choice([None, 0, 1, 2])}
+    )  # fmt: skip
+
+
+def _subsets(items: range) -> list[tuple[int, ...]]:
+    return [
+        chosen
+        for count in range(1, len(items) + 1)
+        for chosen in itertools.combinations(items, count)
+    ]
+
+
+def _matrices(problem: GangMatrixProblem) -> Iterator[GangMatrixPlan]:
+    """All plans: every column set and every set of rows that a job could have (or none)."""
+    machine = problem.machine
+    choices = []
+    for job in (*problem.running, *problem.waiting):
+        places: list[tuple[int, ...]]
+        if isinstance(job, RunningJob):
+            places = list({tuple(sorted(job.columns)), tuple(sorted(job.file_nodes))})
+        else:
+            places = list(itertools.combinations(range(machine.nodes), job.size))
+        options: list[Any] = [
+            {"id": job.id, "columns": columns, "home_row": rows[0], "rows": rows}
+            for columns in places
+            for rows in _subsets(range(machine.levels))
+        ]
+        choices.append(options if isinstance(job, RunningJob) else [None, *options])
+    for chosen in itertools.product(*choices):
+        jobs = [placed for placed in chosen if placed is not None]
+        yield GangMatrixPlan.model_validate({"jobs": jobs})
+
+
+def _model_value(problem: GangMatrixProblem, fcfs: bool, share: Fraction) -> float:
+    """The optimum of the model by enumeration: remote starters have one row, no columns."""
+    machine, left = problem.machine, problem.tasks_left
+    speed_moved = 1 - machine.migration_seconds / (2 * machine.quantum_seconds)
+    rows_of = _subsets(range(machine.levels))
+    room = machine.nodes * machine.levels * share - sum(job.size for job in problem.running)
+    slower = [job.remote_seconds > job.local_seconds for job in problem.waiting]
+    choices: list[list[Any]] = []
+    for job in (*problem.running, *problem.waiting):
+        weight = weight_of(job, machine.quantum_seconds, "las")
+        slow, files = job.local_seconds / job.remote_seconds, frozenset(job.file_nodes)
+        if isinstance(job, RunningJob):
+            own = frozenset(job.columns)
+            options = [(own, rows, 0, weight * (1 if own == files else slow)) for rows in rows_of]
+            if own != files:
+                cost = len(files - own)
+                options += [(files, rows, cost, weight * speed_moved) for rows in rows_of]
+        else:
+            options = [(files, rows, 0, weight) for rows in rows_of]
+            if slow == 1 or job.size <= room:
+                options += [(job.size, (r,), 0, weight * slow) for r in range(machine.levels)]
+            options.append((0, (), 0, 0.0))
+        choices.append(options)
+    best = -1.0
+    for chosen in itertools.product(*choices):
+        if left is not None and sum(cost for _, _, cost, _ in chosen) > left:
+            continue
+        away = [
+            columns
+            for slow, (columns, *_) in zip(slower, chosen[len(problem.running) :])
+            if slow and isinstance(columns, int)
+        ]
+        if sum(away) > max(room, 0):
+            continue
+        starts = [bool(rows) for _, rows, _, _ in chosen[len(problem.running) :]]
+        if fcfs and any(later and not before for before, later in itertools.pairwise(starts)):
+            continue
+        if all(_row_holds(machine.nodes, row, chosen) for row in range(machine.levels)):
+            best = max(best, sum(worth * len(rows) for _, rows, _, worth in chosen))
+    return best
+
+
+def _row_holds(nodes: int, row: int, chosen: Any) -> bool:
+    taken: set[int] = set()
+    count = 0
+    for columns, rows, _, _ in chosen:
+        if row not in rows:
+            continue
+        if isinstance(columns, int):
+            count += columns
+            continue
+        if taken & columns:
+            return False
+        taken |= columns
+    return count + len(taken) <= nodes
+
+
+def _optimum(program: Program, backend: str | None = None) -> int:
+    if backend is None:
+        answer = solve_cpsat(program.to_cpsat(), BackendLimits())
+        values = program.point(answer.values, by_name=False)
+    else:
+        answer = solve_pulp(program.to_pulp(), backend, BackendLimits())
+        values = program.point(answer.values, by_name=True)
+    assert answer.status == "optimal"
+    assert program.broken(values) is None
+    return program.value(values)
+
+
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 2), Fraction(0)])
+@pytest.mark.parametrize("fcfs", [False, True])
+def test_row_model_equals_exhaustive_search(fcfs: bool, share: Fraction) -> None:
+    """And the row-free form is never below it."""
+    compared = 0
+    for seed in range(30):
+        problem = snapshot(seed, jobs=3)
+        question = ask(state_of(problem), "las", fcfs=fcfs, share=share)
+        rows = _optimum(AssignmentModel(question).program)
+        expected = _model_value(problem, fcfs, share)
+        assert rows / question.scale == pytest.approx(expected, rel=1e-9)
+        assert _optimum(RowFreeModel(question).program) >= rows
+        compared += 1
+    assert compared == 30
+
+
+def test_cpsat_and_pulp_agree() -> None:
+    """Three backends, both models, snapshots of up to 8 jobs on 8 nodes and 3 rows."""
+    for seed in range(12):
+        question = ask(state_of(snapshot(seed, 8, 3, 8)), "las", fcfs=seed % 2 == 1)
+        for model in (AssignmentModel(question), RowFreeModel(question)):
+            best = _optimum(model.program)
+            assert _optimum(model.program, "HiGHS") == pytest.approx(best, rel=1e-6)
+            assert _optimum(model.program, "CBC") == pytest.approx(best, rel=1e-6)
+
+
+def test_bound_holds_for_every_matrix() -> None:
+    """No sound matrix, remote replicas included, is worth more than the bound; some meet it."""
+    met = total = 0
+    for seed in range(25):
+        problem = snapshot(seed, 3, 2, 3)
+        bounds = {f"value_{kind}": upper_bound(problem, kind) for kind in ("las", "hdf", "one")}  # type: ignore[arg-type]
+        best = dict.fromkeys(bounds, 0.0)
+        for plan in _matrices(problem):
+            report = check(problem, plan, None)
+            if not report.violations:
+                total += 1
+                best = {name: max(best[name], report.objectives[name]) for name in best}
+        for name, bound in bounds.items():
+            assert best[name] <= bound * (1 + 1e-9)
+            met += best[name] >= bound * (1 - 1e-6)
+    assert total > 900
+    assert met > 50
+
+
+def test_row_free_is_exact_on_intervals() -> None:
+    """P = 4, M = 2, equal weights: a on 0-1, b on 1-2, c on 2-3 all run: 2 + ... rows.
+
+    Node 1 is shared by a and b, node 2 by b and c: y_a + y_b <= 2 and y_b + y_c <= 2, each at
+    least 1 because all run: the best is y = (1, 1, 1), worth 3.
+    """
+    jobs = [
+        {"id": name, "columns": nodes, "file_nodes": nodes, "home_row": row,
+         "local_seconds": 100.0, "remote_seconds": 200.0}
+        for name, nodes, row in (("a", [0, 1], 0), ("b", [1, 2], 1), ("c", [2, 3], 0))
+    ]  # fmt: skip
+    problem = GangMatrixProblem.model_validate(
+        {"machine": {"nodes": 4, "levels": 2, "quantum_seconds": 100.0}, "running": jobs}
+    )
+    question = ask(state_of(problem), "one")
+    assert question.cliques == ((0, 1), (1, 2))
+    for model in (RowFreeModel(question), AssignmentModel(question)):
+        assert _optimum(model.program) / question.scale == pytest.approx(3.0)
+    assert upper_bound(problem, "one") == pytest.approx(3.0)
+
+
+def test_cliques_drop_what_others_imply() -> None:
+    """Node 0: {0}; node 1: {0, 1}; node 2: {0, 1, 2}; node 3: {2}. One maximal clique."""
+    assert cliques_of([0b0111, 0b0110, 0b1100], 4) == ((0, 1, 2),)
+    assert cliques_of([0b01, 0b10], 2) == ()
+
+
+TWO_RUN_TWO_WAIT = GangMatrixProblem.model_validate(
+    {
+        "machine": {"nodes": 4, "levels": 2, "quantum_seconds": 100.0, "migration_seconds": 20.0},
+        "migration_tasks_left": 1,
+        "running": [
+            {"id": "a", "columns": [0, 1], "file_nodes": [0, 1], "home_row": 0,
+             "local_seconds": 400.0, "remote_seconds": 800.0},
+            {"id": "b", "columns": [0, 1], "file_nodes": [1, 2], "home_row": 1,
+             "local_seconds": 400.0, "remote_seconds": 800.0},
+        ],
+        "waiting": [
+            {"id": "c", "file_nodes": [2, 3], "local_seconds": 50.0, "remote_seconds": 75.0},
+            {"id": "d", "file_nodes": [3], "local_seconds": 50.0, "remote_seconds": 75.0},
+        ],
+    }
+)  # fmt: skip
+"""Options: 0 a stays, 1 b stays, 2 b moves (1 task), 3 c local, 4 c remote, 5 d local, 6 d remote."""
+
+
+@pytest.mark.parametrize(
+    ("broken", "spans"),
+    [
+        (None, {0: 0b01, 1: 0b10, 3: 0b01}),
+        (None, {0: 0b01, 2: 0b10, 4: 0b01, 6: 0b10}),
+        ("choice_1", {0: 0b01, 3: 0b01}),
+        ("choice_2", {0: 0b01, 1: 0b10, 3: 0b01, 4: 0b10}),
+        ("clique_0_0", {0: 0b01, 1: 0b01}),
+        ("clique_1_1", {0: 0b01, 2: 0b10, 3: 0b10}),
+        ("slots_1", {0: 0b01, 2: 0b10, 4: 0b10, 6: 0b10}),
+        ("fcfs_3", {0: 0b01, 1: 0b10, 5: 0b01}),
+    ],
+)
+def test_rows_of_the_model(broken: str | None, spans: dict[int, int]) -> None:
+    """A matrix that keeps every row, and for each kind of row one that breaks only it.
+
+    Cliques: node 1 carries options 0, 1, 2 (clique 0); node 2: 2, 3 (clique 1); node 3: 3, 5.
+    """
+    question = ask(state_of(TWO_RUN_TWO_WAIT), fcfs=True)
+    assert question.cliques == ((0, 1, 2), (2, 3), (3, 5))
+    model = AssignmentModel(question)
+    assert model.program.broken(model.start(spans)) == broken
+
+
+def test_budget_and_rows_of_what_is_taken() -> None:
+    """With no task left the move is no option; with one it is, and two tasks are too many."""
+    tight = TWO_RUN_TWO_WAIT.model_copy(update={"migration_tasks_left": 0})
+    assert [o.deed for o in ask(state_of(tight)).options].count("move") == 0
+    question = ask(state_of(TWO_RUN_TWO_WAIT))
+    assert [(o.deed, o.cost) for o in question.options][1:3] == [("stay", 0), ("move", 1)]
+    model = AssignmentModel(question)
+    point = model.start({0: 0b01, 1: 0b10})
+    taken = model.taken[3]
+    assert taken is not None
+    point[taken] = 1
+    assert model.program.broken(point) == "some_3"
+    point[taken], point[model.cells[3][0]] = 0, 1
+    assert model.program.broken(point) == "taken_3_0"
+
+
+def test_a_bound_without_a_solver() -> None:
+    """What upper_bound falls back on: every variable at its better limit, 2 x 3 - 1 x 1 = 5."""
+    program = Program("p")
+    program.variable("a", 0, 3, 2)
+    program.variable("b", 1, 4, -1)
+    assert program.most() == 5

@@ -1,0 +1,252 @@
+"""Gang workloads: calibrated preset, placements, fits of logs, Lublin-Feitelson, SWF import."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import shared_files, shared_path
+
+from ioopt.cli.main import main
+from ioopt.errors import UsageError
+from ioopt.formats.swf.gang import gang_from_swf
+from ioopt.formats.swf.log import parse_swf, read_swf
+from ioopt.generate.gang.generate import (
+    LOADS_SECONDS,
+    BluePacificLike,
+    Lublin,
+    Settings,
+    generate,
+    job_times,
+    make_table,
+    place_files,
+)
+from ioopt.generate.gang.hyper_erlang import (
+    MAX_ORDER,
+    fit,
+    fit_trace,
+    raw_moments,
+    sample,
+    size_ranges,
+)
+from ioopt.sim.gang.table import pack_masks, table_of, unpack_masks
+
+MOMENTS = [
+    ("nasa-ipsc-1993.moments.csv", "NASA-iPSC-1993-3.1-cln.swf"),
+    ("kth-sp2-first20000.moments.csv", "KTH-SP2-1996-2.1-cln.first20000.swf"),
+]
+
+
+def test_loads_are_those_of_the_paper() -> None:
+    assert round(LOADS_SECONDS[0]) == 1796 and round(LOADS_SECONDS[8]) == 3102
+
+
+def test_preset_keeps_its_means() -> None:
+    table = make_table(BluePacificLike(mean_local_seconds=2000.0), 3)
+    assert len(table.size) == 10_000
+    assert table.size.mean() == pytest.approx(36, abs=1.5)
+    assert table.size.min() == 1 and table.size.max() == 256
+    gaps = np.diff(table.arrival, prepend=0.0)
+    assert gaps.mean() == pytest.approx(583.0)
+    assert gaps.std() / gaps.mean() == pytest.approx(2.0, abs=0.15)
+    # The ceil of rule 6 lengthens jobs by at most one request of 0.3 s.
+    assert 2000.0 <= table.local.mean() <= 2000.3
+    assert table.local.std() / table.local.mean() == pytest.approx(1.5, abs=0.1)
+    assert (table.remote / table.local).min() == pytest.approx(2.0, abs=1e-3)
+
+
+def test_shares_sizes_and_gaps_across_loads_and_intensities() -> None:
+    one = make_table(BluePacificLike(jobs=200, mean_local_seconds=1800.0), 5)
+    other = make_table(
+        BluePacificLike(jobs=200, mean_local_seconds=3000.0, intensity="mixed", placement="uniform"), 5
+    )  # fmt: skip
+    assert (one.size == other.size).all() and (one.arrival == other.arrival).all()
+    ratios = {round(float(ratio), 1) for ratio in other.remote / other.local}
+    assert ratios >= {1.2, 1.7, 2.0}
+
+
+@pytest.mark.parametrize(
+    ("length", "ratio", "local", "remote"),
+    [
+        # t_C = 1000, d_I = 0.3: ceil(1000/0.3) = 3334 requests of 10 blocks.
+        (2000.0, 0.5, 1000 + 33340 * 0.03, 1000 + 33340 * 0.09),
+        # t_C = 0.6, d_I = 0.3: exactly 2 requests; L = 0.6 + 0.6, R = 0.6 + 1.8.
+        (1.2, 0.5, 1.2, 2.4),
+        # t_C = 0.09 well below d_I = 2.7: one request; R/L = 0.99/0.39.
+        (0.1, 0.1, 0.39, 0.99),
+    ],
+)
+def test_job_times(length: float, ratio: float, local: float, remote: float) -> None:
+    found = job_times(np.array([length]), np.array([ratio]))
+    assert [float(values[0]) for values in found] == pytest.approx([local, remote])
+
+
+@pytest.mark.parametrize("placement", ["aligned", "contiguous", "uniform"])
+def test_placements(placement: Any) -> None:
+    random = np.random.default_rng(1)
+    size = random.integers(1, 321, 400)
+    taken = unpack_masks(place_files(placement, size, 320, random), 320)
+    assert (taken.sum(axis=1) == size).all()
+    runs = np.diff(taken.astype(int), axis=1, prepend=0, append=0)
+    pieces = (runs == 1).sum(axis=1)
+    first = taken.argmax(axis=1)
+    if placement == "uniform":
+        assert (pieces > 1).mean() > 0.9
+    else:
+        assert (pieces == 1).all()
+    if placement == "aligned":
+        block = 2 ** np.ceil(np.log2(size)).astype(int)
+        assert ((first % block == 0) | (first == 320 - size)).all()
+        assert len(set(first[size == 64])) <= 5
+    elif placement == "contiguous":
+        assert (first % 2 == 1).any()
+
+
+def test_masks_of_an_odd_machine_survive_packing() -> None:
+    taken = np.random.default_rng(2).random((7, 70)) < 0.3
+    assert (unpack_masks(pack_masks(taken), 70) == taken).all()
+
+
+def test_generated_problem_is_the_table() -> None:
+    problem = generate(None, {"jobs": "50", "intensity": "mixed"}, 4)
+    table, again = make_table(BluePacificLike(jobs=50, intensity="mixed"), 4), table_of(problem)
+    for name in ("arrival", "size", "files", "local", "remote"):
+        assert (getattr(table, name) == getattr(again, name)).all(), name
+    assert generate(None, {"jobs": "50", "intensity": "mixed"}, 4) == problem
+    assert generate(None, {"jobs": "50", "intensity": "mixed"}, 5) != problem
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "word"),
+    [
+        ("blue-pacific", {}, "no preset"),
+        (None, {"load": 3}, "no setting 'load'"),
+        (None, {"intensity": "1.5"}, "intensity"),
+        (None, {"placement": "spread"}, "placement"),
+        ("hyper-erlang", {}, "swf"),
+    ],
+)
+def test_bad_settings_are_refused(preset: str | None, settings: dict[str, Any], word: str) -> None:
+    with pytest.raises(UsageError, match=word):
+        generate(preset, settings, 0)
+
+
+@pytest.mark.parametrize(("table", "log"), MOMENTS)
+def test_fits_match_the_moments_of_real_logs(table: str, log: str) -> None:
+    with open(shared_path("data", "workload-models", table), newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    ranges = size_ranges(read_swf(shared_path("data", "swf", log)))
+    assert len(ranges) == len(rows) == 8
+    for (low, high, runs, gaps), row in zip(ranges, rows):
+        assert (low, high, len(runs)) == tuple(
+            int(row[k]) for k in ("size_low", "size_high", "jobs")
+        )
+        for values, name in ((runs, "run"), (gaps, "iat")):
+            wanted = [float(row[f"{name}_m{power}"]) for power in (1, 2, 3)]
+            assert raw_moments(values) == pytest.approx(wanted, rel=1e-8)
+            assert fit(*wanted).moments() == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("moments", "order"),
+    [
+        ((1.0, 3.0, 15.0), 1),  # more variable than an exponential
+        ((1.0, 1.6, 3.6), 2),  # m2/m1^2 = 1.6 needs n >= 1/0.6, so 2
+        ((1.0, 1.25, 1.875), 4),  # an Erlang of order 4 itself
+    ],
+)
+def test_least_order(moments: tuple[float, float, float], order: int) -> None:
+    found = fit(*moments)
+    assert found.order == order
+    assert found.moments() == pytest.approx(moments)
+
+
+def test_a_constant_and_the_impossible() -> None:
+    assert fit(5.0, 25.0, 125.0).order == MAX_ORDER
+    for moments in ((1.0, 0.5, 1.0), (1.0, 2.0, 1.0), (0.0, 1.0, 1.0)):
+        with pytest.raises(UsageError, match="moments"):
+            fit(*moments)
+
+
+def test_sampled_fits_have_the_moments() -> None:
+    random = np.random.default_rng(0)
+    values = fit(100.0, 16_000.0, 3_600_000.0).sample(random, 200_000)
+    assert values.mean() == pytest.approx(100.0, rel=0.01)
+    assert (values**2).mean() == pytest.approx(16_000.0, rel=0.02)
+
+
+def test_jobs_like_those_of_a_log() -> None:
+    log = shared_path("data", "swf", MOMENTS[0][1])
+    fits = fit_trace(read_swf(log))
+    size, _, arrival = sample(fits, 20_000, 128, np.random.default_rng(1))
+    assert (np.diff(arrival) >= 0).all()
+    wanted = sum(part.jobs for part in fits if part.high == 1) / sum(part.jobs for part in fits)
+    assert (size == 1).mean() == pytest.approx(wanted, abs=0.08)
+    problem = generate("hyper-erlang", {"swf": str(log), "jobs": 100, "nodes": 128}, 0)
+    assert len(problem.jobs) == 100
+
+
+def test_lublin_model_against_its_authors_output() -> None:
+    """lublin_256.swf came from the authors' program with the combined parameters."""
+    log = read_swf(shared_path("data", "swf", "lublin_256.swf"))
+    jobs = log.jobs
+    table = make_table(Lublin(nodes=256), 1)
+    sizes = np.array([job.size() for job in jobs])
+    assert table.size.mean() == pytest.approx(sizes.mean(), rel=0.08)
+    assert (table.size == 1).mean() == pytest.approx((sizes == 1).mean(), abs=0.02)
+    runs = np.log([max(job.run_seconds or 1.0, 1.0) for job in jobs])
+    assert np.log(table.local).mean() == pytest.approx(runs.mean(), rel=0.03)
+    assert np.log(table.local).std() == pytest.approx(runs.std(), rel=0.05)
+    gaps = np.diff([job.submit_seconds for job in jobs])
+    # The mean of so long a tail varies by a tenth between seeds; middle and logarithm do not.
+    assert np.median(np.diff(table.arrival)) == pytest.approx(np.median(gaps), rel=0.1)
+    logs = [np.log(np.maximum(values, 1)).mean() for values in (np.diff(table.arrival), gaps)]
+    assert logs[0] == pytest.approx(logs[1], rel=0.02)
+
+
+def test_lublin_parameters_are_the_published_ones() -> None:
+    from dataclasses import asdict
+
+    from ioopt.generate.gang.lublin import PARAMETERS
+
+    (path,) = shared_files("data/workload-models", "lublin99-parameters.json") or [None]
+    if path is None:
+        pytest.skip("lublin99-parameters.json is not here")
+    published = json.loads(path.read_text())["parameters"]
+    assert {name: asdict(values) for name, values in PARAMETERS.items()} == published
+
+
+def test_means_can_be_asked_for() -> None:
+    asked = Lublin(jobs=500, mean_local_seconds=900.0, interarrival_seconds=60.0)
+    table = make_table(asked, 0)
+    assert table.local.mean() == pytest.approx(900.0, abs=0.3)
+    assert table.arrival[-1] / 500 == pytest.approx(60.0)
+
+
+SWF = """; MaxProcs: 8
+1 100 0 50 2 -1 -1 2 -1 -1 1 1 1 1 1 1 -1 -1
+2 130 0 0 2 -1 -1 2 -1 -1 1 1 1 1 1 1 -1 -1
+3 150 0 70 16 -1 -1 16 -1 -1 1 1 1 1 1 1 -1 -1
+4 160 0 80 4 -1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1
+"""
+
+
+def test_trace_becomes_a_workload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = gang_from_swf(parse_swf(SWF, "t.swf"), Settings(nodes=8, intensity=0.5), 1)
+    assert [job.size for job in made.problem.jobs] == [2, 4]
+    assert [job.arrival_seconds for job in made.problem.jobs] == [0.0, 60.0]
+    assert made.problem.times[0][0] == pytest.approx(50.0, abs=0.3)
+    assert any("larger than the machine" in text for text in made.warnings)
+    assert any("no time" in text for text in made.warnings)
+    source, target = tmp_path / "t.swf", tmp_path / "gang.json"
+    source.write_text(SWF)
+    call = ["import", "swf", str(source), "--family", "gang", "-o", str(target)]
+    assert main([*call, "--set", "nodes=8"]) == 0
+    assert main(["check", str(target)]) == 0
+    assert main([*call, "--set", "nodes=1"]) == 2
+    assert main(["import", "swf", str(source), "--set", "nodes=8", "-o", str(target)]) == 2
+    assert "--set belongs to --family gang" in capsys.readouterr().err

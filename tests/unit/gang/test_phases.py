@@ -1,0 +1,82 @@
+"""Single phases of a matrix update, by hand (rules 12 and 13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ioopt
+from ioopt.decisions.gang.state import state_of
+from ioopt.decisions.gang.weights import weights
+from ioopt.problems.gang import GangMatrixProblem
+
+
+def _after(phase: str, levels: int, *running: tuple[list[int], list[int], int]) -> list[Any]:
+    """(columns, home row) of jobs given as (columns, file nodes, home row), after one phase."""
+    matrix = {
+        "format": "ioopt/gang-matrix", "name": phase,
+        "machine": {"nodes": 4, "levels": levels, "quantum_seconds": 100.0},
+        "running": [
+            {"id": k, "columns": columns, "file_nodes": files, "home_row": row,
+             "local_seconds": 100.0, "remote_seconds": 200.0, "remaining_fraction": 0.5,
+             "attained_seconds": 50.0}
+            for k, (columns, files, row) in enumerate(running)
+        ],
+        "waiting": [], "migration_tasks_left": 1,
+    }  # fmt: skip
+    plan = ioopt.solve(matrix, "migrate-iogs", settings={"phase": phase}).plan
+    assert plan is not None
+    return [(list(job["columns"]), job["home_row"]) for job in plan["jobs"]]
+
+
+def test_rows_of_equal_population_are_merged() -> None:
+    """One job each: the lower row is the first to give, and pop(j) >= pop(i) lets row 1 take."""
+    assert _after("compact", 2, ([0], [0], 0), ([1], [1], 1)) == [([0], 1), ([1], 1)]
+    # Row 1 holds two nodes, row 0 three: row 1 gives, though it does not fit whole.
+    after = _after("compact", 2, ([0, 1, 2], [0, 1, 2], 0), ([2], [2], 1), ([3], [3], 1))
+    assert after == [([0, 1, 2], 0), ([2], 1), ([3], 0)]
+
+
+def test_a_migrating_job_may_use_its_own_columns() -> None:
+    """From nodes 0, 1 to its files on 1, 2 in the only row: one task moves, and one may."""
+    assert _after("migrate", 1, ([0, 1], [1, 2], 0)) == [([1, 2], 0)]
+    assert _after("migrate", 1, ([0, 1], [2, 3], 0)) == [([0, 1], 0)]  # two tasks are too many
+
+
+def test_the_guard_counts_the_job_itself() -> None:
+    """Half of 4 slots may be full after a remote start: 1 + 1 are, 1 + 2 would be too many.
+
+    Both waiting jobs have a file on node 0, which is taken; remote, the two-task job needs 3 slots.
+    """
+    matrix: dict[str, Any] = {
+        "format": "ioopt/gang-matrix", "name": "guard",
+        "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 100.0},
+        "running": [
+            {"id": 0, "columns": [0], "file_nodes": [0], "home_row": 0, "local_seconds": 100.0,
+             "remote_seconds": 200.0, "remaining_fraction": 0.5, "attained_seconds": 50.0}
+        ],
+    }  # fmt: skip
+    for files, placed in (([0], 2), ([0, 1], 1)):
+        waiting = {"id": 1, "file_nodes": files, "local_seconds": 100.0, "remote_seconds": 200.0}
+        plan = ioopt.solve({**matrix, "waiting": [waiting]}, "guarded-iogs",
+                           settings={"guard": 0.5}).plan  # fmt: skip
+        assert plan is not None and len(plan["jobs"]) == placed
+
+
+def test_weights_by_hand() -> None:
+    """Two local jobs with 10 s and 80 s left, T = 100 s: hdf counts at least 50 s and L at least T."""
+    problem = GangMatrixProblem.model_validate(
+        {
+            "machine": {"nodes": 2, "levels": 1, "quantum_seconds": 100.0},
+            "running": [
+                {"id": k, "columns": [k], "file_nodes": [k], "home_row": 0, "local_seconds": local,
+                 "remote_seconds": 3 * local, "remaining_fraction": fraction,
+                 "attained_seconds": attained}
+                for k, (local, fraction, attained) in enumerate([(40.0, 0.25, 30.0), (200.0, 0.4, 120.0)])
+            ],
+            "waiting": [],
+        }
+    )  # fmt: skip
+    state = state_of(problem)
+    assert weights("hdf", state.jobs, state.clock) == [1 / (100 * 50), 1 / (200 * 80)]
+    assert weights("las", state.jobs, state.clock) == [1 / 130**2, 1 / 220**2]
+    assert weights("one", state.jobs, state.clock) == [1, 1]

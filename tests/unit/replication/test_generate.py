@@ -1,0 +1,179 @@
+"""IMAGE, SAT and PPA workloads: the figures of Section 5.1, the overlap wanted, seeds, refusals."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+
+from ioopt.errors import UsageError
+from ioopt.generate.replication.generate import PRESETS, generate, overlap_a, overlap_b
+from ioopt.generate.replication.hilbert import hilbert_index
+
+MB = 1_000_000
+
+
+def test_overlap_statistics_by_hand():
+    # 3 + 3 requests for 4 distinct files: A = 1 - 4/6. The two share 2 of 3 files: B = 2/3.
+    requests = [(0, 1, 2), (1, 2, 3)]
+    assert overlap_a(requests) == pytest.approx(1 / 3)
+    assert overlap_b(requests, (0, 0)) == pytest.approx(2 / 3)
+    # A hot spot of its own for each: nobody to share with.
+    assert overlap_b(requests, (0, 1)) == 0.0
+
+
+def test_overlap_b_is_the_mean_over_pairs():
+    requests = [(0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 4, 5)]
+    pairs = list(itertools.combinations(requests, 2))
+    shared = sum(len(set(a) & set(b)) for a, b in pairs) / len(pairs)
+    assert overlap_b(requests, (0,) * 4) == pytest.approx(shared / 3)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_same_seed_same_instance(preset):
+    first, second = generate(preset, {}, 7), generate(preset, {}, 7)
+    assert first == second
+    assert generate(preset, {}, 8).tasks != first.tasks
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_task_fits_and_computes_a_millisecond_per_mb(preset):
+    problem = generate(preset, {}, 3)
+    disk = problem.nodes[0].disk_bytes
+    for k, task in enumerate(problem.tasks):
+        size = problem.task_bytes(k)
+        assert size > 0 and (disk is None or size <= disk)
+        assert task.compute_seconds == pytest.approx(0.001 * size / MB)
+    assert all(problem.readers), "only files that are read belong into the instance"
+
+
+@pytest.mark.parametrize(
+    ("preset", "wanted", "tolerance"),
+    [
+        ("image-85", 0.85, 0.005),
+        ("image-40", 0.40, 0.01),
+        ("image-0", 0.0, 0),
+        ("image-85-follow-up", 0.85, 0.015),
+        ("ppa", 0.85, 0.002),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_image_and_ppa_overlap_is_statistic_a(preset, wanted, tolerance, seed):
+    meta = generate(preset, {}, seed).meta
+    assert abs(meta["overlap_a"] - wanted) <= tolerance
+
+
+@pytest.mark.parametrize(
+    ("preset", "wanted", "tolerance"),
+    [("sat-85", 0.85, 0.03), ("sat-40", 0.40, 0.02), ("sat-10", 0.10, 0.02)],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_sat_overlap_is_statistic_b(preset, wanted, tolerance, seed):
+    meta = generate(preset, {}, seed).meta
+    assert abs(meta["overlap_b"] - wanted) <= tolerance
+
+
+def test_image_is_about_six_files_and_300_mb_a_task():
+    problem = generate("image-85", {}, 0)
+    count = len(problem.tasks)
+    assert count == 100 and len(problem.nodes) == 4
+    assert {file.bytes for file in problem.files} == {4 * MB, 64 * MB}
+    assert 5.5 <= sum(map(len, problem.inputs)) / count <= 6.5
+    assert 270 * MB <= sum(map(problem.task_bytes, range(count))) / count <= 330 * MB
+
+
+def test_image_tasks_read_some_patients_of_a_cohort_over_dates():
+    problem = generate("image-85", {}, 0)
+    for task in problem.tasks:
+        patients = {name[:5] for name in task.inputs}
+        dates = sorted({int(name[6:9]) for name in task.inputs})
+        assert len(patients) <= 2 and dates == list(range(dates[0], dates[-1] + 1))
+    assert len({file.id[:5] for file in problem.files}) == 6
+
+
+def test_follow_up_grows_by_patients_not_by_dates():
+    counts = {}
+    for tasks in (100, 400):
+        problem = generate("image-85-follow-up", {"tasks": tasks}, 0)
+        patients = {file.id[:5] for file in problem.files}
+        assert {int(file.id[6:9]) for file in problem.files} <= set(range(15))
+        for task in problem.tasks:
+            dates = sorted({int(name[6:9]) for name in task.inputs})
+            assert len({name[:5] for name in task.inputs}) <= 2
+            assert dates == list(range(dates[0], dates[-1] + 1))
+        counts[tasks] = len(patients)
+    # .15 x 6 requests a task are distinct: 90 and 360 images, over 15 dates 6 and 24 patients.
+    assert 5 <= counts[100] <= 9 and 20 <= counts[400] <= 32
+
+
+def test_follow_up_asks_more_often_for_some_patients():
+    def share(popularity):
+        """Requests for the patient asked for most, over all requests."""
+        problem = generate("image-85-follow-up", {"tasks": 400, "popularity": popularity}, 0)
+        requests = Counter(name[:5] for task in problem.tasks for name in task.inputs)
+        return max(requests.values()) / requests.total()
+
+    # Two of about 25 patients a task: 1/25 each, evenly; under odds of 1 / rank the first is in
+    # about two tasks of five.
+    assert share("0") < 0.08 and share("1") > 0.12
+
+
+def test_sat_has_four_hot_spots_that_share_nothing():
+    problem = generate("sat-85", {}, 0)
+    sets = [set(files) for files in problem.inputs]
+    spots = [set().union(*sets[spot::4]) for spot in range(4)]
+    assert all(not a & b for a, b in itertools.combinations(spots, 2))
+    assert {file.bytes for file in problem.files} == {50 * MB}
+
+
+def test_cap_shortens_tasks_and_may_differ_from_the_disk():
+    tight = generate("image-85", {"disk": "300MB"}, 1)
+    assert max(map(tight.task_bytes, range(100))) <= 300 * MB
+    same = generate("image-85", {"disk": "2GB", "cap": "300MB"}, 1)
+    assert same.tasks == tight.tasks and same.nodes[0].disk_bytes == 2000 * MB
+
+
+def test_settings_reach_the_instance():
+    problem = generate(
+        "ppa",
+        {"tasks": "40", "nodes": "3", "disk": "unlimited", "link": "per-node", "storage_rate": "20MB/s",
+         "remote_rate": "100Mbps", "replica_rate": "1GB/s", "storage_nodes": "2"},
+        0,
+    )  # fmt: skip
+    assert (len(problem.tasks), len(problem.nodes), problem.nodes[0].disk_bytes) == (40, 3, None)
+    assert problem.network.remote_link == "per-node"
+    assert problem.network.remote_bytes_per_second == 12.5e6
+    assert [s.bytes_per_second for s in problem.storages] == [20e6, 20e6]
+    assert {file.storage for file in problem.files} == {"s0", "s1"}
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "words"),
+    [
+        ("image-58", {}, "did you mean 'image-85'"),
+        ("ppa", {"files_per_task": "2"}, "no setting 'files_per_task'"),
+        ("image-85", {"disk": "500XB"}, "500XB"),
+        ("image-85", {"disk": "1MB"}, "does not fit in 1000000 bytes"),
+        ("ppa", {"disk": "1MB"}, "does not fit in 1000000 bytes"),
+        ("image-85", {"overlap": "85"}, "overlap"),
+        ("image-85", {"patients_per_task": "0"}, "patients_per_task"),
+        ("image-85", {"dates": "15"}, "no setting 'dates'"),
+        ("image-85-follow-up", {"dates": "0"}, "dates"),
+        ("image-85-follow-up", {"popularity": "-1"}, "popularity"),
+        ("sat-85", {"files_per_task": "200"}, "larger than a hot spot"),
+        ("image-85", {"tasks": "0"}, "tasks"),
+    ],
+)
+def test_refusals(preset, settings, words):
+    with pytest.raises(UsageError, match=words):
+        generate(preset, settings, 0)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_hilbert_curve_visits_all_and_moves_one_step(dimensions):
+    points = list(itertools.product(range(4), repeat=dimensions))
+    order = sorted(points, key=lambda point: hilbert_index(point, 2))
+    assert sorted(hilbert_index(point, 2) for point in points) == list(range(len(points)))
+    for here, there in itertools.pairwise(order):
+        assert sum(abs(a - b) for a, b in zip(here, there)) == 1

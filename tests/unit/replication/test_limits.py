@@ -1,0 +1,200 @@
+"""Time limits of the replication solvers: cheap plans, pieces of planning and replay, what is left out."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.errors import OutOfTime
+from ioopt.generate.replication.generate import generate
+from ioopt.options import Deadline, SolveOptions
+from ioopt.protocols import SolveRequest
+from ioopt.result import Status, StopReason
+from ioopt.sim.replication import kernel as replication_kernel
+from ioopt.sim.replication import simulate as sim
+from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.solvers.replication import (
+    anneal,
+    file_order,
+    hierarchical,
+    ip,
+    job_data_present,
+    link_aware,
+    lp_rounding,
+    minmin,
+    minmin_kernel,
+    two_stage,
+)
+
+SMALL = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 3)
+
+
+def ticking(limit: float, seconds: float = 1.0) -> Deadline:
+    """A deadline on a clock that goes on by *seconds* whenever it is read."""
+    count = itertools.count()
+    return Deadline(limit, clock=lambda: next(count) * seconds)
+
+
+def test_file_order_by_hand() -> None:
+    """10 bytes take 10 s to fetch and 1 s to copy; disks of 20 bytes; tasks compute 5 s.
+
+    t0 (f0): n0, 15 s. t1 (f1): n1, 15 s. t2 (f0 f2): n0 holds f0, fetches f2, 30 s. t3 (f2): n1
+    copies f2 beside f1, 21 s. t4 (f3): n1 drops f1, used longest ago, and fetches f3, 36 s. t5, t6
+    (f0): n0, 40 s. t7 (f2): n1 has it still.
+    """
+    problem = ioopt.load(
+        {
+            "format": "ioopt/replication", "name": "order",
+            "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 10},
+            "nodes": [{"id": "n0", "disk_bytes": 20}, {"id": "n1", "disk_bytes": 20}],
+            "files": [{"id": f"f{k}", "bytes": 10} for k in range(4)],
+            "tasks": [
+                {"id": f"t{k}", "compute_seconds": 5, "inputs": inputs}
+                for k, inputs in enumerate(
+                    [["f0"], ["f1"], ["f0", "f2"], ["f2"], ["f3"], ["f0"], ["f0"], ["f2"]]
+                )
+            ],
+        }
+    )  # fmt: skip
+    plan = file_order.plan_in_file_order(problem)
+    assert plan.order == {"n0": ("t0", "t2", "t5", "t6"), "n1": ("t1", "t3", "t4", "t7")}
+    assert plan.remote == (("f0", "n0"), ("f1", "n1"), ("f2", "n0"), ("f3", "n1"))
+    assert plan.copies == (("f2", "n0", "n1"),)
+    assert ioopt.check(problem, plan) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_file_order_keeps_unequal_disks(seed: int) -> None:
+    data = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, seed).model_dump(
+        mode="json", by_alias=True
+    )
+    data["nodes"][0]["disk_bytes"] = 0
+    problem = ioopt.load(data)
+    plan = file_order.plan_in_file_order(problem)
+    assert plan.order[problem.nodes[0].id] == ()
+    assert ioopt.check(problem, plan) == []
+    assert ioopt.simulate(problem, plan).metrics["makespan_seconds"] > 0
+
+
+@pytest.mark.parametrize("most", [1, 7])
+def test_replay_in_pieces_is_the_replay(most: int) -> None:
+    """Paused after every *most* events: the same log, state and end, to the bit."""
+    plan, _ = minmin.plan_minmin(SMALL)
+    index = SMALL.task_index
+    order = [[index[name] for name in plan.order[node.id]] for node in SMALL.nodes]
+    runs = []
+    for pieces in (1 << 60, most):
+        inst = instance_arrays(SMALL, compiled=False)
+        queues = queue_arrays(order, plan.eviction, compiled=False)
+        state, log = new_state(inst, 1, False), new_log(inst, 999, 999, False)
+        code, calls = replication_kernel.PAUSED, 0
+        while code == replication_kernel.PAUSED:
+            args = inst, queues, state, log, pieces
+            end, code = replication_kernel.begin_or_advance(*args)
+            calls += 1
+        assert code == replication_kernel.FINISHED
+        runs.append((end, state._replace(clock=None), log))
+        assert (calls > 1) == (pieces == most)
+    assert runs[0] == runs[1]
+
+
+def test_minmin_in_pieces_and_on_machine_code_in_the_middle(monkeypatch: Any) -> None:
+    """A look at the clock after every task; after five the arrays of the compiled kernel take over."""
+
+    class Process:
+        asked = 0
+
+        def poll(self) -> int | None:
+            self.asked += 1
+            return 0 if self.asked > 5 else None
+
+    whole = minmin.plan_minmin(SMALL)
+    monkeypatch.setattr(minmin, "TASKS_A_LOOK", 1)
+    assert minmin.plan_minmin(SMALL) == whole
+    process = Process()
+    kinds = []
+
+    def spied(inst: Any, work: Any, *rest: Any) -> int:
+        kinds.append(type(work.ready).__name__)
+        return minmin_kernel.plan(inst, work, *rest)
+
+    monkeypatch.setattr(minmin, "compiled", lambda module, name: spied)
+    monkeypatch.setattr(minmin, "_engine", lambda plain, limited: (False, process))
+    assert minmin.plan_minmin(SMALL, deadline=ticking(1e9)) == whole
+    assert kinds == ["ndarray"] * 25
+
+
+SOLVERS = [minmin, job_data_present, two_stage, hierarchical, lp_rounding, ip, anneal]
+
+
+@pytest.mark.parametrize("module", SOLVERS)
+def test_a_limit_that_is_too_short_gives_tasks_in_file_order(module: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(minmin, "CHEAP_SECONDS", 0.0)
+    for name, value in {"TASKS_A_LOOK": 1, "SLACK_SECONDS": 0.0}.items():
+        for place in (minmin, job_data_present, two_stage):
+            if hasattr(place, name):
+                monkeypatch.setattr(place, name, value)
+    monkeypatch.setattr(two_stage, "HASTE_SECONDS_PER_TASK", 1.0)
+    monkeypatch.setattr(lp_rounding, "PLACING_SECONDS_PER_CELL", 1.0)
+    monkeypatch.setattr(minmin, "MODEL_SECONDS_PER_READ", 1.0)
+    request = SolveRequest(SolveOptions(5.0), ticking(5.0))
+    outcome = module.solve(SMALL, request)
+    instead = module in (ip, anneal)
+    assert outcome.stop is (StopReason.FALLBACK if instead else StopReason.TIME)
+    assert "tasks in the order of the file" in outcome.notes[0]
+    assert outcome.plan == file_order.plan_in_file_order(SMALL)
+
+
+def test_without_a_limit_or_with_enough_nothing_is_cut_short() -> None:
+    for deadline in (Deadline(None), ticking(1e6)):
+        outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(None), deadline))
+        assert outcome.stop is StopReason.FINISHED and outcome.notes == ()
+
+
+def test_a_replay_ends_with_the_deadline(monkeypatch: Any) -> None:
+    """The clock goes on by a second a look, and a replay is looked at after every event."""
+    plan, _ = minmin.plan_minmin(SMALL)
+    monkeypatch.setattr(sim, "CHEAP_SECONDS", 0.0)
+    monkeypatch.setattr(sim, "INSTANTS", 1)
+    monkeypatch.setattr(sim, "is_ready", lambda *_: False)
+    full = sim.simulate(SMALL, plan, deadline=ticking(1e9))
+    assert full == sim.simulate(SMALL, plan)
+    with pytest.raises(OutOfTime, match="30 tasks on 3 nodes"):
+        sim.simulate(SMALL, plan, deadline=ticking(20.0))
+    assert not sim.replay_fits(SMALL, ticking(0.001))
+
+
+def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(monkeypatch: Any) -> None:
+    """No makespan is known then: the batch time (13) of the plan is the objective."""
+
+    def too_long(problem: Any, deadline: Any) -> None:
+        if deadline is not None:
+            raise OutOfTime("replaying takes longer than the time limit leaves")
+
+    monkeypatch.setattr(sim, "_until", too_long)
+    monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: True)
+    result = ioopt.solve(SMALL, "link-aware", time_limit=5)
+    assert (result.status, result.stop, result.schedule) == (Status.FEASIBLE, StopReason.TIME, None)
+    assert result.objective_name == "additive_seconds"
+    assert result.bound is not None and result.objective is not None
+    assert result.bound <= result.objective
+    assert "MinMin's plan" in result.notes[0] and "checked, but not replayed" in result.notes[-1]
+    monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: False)
+    result = ioopt.solve(SMALL, "link-aware", settings={"evaluations": 1})
+    assert (result.objective_name, result.stop) == ("additive_seconds", StopReason.TIME)
+    monkeypatch.undo()
+    monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: True)
+    result = ioopt.solve(SMALL, "link-aware", time_limit=5)
+    assert (result.objective_name, result.stop) == ("makespan_seconds", StopReason.TIME)
+
+
+def test_size_decides_whether_there_is_time_to_search(monkeypatch: Any) -> None:
+    """Estimates alone: a thousand times the inputs and nodes are too large for a second."""
+    monkeypatch.setattr(link_aware, "available", lambda: False)
+    request = SolveRequest(SolveOptions(1.0), Deadline(1.0, clock=lambda: 0.0))
+    assert not link_aware._too_large(SMALL, request)
+    monkeypatch.setattr(link_aware, "replay_seconds", lambda problem: (5.0, 0.5))
+    assert link_aware._too_large(SMALL, request)

@@ -1,0 +1,121 @@
+"""Plans that cannot be replayed say so in one line; barriers and evictions between rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.errors import SimulationError, UnsolvableInstanceError, UsageError
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.sim.replication.bandwidth import max_min_rates
+from ioopt.sim.replication.report import link_bound_seconds
+from ioopt.sim.replication.simulate import simulate
+
+
+def pair() -> ReplicationProblem:
+    """Two nodes of 100 bytes, files f and g of 60, link 10 bytes a second, copies 30."""
+    problem: ReplicationProblem = ioopt.load(
+        {
+            "format": "ioopt/replication", "version": 1, "name": "pair",
+            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 30},
+            "nodes": [{"id": "n0", "disk_bytes": 100}, {"id": "n1", "disk_bytes": 100}],
+            "files": [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 60}],
+            "tasks": [
+                {"id": "a", "compute_seconds": 1, "inputs": ["f"]},
+                {"id": "b", "compute_seconds": 2, "inputs": ["g"]},
+                {"id": "c", "compute_seconds": 1, "inputs": ["f"]},
+            ],
+        }
+    )  # fmt: skip
+    return problem
+
+
+def plan(**parts: Any) -> ReplicationPlan:
+    return ReplicationPlan.model_validate(parts)
+
+
+REFUSED = [
+    ({"n0": ["a", "b"]}, "task 'c' stands in no queue"),
+    ({"n0": ["a", "b", "c"], "n1": ["a"]}, "task 'a' stands twice in the queues: on n0 and on n1"),
+    ({"n0": ["a", "b", "c", "z"]}, "order of n0: there is no task 'z'"),
+    ({"n2": ["a", "b", "c"]}, "order: there is no node 'n2'"),
+    ({"n0": ["a", "b", "c", {"copy": "h"}]}, "order of n0: there is no file 'h'"),
+]
+
+
+@pytest.mark.parametrize(("order", "message"), REFUSED, ids=[text for _, text in REFUSED])
+def test_bad_queues_are_named(order: dict[str, Any], message: str) -> None:
+    with pytest.raises(SimulationError, match=message):
+        simulate(pair(), plan(order=order))
+
+
+def test_a_task_that_its_node_cannot_hold_is_an_error_with_both_sizes() -> None:
+    data = pair().model_dump(mode="json")
+    data["tasks"][0]["inputs"] = ["f", "g"]
+    problem = ioopt.load(data)
+    with pytest.raises(SimulationError, match=r"n0 can never run task 'a'.*f, g.* 120 bytes.*100"):
+        simulate(problem, plan(order={"n0": ["a", "b", "c"]}))
+    for solver in ("minmin", "job-data-present", "link-aware", "auto"):
+        with pytest.raises(UnsolvableInstanceError, match=r"'a' reads 120 bytes.*holds 100"):
+            ioopt.solve(problem, solver)
+
+
+def test_a_queue_that_waits_for_ever_names_node_entry_and_file() -> None:
+    """A copy entry larger than the disk can never be staged."""
+    data = pair().model_dump(mode="json")
+    data["files"].append({"id": "big", "bytes": 500})
+    with pytest.raises(
+        SimulationError, match=r"n1 waits for ever at 'copy of big'.*no room for big"
+    ):
+        simulate(ioopt.load(data), plan(order={"n0": ["a", "b", "c"], "n1": [{"copy": "big"}]}))
+
+
+@pytest.mark.parametrize("engine", ["python", "compiled"])
+def test_barriers_hold_back_staging_and_evict_between_rounds(engine: Any) -> None:
+    """Round 1: a on n0, f arrives at 6, a ends at 7. Only then n1 stages g: 7 to 13, b to 15.
+
+    f left n0 as round 2 opened, and no node has it: c on n0 fetches it again, 5 bytes a second
+    each while both use the link: g and f both end at 19.
+    """
+    rounds = [{"tasks": ["a"]}, {"tasks": ["b", "c"], "evicted": [["f", "n0"]]}]
+    order = {"n0": ["a", "c"], "n1": ["b"]}
+    replayed = simulate(pair(), plan(order=order, rounds=rounds, barriers=True), engine=engine)
+    times = {
+        row["id"]: (row["start_seconds"], row["end_seconds"]) for row in replayed.schedule["tasks"]
+    }
+    assert times == {"a": (6, 7), "b": (19, 21), "c": (19, 20)}
+    assert replayed.schedule["evictions"] == [{"file": "f", "node": "n0", "seconds": 7.0}]
+    assert [row["start_seconds"] for row in replayed.schedule["transfers"]] == [0, 7, 7]
+    free = simulate(pair(), plan(order=order, rounds=rounds, barriers=False), engine=engine)
+    assert free.metrics["makespan_seconds"] == pytest.approx(14)
+    assert free.metrics["remote_transfers"] == 2
+
+
+def test_a_queue_against_the_order_of_its_rounds_is_an_error() -> None:
+    rounds = [{"tasks": ["a"]}, {"tasks": ["b", "c"]}]
+    with pytest.raises(SimulationError, match="task 'a' of round 0 comes after one of round 1"):
+        simulate(pair(), plan(order={"n0": ["c", "a", "b"]}, rounds=rounds, barriers=True))
+    rounds = [{"tasks": ["a"]}, {"tasks": ["b"]}]
+    with pytest.raises(SimulationError, match="'c' stands in no round"):
+        simulate(pair(), plan(order={"n0": ["a", "b", "c"]}, rounds=rounds, barriers=True))
+
+
+def test_link_bound_counts_what_is_read_and_not_held() -> None:
+    """f and g: 120 bytes at 10 a second, + least compute 1 s; with f held 60 bytes."""
+    assert link_bound_seconds(pair()) == 13
+    data = pair().model_dump(mode="json")
+    data["nodes"][1]["holds"] = ["f"]
+    assert link_bound_seconds(ioopt.load(data)) == 7
+    metrics = simulate(pair(), plan(order={"n0": ["a", "c"], "n1": ["b"]}), "per-node").metrics
+    assert metrics["link_bound_seconds"] is None
+
+
+def test_bandwidth_refuses_what_is_not_there() -> None:
+    assert max_min_rates([10.0], []) == []
+    assert max_min_rates([], [[]]) == [float("inf")]
+    with pytest.raises(UsageError, match="flow 0 crosses resource 1, of 1"):
+        max_min_rates([10.0], [[1]])
+    with pytest.raises(UsageError, match="capacity of resource 0"):
+        max_min_rates([-1.0], [[0]])

@@ -1,0 +1,322 @@
+"""WfFormat 1.4 and 1.5: what becomes what, selections, oddities, refusals, and a fuzz of both."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from conftest import shared_files, shared_path
+
+from ioopt.cli.import_wfformat import import_wfformat
+from ioopt.errors import InstanceError, IooptError, UsageError
+from ioopt.formats.native import parse_json
+from ioopt.formats.wfformat.instance import (
+    Machine,
+    export_wfformat,
+    problem_from_wfformat,
+    read_wfformat,
+)
+from ioopt.problems.replication import ReplicationProblem
+
+
+def v15() -> dict[str, Any]:
+    """split -> (blast_1, blast_2) -> cat; everybody but cat reads ``nt``."""
+    return {
+        "name": "blast",
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {
+                "tasks": [
+                    {"name": "split_ID01", "id": "s", "parents": [], "children": ["b1", "b2"],
+                     "inputFiles": ["fasta", "nt"], "outputFiles": ["p1", "p2"]},
+                    {"name": "blast_ID02", "id": "b1", "parents": ["s"], "children": [],
+                     "inputFiles": ["p1", "nt"], "outputFiles": ["o1"]},
+                    {"name": "blast_ID03", "id": "b2", "parents": ["s"], "children": [],
+                     "inputFiles": ["nt", "p2"], "outputFiles": ["o2"]},
+                    {"name": "cat_ID04", "id": "c", "parents": [], "children": [],
+                     "inputFiles": ["o1", "o2"], "outputFiles": ["all"]},
+                ],
+                "files": [{"id": name, "sizeInBytes": size} for name, size in (
+                    ("fasta", 10), ("nt", 500), ("p1", 3), ("p2", 4), ("o1", 6), ("o2", 7), ("all", 9),
+                )],
+            },
+            "execution": {
+                "makespanInSeconds": 9, "executedAt": "2020-01-01T00:00:00Z",
+                "tasks": [
+                    {"id": "s", "runtimeInSeconds": 1.5, "command": {"program": "/bin/split"}},
+                    {"id": "b1", "runtimeInSeconds": 2, "command": {"program": "blastall"}},
+                    {"id": "b2", "runtimeInSeconds": 3.25, "command": {"program": "blastall"}},
+                    {"id": "c", "runtimeInSeconds": 0},
+                ],
+            },
+        },
+    }  # fmt: skip
+
+
+def v14() -> dict[str, Any]:
+    """The same workflow as :func:`v15` in the older shape (parents by name)."""
+    new = v15()["workflow"]
+    sizes = {file["id"]: file["sizeInBytes"] for file in new["specification"]["files"]}
+    tasks = []
+    for task, run in zip(new["specification"]["tasks"], new["execution"]["tasks"]):
+        names = {item["id"]: item["name"] for item in new["specification"]["tasks"]}
+        tasks.append(
+            {
+                "name": task["name"],
+                "id": task["name"].rpartition("_")[2],
+                "parents": [names[parent] for parent in task["parents"]],
+                "runtimeInSeconds": run["runtimeInSeconds"],
+                "command": run.get("command", {}),
+                "files": [
+                    {"link": link, "name": name, "sizeInBytes": sizes[name]}
+                    for link, key in (("input", "inputFiles"), ("output", "outputFiles"))
+                    for name in task[key]
+                ],
+            }
+        )
+    return {"name": "blast", "schemaVersion": "1.4", "workflow": {"tasks": tasks}}
+
+
+def _tasks(problem: ReplicationProblem) -> list[tuple[float, tuple[str, ...]]]:
+    return [(task.compute_seconds, task.inputs) for task in problem.tasks]
+
+
+def test_files_read_become_inputs_and_run_times_compute_seconds():
+    problem = problem_from_wfformat(v15(), "blast.json")
+    assert [task.id for task in problem.tasks] == ["s", "b1", "b2", "c"]
+    assert _tasks(problem) == [
+        (1.5, ("fasta", "nt")), (2.0, ("p1", "nt")), (3.25, ("nt", "p2")), (0.0, ("o1", "o2")),
+    ]  # fmt: skip
+    # "all" is written but never read.
+    assert {f.id: f.bytes for f in problem.files} == {
+        "fasta": 10, "nt": 500, "p1": 3, "p2": 4, "o1": 6, "o2": 7,
+    }  # fmt: skip
+
+
+def test_version_1_4_says_the_same():
+    old, new = problem_from_wfformat(v14(), "old"), problem_from_wfformat(v15(), "new")
+    assert _tasks(old) == _tasks(new)
+    assert set(old.files) == set(new.files)
+    assert [task.id for task in old.tasks] == ["split_ID01", "blast_ID02", "blast_ID03", "cat_ID04"]
+
+
+@pytest.mark.parametrize("make", [v14, v15])
+@pytest.mark.parametrize(
+    ("select", "chosen"),
+    [
+        ("all", [0, 1, 2, 3]),
+        ("ready", [0]),
+        ("level=0", [0]),
+        ("level=1", [1, 2]),
+        ("level=2", [3]),  # cat declares no parent: known from the files it reads
+        ("program=blastall", [1, 2]),
+        ("program=split", [0]),
+        ("program=/bin/split", [0]),
+        ("program=cat", [3]),
+        ("program=blast_ID03", [2]),
+    ],
+)
+def test_select(make, select, chosen):
+    whole = problem_from_wfformat(make(), "x")
+    part = problem_from_wfformat(make(), "x", select)
+    assert part.tasks == tuple(whole.tasks[k] for k in chosen)
+    assert all(part.readers)
+
+
+@pytest.mark.parametrize(
+    ("select", "words"),
+    [
+        ("level=3", "levels go from 0 to 2"),
+        ("program=awk", "programs: /bin/split, blastall, cat"),
+        ("level=x", "--select wants"),
+        ("program=", "--select wants"),
+        ("some", "--select wants"),
+    ],
+)
+def test_selections_that_do_not_exist(select, words):
+    with pytest.raises(UsageError, match=words):
+        problem_from_wfformat(v15(), "x", select)
+
+
+def test_machine_options():
+    machine = Machine.model_validate(
+        {"nodes": "3", "disk": "2kB", "remote_rate": "100Mbps", "replica_rate": "8Gbps",
+         "link": "per-node", "speed": "2"}
+    )  # fmt: skip
+    problem = problem_from_wfformat(v15(), "x", machine=machine)
+    assert [(n.disk_bytes, n.speed) for n in problem.nodes] == [(2000, 2.0)] * 3
+    network = problem.network
+    assert (network.remote_bytes_per_second, network.replica_bytes_per_second) == (12.5e6, 1e9)
+    assert network.remote_link == "per-node"
+
+
+def test_disk_as_a_share_is_never_less_than_the_largest_task():
+    # 530 distinct bytes: half is 265, but split reads 510.
+    problem = problem_from_wfformat(v15(), "x", machine=Machine(disk="50%"))
+    assert problem.nodes[0].disk_bytes == 510
+    assert "raised to the 510" in problem.meta["warnings"][0]
+    assert (
+        problem_from_wfformat(v15(), "x", machine=Machine(disk="100%")).nodes[0].disk_bytes == 530
+    )
+
+
+def _spec(document: dict[str, Any]) -> dict[str, Any]:
+    return document["workflow"]["specification"]
+
+
+def test_oddities_are_warned_of():
+    data = v15()
+    _spec(data)["tasks"][1]["inputFiles"].append("nt")
+    _spec(data)["tasks"][2]["parents"].append("nobody")
+    _spec(data)["files"] = [file for file in _spec(data)["files"] if file["id"] != "o1"]
+    runs = data["workflow"]["execution"]["tasks"]
+    runs[1]["runtimeInSeconds"] = -4
+    del runs[2]
+    problem = problem_from_wfformat(data, "x")
+    assert problem.tasks[1].inputs == ("p1", "nt")
+    assert [task.compute_seconds for task in problem.tasks] == [1.5, 0, 0, 0]
+    assert {f.id: f.bytes for f in problem.files}["o1"] == 0
+    assert [text.removeprefix("x: ") for text in problem.meta["warnings"]] == [
+        "an unknown parent was left out: nobody",
+        "an input listed twice was taken once, in task: b1",
+        "a negative run time counts as 0 s, in task: b1",
+        "a task without a run time counts as 0 s: b2",
+        "a file without a size counts as 0 bytes: o1",
+        "precedence is dropped: 3 of 4 tasks wait for others (3 for tasks of this batch), and what "
+        "those write counts as lying on remote storage",
+        "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote storage (shared), "
+        "1 GB/s between nodes (the file describes none)",
+    ]
+
+
+def test_a_circle_is_harmless_unless_levels_are_asked_for():
+    data = v15()
+    _spec(data)["tasks"][0]["parents"] = ["c"]
+    assert len(problem_from_wfformat(data, "x").tasks) == 4
+    with pytest.raises(InstanceError, match="in a circle"):
+        problem_from_wfformat(data, "x", "level=0")
+
+
+def _broken(change) -> dict[str, Any]:
+    data = v15()
+    change(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([], "wanted an object, not a list"),
+        ({}, "wanted 1.4 or 1.5, not nothing"),
+        ({"schemaVersion": "1.3"}, "wanted 1.4 or 1.5, not '1.3'"),
+        ({"schemaVersion": "1.5"}, "workflow: wanted an object"),
+        ({"schemaVersion": "1.4", "workflow": {"tasks": []}}, "no tasks"),
+        (_broken(lambda d: _spec(d)["tasks"][1].update(id="s")), "'s' is given twice"),
+        (_broken(lambda d: _spec(d)["tasks"][1].update(id=7)), "wanted text, not 7"),
+        (_broken(lambda d: _spec(d)["files"][0].update(sizeInBytes=-1)), "a size of -1 bytes"),
+        (_broken(lambda d: _spec(d)["files"][0].update(sizeInBytes="9")), "wanted a number"),
+        (_broken(lambda d: _spec(d)["files"][0].update(sizeInBytes=1e300)), "a size of 1e"),
+        (_broken(lambda d: _spec(d)["files"].append({"id": "nt", "sizeInBytes": 1})), "500 and 1"),
+        (
+            _broken(
+                lambda d: d["workflow"]["execution"]["tasks"][0].update(runtimeInSeconds=10**400)
+            ),
+            "too large",
+        ),
+    ],
+)
+def test_refusals_name_the_file_and_the_place(data, words):
+    with pytest.raises(InstanceError, match=words) as caught:
+        problem_from_wfformat(data, "flow.json")
+    assert str(caught.value).startswith("flow.json: ")
+
+
+def test_export_is_read_back():
+    problem = problem_from_wfformat(v15(), "x", machine=Machine(nodes=2))
+    again = problem_from_wfformat(export_wfformat(problem), "y", machine=Machine(nodes=2))
+    assert (again.tasks, again.files, again.nodes) == (problem.tasks, problem.files, problem.nodes)
+
+
+def test_export_keeps_ids_apart_that_the_schema_would_merge():
+    data = json.loads(json.dumps(v15()).replace('"p1"', '"a/b"').replace('"p2"', '"a-b"'))
+    document = export_wfformat(problem_from_wfformat(data, "x"))
+    ids = [file["id"] for file in document["workflow"]["specification"]["files"]]
+    assert len(set(ids)) == 6 and {"a-b", "a-b.2"} <= set(ids)
+
+
+_JUNK = (None, True, -1, 0, 1.5, 10**30, 1e308, "", "x", "s", [], {}, [1], {"id": "s"}, ["s", "s"])
+
+
+def _mutate(data: Any, rng: random.Random) -> None:
+    """Change one random place: replace, delete, repeat or rename."""
+    here, path = data, []
+    while isinstance(here, (dict, list)) and here and (not path or rng.random() < 0.85):
+        key = rng.choice(list(here) if isinstance(here, dict) else range(len(here)))
+        path.append((here, key))
+        here = here[key]
+    if not path:
+        return
+    holder, key = path[-1]
+    action = rng.randrange(4)
+    if action == 0:
+        holder[key] = copy.deepcopy(rng.choice(_JUNK))
+    elif action == 1:
+        del holder[key]
+    elif isinstance(holder, list):
+        holder.insert(key, copy.deepcopy(rng.choice(holder)))
+    else:
+        holder[f"{key}x"] = holder.pop(key)
+
+
+def test_2000_mutated_workflows_raise_nothing_but_ioopt_errors():
+    rng = random.Random(20)
+    outcomes = {"read": 0, "refused": 0}
+    selections = ("all", "ready", "level=1", "program=blastall")
+    for _ in range(1500):
+        data = rng.choice((v14, v15))()
+        for _ in range(rng.randint(1, 4)):
+            _mutate(data, rng)
+        try:
+            problem_from_wfformat(data, "fuzz", rng.choice(selections))
+            outcomes["read"] += 1
+        except IooptError:
+            outcomes["refused"] += 1
+    text = json.dumps(v15())
+    for _ in range(500):
+        at, end = sorted(rng.sample(range(len(text)), 2))
+        cut = text[:at] + rng.choice(["", "[", '"', "1e999", "}", text[end:]])
+        try:
+            problem_from_wfformat(parse_json(cut, "fuzz"), "fuzz")
+            outcomes["read"] += 1
+        except IooptError:
+            outcomes["refused"] += 1
+    assert sum(outcomes.values()) == 2000
+    assert min(outcomes.values()) > 300, outcomes
+
+
+@pytest.mark.parametrize("path", shared_files("data/wfformat"), ids=lambda path: path.stem)
+def test_real_workflows(path):
+    document = json.loads(path.read_text())["workflow"]["specification"]
+    problem = read_wfformat(str(path), "all")
+    assert len(problem.tasks) == len(document["tasks"])
+    sizes = {file["id"]: file["sizeInBytes"] for file in document["files"]}
+    read = {name for task in document["tasks"] for name in task["inputFiles"]}
+    assert {file.id: file.bytes for file in problem.files} == {name: sizes[name] for name in read}
+    levels, ready = read_wfformat(str(path), "level=0"), read_wfformat(str(path), "ready")
+    assert levels.tasks == ready.tasks and ready.tasks
+
+
+def test_command_line(tmp_path):
+    source = shared_path("data", "wfformat", "blast-chameleon-small-001.json")
+    target = tmp_path / "out.json"
+    run = CliRunner().invoke(
+        import_wfformat,
+        [str(source), "--select", "program=blastall", "--nodes", "2", "--disk", "33%", "-o", str(target)],
+    )  # fmt: skip
+    assert run.exit_code == 0 and "raised to the" in run.stderr
+    problem = ReplicationProblem.model_validate_json(target.read_text())
+    assert len(problem.tasks) == 40 and len(problem.nodes) == 2
