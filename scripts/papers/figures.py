@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import logging
-import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from papers.claims import mean_and_error
 
 from ioopt.plot.sweep import plot_sweep
 from ioopt.plot.tradeoff import plot_tradeoff
@@ -47,7 +48,7 @@ def khanna(quick: bool) -> Iterator[Picture]:
     def line(solver: str, at: float, link: str, preset: str, settings: dict[str, Any]) -> Any:
         runs: Any = lab.run(preset, settings, solver)
         spans = [run[link]["makespan_seconds"] for run in runs]
-        return at, *_mean_and_error(spans)
+        return at, *mean_and_error(spans), len(spans)
 
     for link in ("shared", "per-node"):
         for name, overlaps in (("image", (85, 40, 0)), ("sat", (85, 40, 10))):
@@ -82,8 +83,9 @@ def zhou(quick: bool) -> Iterator[Picture]:
     for metric, name in ((WAIT, "wait"), (RESPONSE, "response")):
         lines = {
             policy: [
-                (100 * factor, *_mean_and_error(runs.ratios(metric, policy, "base-line", factor)))
+                (100 * factor, *mean_and_error(found), len(found))
                 for factor in FACTORS
+                for found in [runs.ratios(metric, policy, "base-line", factor)]
             ]
             for policy in (*PAPER_POLICIES[1:], "fill")
         }
@@ -125,11 +127,6 @@ def lee(quick: bool) -> Iterator[Picture]:
         ]
         caption = f"Figure {number}: slowdown of the I/O job and CPU fragmentation (Markov chain)"
         yield f"lee-{number}", caption, plot_tradeoff(points)
-
-
-def _mean_and_error(values: list[float]) -> tuple[float, float, int]:
-    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
-    return statistics.fmean(values), error, len(values)
 
 
 PAPERS: dict[str, Callable[[bool], Iterator[Picture]]] = {

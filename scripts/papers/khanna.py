@@ -10,13 +10,13 @@ reproduced when one lies above, undecided otherwise.
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, cast
 
+from papers.claims import NOT, NOT_RUN, REPRODUCED, UNDECIDED, Claim, interval
 from papers.experiments import values_of
 
 import ioopt
@@ -25,9 +25,6 @@ from ioopt.problems.replication import LinkModel
 from ioopt.tables import render
 
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
-# Two-sided 95 % points of Student's t by number of seeds.
-T95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262,
-       100: 1.984}  # fmt: skip
 # JobDataPresent ignores load, and on private links IMAGE's makespan then varies by an eighth.
 MANY_SEEDS, SHORT_SECONDS = 100, 1.0
 NAMES = {
@@ -40,19 +37,10 @@ NAMES = {
 }
 
 
-YES, NO, OPEN, NOT_RUN = "reproduced", "not reproduced", "undecided", "not run"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table with one of the verdicts below."""
-
-    figure: str
-    claim: str
-    paper: str
-    link: str
-    ours: str
-    verdict: str
+def row(figure: str, claim: str, paper: str, link: str, ours: str, verdict: str) -> Claim:
+    """A claim of a figure (or of what *figure* names) under one link model."""
+    at = f"Fig. {figure}" if figure[0].isdigit() else figure
+    return Claim(claim, f"{at}; link: {link}", paper, ours, verdict)
 
 
 @dataclass(frozen=True)
@@ -123,16 +111,6 @@ def solved(
     }
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half width of its 95 % interval.
-
-    >>> interval([1.0, 1.0, 1.0])
-    (1.0, 0.0)
-    """
-    spread = statistics.stdev(values) / math.sqrt(len(values))
-    return statistics.fmean(values), T95[len(values)] * spread
-
-
 def ratios(
     first: Sequence[Figures], second: Sequence[Figures], link: LinkModel, metric: str
 ) -> list[float]:
@@ -151,26 +129,26 @@ def ordered(
     metric: str = "makespan_seconds",
     links: Sequence[LinkModel] = LINKS,
     **options: Any,
-) -> Iterator[Row]:
+) -> Iterator[Claim]:
     """A row a link model for "each solver of *chain* is below the next"; *options* for the first."""
     runs = [lab.run(preset, settings, chain[0], **options)]
     runs += [lab.run(preset, settings, solver) for solver in chain[1:]]
     for link in links:
-        said, verdict = [], YES
+        said, verdict = [], REPRODUCED
         for at in range(len(chain) - 1):
-            mean, half = interval(ratios(runs[at], runs[at + 1], link, metric))
-            said.append(f"{NAMES[chain[at]]}/{NAMES[chain[at + 1]]} {mean:.3f} ± {half:.3f}")
-            if mean - half >= 1:
-                verdict = NO
-            elif mean + half >= 1 and verdict == YES:
-                verdict = OPEN
-        yield Row(figure, claim, paper, link, ", ".join(said), verdict)
+            mean, low, high = interval(ratios(runs[at], runs[at + 1], link, metric))
+            said.append(f"{NAMES[chain[at]]}/{NAMES[chain[at + 1]]} {mean:.3f} ± {high - mean:.3f}")
+            if low >= 1:
+                verdict = NOT
+            elif high >= 1 and verdict == REPRODUCED:
+                verdict = UNDECIDED
+        yield row(figure, claim, paper, link, ", ".join(said), verdict)
 
 
 ORDER = ("two-stage", "job-data-present", "minmin")
 
 
-def figure_2(lab: Laboratory) -> Iterator[Row]:
+def figure_2(lab: Laboratory) -> Iterator[Claim]:
     """Batch time by overlap, IMAGE (a) and SAT (b), limited disks."""
     tasks = {"tasks": lab.sizes.tasks}
     for part, presets in (
@@ -187,7 +165,7 @@ def figure_2(lab: Laboratory) -> Iterator[Row]:
 
 def _benefit(
     lab: Laboratory, part: str, presets: Sequence[str], tasks: Mapping[str, Any]
-) -> Iterator[Row]:
+) -> Iterator[Claim]:
     """The gain over the better baseline falls with the overlap."""
     for link in LINKS:
         gains = []
@@ -196,19 +174,19 @@ def _benefit(
             spans = [[one[link]["makespan_seconds"] for one in run] for run in runs]
             rows = zip(*spans, strict=True)
             gains.append(interval([1 - ours / min(others) for ours, *others in rows]))
-        falls = all(high[0] > low[0] for high, low in pairwise(gains))
-        yield Row(
+        falls = all(more[0] > less[0] for more, less in pairwise(gains))
+        yield row(
             part, "IP's gain over the better baseline is largest at high overlap and falls with it",
             "maximum for high overlap, reduces as overlap decreases", link,
             ", ".join(
-                f"{preset} {100 * mean:+.0f} ± {100 * half:.0f} %"
-                for preset, (mean, half) in zip(presets, gains, strict=True)
+                f"{preset} {100 * mean:+.0f} ± {100 * (high - mean):.0f} %"
+                for preset, (mean, _, high) in zip(presets, gains, strict=True)
             ),
-            YES if falls and gains[0][0] > gains[0][1] else NO,
+            REPRODUCED if falls and gains[0][1] > 0 else NOT,
         )  # fmt: skip
 
 
-def figure_3(lab: Laboratory) -> Iterator[Row]:
+def figure_3(lab: Laboratory) -> Iterator[Claim]:
     """High overlap, all applications: batch time (a), files fetched remotely (b)."""
     ppa = {"tasks": min(500, lab.sizes.ppa_tasks)}
     for preset, settings in (
@@ -225,7 +203,7 @@ def figure_3(lab: Laboratory) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def figure_4(lab: Laboratory) -> Iterator[Row]:
+def figure_4(lab: Laboratory) -> Iterator[Claim]:
     """Copies between nodes against none (a); batch time against disk space (b)."""
     tasks = {"tasks": lab.sizes.tasks, "disk": "unlimited"}
     ppa = {"tasks": min(500, lab.sizes.ppa_tasks), "disk": "unlimited"}
@@ -243,7 +221,7 @@ def figure_4(lab: Laboratory) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def figure_5(lab: Laboratory) -> Iterator[Row]:
+def figure_5(lab: Laboratory) -> Iterator[Claim]:
     """IMAGE with many tasks against the number of nodes (a); testbed against simulation (b)."""
     for nodes in (4, 8, 16):
         settings = {"tasks": lab.sizes.many_tasks, "nodes": nodes}
@@ -252,13 +230,13 @@ def figure_5(lab: Laboratory) -> Iterator[Row]:
             f"image-85, {lab.sizes.many_tasks} tasks, {nodes} nodes: IP < JobDataPresent < MinMin",
             "IP best in all configurations", "image-85", settings, ORDER,
         )  # fmt: skip
-    yield Row(
+    yield row(
         "5b", "simulation follows the testbed", "relative trends agree", "shared",
         "the testbed is not available", NOT_RUN,
     )  # fmt: skip
 
 
-def figure_6(lab: Laboratory) -> Iterator[Row]:
+def figure_6(lab: Laboratory) -> Iterator[Claim]:
     """PPA with many tasks: hierarchical batch time (a), scheduling time a task (b)."""
     # Scheduling time is measured here, so the time limit must not be what ends a run.
     lab = Laboratory(replace(lab.sizes, seconds=6 * lab.sizes.seconds))
@@ -283,18 +261,18 @@ def figure_6(lab: Laboratory) -> Iterator[Row]:
             name: statistics.median(one["shared"]["milliseconds_per_task"] for one in runs)
             for name, runs in times.items()
         }
-        yield Row(
+        yield row(
             "6b", f"scheduling ms a task, {nodes}({hierarchy}): JobDataPresent least, hierarchical < flat",
             "hierarchical considerably faster than flat; JobDataPresent least", "none (planning only)",
             ", ".join(f"{name} {value:.3f}" for name, value in means.items()),
-            YES
+            REPRODUCED
             if means["hierarchical"] < means["flat"]
             and means["JobDataPresent"] == min(means.values())
-            else NO,
+            else NOT,
         )  # fmt: skip
 
 
-def ample(lab: Laboratory) -> Iterator[Row]:
+def ample(lab: Laboratory) -> Iterator[Claim]:
     """Where the paper's order does appear: large disks, and the link model decides."""
     chain = ("ip", "job-data-present", "minmin")
     tasks, ppa = lab.sizes.tasks, min(500, lab.sizes.ppa_tasks)
@@ -313,7 +291,7 @@ def ample(lab: Laboratory) -> Iterator[Row]:
         )  # fmt: skip
 
 
-PARTS: Mapping[str, Callable[[Laboratory], Iterator[Row]]] = {
+PARTS: Mapping[str, Callable[[Laboratory], Iterator[Claim]]] = {
     "order": ample,
     "2": figure_2,
     "3": figure_3,
@@ -335,18 +313,13 @@ def sizes(quick: bool) -> str:
 
 def main(
     quick: bool = False, parts: Sequence[str] = tuple(PARTS), seconds: float | None = None
-) -> list[Row]:
+) -> list[Claim]:
     """Run the figures *parts* with *seconds* a solve, print the table, return its rows."""
     sizes = Sizes.of(quick)
     lab = Laboratory(sizes if seconds is None else replace(sizes, seconds=seconds))
-    rows = [row for part in parts for row in PARTS[part](lab)]
+    rows = [found for part in parts for found in PARTS[part](lab)]
     ours = f"ours (mean ± 95 %, {lab.sizes.seeds} seeds, {lab.sizes.seconds:g} s a solve)"
-    print(
-        render(
-            ("figure", "claim", "paper", "link", ours, "verdict"),
-            [(r.figure, r.claim, r.paper, r.link, r.ours, r.verdict) for r in rows],
-        )
-    )
+    print(render(("claim", "where", "paper", ours, "verdict"), [found[:5] for found in rows]))
     return rows
 
 

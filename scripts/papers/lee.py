@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ioopt.tables import render
 
 if TYPE_CHECKING:
-    from papers.lee_claims import Claim
+    from papers.claims import Claim
 
 SECTIONS = (
     "papers.lee_quanta",
@@ -30,9 +30,7 @@ def main(quick: bool = False) -> list[Claim]:
     rows: list[Claim] = []
     for section in SECTIONS:
         rows += importlib.import_module(section).main(quick)
-    failed = [
-        (row.where, row.claim, row.ours) for row in rows if row.reproduced == "not reproduced"
-    ]
+    failed = [(row.where, row.claim, row.ours) for row in rows if row.verdict == "not reproduced"]
     print(f"\nNot reproduced: {len(failed)} of {len(rows)} claims\n")
     print(render(("where", "claim", "measured"), failed))
     return rows

@@ -11,9 +11,8 @@ import random
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from papers.claims import Claim, interval, show, verdict
 from papers.experiments import values_of
-from papers.lee_claims import Claim, show, verdict
-from papers.zhang_runs import interval
 
 import ioopt
 from ioopt.generate.flexgang import flexible_gang, quantum_selection

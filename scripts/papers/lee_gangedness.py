@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from papers.claims import Claim, show, verdict
 from papers.experiments import values_of
-from papers.lee_claims import Claim, show, verdict
 from papers.lee_perturbations import measured
 
 from ioopt.generate.flexgang.message_counts import TABLE_3

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from papers.claims import Claim, show, verdict
 from papers.experiments import values_of
-from papers.lee_claims import Claim, show, verdict
 
 from ioopt.measure.perturbation import measure
 from ioopt.problems.flexgang.perturbation import (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 from statistics import fmean
 
+from papers.claims import Claim, show, verdict
 from papers.experiments import values_of
-from papers.lee_claims import Claim, show, verdict
 
 from ioopt.measure.quantum_chain import measure
 from ioopt.measure.quantum_event import simulate_point

@@ -40,19 +40,11 @@ def conclusion(
     """What a study came to, as the store keeps it: claims, notes, pictures, sizes, seconds, versions."""
     pictures = reproduction_figures.draw(paper, quick)
     return {
-        "claims": [_claim(row) for row in rows], "pictures": pictures,
+        "claims": [row[:5] for row in rows], "pictures": pictures,
         "notes": list(getattr(module, "NOTES", ())),
         "sizes": module.sizes(quick), "num_values": study.num_values, "seconds": study.seconds,
         "versions": {name: _version(name) for name in PACKAGES},
     }  # fmt: skip
-
-
-def _claim(row: Any) -> tuple[str, ...]:
-    """A row of any paper's table as (claim, where, paper's word, ours, verdict)."""
-    if hasattr(row, "link"):
-        figure = f"Fig. {row.figure}" if row.figure[0].isdigit() else row.figure
-        return row.claim, f"{figure}; link: {row.link}", row.paper, row.ours, row.verdict
-    return row.claim, row.where, row.paper, row.ours, row.reproduced
 
 
 def _version(name: str) -> str:

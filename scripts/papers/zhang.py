@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import replace
 from typing import Any
 
-from papers.zhang_claims import LAST, PARTLY, REPRODUCED, Claim, claims
+from papers.claims import PARTLY, REPRODUCED, Claim
+from papers.zhang_claims import LAST, claims
 from papers.zhang_runs import FOUR, INTENSITIES, Figures, Runs
 
 from ioopt.tables import render
@@ -68,15 +68,15 @@ def main(quick: bool = False) -> list[Claim]:
     _high_load(runs)
     _points(runs)
     _from_start(runs)
-    return [replace(row, claim=f"{row.number}. {row.claim}") for row in rows]
+    return [row._replace(claim=f"{row.number}. {row.claim}") for row in rows]
 
 
 def _cells(row: Claim) -> tuple[str, ...]:
-    return row.number, row.where, row.claim, row.paper, row.ours, row.reproduced
+    return row.number, row.where, row.claim, row.paper, row.ours, row.verdict
 
 
 def _held(rows: list[Claim], verdict: str = REPRODUCED) -> int:
-    return sum(row.reproduced == verdict for row in rows)
+    return sum(row.verdict == verdict for row in rows)
 
 
 def _high_load(runs: Runs) -> None:

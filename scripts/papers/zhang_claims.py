@@ -19,31 +19,17 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from papers.zhang_runs import Figures, Runs, interval, ratio_interval
+from papers.claims import NOT, PARTLY, REPRODUCED, Claim, interval, ratio_interval
+from papers.zhang_runs import Figures, Runs
 
-REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
 LAST = 8
 """Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One row of the table; *number* is that of the claim (see above)."""
-
-    number: str
-    where: str
-    claim: str
-    paper: str
-    ours: str
-    reproduced: str
-
-    @property
-    def counted(self) -> bool:
-        """Whether the row is a claim of its own, not another reading of one."""
-        return self.number[-1].isdigit()
+def _row(number: str, where: str, claim: str, paper: str, ours: str, verdict: str) -> Claim:
+    return Claim(claim, where, paper, ours, verdict, number)
 
 
 def claims(runs: Runs) -> list[Claim]:
@@ -61,7 +47,7 @@ def _count(
     mean, low, high = interval(counts)
     scaled = paper * runs.jobs / 10_000
     good = abs(mean - scaled) <= share * scaled or low <= scaled <= high
-    return Claim(
+    return _row(
         number, where, f"local jobs of {policy} at t_e {1800 if load == 0 else 3000}, r = .5",
         f"{paper} of 10000 (within {share:.0%})",
         f"{mean:.0f} [{low:.0f} .. {high:.0f}], {mean / scaled - 1:+.0%}, {len(counts)} seeds",
@@ -149,7 +135,7 @@ def over_loads(
     )
     if failing:
         ours += f"; not at t_e {missed}"
-    return Claim(number, where, claim, paper, ours, verdict)
+    return _row(number, where, claim, paper, ours, verdict)
 
 
 def _iogs_against_gs(runs: Runs) -> list[Claim]:
@@ -164,7 +150,7 @@ def _iogs_against_gs(runs: Runs) -> list[Claim]:
         over_loads("2", "3.4.2", "the same for t_e >= 2000", '"under most of the loads (i.e., >= 2000) '
                    'over 200 %" (taken as: at each of the seven it names)',
                    gains(runs, "iogs", "gs", high, 0.5, slowdown, 2.0), 2.0),
-        Claim("2b", "3.4.2", "the same by its words without its number", '"most of the loads" (taken as: '
+        _row("2b", "3.4.2", "the same by its words without its number", '"most of the loads" (taken as: '
               "more than half of the nine)", f"at {most} of 9", REPRODUCED if most > 4 else NOT),
         over_loads("2c", "3.4.2", "the same by the slowdown from start", "> 200 % better",
                    gains(runs, "iogs", "gs", high, 0.5, from_start), 2.0),
@@ -207,12 +193,12 @@ def _adaptive(runs: Runs) -> list[Claim]:
                    middle, 0.0),
         over_loads("6c", "3.5", "the same for the wait", "best",
                    _best_of(runs, "adaptive-iogs", two, low, 0.5, wait), 0.0),
-        Claim("7", "3.5", "Adaptive at the highest load, r = .5", "worse than IOGS, close to GS",
+        _row("7", "3.5", "Adaptive at the highest load, r = .5", "worse than IOGS, close to GS",
               f"{near[1]:.2f} x GS (at the lowest load {near[0]:.2f} x), {far[0]:+.0%} on IOGS",
               REPRODUCED if far[0] > 0 and near[1] > 0.75 and near[0] < 0.5 else NOT),
         over_loads("8", "3.5", "slowdown, Adaptive best of three, r = .33, nine loads", "best",
                    _best_of(runs, "adaptive-iogs", two, range(9), 0.33), 0.0),
-        Claim("9", "3.5", "slowdown, Adaptive against GS, r = .1", "very close (taken as: its distance "
+        _row("9", "3.5", "slowdown, Adaptive against GS, r = .1", "very close (taken as: its distance "
               "to GS is at most a quarter of that of IOGS)",
               f"at most {max(close):.2f} of that of IOGS, at the highest load {close[-1]:.3f}",
               REPRODUCED if max(close) <= 0.25 else NOT),
@@ -264,18 +250,18 @@ def _migration(runs: Runs) -> list[Claim]:
     }
     listed = ", ".join(f"Q={budget}: {value:.0f}" for budget, value in by_budget.items())
     return [
-        Claim("10", "3.6", "slowdown at C = 30 s against C = 0", "no difference (taken as 10 %)",
+        _row("10", "3.6", "slowdown at C = 30 s against C = 0", "no difference (taken as 10 %)",
               "; ".join(f"r = {key}: {change:+.0%} [{low:+.0%} .. {high:+.0%}]"
                         for key, (change, low, high) in costs.items()),
               REPRODUCED if all(negligible) else PARTLY if any(negligible) else NOT),
-        Claim("11", "3.6", "Q = 320 against Q = 0, r = .5", ">= 90 % less", f"{gain:.1%} less ({listed})",
+        _row("11", "3.6", "Q = 320 against Q = 0, r = .5", ">= 90 % less", f"{gain:.1%} less ({listed})",
               REPRODUCED if gain >= 0.9 else NOT),
-        Claim("12", "3.6", "share of that gain reached by Q = 64", "most of it", f"{early:.0%}",
+        _row("12", "3.6", "share of that gain reached by Q = 64", "most of it", f"{early:.0%}",
               REPRODUCED if early > 0.5 else NOT),
-        Claim("13", "3.6", "slowdown, Q > 64 at r = .1", '"worse" (taken as: at 128, 256 or 320)',
+        _row("13", "3.6", "slowdown, Q > 64 at r = .1", '"worse" (taken as: at 128, 256 or 320)',
               f"at worst {least:+.1%} [{low:+.1%} .. {high:+.1%}]",
               REPRODUCED if least > 0 else NOT),
-        Claim("13b", "3.6", "the same for the wait and the slowdown from start", "worse than Q = 64",
+        _row("13b", "3.6", "the same for the wait and the slowdown from start", "worse than Q = 64",
               "; ".join(f"{name} at worst {worst:+.1%} [{low:+.1%} .. {high:+.1%}]"
                         for name, (worst, low, high) in others.items()),
               REPRODUCED if min(others.values())[0] > 0 else NOT),
@@ -326,13 +312,13 @@ def _low_intensity(runs: Runs) -> list[Claim]:
     old = sum(0 <= gain.mean <= 0.5 for gain in worse)
     found = ", ".join(f"{gain.mean:+.0%}" for gain in worse)
     return [
-        Claim("16", "3.7", "slowdown, Migrate against GS, r = .1, nine loads", '"not as good as GS ... the '
+        _row("16", "3.7", "slowdown, Migrate against GS, r = .1, nine loads", '"not as good as GS ... the '
               'difference is very small" (taken as: worse, by at most a quarter of what IOGS is, as in 9)',
               f"so at {sum(met)} of 9 loads: {found} (highest load [{worse[-1].low:+.0%} .. "
               f"{worse[-1].high:+.0%}]); distance at most {max(near):.2f} of that of IOGS", _some(met)),
-        Claim("16b", "3.7", "the same by a fixed margin", "slightly worse (taken as 0 to 50 %)",
+        _row("16b", "3.7", "the same by a fixed margin", "slightly worse (taken as 0 to 50 %)",
               f"so at {old} of 9 loads", REPRODUCED if old == 9 else PARTLY if old else NOT),
-        Claim("16c", "3.7", "the same for the wait", "not as good as GS",
+        _row("16c", "3.7", "the same for the wait", "not as good as GS",
               f"from {min(delays).mean:+.0%} to {max(delays).mean:+.0%}",
               _some([gain.mean >= 0 for gain in delays])),
     ]  # fmt: skip

@@ -5,8 +5,6 @@ A run is kept as the handful of figures that the tables need, so that one sweep 
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -109,27 +107,3 @@ def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:
         float(slowdown[big].mean()), sum(trajectory.local),
         float((np.maximum(finish - start, quantum) / floor).mean()),
     )  # fmt: skip
-
-
-def interval(values: Iterable[float]) -> tuple[float, float, float]:
-    """(mean, lower, upper): a 95 % interval of the mean by Student's t; equal for one value."""
-    from scipy import stats
-
-    data = list(values)
-    mean = statistics.fmean(data)
-    if len(data) < 2:
-        return mean, mean, mean
-    half = float(stats.t.ppf(0.975, len(data) - 1)) * statistics.stdev(data) / len(data) ** 0.5
-    return mean, mean - half, mean + half
-
-
-def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[float, float, float]:
-    """(ratio of the means, lower, upper) of paired runs, 95 %.
-
-    The ratio estimator's linearised variance (Cochran, Sampling Techniques, Section 6.4): that of the
-    mean of above - ratio x below, over the mean of below.
-    """
-    scale = max(statistics.fmean(below), 1e-9)
-    ratio = statistics.fmean(above) / scale
-    centre, low, high = interval((b - ratio * a) / scale for a, b in zip(below, above))
-    return ratio, ratio + low - centre, ratio + high - centre

@@ -13,9 +13,9 @@ figures of equal mean lies above 1, whichever is divided by the other.
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
-from papers.zhou_runs import FACTORS, PAPER_POLICIES, TOPPED, Runs, Size, mean_and_error, run_all
+from papers.claims import Claim, mean_and_error, verdict
+from papers.zhou_runs import FACTORS, PAPER_POLICIES, TOPPED, Runs, Size, run_all
 
 from ioopt.tables import render
 
@@ -26,19 +26,9 @@ DELAY, WEIGHTED = "io_delay_seconds", "node_weighted_io_delay"
 INFORMED = ("cons-min-inst-sld", "cons-min-aggr-sld", "adaptive")
 
 
-class Claim(NamedTuple):
-    """One claim: the paper's word, our figure (mean and standard error), and the verdict."""
-
-    claim: str
-    where: str
-    paper: str
-    ours: str
-    reproduced: str
-
-
 def claim(text: str, where: str, paper: str, ours: str, holds: bool) -> Claim:
     """A row with its verdict in words."""
-    return Claim(text, where, paper, ours, "reproduced" if holds else "not reproduced")
+    return Claim(text, where, paper, ours, verdict(holds))
 
 
 def shown(values: list[float]) -> str:
@@ -229,12 +219,12 @@ def main(quick: bool = False) -> list[Claim]:
     print(
         f"\nPaper 002: {size.describe()}; mean ± standard error; {time.monotonic() - begun:.0f} s\n"
     )
-    print(render(("claim", "where", "paper", "measured", "verdict"), rows))
+    print(render(("claim", "where", "paper", "measured", "verdict"), [row[:5] for row in rows]))
     print_sweep(runs)
     for whose, some in (
         ("the paper's", [row for row in rows if row.where.startswith("Fig.")]),
         ("ours", [row for row in rows if row.where == "ours"]),
     ):
-        kept = sum(row.reproduced == "reproduced" for row in some)
+        kept = sum(row.verdict == "reproduced" for row in some)
         print(f"\nReproduced, {whose}: {kept} of {len(some)} claims")
     return rows

@@ -78,12 +78,6 @@ class Runs:
         return statistics.fmean(run[metric] for run in self.values[loop, policy, factor])
 
 
-def mean_and_error(values: list[float]) -> tuple[float, float]:
-    """Mean and its standard error."""
-    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
-    return statistics.fmean(values), error
-
-
 @lru_cache(maxsize=8)
 def _trace(seed: int, factor: float, settings: tuple[tuple[str, str], ...]) -> Trace:
     return Trace.of(generate("mira-month", dict(settings), seed), factor, False)

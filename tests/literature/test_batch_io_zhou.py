@@ -7,11 +7,12 @@ import math
 import pytest
 from papers import zhou as reproduce_zhou
 from papers import zhou_runs
+from papers.claims import mean_and_error
 
 
 def test_mean_and_error_by_hand() -> None:
     # Mean 2; deviations -1, 0, 1: variance 2 / 2 = 1, error 1 / sqrt 3.
-    mean, error = zhou_runs.mean_and_error([1.0, 2.0, 3.0])
+    mean, error = mean_and_error([1.0, 2.0, 3.0])
     assert (mean, error) == pytest.approx((2.0, 1 / math.sqrt(3)))
     assert not reproduce_zhou.below([0.8, 0.9, 1.0], 0.97)
     assert reproduce_zhou.below([0.80, 0.81, 0.82], 0.97)
@@ -40,6 +41,6 @@ def test_trends_on_small_workloads(monkeypatch) -> None:
     assert delay[1] > 5 * delay[0] > 0
     for factor in (0.3, 1.5):
         ratios = runs.ratios("io_delay_seconds", "fill", "adaptive", factor, "open")
-        assert zhou_runs.mean_and_error(ratios)[0] < 0.7
+        assert mean_and_error(ratios)[0] < 0.7
     response = runs.ratios("mean_response_seconds", "fill", "base-line", 1.5)
-    assert zhou_runs.mean_and_error(response)[0] < 1.0
+    assert mean_and_error(response)[0] < 1.0

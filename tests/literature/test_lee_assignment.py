@@ -8,11 +8,11 @@ from papers import lee_assignment as lee_f456
 
 def test_correction_of_shared_columns() -> None:
     rows = lee_f456.correction_claims(6)
-    assert [row.reproduced for row in rows] == ["reproduced"]
+    assert [row.verdict for row in rows] == ["reproduced"]
 
 
 @pytest.mark.slow
 def test_heavy_mixes_and_quantum_selection() -> None:
     rows = lee_f456.main(quick=True)
     assert len(rows) == 8
-    assert [row.claim for row in rows if row.reproduced == "not reproduced"] == []
+    assert [row.claim for row in rows if row.verdict == "not reproduced"] == []
