@@ -18,6 +18,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 
+KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ("decisions", "measure", "sim"))
+"""Folders whose files kernels may call into."""
+
+
 @cache
 def available() -> bool:
     """Whether numba is installed (it is not imported to find out)."""
@@ -46,11 +50,11 @@ def compiled(module: str, name: str) -> Callable[..., Any]:
 
 
 def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """numba's ``njit`` with these options, for a function of this folder that Python calls.
+    """numba's ``njit`` with these options, for a function of KERNEL_ROOMS that Python calls.
 
     It is kept on disk with all it calls (see :func:`called`). numba drops stored code when the file
     of the function changes; a kernel here calls functions of other files, so a change of any file of
-    the folder drops it.
+    these folders drops it.
     """
     from numba import njit
 
@@ -58,7 +62,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         result = njit(cache=True, **options)(function)
         stored = _cache_file(result)
         if stored is not None:
-            stored._source_stamp = source_stamp(Path(__file__).parent)
+            stored._source_stamp = source_stamp(*KERNEL_ROOMS)
         return result
 
     return decorate
@@ -77,10 +81,10 @@ def called(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @cache
-def source_stamp(folder: Path) -> str:
-    """A hash of the Python files of *folder*, as they were when first asked for."""
+def source_stamp(*folders: Path) -> str:
+    """A hash of the Python files below *folders*, as they were when first asked for."""
     digest = hashlib.sha256()
-    for file in sorted(folder.glob("*.py")):
+    for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
         digest.update(f"{file.name}:{file.stat().st_size}:".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -25,12 +25,18 @@ def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> Non
     assert stamps[0] == stamps[2] != stamps[1]
 
 
+def test_every_kernel_stands_in_a_room_of_the_stamp() -> None:
+    folders = {path.relative_to(ROOT / "ioopt").parts[0] for path in (ROOT / "ioopt").rglob("*.py")
+               if re.search(r"@(cached|called)\(|= cached\(", path.read_text("utf-8"))}  # fmt: skip
+    assert folders <= {room.name for room in compiled.KERNEL_ROOMS} and "sim" in folders
+
+
 def test_kernels_carry_the_stamp_of_the_folder() -> None:
     pytest.importorskip("numba")
     from ioopt.sim.batch_io import compiled as batch_io_compiled
     from ioopt.sim.gang import compiled as gang_compiled
 
-    wanted = compiled.source_stamp(Path(compiled.__file__).parent)
+    wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS)
     for kernel in (gang_compiled._simulate, batch_io_compiled.advance):
         assert kernel._cache._cache_file._source_stamp == wanted
 
