@@ -102,22 +102,22 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "base-line", "all outstanding requests share the storage by nodes",
         "Zhou et al., Section IV.D", "SharingSettings",
     ),
-    *_conservative("cons-fcfs", "first fit by request time", "Zhou et al., Section III.B"),
+    *_conservative("cons-fcfs", "first fit by request time", "Zhou et al., Section III.C.2"),
     *_conservative(
-        "cons-max-util", "the subset that keeps the most nodes busy", "Zhou et al., Section III.B",
+        "cons-max-util", "the subset that keeps the most nodes busy", "Zhou et al., Section III.C.2",
         "MaxUtilSettings",
     ),
     *_conservative(
         "cons-min-inst-sld", "least slowdown of the present request first",
-        "Zhou et al., Section III.B",
+        "Zhou et al., Section III.C.2",
     ),
     *_conservative(
         "cons-min-aggr-sld", "least slowdown of the job so far first",
-        "Zhou et al., Section III.B",
+        "Zhou et al., Section III.C.2",
     ),
     _policy(
         "adaptive", "first fit by request time, sharing where that lowers the mean I/O time",
-        "Zhou et al., Algorithm 1", "SharingSettings",
+        "Zhou et al., Section III.C.2, Algorithm 1", "SharingSettings",
     ),
     _policy(
         "set-10", "one request at a time in each order of magnitude of the iteration length",

@@ -1,4 +1,4 @@
-"""Sub-batch selection (paper 003, Section 4.2, equations (14)-(20)) for CP-SAT.
+"""Sub-batch selection (Khanna et al., Section 4.2, equations (14)-(20)) for CP-SAT.
 
 Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l their files.
 Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file l is stored there.

@@ -1,4 +1,4 @@
-"""Paper 003 (Khanna et al.): the claims of Figures 2-6, in simulation, on both link models.
+"""Khanna et al.: the claims of Figures 2 to 6, in simulation, on both link models.
 
 Every plan is made once a seed and replayed on the timeline simulator with one shared 100 Mbps link
 (the paper's testbed) and with a private one a node (its equation 11 as printed). "IP" is the

@@ -1,4 +1,4 @@
-"""Paper 001 (Lee et al.): each section's module gives claims; this prints and collects them."""
+"""Lee et al.: each section's module gives claims; this prints and collects them."""
 
 from __future__ import annotations
 

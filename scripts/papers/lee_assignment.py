@@ -1,4 +1,4 @@
-"""Features F4 to F6 on paper 001's closing proposal: strict and loose rounds, measured.
+"""Features F4 to F6 on the closing proposal of Lee et al.: strict and loose rounds, measured.
 
 The paper has no figures for them; the "paper" column quotes what it argues or what ioopt promises.
 All plans are simulated on seeds on which none was chosen.
@@ -277,5 +277,5 @@ def main(quick: bool = False) -> list[Claim]:
     rows = quantum_claims(6 if quick else 20)
     rows += mix_claims(range(2 if quick else 24))
     rows += correction_claims(8 if quick else 40)
-    show("Paper 001, Section 7: quantum selection, strict and loose rounds", rows)
+    show("Lee et al., Section 7: quantum selection, strict and loose rounds", rows)
     return rows

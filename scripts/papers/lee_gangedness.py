@@ -1,4 +1,4 @@
-"""Section 5 of paper 001: Table 3, and the monitor on workloads that its thresholds never saw.
+"""Lee et al., Section 5: Table 3, and the monitor on workloads that its thresholds never saw.
 
 The truth of a workload is its gamma_sub from the perturbation laboratory, which knows nothing of
 messages. The paper's own classes set the scale: LOW up to the gamma_sub of a blocking application

@@ -1,4 +1,4 @@
-"""Section 4 of paper 001: slopes of the synthetic applications against what the text expects."""
+"""Lee et al., Section 4: slopes of the synthetic applications against what the text expects."""
 
 from __future__ import annotations
 

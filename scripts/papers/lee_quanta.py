@@ -1,4 +1,4 @@
-"""Figures 2 and 3 of paper 001: the statements of the text against both engines."""
+"""Lee et al., Figures 2 and 3: the statements of the text against both engines."""
 
 from __future__ import annotations
 

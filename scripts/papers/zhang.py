@@ -1,4 +1,4 @@
-"""Paper 000 (Zhang et al.): every claim with our figure, and our policies beside the paper's."""
+"""Zhang et al.: every claim with our figure, and our policies beside the paper's."""
 
 from __future__ import annotations
 

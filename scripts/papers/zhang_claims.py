@@ -1,4 +1,4 @@
-"""The claims of Zhang et al. (paper 000), each with the rule by which it counts as reproduced.
+"""The claims of Zhang et al., each with the rule by which it counts as reproduced.
 
 Claims 1 to 18 are the statements of Sections 3.4.2 to 4 about how policies compare, one each; L1 to
 L6 are the counts of local jobs. A letter behind a number marks another reading of the same claim,

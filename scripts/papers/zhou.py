@@ -1,4 +1,4 @@
-"""Paper 002 (Zhou et al.): the claims of Figures 8 to 11, and FILL against ADAPTIVE.
+"""Zhou et al.: the claims of Figures 8 to 11, and FILL against ADAPTIVE.
 
 The paper has three single months of one machine; here every figure is the mean over paired seeded
 workloads with its standard error, so that a difference can be told from chance. A claim is
@@ -217,7 +217,7 @@ def main(quick: bool = False) -> list[Claim]:
     runs = run_all(size)
     rows = figure_8(runs) + figure_9(runs) + figure_10(runs) + figure_11(runs) + ours(runs)
     print(
-        f"\nPaper 002: {size.describe()}; mean ± standard error; {time.monotonic() - begun:.0f} s\n"
+        f"\nZhou et al.: {size.describe()}; mean ± standard error; {time.monotonic() - begun:.0f} s\n"
     )
     print(render(("claim", "where", "paper", "measured", "verdict"), [row[:5] for row in rows]))
     print_sweep(runs)

@@ -1,4 +1,4 @@
-"""The runs behind the reproduction of paper 002: policies on paired seeded workloads."""
+"""The runs behind the reproduction of Zhou et al.: policies on paired seeded workloads."""
 
 from __future__ import annotations
 

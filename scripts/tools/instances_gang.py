@@ -19,11 +19,11 @@ def instances() -> list[Row]:
     crowded = generate(None, {"jobs": 300, "mean_local_seconds": 3102}, 1)
     return [
         (_figure_5(), "A and B share node 1: IOGS gives them a row each and keeps C waiting, GS "
-         "packs them into one row, remote", "paper 000, Figure 5", "mean_slowdown"),
+         "packs them into one row, remote", "Zhang et al., Figure 5", "mean_slowdown"),
         (_figure_3(), "six jobs on eight processors; J4 and J5 are replicated beside J6",
-         "paper 000, Figure 3", "value_las"),
+         "Zhang et al., Figure 3", "value_las"),
         (_figure_7(), "A has left: D can move to its file nodes in row 0, one task changes node",
-         "paper 000, Figure 7", "value_las"),
+         "Zhang et al., Figure 7", "value_las"),
         (_named(generate(None, {"jobs": 60, "intensity": "mixed"}, 1), "gang-mixed-60"),
          "60 jobs of the preset, mixed I/O intensities, lowest load", _generated(60), "mean_slowdown"),
         (_named(crowded, "gang-crowded-300"),

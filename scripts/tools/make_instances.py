@@ -147,7 +147,7 @@ def _generated() -> Iterable[Entry]:
         yield Entry(
             {key: instance[key] for key in order},
             f"preset {preset}, {changed}; overlap A {meta['overlap_a']}, B {meta['overlap_b']}",
-            "generated: paper 003, Section 5.1, seed 1",
+            "generated: Khanna et al., Section 5.1, seed 1",
             "makespan_seconds" if limited else "additive_seconds",
             solver="link-aware" if limited else "ip",
         )
@@ -168,14 +168,14 @@ def _plain(problem: Any, name: str) -> dict[str, Any]:
 
 
 def _flexgang_measured() -> Iterable[Entry]:
-    """Paper 001, features F1 to F3: sweeps, perturbations, message counts."""
+    """Lee et al., features F1 to F3: sweeps, perturbations, message counts."""
     from ioopt.generate.flexgang import message_counts, perturbation, quantum_model
 
     for figure in ("figure-2", "figure-3"):
         yield Entry(
             _plain(quantum_model.generate(figure, {}, 0), f"quantum-{figure}"),
             "the sweep of the figure, 1 to 40 ms; the objective is the mean slowdown of its points",
-            f"paper 001, {figure.replace('-', ' ').capitalize()}", "slowdown",
+            f"Lee et al., {figure.replace('-', ' ').capitalize()}", "slowdown",
         )  # fmt: skip
     ties = quantum_model.generate("point", {"burst_shape": None}, 0)
     points = [(10, 20), (2.5, 10), (40, 10), (12, 10), (20, 20)]
@@ -194,12 +194,12 @@ def _flexgang_measured() -> Iterable[Entry]:
             _plain(perturbation.generate(preset, {}, 0), f"perturbation-{preset}"),
             "the synthetic applications of Table 1" if preset == "table-1"
             else "blocking requests at the rates of LU, Water and Barnes (Table 2), and 1",
-            "paper 001, Section 4", "mean_gamma_sub",
+            "Lee et al., Section 4", "mean_gamma_sub",
         )  # fmt: skip
     yield Entry(
         _plain(message_counts.generate("table-3", {}, 0), "gangedness-table-3"),
         "Means only: Enum and LU are LOW, Water and Barnes HIGH, none UNKNOWN.",
-        "paper 001, Table 3", "unknown_applications", 0.0, 0.0, "by hand",
+        "Lee et al., Table 3", "unknown_applications", 0.0, 0.0, "by hand",
     )  # fmt: skip
     wanted = {"perturbations": "16", "work_quanta": "96", "requests_per_quantum": "3,28",
               "phase_quanta": "20"}  # fmt: skip

@@ -1,4 +1,4 @@
-"""Conservative policies: grants never exceed the storage bandwidth (Zhou et al., Section III.B).
+"""Conservative policies: grants never exceed the storage bandwidth (Zhou et al., Section III.C.2).
 
 All walk a list in priority order and take what fits in what is left (first fit, rule 11); they
 differ in the order. Left-over bandwidth is wasted, as in the paper; a ``+top`` variant (ours) gives

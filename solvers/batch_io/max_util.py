@@ -1,4 +1,4 @@
-"""Cons-MaxUtil: the requests that keep the most nodes busy (Zhou et al., Section III.B; rule 12).
+"""Cons-MaxUtil: the requests that keep the most nodes busy (Zhou et al., Section III.C.2; rule 12).
 
 A knapsack with weight r_i, value N_i and capacity BW_max. Below saturation the value is
 proportional to the weight, so it is a subset-sum in allocation units, solved exactly by a dynamic

@@ -1,4 +1,4 @@
-"""JobDataPresent with DataLeastLoaded (paper 003, Section 3, after Ranganathan and Foster).
+"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and Foster).
 
 Tasks in file order, each to the node with the least expected transfer time, ties by least planned
 busy time, then node. A file's 6th access since its last copy puts a copy on the least-loaded node

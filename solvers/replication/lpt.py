@@ -1,4 +1,4 @@
-"""Longest processing time first for tasks that read one file at most (PPA of paper 003).
+"""Longest processing time first for tasks that read one file at most (PPA of Khanna et al., Section 5.1).
 
 All tasks of a file form a group; a group costs its fetch and its computing. Groups go, longest
 first, to the node where they end first (Graham, 1969). The tail is then evened out between the

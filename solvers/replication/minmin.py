@@ -1,4 +1,4 @@
-"""MinMin with implicit replication (paper 003, Section 3): least completion time first.
+"""MinMin with implicit replication (Khanna et al., Section 3): least completion time first.
 
 Plans statically: a task's completion on a node is the node's planned ready time + its transfers
 (copied where any node has the file in the plan, else fetched; summed, no overlap) + compute. The

@@ -1,4 +1,4 @@
-"""The reproduction of paper 002: its statistics by hand, and trends on small seeded workloads."""
+"""The reproduction of Zhou et al.: its statistics by hand, and trends on small seeded workloads."""
 
 from __future__ import annotations
 

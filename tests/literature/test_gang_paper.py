@@ -1,4 +1,4 @@
-"""The worked examples of Zhang et al. (paper 000): Figures 3, 5 and 7, nodes and rows from 0."""
+"""The worked examples of Zhang et al.: Figures 3, 5 and 7, nodes and rows from 0."""
 
 from __future__ import annotations
 

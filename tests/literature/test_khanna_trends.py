@@ -1,4 +1,4 @@
-"""Paper 003 in simulation: where its ranking appears, and what the printed scheme costs."""
+"""Khanna et al. in simulation: where its ranking appears, and what the printed scheme costs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Seeded job mixes for flexible gang assignment. Paper 001 has no such workload: all of it is ours.
+"""Seeded job mixes for flexible gang assignment. Lee et al. have no such workload: it is ours.
 
 The *heavy mix* is a machine of 32 processors with a quantum of 10 ms on which two jobs in five do
-I/O all the time (5 ms bursts, 20 ms I/O, as in paper 001, Section 3.2). Assumptions: one job in
+I/O all the time (5 ms bursts, 20 ms I/O, as in Lee et al., Section 3.2). Assumptions: one job in
 five is drawn to have 8 processes, two to have 16 and two to have 32 (about seven rows for ten jobs,
 so that strict gang scheduling shows about the .76 utilisation and 2.8 slowdown for which the mix is
 meant); one I/O job in four is coordinated; the gangedness of a compute job is drawn evenly from 0,

@@ -64,7 +64,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Mess
         for id, (gang, running, absent) in TABLE_3.items()
     )
     return MessageCountsProblem(
-        name="table-3", meta={"source": "paper 001, Table 3"}, applications=means
+        name="table-3", meta={"source": "Lee et al., Table 3"}, applications=means
     )
 
 

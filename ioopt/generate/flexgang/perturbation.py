@@ -104,7 +104,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Pert
 
     name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
     shared = {key: getattr(chosen, key) for key in Settings.model_fields}
-    meta = {"source": "paper 001, Section 4.1", "preset": name}
+    meta = {"source": "Lee et al., Section 4.1", "preset": name}
     try:
         return PerturbationProblem(
             name=name, meta=meta, applications=_APPLICATIONS[name](chosen), **shared

@@ -99,7 +99,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Quan
     shared = {key: getattr(chosen, key) for key in Settings.model_fields}
     return QuantumModelProblem(
         name=name,
-        meta={"source": "paper 001, Section 3.2", "preset": name},
+        meta={"source": "Lee et al., Section 3.2", "preset": name},
         points=tuple(QuantumPoint(qi_seconds=qi, qc_seconds=qc) for qi, qc in pairs),
         **shared,
     )

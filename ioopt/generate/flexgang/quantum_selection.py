@@ -1,6 +1,6 @@
 """Seeded instances of quantum selection: I/O jobs against compute jobs on one machine. All ours.
 
-I/O jobs have the bursts of paper 001, Section 3.2 (5 ms, then 20 ms of I/O), in ``mixed`` drawn
+I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O), in ``mixed`` drawn
 around them; compute jobs share the floor so that they get at least ``compute_share`` of the cycle.
 """
 
@@ -16,7 +16,7 @@ from ioopt.problems.base import Record
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 
 MENU_SECONDS = (0.0025, 0.005, 0.010, 0.020)
-"""Quanta of Figure 2 of paper 001."""
+"""Quanta of Lee et al., Figure 2."""
 BURSTS_SECONDS = (0.002, 0.005, 0.008)
 IO_SECONDS = (0.010, 0.020, 0.040)
 

@@ -1,4 +1,4 @@
-"""Seeded workloads of paper 003, Section 5.1: IMAGE, SAT and PPA.
+"""Seeded workloads of Khanna et al., Section 5.1: IMAGE, SAT and PPA.
 
 A task reads the images of some patients over a range of dates, a stretch of chunks along a Hilbert
 curve through a hot spot, or a single event file. IMAGE comes in two readings of "varying the values
@@ -146,7 +146,7 @@ def make(
 
 def _meta(preset: str, settings: Settings, work: Workload, seed: int | None) -> dict[str, Any]:
     return {
-        "source": "paper 003 (Khanna et al.), Section 5.1, generated",
+        "source": "Khanna et al., Section 5.1, generated",
         "preset": preset,
         "seed": seed,
         "settings": settings.model_dump(mode="json"),

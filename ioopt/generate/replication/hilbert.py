@@ -16,7 +16,7 @@ def hilbert_index(point: Sequence[int], bits: int) -> int:
         Bits a coordinate.
 
     Source: Skilling, "Programming the Hilbert curve" (2004); declustering by it: Faloutsos and
-    Roseman, "Fractals for secondary key retrieval" (1989), reference [8] of paper 003.
+    Roseman, "Fractals for secondary key retrieval" (1989), reference [8] of Khanna et al..
 
     >>> [hilbert_index(p, 1) for p in ((0, 0), (0, 1), (1, 1), (1, 0))]
     [0, 1, 2, 3]

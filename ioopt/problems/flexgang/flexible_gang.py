@@ -1,7 +1,7 @@
 """Flexible gang assignment (features F5 and F6): the instance, the patterns of a frame, the plan.
 
 A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and ``K - k`` strict rows.
-Paper 001 (Lee et al.), Section 7, proposes strict and loose rounds; the rules are ours.
+Lee et al., Section 7, propose strict and loose rounds; the rules are ours.
 Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of columns.
 """
 
@@ -73,7 +73,7 @@ class FlexibleMachine(Record):
 
 
 class IoBehaviour(Record):
-    """How a process of an I/O job behaves: Erlang CPU bursts, each followed by an I/O (paper 001, 3.2).
+    """A process of an I/O job: Erlang CPU bursts, each followed by an I/O (Lee et al., Section 3.2).
 
     ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes ``io_seconds``
     on the wall clock.

@@ -1,7 +1,7 @@
 """Quantum selection (feature F4): jobs, the menu of options, the plan. Times in seconds.
 
 Every job takes one option (q, f): its quantum q and f visits a cycle; the slots fill a cycle of
-length L exactly. Section 3 of paper 001 (Lee et al.) shows the trade-off; the problem is ours.
+length L exactly. Lee et al., Section 3, show the trade-off; the problem is ours.
 """
 
 from __future__ import annotations
