@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from ioopt.formats.native import dump_json, read_json, write_text  # noqa: E402
 from ioopt.solving import problem_from_dict  # noqa: E402
