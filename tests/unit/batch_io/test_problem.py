@@ -112,7 +112,7 @@ def test_out_of_time_is_a_result() -> None:
     phases = [{"compute_seconds": 1, "io_bytes": 1, "repeat": 9000}]
     result = ioopt.solve(batch(job={"phases": phases}), "adaptive", time_limit=1e-6)
     assert (result.status, result.stop) == ("unknown", "time")
-    assert "0 of 1 jobs ended" in result.notes[0]
+    assert "0 of 1 jobs finished" in result.notes[0]
 
 
 def test_no_jobs_is_an_answer() -> None:
