@@ -147,12 +147,10 @@ def _is_number(value: Any) -> bool:
 
 
 def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
-    """Whether a stated value is the recomputed one; null states nothing.
+    """Whether a stated value is the recomputed one; null is no number.
 
     Whole numbers must be equal, others agree within ``RELATIVE`` of their size or *rounding*.
     """
-    if stated is None:
-        return True
     if isinstance(true, Mapping):
         if not isinstance(stated, Mapping) or stated.keys() != {str(key) for key in true}:
             return False

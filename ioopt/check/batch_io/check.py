@@ -14,7 +14,7 @@ from typing import Any
 
 from ioopt.check.batch_io.metrics import metrics_of
 from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
-from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, Terms, violation
+from ioopt.check.batch_io.terms import JobView, Terms, violation
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
@@ -93,7 +93,7 @@ def _check_job(terms: Terms, view: JobView) -> list[Violation]:
 
 def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
     job = view.job
-    if view.start < job.submit_seconds - SLACK_SECONDS:
+    if view.start < job.submit_seconds - view.slack:
         text = f"starts at {view.start!r}, before its submission at {job.submit_seconds!r}"
         yield violation("start", job.id, text, job.submit_seconds - view.start)
     if view.end < view.start:

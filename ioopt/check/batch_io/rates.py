@@ -12,9 +12,7 @@ from ioopt.result import Violation
 if TYPE_CHECKING:
     import numpy as np
 
-RELATIVE = 1e-6
-SLACK_INSTANT = 4e-9
-"""Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
+RELATIVE = 1e-9
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
@@ -119,7 +117,7 @@ def _lasting(time: np.ndarray, broken: np.ndarray) -> Iterator[int]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8)))
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
         last = time[min(end, len(time) - 1)]
-        if last - time[begin] > SLACK_INSTANT + 1e-12 * last:
+        if last - time[begin] > SLACK_SECONDS + 1e-12 * last:
             yield begin
 
 

@@ -10,8 +10,8 @@ from typing import Any
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
 from ioopt.result import Violation
 
-SLACK_SECONDS = 1e-6
-"""Times this close are the same; the unit of all tolerances of the checker."""
+SLACK_SECONDS = 4e-9
+"""Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
 
 
 def violation(rule: str, item: Any, message: str, amount: float | None = None) -> Violation:
@@ -97,8 +97,8 @@ class JobView:
 
     @property
     def slack(self) -> float:
-        """Tolerance for times of this job: it grows with the number of sums behind them."""
-        return SLACK_SECONDS + 1e-12 * self.end
+        """Tolerance for times of this job: rule 2 for both ends, and the rounding of sums."""
+        return SLACK_SECONDS + 64 * math.ulp(self.end)
 
     def phases(self) -> Iterator[tuple[float, float]]:
         """(compute seconds, I/O bytes) of each phase, expanded, the expansion factor applied."""

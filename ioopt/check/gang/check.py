@@ -18,7 +18,15 @@ from ioopt.problems.gang import GangProblem, Job, mask_of
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
 
-TOLERANCE_SECONDS = 1e-5
+SAME_INSTANT_SECONDS = 1e-7
+"""Events this close are one, and work this short is done at a slice's end (rules 3 and 4)."""
+RELATIVE = 1e-9
+"""Part of a job's work that the rounding of all its updates may be."""
+
+
+def _slack(seconds: float) -> float:
+    """What an instant at *seconds* may be off: rule 3 for both ends, and rounding of sums."""
+    return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
 
 def check(problem: GangProblem, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
@@ -81,7 +89,7 @@ def _check_times(problem: GangProblem, k: int, entry: Mapping[str, Any], found: 
     job, (shortest, remote) = problem.jobs[k], problem.times[k]
     start, finish = entry["start_seconds"], entry["finish_seconds"]
     early = job.arrival_seconds - start
-    if early > TOLERANCE_SECONDS:
+    if early > _slack(start):
         found.add(
             "start-before-arrival", job.id,
             f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s", early,
@@ -89,7 +97,7 @@ def _check_times(problem: GangProblem, k: int, entry: Mapping[str, Any], found: 
     # A job that ended remote never ran local; one that ended local may have begun remote.
     least = shortest if entry.get("local") else remote
     short = least - (finish - start)
-    if short > TOLERANCE_SECONDS + 1e-9 * finish:
+    if short > _slack(finish) + RELATIVE * least:
         found.add(
             "too-short", job.id,
             f"runs {finish - start:g} s but needs at least {least:g} s", short,
@@ -126,7 +134,7 @@ class _Replay:
         before, occupied = 0.0, 0.0
         for update in updates:
             now = update["seconds"]
-            if now < before - TOLERANCE_SECONDS:
+            if now < before - _slack(now):
                 self.found.add("order", f"update at {now:g} s", "is earlier than the one before")
             cells = sum(
                 place.columns.bit_count() * len(place.rows) for place in self.places.values()
@@ -156,13 +164,13 @@ class _Replay:
             self.found.add("leaves", job_id, f"leaves at {now:g} s but is not in the matrix")
             return
         finish = self.entries[job_id]["finish_seconds"]
-        if finish > now + TOLERANCE_SECONDS:
+        if finish > now + _slack(now):
             self.found.add(
                 "finish", job_id, f"leaves at {now:g} s, before its finish at {finish:g} s"
             )
         self._advance(job_id, place, min(finish, now))
         left = place.stall + place.fraction * self._length(job_id, place)
-        tolerance = TOLERANCE_SECONDS + 1e-8 * self.times[job_id][1]
+        tolerance = _slack(finish) + RELATIVE * self.times[job_id][1]
         if abs(left) > tolerance:
             self.found.add(
                 "work-conserved", job_id,
@@ -223,7 +231,7 @@ class _Replay:
         if job.id in self.started:
             self.found.add("starts-twice", job.id, f"is placed again at {now:g} s")
         start = self.entries[job.id]["start_seconds"]
-        if abs(start - now) > TOLERANCE_SECONDS:
+        if abs(start - now) > _slack(now):
             self.found.add(
                 "start", job.id, f"is placed at {now:g} s but says it starts at {start:g} s"
             )
@@ -234,7 +242,7 @@ class _Replay:
         machine, files = self.problem.machine, self.files[job.id]
         if columns != files:
             self.found.add("migration", job.id, f"moves at {now:g} s, but not to its file nodes")
-        index = math.floor((now + TOLERANCE_SECONDS / 10) / machine.quantum_seconds)
+        index = math.floor((now + _slack(now)) / machine.quantum_seconds)
         if index != self.budget_slice:
             self.budget_slice, self.used = index, 0
         tasks = (columns & ~place.columns).bit_count()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import File, ReplicationProblem
 
 
 def schedule_metrics(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,6 +25,7 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Mapping[str, Any]) -
     return {
         "makespan_seconds": max(ends, default=0.0),
         "link_bound_seconds": _link_bound(problem) if link == "shared" else None,
+        "lower_bound_seconds": _lower_bound(problem),
         "link_model": link,
         "remote_bytes": sum(far),
         "replica_bytes": sum(near),
@@ -35,9 +36,39 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Mapping[str, Any]) -
 
 
 def _link_bound(problem: ReplicationProblem) -> float:
+    far = sum(file.bytes for file in _fetched(problem))
+    return far / problem.network.remote_bytes_per_second + _least_compute(problem)
+
+
+def _lower_bound(problem: ReplicationProblem) -> float:
+    """The largest of what links, storage disks, all computing and one task alone need at least."""
+    far, network, nodes = _fetched(problem), problem.network, problem.nodes
+    remote, nic = network.remote_bytes_per_second, network.replica_bytes_per_second
+    links = 1 if network.remote_link == "shared" else len(nodes)
+    pipes = [(far, min(links * remote, len(nodes) * nic))]
+    for storage in problem.storages:
+        stored = [file for file in far if file.storage == storage.id]
+        pipes.append((stored, storage.bytes_per_second))
+    least = _least_compute(problem)
+    bounds = [sum(file.bytes for file in files) / rate + least for files, rate in pipes if files]
+    bounds.append(
+        sum(task.compute_seconds for task in problem.tasks) / sum(node.speed for node in nodes)
+    )
+    sizes = {file.id: file.bytes for file in far}
+    speed = max(node.speed for node in nodes)
+    for task in problem.tasks:
+        largest = max((sizes.get(name, 0) for name in task.inputs), default=0)
+        bounds.append(largest / min(remote, nic) + task.compute_seconds / speed)
+    return max(bounds)
+
+
+def _fetched(problem: ReplicationProblem) -> list[File]:
+    """The distinct files that are read and that no node holds: each comes from remote storage."""
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
-    wanted = sum(file.bytes for file in problem.files if file.id in read - held)
+    return [file for file in problem.files if file.id in read - held]
+
+
+def _least_compute(problem: ReplicationProblem) -> float:
     speed = max(node.speed for node in problem.nodes)
-    least = min((task.compute_seconds for task in problem.tasks), default=0.0) / speed
-    return wanted / problem.network.remote_bytes_per_second + least
+    return min((task.compute_seconds for task in problem.tasks), default=0.0) / speed

@@ -149,6 +149,16 @@ def test_rates_a_little_above_the_storage(over: float) -> None:
     assert rules(problem, plan, schedule) == {"storage"}
 
 
+def test_tolerances_are_those_of_the_rules() -> None:
+    """a moves 8 bytes at 4 from 1 s to 3: 1e-9 s is one instant (rule 2), 1e-7 s too early an end."""
+    for early, broken in ((1e-9, set()), (1e-7, {"peak", "bytes"})):
+        problem, plan, schedule = solved()
+        job(schedule, 0)["end_seconds"] = 3 - early
+        record = {"finish_seconds": 3 - early, "rates": [[1, 3 - early, 4.0]]}
+        job(schedule, 0)["io"][0].update(record)
+        assert rules(problem, plan, schedule) == broken
+
+
 def test_short_bursts_above_the_storage_add_up() -> None:
     """Ten thousand bursts, each shorter than a microsecond, are one second over the limit."""
     problem, plan, schedule = solved("base-line")

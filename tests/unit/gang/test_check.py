@@ -128,6 +128,14 @@ def test_budget_and_stall_are_held(good: dict[str, Any]) -> None:
     assert violation.amount == pytest.approx(20.0)
 
 
+def test_tolerances_are_those_of_the_rules(good: dict[str, Any]) -> None:
+    """Events within 1e-7 s are one (rule 3); 2e-6 s before the work is done is too early."""
+    for early, rules in ((1e-7, set()), (2e-6, {"work-conserved"}), (1e-4, {"work-conserved"})):
+        schedule = copy.deepcopy(good)
+        schedule["jobs"][0]["finish_seconds"] = 500.0 - early
+        assert {v.rule for v in check(PROBLEM, None, schedule).violations} == rules
+
+
 def test_without_history_only_bounds_are_checked(good: dict[str, Any]) -> None:
     bare = {"jobs": good["jobs"]}
     report = check(PROBLEM, None, bare)

@@ -174,6 +174,37 @@ def test_metrics_of_the_schedule() -> None:
     """Two fetches and a copy of 10 B; b and a are read and held nowhere: 20 / 10 + 1 s."""
     assert check(PROBLEM, PLAN, GOOD).metrics == {
         "compute_imbalance": 0.0, "additive_seconds": pytest.approx(4.1), "makespan_seconds": 4.0,
-        "link_bound_seconds": 3.0, "link_model": "shared", "remote_bytes": 20, "replica_bytes": 10,
-        "remote_transfers": 2, "replications": 1, "evictions": 1,
+        "link_bound_seconds": 3.0, "lower_bound_seconds": 3.0, "link_model": "shared",
+        "remote_bytes": 20, "replica_bytes": 10, "remote_transfers": 2, "replications": 1, "evictions": 1,
     }  # fmt: skip
+
+
+BOUNDS: list[tuple[dict, float]] = [
+    # One link: 20 bytes at 10 bytes/s, then the least compute of 1 s.
+    ({}, 3.0),
+    # Two private links of 10 bytes/s: 1 + 1 s, but the longest task is 10 / 10 + 2 s.
+    ({"network": {"remote_link": "per-node"}}, 3.0),
+    # One interface takes no more than 4 bytes/s: 20 / 8 + 1 s for all, 10 / 4 + 2 s for one task.
+    ({"network": {"replica_bytes_per_second": 4.0}}, 4.5),
+    # Both files come from one disk of 2 bytes/s: 20 / 2 + 1 s.
+    ({"storages": [{"id": "s", "bytes_per_second": 2.0}], "storage": "s"}, 11.0),
+    # Held files need no transfer: 4 s of computing on two nodes of speed 1 and 3, or 2 / 3 s.
+    ({"holds": ["a", "b"], "speed": 3.0}, 1.0),
+    # The longest task, 2 / 0.25 s, on the faster of two slow nodes; 4 / 0.5 s in all as well.
+    ({"holds": ["a", "b"], "speed": 0.25, "first_speed": 0.25}, 8.0),
+]
+
+
+@pytest.mark.parametrize(("change", "seconds"), BOUNDS)
+def test_the_lower_bound_is_recomputed(change: dict, seconds: float) -> None:
+    data = PROBLEM.model_dump(mode="json", exclude_none=True)
+    data["network"] |= change.get("network", {})
+    data["storages"] = change.get("storages", [])
+    data["nodes"][0] |= {"disk_bytes": 20, "holds": change.get("holds", [])}
+    data["nodes"][0]["speed"] = change.get("first_speed", 1.0)
+    data["nodes"][1]["speed"] = change.get("speed", 1.0)
+    for file in data["files"]:
+        file |= {"storage": change["storage"]} if "storage" in change else {}
+    problem = ReplicationProblem.model_validate(data)
+    stated = check(problem, PLAN, GOOD).metrics["lower_bound_seconds"]
+    assert stated == pytest.approx(seconds)
