@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import ioopt
 from ioopt.catalog import resolve
 from ioopt.options import Deadline
 from ioopt.registry import load_target
+from ioopt.solving import load
 
 
 class Kernel(NamedTuple):
@@ -33,7 +33,7 @@ def compile_enumeration() -> None:
     from ioopt.models.replication.static import reduce
     from ioopt.solvers.replication.enumeration import Enumeration
 
-    instance = reduce(ioopt.load(resolve("image-16x3")))
+    instance = reduce(load(resolve("image-16x3")))
     search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)
     search.advance(1, lambda: False, lambda: 1, lambda moves: None)
 
@@ -42,7 +42,7 @@ def compile_quanta() -> None:
     """Compile the event simulator of quanta."""
     from ioopt.measure.quantum_event import simulate_point
 
-    problem = ioopt.load(resolve("quantum-ties"))
+    problem = load(resolve("quantum-ties"))
     short = problem.model_copy(update={"horizon_seconds": 1.0})
     simulate_point(short, problem.points[0], engine="compiled")
 
@@ -52,7 +52,7 @@ def compile_laboratory() -> None:
     from ioopt.measure.perturbation import run_times
 
     for name in ("perturbation-table-1", "perturbation-blocking"):
-        problem = ioopt.load(resolve(name))
+        problem = load(resolve(name))
         for app in problem.applications:
             run_times(problem, app, problem.environments[0], 1, 0, engine="compiled")
 

@@ -305,6 +305,6 @@ def _options(request: SolveRequest) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    from ioopt import __version__
+    from ioopt.version import __version__
 
     return {"ioopt": __version__, "python": platform.python_version()}

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ioopt import __version__
 from ioopt.campaign.grid import content_key
+from ioopt.version import __version__
 
 FAMILY = "experiment"
 """Family and kind of the rows of experiments, which belong to no family of problems."""

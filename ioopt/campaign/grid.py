@@ -40,13 +40,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ioopt import __version__, registry
+from ioopt import registry
 from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_bytes, validate
 from ioopt.problems.base import Record
 from ioopt.registry import KindSpec, load_target
 from ioopt.solving import load, problem_from_dict
+from ioopt.version import __version__
 
 Scalar = bool | int | float | str
 
@@ -104,8 +105,7 @@ class Source:
         if self.text is not None:
             return problem_from_dict(json.loads(self.text), self.name)
         assert self.recipe is not None
-        make = load_target(registry.KINDS[self.kind].generate or "")
-        return make(self.recipe["preset"], self.recipe["settings"], self.recipe["seed"])
+        return registry.generate(registry.KINDS[self.kind], **self.recipe)
 
 
 @dataclass(frozen=True)
@@ -241,13 +241,11 @@ def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any
     if preset in presets:
         parse_settings(presets[preset], settings, f"preset {preset}")
     else:  # the generator knows its default preset, and the message for an unknown one
-        load_target(kind.generate or "")(preset, settings, 0)
+        registry.generate(kind, preset, settings, 0)
 
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
-    from ioopt.generate import kind_for
-
-    kind = kind_for(entry.generate or "")
+    kind = registry.generator_of(entry.generate or "")
     for settings in _expand(entry.settings):
         _check_recipe(kind, entry.preset, settings)
         for seed in entry.seeds:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ioopt.campaign import frame as frames
 from ioopt.campaign.store import StoreReader
 from ioopt.errors import UsageError
-from ioopt.plot.pictures import draw_result
+from ioopt.pictures import draw_result
 from ioopt.quantities import title
 from ioopt.registry import KINDS
 from ioopt.result import Result

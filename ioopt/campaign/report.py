@@ -11,7 +11,7 @@ from ioopt.campaign import pictures
 from ioopt.campaign.experiment import FAMILY
 from ioopt.campaign.store import FAILED
 from ioopt.measures import COUNTED, NOT_APPLICABLE
-from ioopt.plot.pictures import DEFAULT, drawn
+from ioopt.pictures import DEFAULT, drawn
 from ioopt.provenance import synthetic_footnote
 from ioopt.quantities import column, quantity, show
 from ioopt.tables import percent

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ioopt import __version__
 from ioopt.campaign.experiment import DONE, FAMILY, Experiment
 from ioopt.campaign.grid import Point, Source
 from ioopt.campaign.store import FAILED
 from ioopt.errors import NotApplicableError
 from ioopt.result import Status
+from ioopt.version import __version__
 
 Row = dict[str, Any]
 Answer = tuple[Row, dict[str, Any] | None]

@@ -142,7 +142,7 @@ def _render(
 
 
 def _draw(rows: list[Row], measure: Measure, target: str) -> None:
-    from ioopt.plot.compare import plot_comparison
+    from ioopt.comparison_picture import plot_comparison
     from ioopt.plot.save import save
 
     save(plot_comparison(rows, measure.name), target)

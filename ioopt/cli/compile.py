@@ -25,8 +25,8 @@ def compile_() -> int:
     another process compiles. The code stands beside the package, or in NUMBA_CACHE_DIR; kernels
     that are there already are loaded in a second.
     """
+    from ioopt.compiled import available
     from ioopt.kernels import KERNELS
-    from ioopt.sim.compiled import available
     from ioopt.tables import render
 
     if not available():

@@ -7,9 +7,9 @@ import click
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.generate import kind_for
 from ioopt.options import parse_assignments
-from ioopt.registry import KindSpec, load_target
+from ioopt.registry import KindSpec, generator_of, load_target
+from ioopt.registry import generate as make
 
 EPILOG = """\b
 Examples:
@@ -38,14 +38,13 @@ def generate(
     """Make one instance of FAMILY (or of one of its kinds); the same seed gives the same file."""
     from ioopt.formats.native import dump_json, write_text
 
-    kind = kind_for(family)
+    kind = generator_of(family)
     if listing:
         click.echo(_presets(kind), nl=False)
         return ExitCode.ANSWER
     if output is None:
         raise UsageError("where to? give -o FILE (or -o - for standard output)")
-    assert kind.generate is not None
-    problem = load_target(kind.generate)(preset, parse_assignments(settings), seed)
+    problem = make(kind, preset, parse_assignments(settings), seed)
     write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
     return ExitCode.ANSWER
 

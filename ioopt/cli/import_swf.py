@@ -83,8 +83,8 @@ def import_swf(
 
 
 def _gang(source: str, jobs: int | None, seed: int, settings: tuple[str, ...], output: str) -> int:
-    from ioopt.formats.swf.gang import gang_from_swf
     from ioopt.formats.swf.log import read_swf
+    from ioopt.generate.gang.from_swf import gang_from_swf
     from ioopt.generate.gang.generate import Settings
     from ioopt.options import parse_assignments, parse_settings
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from ioopt import __version__
 from ioopt.cli.lazy import IooptGroup
 from ioopt.errors import ExitCode, IooptError
+from ioopt.version import __version__
 
 COMMANDS = {
     "solve": ("ioopt.cli.solve:solve", "Solve one instance with one solver."),

@@ -82,9 +82,9 @@ def _is_store(path: str) -> bool:
 
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     if data.get("format") == "ioopt/comparison":
+        from ioopt.comparison_picture import plot_comparison
         from ioopt.formats.native import validate
         from ioopt.measures import measure_of
-        from ioopt.plot.compare import plot_comparison
         from ioopt.result import Comparison
 
         if picture is not None:
@@ -94,7 +94,7 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
         kind = registry.KINDS.get(rows[0]["kind"] or rows[0]["family"])
         given = document.measure or (measure_of(kind).name if kind else "objective")
         return plot_comparison(rows, given)
-    from ioopt.plot.pictures import DEFAULT, draw_result
+    from ioopt.pictures import DEFAULT, draw_result
     from ioopt.solving import result_to_draw
 
     result = result_to_draw(data, name)

@@ -24,6 +24,7 @@ from ioopt.errors import InstanceError
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST
 from ioopt.problems.gang import Machine, mask_of, nodes_of
+from ioopt.registry.policies import gang_policy
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
 _MAX_NOTES = 100
@@ -49,7 +50,7 @@ class GangScheduler:
         self.machine: Machine = given
         self.policy_name = policy if isinstance(policy, str) else policy.name
         self.settings = dict(settings or {})
-        self._policy = _policy_of(policy, self.settings) if isinstance(policy, str) else policy
+        self._policy = gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
         self._timing = Timing.of(self.machine)
         self.notes: list[str] = []
         self._ids: dict[int, Any] = {}
@@ -315,15 +316,3 @@ def _unsound(before: State, after: State) -> str | None:
     if after.tasks_moved > before.budget:
         return f"{after.tasks_moved} tasks migrate, but only {before.budget} may"
     return None
-
-
-def _policy_of(name: str, settings: Mapping[str, Any]) -> GangPolicy:
-    """The policy object of a gang solver; UsageError for an unknown name or setting."""
-    from ioopt import registry
-
-    spec = registry.solver(name, registry.KINDS["gang"])
-    module = spec.target.partition(":")[0]
-    policy: GangPolicy = registry.load_target(f"{module}:policy")(
-        registry.settings_for(spec, settings)
-    )
-    return policy

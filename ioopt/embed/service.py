@@ -27,10 +27,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ioopt import __version__
 from ioopt.embed.guard import Guard
 from ioopt.errors import IooptError
 from ioopt.formats.native import unique_keys
+from ioopt.version import __version__
 
 PROTOCOL = 1
 MAX_LINE_BYTES = 8 << 20

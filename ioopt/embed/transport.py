@@ -11,10 +11,9 @@ import stat
 import subprocess
 import sys
 import time
-from typing import IO
 
 from ioopt.embed import worker
-from ioopt.embed.service import MAX_LINE_BYTES, Service, refusal
+from ioopt.embed.service import MAX_LINE_BYTES, refusal
 from ioopt.embed.worker import Worker
 from ioopt.errors import UsageError
 
@@ -28,41 +27,6 @@ LEAVE_SECONDS = 1.0
 _IDLE_WORKERS = 2
 _FULL_SECONDS = 0.05
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
-
-
-class StreamServer:
-    """Answers every line of *source* on *sink* with one :class:`Service`."""
-
-    def __init__(self, source: IO[bytes], sink: IO[bytes], service: Service) -> None:
-        self._source, self._sink, self._service = source, sink, service
-        self._busy = self._stopped = False
-
-    def run(self) -> int:
-        """Serve until the input ends or :meth:`stop`; returns how many lines were answered.
-
-        A line past the limit is read to its end in pieces, so that memory stays bounded.
-        """
-        answered = 0
-        while not self._stopped:
-            line = self._source.readline(self._service.max_bytes + 1)
-            if not line:
-                break
-            self._busy = True
-            rest = line
-            while not rest.endswith(b"\n") and len(rest) > self._service.max_bytes:
-                rest = self._source.readline(self._service.max_bytes + 1)
-            if line.strip():
-                self._sink.write(self._service.handle(line))
-                self._sink.flush()
-                answered += 1
-            self._busy = False
-        return answered
-
-    def stop(self) -> None:
-        """From a signal handler: finish the line in hand, or leave the wait for the next one."""
-        self._stopped = True
-        if not self._busy:
-            raise SystemExit(0)
 
 
 class StdioServer:

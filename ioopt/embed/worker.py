@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ioopt.embed.service import Service
 
@@ -89,9 +89,43 @@ class Worker:
         self.connection = self.end_at = None
 
 
+class StreamServer:
+    """Answers every line of *source* on *sink* with one :class:`Service`."""
+
+    def __init__(self, source: IO[bytes], sink: IO[bytes], service: Service) -> None:
+        self._source, self._sink, self._service = source, sink, service
+        self._busy = self._stopped = False
+
+    def run(self) -> int:
+        """Serve until the input ends or :meth:`stop`; returns how many lines were answered.
+
+        A line past the limit is read to its end in pieces, so that memory stays bounded.
+        """
+        answered = 0
+        while not self._stopped:
+            line = self._source.readline(self._service.max_bytes + 1)
+            if not line:
+                break
+            self._busy = True
+            rest = line
+            while not rest.endswith(b"\n") and len(rest) > self._service.max_bytes:
+                rest = self._source.readline(self._service.max_bytes + 1)
+            if line.strip():
+                self._sink.write(self._service.handle(line))
+                self._sink.flush()
+                answered += 1
+            self._busy = False
+        return answered
+
+    def stop(self) -> None:
+        """From a signal handler: finish the line in hand, or leave the wait for the next one."""
+        self._stopped = True
+        if not self._busy:
+            raise SystemExit(0)
+
+
 def main(arguments: list[str]) -> None:
     """The process of a worker: ``socket FD BYTES`` or ``stdio BYTES`` (the longest line)."""
-    from ioopt.embed.transport import StreamServer
 
     kind, *numbers = arguments
     if kind == "socket":
@@ -111,7 +145,6 @@ def main(arguments: list[str]) -> None:
 
 def _connections(control: socket.socket, max_bytes: int) -> None:
     import ioopt.solving  # noqa: F401  # ready before the first client is
-    from ioopt.embed.transport import StreamServer
 
     while True:
         word, handles, _, _ = socket.recv_fds(control, 1, 1)

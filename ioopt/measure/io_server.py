@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ioopt.compiled import cached
 from ioopt.limits import require_numbers
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
-from ioopt.sim.compiled import cached
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,6 +12,7 @@ from functools import lru_cache
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
+from ioopt.compiled import available, compiled
 from ioopt.measure import perturbation_kernel
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.perturbation import (
@@ -29,7 +30,6 @@ from ioopt.problems.flexgang.perturbation import (
     Workpile,
 )
 from ioopt.protocols import Simulation
-from ioopt.sim.compiled import available, compiled
 from ioopt.timeline import Interval, Timeline
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from ioopt.compiled import available, compiled
 from ioopt.errors import InstanceError, UsageError
 from ioopt.limits import require_numbers
 from ioopt.measure import quantum_kernel
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
-from ioopt.sim.compiled import available, compiled
 
 if TYPE_CHECKING:
     import numpy as np

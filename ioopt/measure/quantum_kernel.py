@@ -1,6 +1,6 @@
 """The walk of the I/O processes of the two-job model, plain Python and compiled alike.
 
-See :mod:`ioopt.sim.compiled`; the rules are in :mod:`ioopt.measure.quantum_event`.
+See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.quantum_event`.
 """
 
 from __future__ import annotations

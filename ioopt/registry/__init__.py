@@ -16,6 +16,8 @@ __all__ = [
     "KindSpec",
     "SolverSpec",
     "families",
+    "generate",
+    "generator_of",
     "kind_of_format",
     "kind_of_problem",
     "load_target",
@@ -45,6 +47,36 @@ def kind_of_format(text: object, where: str = "instance") -> KindSpec:
         raise InstanceError(f'{where}: format: missing; an instance says "format": "ioopt/..."')
     known = suggest(str(text), [spec.format for spec in KINDS.values()])
     raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
+
+
+def generator_of(name: str) -> KindSpec:
+    """The kind that ``generate NAME`` makes: the kind so named, or the first of that family."""
+    able = [spec for spec in KINDS.values() if spec.generate is not None]
+    fitting = [spec for spec in able if spec.kind == name] or [
+        spec for spec in able if spec.family == name
+    ]
+    if not fitting:
+        known = dict.fromkeys(text for spec in able for text in (spec.family, spec.kind))
+        raise UsageError(f"no family {name!r} to generate; {suggest(name, known)}")
+    return fitting[0]
+
+
+def generate(kind: KindSpec, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
+    """One instance of *kind*. A preset that another kind has is named as such (UsageError)."""
+    own = _presets_of(kind)
+    if preset is not None and preset not in own:
+        for spec in KINDS.values():
+            if preset in _presets_of(spec):
+                raise UsageError(
+                    f"preset {preset!r} is one of {spec.kind}, not of {kind.kind}; "
+                    f"known: {', '.join(own)}"
+                )
+    return load_target(kind.generate or "")(preset, settings, seed)
+
+
+def _presets_of(kind: KindSpec) -> Mapping[str, Any]:
+    presets: Mapping[str, Any] = load_target(kind.presets) if kind.presets else {}
+    return presets
 
 
 def _kind_of_class(cls: type) -> KindSpec | None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from subprocess import Popen
 
+from ioopt.compiled import available, compile_apart, is_kept
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
-from ioopt.sim.compiled import available, compile_apart, is_kept
 
 JUDGE_FROM_SECONDS = 0.3
 """A run is not judged by less; most are over by then."""

@@ -92,18 +92,6 @@ def fixed(policy: Policy) -> tuple[PolicyOf, SolverFunction]:
     return policy_of, solver(policy_of)
 
 
-def simulate(problem: GangProblem, plan: GangPlan) -> Simulation:
-    """Replay a plan: run its policy on the workload (the family's simulator)."""
-    from ioopt import registry
-    from ioopt.registry import settings_for
-
-    spec = registry.solver(plan.policy, registry.kind_of_problem(problem))
-    module = spec.target.partition(":")[0]
-    settings = settings_for(spec, plan.settings)
-    policy: GangPolicy = registry.load_target(f"{module}:policy")(settings)
-    return simulate_policy(problem, policy, settings)
-
-
 def simulate_policy(
     problem: GangProblem,
     policy: GangPolicy,

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ioopt import compiled
 from ioopt.models.replication import bounds
 from ioopt.models.replication.static import (
     Moves,
@@ -27,7 +28,6 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim import compiled
 from ioopt.solvers.replication import anneal_kernel as kernel
 from ioopt.solvers.replication.minmin import answer_instead, in_haste
 from ioopt.solvers.replication.placement import Placement

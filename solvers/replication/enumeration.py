@@ -17,12 +17,12 @@ from functools import reduce as fold
 from itertools import pairwise
 from typing import Any
 
+from ioopt import compiled as machine_code
 from ioopt.models.replication.aggregated import Cycles, attach, horizon
 from ioopt.models.replication.file_options import FileOption, file_options
 from ioopt.models.replication.static import Moves, StaticInstance
 from ioopt.options import Deadline
 from ioopt.result import Status
-from ioopt.sim import compiled as machine_code
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import load_cp_model, solve_cpsat
 from ioopt.solvers.replication import enumeration_kernel as kernel

@@ -16,13 +16,13 @@ from typing import Any
 
 from pydantic import Field
 
+from ioopt.compiled import available, compile_apart
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.compiled import available, compile_apart
 from ioopt.sim.replication.simulate import (
     LOAD_SECONDS,
     replay_fits,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ioopt.compiled import compiled, is_ready
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.sim.compiled import compiled, is_ready
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication import link_kernel as kernel
 

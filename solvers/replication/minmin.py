@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ioopt.compiled import available, compile_apart, compiled, is_ready, pays
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.options import Deadline
@@ -18,7 +19,6 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.compiled import available, compile_apart, compiled, is_ready, pays
 from ioopt.sim.replication.simulate import CHEAP_SECONDS, LOAD_SECONDS
 from ioopt.sim.replication.state import Instance, instance_arrays
 from ioopt.solvers.replication import minmin_kernel as kernel

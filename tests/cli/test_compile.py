@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ioopt import kernels
+from ioopt import compiled, kernels
 from ioopt.cli.main import main
 from ioopt.kernels import KERNELS, Kernel
 from ioopt.registry import families
-from ioopt.sim import compiled
 
 
 def test_every_kernel_in_turn(

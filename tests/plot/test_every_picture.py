@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import ioopt
+from ioopt.comparison_picture import plot_comparison
+from ioopt.pictures import draw_result, pictures_of
 from ioopt.plot import palette
-from ioopt.plot.compare import plot_comparison
 from ioopt.plot.gantt import SLICES, covered, plot_timeline
 from ioopt.plot.lambda_front import plot_lambda_front
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
-from ioopt.plot.pictures import draw_result, pictures_of
 from ioopt.plot.profile import plot_profiles
 from ioopt.plot.sweep import plot_sweep
 from ioopt.registry import KINDS

@@ -21,8 +21,8 @@ from pydantic import Field
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import read_json
 from ioopt.formats.report import imported
+from ioopt.formats.values import Number, Rate
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask, parse_workflow
-from ioopt.generate.replication.settings import Number, Rate
 from ioopt.problems.base import Record
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.units import format_bytes, parse_bytes

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from ioopt.formats.values import Number, Rate, rate
 from ioopt.problems.base import Record
 from ioopt.problems.replication import LinkModel
-from ioopt.units import parse_bytes, parse_rate
+from ioopt.units import parse_bytes
 
 
 def _disk(value: Any) -> Any:
@@ -29,26 +30,18 @@ def _cap(value: Any) -> Any:
     return parse_bytes(value) if isinstance(value, str) else value
 
 
-def _rate(value: Any) -> Any:
-    return parse_rate(value) if isinstance(value, str) else value
-
-
 def _optional_rate(value: Any) -> Any:
-    return None if isinstance(value, str) and value.strip().lower() == "none" else _rate(value)
+    return None if isinstance(value, str) and value.strip().lower() == "none" else rate(value)
 
 
 Disk = Annotated[Annotated[int, Field(gt=0)] | None, BeforeValidator(_disk)]
 """Disk of a compute node in bytes; None is unlimited."""
 Cap = Annotated[Literal["disk", "none"] | Annotated[int, Field(gt=0)], BeforeValidator(_cap)]
 """Largest total input of a task: the disk, nothing, or a size in bytes."""
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_rate)]
-"""Bytes per second."""
 OptionalRate = Annotated[
     Annotated[float, Field(gt=0, allow_inf_nan=False)] | None, BeforeValidator(_optional_rate)
 ]
 """Bytes per second, or None."""
-Number = Annotated[int, Field(ge=1, le=1_000_000)]
-"""A count of things to make."""
 Overlap = Annotated[float, Field(ge=0, le=0.999)]
 """The paper's overlap as a fraction: 0.85 is 85 %."""
 

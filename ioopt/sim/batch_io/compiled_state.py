@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ioopt.compiled import cached, called
 from ioopt.decisions.batch_io import CLOSE, TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
 from ioopt.sim.batch_io.trace import Trace
-from ioopt.sim.compiled import cached, called
 
 entry = cached(nogil=True, _nrt=False, error_model="numpy")
 kernel = called(nogil=True, _nrt=False, error_model="numpy")

@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from ioopt.sim.compiled import cached, called
+from ioopt.compiled import cached, called
 
 MAX_LEVELS = 62
 entry, kernel = cached(_nrt=False), called(_nrt=False)

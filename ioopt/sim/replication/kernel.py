@@ -1,7 +1,7 @@
 """The timeline rules of the replication family, over flat arrays: pure Python and compiled alike.
 
 Written in the part of Python that numba compiles, so that one text is both the plain simulator and
-the fast one (:mod:`ioopt.sim.compiled`). Rules: each node computes its queue in order and stages the
+the fast one (:mod:`ioopt.compiled`). Rules: each node computes its queue in order and stages the
 first unstarted task, one incoming transfer at a time; a file comes from the lowest-numbered
 complete copy, else remotely unless it is on its way to somebody; space is made file by file, on
 demand; rates are max-min fair; at an instant all completions come first, then passes over the

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ioopt.compiled import available, compile_apart, compiled, is_ready, pays
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
-from ioopt.sim.compiled import available, compile_apart, compiled, is_ready, pays
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.report import metrics_of, schedule_of, timeline_of
 from ioopt.sim.replication.state import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from ioopt.sim import compiled
+from ioopt import compiled
 
 
 def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from conftest import shared_files, shared_path
 
 from ioopt.cli.main import main
 from ioopt.errors import UsageError
-from ioopt.formats.swf.gang import gang_from_swf
 from ioopt.formats.swf.log import parse_swf, read_swf
+from ioopt.generate.gang.from_swf import gang_from_swf
 from ioopt.generate.gang.generate import (
     LOADS_SECONDS,
     BluePacificLike,

@@ -8,12 +8,12 @@ import pytest
 from oracle.replication_exhaustive import optimum
 from replication_samples import fits_somewhere, tiny
 
+from ioopt import compiled
 from ioopt.checking import check
 from ioopt.models.replication.file_options import file_options
 from ioopt.models.replication.static import StaticInstance, fits, loads, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.sim import compiled
 from ioopt.solvers.replication import enumeration, splits
 from ioopt.solvers.replication import enumeration_kernel as kernel
 from ioopt.solving import solve

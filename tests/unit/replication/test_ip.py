@@ -10,6 +10,7 @@ from conftest import shared_files, shared_path
 from oracle.replication_exhaustive import optimum
 from replication_samples import fits_somewhere, tiny
 
+from ioopt import compiled
 from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
@@ -20,7 +21,6 @@ from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Incumbents
 from ioopt.result import Result, Status, StopReason
-from ioopt.sim import compiled
 from ioopt.solvers.backends.answer import BackendAnswer
 from ioopt.solvers.backends.pulp_backend import violation
 from ioopt.solvers.replication import anneal as annealing

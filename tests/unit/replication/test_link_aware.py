@@ -9,12 +9,12 @@ import pytest
 from conftest import shared_files
 
 import ioopt
+from ioopt import compiled as compiling
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim import compiled as compiling
 from ioopt.solvers.replication import auto, link_aware
 from ioopt.solvers.replication.auto import pick
 from ioopt.solvers.replication.link_search import Engine

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ("decisions", "measure", "sim"))
+KERNEL_ROOMS = tuple(Path(__file__).parent / room for room in ("decisions", "measure", "sim"))
 """Folders whose files kernels may call into."""
 
 
