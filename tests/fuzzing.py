@@ -33,8 +33,10 @@ from conftest import shared_root
 
 MOST_SECONDS = 10.0
 MOST_BYTES = 500 << 20
-EXIT_CODES = {0, 2, 3, 4, 5}
+EXIT_CODES = frozenset({0, 2, 3, 4, 5})
 """An answer, or a refusal in one line."""
+SOLVED_CODES = EXIT_CODES - {5}
+"""A solver's own plan never breaks a rule of the instance that it took."""
 
 WORDS = [
     "-1", "0", "-0", "nan", "inf", "-inf", "1e308", "1e-320", "99999999999999999999", "", " ", ";",
@@ -191,7 +193,8 @@ Command = Callable[[str, str], list[str]]
 class Reader:
     """Something that reads files: its inputs, how they are damaged, and the commands that read.
 
-    ``weight`` is its share of all inputs, ``beside`` what else stands in the folder.
+    ``weight`` is its share of all inputs, ``beside`` what else stands in the folder, ``codes`` the
+    exit codes that are no fault.
     """
 
     name: str
@@ -202,6 +205,7 @@ class Reader:
     direct: Callable[[bytes], int] | None = None
     ending: str = ""
     beside: Mapping[str, bytes] = field(default_factory=dict)
+    codes: frozenset[int] = EXIT_CODES
 
 
 def run_command(arguments: list[str]) -> tuple[int, str]:
@@ -303,7 +307,7 @@ def _run_one(
     found.most_seconds = max(found.most_seconds, spent)
     errors = [line for line in err.splitlines() if line.startswith("ioopt: ")]
     refused = code == 2 and reader.direct is None
-    if code in EXIT_CODES and not (refused and len(errors) != 1):
+    if code in reader.codes and not (refused and len(errors) != 1):
         return None
     return f"exit {code}: {' '.join(arguments[:2])}: {err.strip()[-300:]}"
 
@@ -400,7 +404,7 @@ def _of_kind(kind: str) -> Iterator[Reader]:
     answers = lambda: list(_answers(kind))  # noqa: E731
     name = f"{kind}.json"
     yield Reader(f"{kind} instance", instances, mutate_json, (lambda p, o: ["check", p],), 8)
-    yield Reader(f"{kind} solved", instances, mutate_json, _solves(kind), 2)
+    yield Reader(f"{kind} solved", instances, mutate_json, _solves(kind), 2, codes=SOLVED_CODES)
     commands: tuple[Command, ...] = (lambda p, o: ["check", name, p],) * 4
     from ioopt.registry import KINDS
 

@@ -16,7 +16,7 @@ from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.flexgang.strict import strict_plan
+from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5
 """Compute jobs below this gangedness go without rows of their own (until rows are replicated)."""
@@ -40,10 +40,9 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     metrics = {"per_pattern": per_pattern}
     if best is not None:
         return Outcome(best[1], stop=stop, metrics=metrics)
-    filled = strict_plan(problem, fill=True)
-    note = "the greedy keeps the floors in no pattern; strict + fill instead"
-    if filled is None:
-        note = "the greedy keeps the floors in no pattern, and the strict packing does not fit"
+    filled, why = try_strict(problem, fill=True)
+    note = "the greedy keeps the floors in no pattern"
+    note += "; strict + fill instead" if filled is not None else f", strict + fill neither: {why}"
     return Outcome(filled, stop=stop, notes=(note,), metrics=metrics)
 
 

@@ -7,6 +7,7 @@ with gamma < .95 in a strict row of a column shares the column's fragments and i
 
 from __future__ import annotations
 
+from ioopt.check.flexgang.flexible_gang import check
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
@@ -20,32 +21,39 @@ class Settings(Record):
 
 
 def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
-    """Pack strictly; nothing is found when the frame has too few rows or a floor is too high."""
+    """Pack strictly; nothing is found when the frame has too few rows or a rule breaks."""
     settings: Settings = request.settings or Settings()
-    plan = strict_plan(problem, settings.fill)
-    if plan is None:
-        rows = 1 + max(row for row, _ in problem.strict_packing)
-        note = f"strict packing needs {rows} rows, the frame has {problem.num_rows}"
-        return Outcome(None, notes=(note,))
-    return Outcome(plan)
+    plan, why = try_strict(problem, settings.fill)
+    return Outcome(plan, notes=(f"no strict plan: {why}",) if plan is None else ())
 
 
 def strict_plan(problem: FlexibleGangProblem, fill: bool) -> FlexibleGangPlan | None:
-    """The strict plan, with fragments shared equally when *fill*; None when rows do not suffice."""
+    """The strict plan, with fragments shared equally when *fill*; None when it breaks a rule."""
+    return try_strict(problem, fill)[0]
+
+
+def try_strict(problem: FlexibleGangProblem, fill: bool) -> tuple[FlexibleGangPlan | None, str]:
+    """The strict plan, or None and why not: rows, surface, a floor, or I/O beyond its fragments."""
     rows = 1 + max(row for row, _ in problem.strict_packing)
+    if rows > problem.num_rows:
+        return None, f"the packing needs {rows} rows, the frame has {problem.num_rows}"
     pattern = problem.pattern(0, 1)
     data = PatternData.of(problem, pattern) if pattern is not None else None
-    if data is None or rows > problem.num_rows:
-        return None
+    if data is None:
+        return None, "the surface has no entry for strict rows"
     home = {job: position for job, (_, position) in enumerate(problem.strict_packing)}
-    placement = Placement(home, dict.fromkeys(home, 1))
+    plan = _filled(data, Placement(home, dict.fromkeys(home, 1)), fill)
+    found = check(problem, plan).violations
+    return (None, str(found[0])) if found else (plan, "")
+
+
+def _filled(data: PatternData, placement: Placement, fill: bool) -> FlexibleGangPlan:
     if not fill:
         return lay_out(data, placement)
-    granted = equal_shares(data, placement)
     tau: dict[int, float] = {}
     by_column: dict[int, list[float]] = {}
-    for job, parts in granted.items():
-        if problem.jobs[job].self_balancing:
+    for job, parts in equal_shares(data, placement).items():
+        if data.problem.jobs[job].self_balancing:
             by_column[job] = parts
             tau[job] = sum(parts) / len(parts)
         else:

@@ -118,7 +118,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     dive.finish()
     assign = dive.assign()
     if len({node.speed for node in problem.nodes}) > 1:
-        assign = _evened(instance, assign, request.deadline)
+        assign = _evened(dive, assign, request.deadline)
     moves = tidied(instance, balanced_moves(instance, assign))
     bound = area_seconds(problem) if relaxation is None else relaxation.bound
     solves = 0 if relaxation is None else relaxation.solves
@@ -154,12 +154,13 @@ def _dived(
     return relaxation, ()
 
 
-def _evened(instance: StaticInstance, assign: list[int], deadline: Deadline) -> list[int]:
+def _evened(dive: Placement, assign: list[int], deadline: Deadline) -> list[int]:
     """*assign* with single tasks moved while that lowers the batch time, or the sum of all loads.
 
     For unequal nodes, where the load that a task brings depends on who fetches its files. The
     number of moves tried goes by size.
     """
+    instance = dive.instance
     of_task = class_of_task(instance)
     tries = EVENING_READS // max(1, sum(len(instance.classes[k].inputs) for k in of_task))
 
@@ -174,8 +175,10 @@ def _evened(instance: StaticInstance, assign: list[int], deadline: Deadline) -> 
         if since == len(steps) or deadline.expired():
             break
         since += 1
+        if node == assign[task] or not dive.able(of_task[task], node):
+            continue
         moved = [*assign[:task], node, *assign[task + 1 :]]
-        if node != assign[task] and (value := rated(moved)) < best:
+        if (value := rated(moved)) < best:
             assign, best, since = moved, value, 0
     return assign
 

@@ -22,6 +22,7 @@ class Placement:
         self.files = [set(files) for files in instance.held]
         self.bytes = [self._held_bytes(i) for i in nodes]
         self.load = [0] * len(nodes)
+        self.needed = [sum(instance.sizes[f] for f in group.inputs) for group in instance.classes]
         self.ceiling = area(instance)
 
     def _held_bytes(self, node: int) -> int:
@@ -40,10 +41,16 @@ class Placement:
         missing = set(self.instance.classes[k].inputs) - self.files[node]
         return sum(self.instance.sizes[file] for file in missing)
 
+    def able(self, k: int, node: int) -> bool:
+        """Whether the files of class *k* fit on *node* alone; where not, it can never run (21)."""
+        disk = self.instance.problem.nodes[node].disk_bytes
+        return disk is None or self.needed[k] <= disk
+
     def fits(self, k: int, node: int) -> bool:
         """Whether the files of class *k* fit on *node* beside what is fixed there."""
         room = self.instance.room[node]
-        return room is None or self.bytes[node] + self.gain(k, node) <= room
+        beside = room is None or self.bytes[node] + self.gain(k, node) <= room
+        return beside and self.able(k, node)
 
     def slowed(self, k: int, node: int) -> int:
         """The load of *node* with what a task of class *k* would take longer there than elsewhere."""
@@ -97,7 +104,8 @@ class Placement:
 
                 def rank(i: int, k: int = k) -> tuple[Any, ...]:
                     load = self.slowed(k, i)
-                    return not self.fits(k, i), load > self.ceiling, self.gain(k, i), load, i
+                    misfit = not self.able(k, i), not self.fits(k, i)
+                    return *misfit, load > self.ceiling, self.gain(k, i), load, i
 
                 self.fix(k, min(nodes, key=rank), 1)
 

@@ -163,7 +163,7 @@ class _Checker:
                     granted += parts[column - block.start] if len(parts) == len(block) else 0.0
             over = granted - room
             if over > TOLERANCE * pattern.frame_seconds:
-                text = f"{granted:g} s granted, {max(0.0, room):g} s free in a frame"
+                text = f"{granted:g} s granted, {room:g} s free in a frame"
                 self._add("capacity", f"column {column}", text, over)
 
     def _loose_load(self, pattern: Pattern) -> None:

@@ -57,6 +57,25 @@ def test_a_batch_that_no_round_holds_becomes_an_order():
     assert result.plan["moves"] == "replay" and result.plan["remote"] == []
 
 
+@pytest.mark.parametrize("speed", [1, 1000])
+@pytest.mark.parametrize("small", [7, 64_000_000, 100_000_000])
+def test_no_task_goes_to_a_disk_that_cannot_hold_its_files(small, speed):
+    """Two disks that together hold less than both 64 MB files, or one file each but not a pair.
+
+    On the small disk no task with 128 MB can ever run, however fast its node is.
+    """
+    problem = ioopt.load("two-pairs").model_dump(mode="json", by_alias=True)
+    problem["nodes"][0] |= {"disk_bytes": small, "speed": speed}
+    problem["nodes"][1]["disk_bytes"] = 128_000_000
+    problem["tasks"][2]["inputs"] = ["f0", "f1"]
+    result = _solve(problem)
+    assert result.plan["assign"]["t2"] == "n1"
+    if small == 7:
+        problem["nodes"][1]["disk_bytes"] = 127_000_000
+        problem["tasks"][2]["inputs"] = ["f1"]
+        assert set(_solve(problem).plan["assign"].values()) == {"n1"}
+
+
 def test_without_time_there_is_still_a_plan():
     problem = generate("image-85", {"disk": "unlimited"}, 0)
     result = ioopt.solve(problem, "lp-rounding", time_limit=0.05)
