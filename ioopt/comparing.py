@@ -55,7 +55,7 @@ def compare_rows(
     on_row: Callable[[Row], None] | None = None,
     **options: Any,
 ) -> list[Row]:
-    """The rows of :func:`compare` as plain dictionaries (contract: a result without plan, schedule).
+    """The rows of :func:`compare` as plain dictionaries (a result without plan, schedule).
 
     *settings* go to every solver that knows them (a key that none knows is a UsageError); a solver
     that lacks its backend gives a row with status ``error``, one that cannot take the instance a

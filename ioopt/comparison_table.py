@@ -101,7 +101,7 @@ def spent(row: Mapping[str, Any]) -> float | None:
 
 
 def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
-    """Headers and cells for programs: names and units of the contract, every metric a column."""
+    """Headers and cells for programs: names with their units, every metric a column."""
     plain = ("instance", "solver", "status", "objective_name", "objective", "bound", "gap",
              "measure", "value", "value_bound", "value_gap", "ratio_to_best")  # fmt: skip
     metrics = list(dict.fromkeys(key for row in rows for key in row["metrics"]))

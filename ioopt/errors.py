@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line (contract, section Commands)."""
+    """Exit codes of the command line."""
 
     ANSWER = 0
     INTERNAL = 1

@@ -56,7 +56,7 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class Simulation:
-    """A simulated schedule: the contract's ``schedule`` dictionary, metrics, and the timeline.
+    """A simulated schedule: the ``schedule`` dictionary of results, metrics, and the timeline.
 
     ``notes`` say what a deadline made the simulator leave out.
     """

@@ -68,11 +68,11 @@ def relative_gap(
 
 
 class Result(BaseModel):
-    """A solve, checked and simulated (contract, section Results). Unknown values are None.
+    """A solve, checked and simulated. Unknown values are None.
 
     ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
     a proven limit of ``objective_name`` (lower when minimising). ``gap`` follows
-    :func:`relative_gap`. ``plan`` and ``schedule`` have the shape of the family (contract).
+    :func:`relative_gap`. ``plan`` and ``schedule`` have the shape of the family.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)

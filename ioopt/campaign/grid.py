@@ -1,6 +1,6 @@
 """A sweep's configuration: instances x solvers x seeds x repeats, each point with a stable key.
 
-CONFIG.toml (contract, section Commands)::
+CONFIG.toml::
 
     time_limit = 20          # seconds a solve, passed to every solver
     repeats = 1

@@ -107,7 +107,7 @@ def _one_kind(problems: Sequence[Any], names: Sequence[str]) -> KindSpec:
 def _render(
     rows: list[Row], kind: KindSpec, measure: Measure, form: str, baseline: str | None, wide: bool
 ) -> str:
-    """The comparison in one of its forms; JSON is the contract's ``ioopt/comparison``."""
+    """The comparison in one of its forms; JSON is ``ioopt/comparison``."""
     from ioopt import comparison_table as text
     from ioopt.formats.native import dump_json
 

@@ -126,7 +126,7 @@ def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def exit_code(result: Result) -> int:
-    """The contract's exit code for a result."""
+    """The exit code for a result."""
     if result.stop is StopReason.INTERRUPTED:
         return ExitCode.INTERRUPTED
     if result.violations:

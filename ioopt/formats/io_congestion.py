@@ -48,7 +48,7 @@ class SteadyState:
     """Measures over a horizon: system efficiency and the largest dilation of an application.
 
     System efficiency is the share of all processors' time spent computing, dilation an
-    application's ideal pace of work over the pace it had (Section 2.2 of the source).
+    application's ideal pace of work over the pace it had (Aupy et al., Section 2.2).
     """
 
     efficiency: float

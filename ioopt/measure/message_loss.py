@@ -3,8 +3,9 @@
 Messages of an application are a meter of its work. Over a stretch of quanta those that a disturbed
 quantum costs are lost for good, when they were lost in it and when in the quanta after it: a process
 that was away makes the others wait at their next meeting, and that may be a quantum later. So the
-counts of stretches, against how many of their quanta were disturbed, give the slope of Section 4
-of Lee et al. as far as messages show it, and from it gamma_sub. Ours; the paper stops at single quanta.
+counts of stretches, against how many of their quanta were disturbed, give the slope of Lee
+et al., Section 4, as far as messages show it, and from it gamma_sub. Ours; the paper stops at single
+quanta.
 """
 
 from __future__ import annotations

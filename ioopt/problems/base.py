@@ -56,7 +56,7 @@ class Record(BaseModel):
 
 
 class Problem(Record):
-    """Top of every instance file: version, name and free-form provenance (contract, Instance files)."""
+    """Top of every instance file: version, name and free-form provenance."""
 
     version: Literal[1] = 1
     name: Name = "unnamed"
@@ -94,7 +94,7 @@ def require_known(where: str, name: Any, known: Mapping[Any, Any], what: str) ->
 
 
 def require_one_id_type(what: str, ids: Iterable[Any]) -> None:
-    """Raise ValueError when whole numbers and text are mixed as ids (contract: not both in one file)."""
+    """Raise ValueError when whole numbers and text are mixed as ids (one file has one of them)."""
     values = list(ids)
     if len({isinstance(value, str) for value in values}) > 1:
         number = next(value for value in values if not isinstance(value, str))

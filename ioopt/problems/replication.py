@@ -232,7 +232,7 @@ class ReplicationPlan(Record):
     moves: MovesModel | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as the contract writes it; what is absent is left out."""
+        """The plan as files hold it; what is absent is left out."""
         plan = self.model_dump(mode="json", by_alias=True)
         if self.rounds is None:
             del plan["rounds"]

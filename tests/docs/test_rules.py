@@ -1,53 +1,231 @@
-"""Every numbered rule that the code refers to has its heading, and no number stands twice."""
+"""What code refers to is there: rules, sections, equations and features have their headings.
+
+Read are docstrings, comments and the texts of the registry in ioopt, models and solvers. Rules stand in
+docs/rules, sections and equations of each paper in docs/references.md; a model may number its own
+constraints in its first docstring.
+"""
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from conftest import ROOT
 
 RULES = ROOT / "docs" / "rules"
-REFERENCE = re.compile(r"\brules? ([0-9]+)(?:(?: to |-)([0-9]+)|(?:, [0-9]+)* and ([0-9]+))?")
-CODE = {
-    "batch-io": ("**/*batch_io*.py", "**/batch_io/*.py", "**/io_requests*.py"),
-    "gang": ("**/gang_*.py", "**/gang/*.py"),
-}
+PAPERS = {"replication": "Khanna", "batch-io": "Zhou", "gang": "Zhang", "flexgang": "Lee"}
+COUNTS = {"batch-io": 23, "gang": 17, "replication": 11}
+ROOMS = (  # the first that matches; files elsewhere name the family or the authors
+    ("replication", r"/replication(/|\.py)"),
+    ("batch-io", r"/batch_io(/|\.py)|/(io_)?requests"),
+    (
+        "flexgang",
+        r"/(flexgang|measure)/|/flexgang(_\w+)?\.py|/plot/(characteristic|tradeoff|gangedness)",
+    ),
+    ("gang", r"/gang(/|\.py)"),
+)
+_JOIN = r"(?:,? and |, | to |-)"
+_SECTION = r"(?:[IVX]+(?:\.[A-Z](?:\.\d)?)?|\d+(?:\.\d+)*)(?![\w%])"
+RULE = re.compile(
+    rf"\b(timeline )?rules? (\d+(?:{_JOIN}\d+)*)(?: of (batch I/O|gang scheduling|replication))?",
+    re.I,
+)
+SECTION = re.compile(rf"\bSections? ({_SECTION}(?:{_JOIN}{_SECTION})*)")
+SECTION_WITHOUT_NUMBER = re.compile(rf"\bSections? (?!{_SECTION})")
+EQUATION = re.compile(r"(?<![\w\])])\(([1-9]\d?)\)|\bequations? (\d+)")
+EQUATIONS = re.compile(r"(?<![\w\])])\((\d{1,2})\)(?:-| to )\((\d{1,2})\)")
+FEATURE = re.compile(r"\bF(\d\d?)\b")
+PICTURE = re.compile(rf"\b(Figure|Table|Algorithm)s? (\d+(?:{_JOIN}\d+)*)")
+AUTHOR = re.compile(r"\b([A-Z][\w-]+) (?:et al\.|and [A-Z]\w+\b)")
 
 
-def referred(family: str) -> dict[int, set[str]]:
-    """Rule -> files that refer to it."""
-    found: dict[int, set[str]] = {}
-    for folder in (ROOT / "ioopt", ROOT / "models", ROOT / "solvers"):
-        for pattern in CODE[family]:
-            for path in folder.glob(pattern):
-                text = re.sub(r"\s+", " ", path.read_text("utf-8"))
-                for first, last, second in REFERENCE.findall(text):
-                    numbers = {int(first), int(second or first)}
-                    numbers |= set(range(int(first), int(last or first) + 1))
-                    for number in numbers:
-                        found.setdefault(number, set()).add(path.name)
+def numbers(text: str) -> set[int]:
+    """The numbers of "1", "1 and 3", "1, 2 and 4", "2 to 5"."""
+    found: set[int] = set()
+    parts = re.split(_JOIN, text)
+    for joint, part in zip(["", *re.findall(_JOIN, text)], parts, strict=True):
+        first = max(found) if joint.strip() in ("to", "-") else int(part)
+        found |= set(range(first, int(part) + 1))
     return found
 
 
-def headings(family: str) -> list[int]:
+@cache
+def headings(family: str, timeline: bool = False) -> list[int]:
     text = (RULES / f"{family}.md").read_text("utf-8")
-    return [int(number) for number in re.findall(r"^### Rule (\d+): ", text, re.M)]
+    name = "Timeline rule" if timeline else "Rule"
+    return [int(number) for number in re.findall(rf"^### {name} (\d+): ", text, re.M)]
 
 
-@pytest.mark.parametrize(("family", "count"), [("batch-io", 23), ("gang", 17), ("replication", 11)])
+@cache
+def features() -> list[int]:
+    text = (RULES / "flexgang.md").read_text("utf-8")
+    return [int(number) for number in re.findall(r"^## F(\d): ", text, re.M)]
+
+
+@cache
+def paper(author: str) -> tuple[frozenset[str], frozenset[int]]:
+    """Sections and equations of a source in docs/references.md."""
+    text = (ROOT / "docs" / "references.md").read_text("utf-8")
+    own = re.search(rf"^## {author} et al\.\n(.*?)(?=^## )", text, re.M | re.S)
+    if own is None:
+        line = re.search(rf"^- [^:]*\b{author}\b(?:.|\n )*", text, re.M)
+        return frozenset(SECTION.findall(line.group(0)) if line else ()), frozenset()
+    sections = {
+        name
+        for row in re.findall(r"^\| ([^|]+) \|", own.group(1), re.M)
+        for name in row.split(", ")
+    }
+    equations: set[int] = set()
+    for first, joint, last in re.findall(
+        r"equations? \((\d+)\)(?: (to|and) \((\d+)\))?", own.group(1)
+    ):
+        equations |= numbers(f"{first} {joint} {last}" if joint else first)
+    return frozenset(sections), frozenset(equations)
+
+
+@cache
+def pictures(author: str, kind: str) -> int:
+    """How many figures, tables or algorithms a paper has."""
+    text = (ROOT / "docs" / "references.md").read_text("utf-8")
+    own = re.search(rf"^## {author} et al\.\n(.*?)^\|", text, re.M | re.S)
+    found = re.search(rf"{kind}s? 1(?:\sto\s(\d+))?[,.]", own.group(1)) if own else None
+    return int(found.group(1) or 1) if found else 0
+
+
+def author_before(text: str, family: str | None) -> str:
+    """Whose section or figure follows *text*: the authors named last, else those of the family."""
+    authors = AUTHOR.findall(text[-60:])
+    return authors[-1] if authors else PAPERS.get(family or "", "")
+
+
+def family_of(name: str) -> str | None:
+    return next((family for family, pattern in ROOMS if re.search(pattern, name)), None)
+
+
+def texts(source: str, name: str) -> Iterator[str]:
+    """Docstrings, comments and, in the registry, all text; each on one line."""
+    for node in ast.walk(ast.parse(source)):
+        registered = "/registry/" in name and isinstance(node, ast.Constant)
+        value = node.value if isinstance(node, ast.Expr) else node if registered else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield re.sub(r"\s+", " ", value.value)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def unresolved(source: str, name: str) -> list[str]:
+    """References in *source*, the text of the file *name*, to nothing."""
+    family = family_of(name)
+    module = re.sub(r" +", " ", ast.get_docstring(ast.parse(source)) or "")
+    wrong: list[str] = []
+    for text in texts(source, name):
+        own = {int(n) for n in re.findall(r"(?:^|;)\s*\((\d+)\) ", module, re.M)}
+        own |= {int(n) for n in re.findall(r"\. \((\d+)\) [A-Z]", text)}
+        for timeline, listed, named in RULE.findall(text):
+            owner = {"batch i/o": "batch-io", "gang scheduling": "gang"}.get(
+                named.lower(), named or family
+            )
+            known = headings(owner, bool(timeline)) if owner in COUNTS else []
+            wrong += [f"{timeline}rule {n}" for n in numbers(listed) - set(known)]
+        for found in SECTION.finditer(text):
+            author = author_before(text[: found.start()], family)
+            known_sections = paper(author)[0] if author else frozenset()
+            listed_sections = re.split(_JOIN, found.group(1))
+            wrong += [f"{author}, Section {s}" for s in listed_sections if s not in known_sections]
+        for found in PICTURE.finditer(text):
+            author = author_before(text[: found.start()], family)
+            last = pictures(author, found.group(1)) if author else 0
+            wrong += [
+                f"{author}, {found.group(1)} {n}" for n in numbers(found.group(2)) if n > last
+            ]
+        wrong += [f"{found}?" for found in SECTION_WITHOUT_NUMBER.findall(text)]
+        known_equations = own or (paper(PAPERS[family])[1] if family else frozenset())
+        cited = {int(a or b) for a, b in EQUATION.findall(text)}
+        for first, last in EQUATIONS.findall(text):
+            cited |= set(range(int(first), int(last) + 1))
+        wrong += [f"({n})" for n in cited - set(known_equations)]
+        wrong += [f"F{n}" for n in FEATURE.findall(text) if int(n) not in features()]
+    return wrong
+
+
+def sources() -> list[tuple[str, str]]:
+    folders = (ROOT / "ioopt", ROOT / "models", ROOT / "solvers")
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    return [(f"/{path.relative_to(ROOT).as_posix()}", path.read_text("utf-8")) for path in paths]
+
+
+@pytest.mark.parametrize(("family", "count"), COUNTS.items())
 def test_rules_are_numbered_once_and_in_order(family: str, count: int) -> None:
     assert headings(family) == list(range(1, count + 1))
 
 
-@pytest.mark.parametrize("family", CODE)
-def test_rules_that_the_code_refers_to_are_on_the_page(family: str) -> None:
-    found = referred(family)
-    assert len(found) >= 5
-    missing = {number: files for number, files in found.items() if number not in headings(family)}
+def test_timeline_rules_and_features_have_their_headings() -> None:
+    assert headings("replication", timeline=True) == [1, 2, 3, 4, 5, 6]
+    assert features() == [1, 2, 3, 4, 5, 6]
+
+
+def test_every_reference_in_the_code_has_its_heading() -> None:
+    missing = {name: wrong for name, text in sources() if (wrong := unresolved(text, name))}
     assert not missing
 
 
-def test_features_of_flexgang_have_their_headings() -> None:
-    text = (RULES / "flexgang.md").read_text("utf-8")
-    assert re.findall(r"^## (F\d): ", text, re.M) == [f"F{k}" for k in range(1, 7)]
+def test_there_are_references_to_resolve() -> None:
+    text = "\n".join(text for _, text in sources())
+    assert len(RULE.findall(text)) >= 100
+    assert len(SECTION.findall(text)) >= 50
+    assert len(FEATURE.findall(text)) >= 20
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "wrong"),
+    [
+        ("sim/batch_io", "As rule 23 says", []),
+        ("sim/batch_io", "As rule 24 says", ["rule 24"]),
+        ("sim/gang", "Rules 16 to 18", ["rule 18"]),
+        ("sim/gang", "rules 3, 4 and 19", ["rule 19"]),
+        ("embed", "rule 5 of batch I/O", []),
+        ("embed", "rule 5", ["rule 5"]),
+        ("sim/replication", "timeline rule 6", []),
+        ("sim/replication", "timeline rule 7", ["timeline rule 7"]),
+        ("solvers/gang", "Sections 3.6 and 3.8", ["Zhang, Section 3.8"]),
+        ("formats", "Zhou et al., Section III.D", ["Zhou, Section III.D"]),
+        ("formats", "Zhou et al., Sections III.A.4 and IV.B", []),
+        ("formats", "Section 3", [", Section 3"]),
+        ("formats", "Boito et al., IO-Sets, Section V", []),
+        ("formats", "Boito et al., IO-Sets, Section VI", ["Boito, Section VI"]),
+        ("formats", "Nobody et al., Section 1", ["Nobody, Section 1"]),
+        ("sim/gang", "Figures 4, 6 and 10", []),
+        ("sim/gang", "Figures 4, 6 and 11", ["Zhang, Figure 11"]),
+        ("measure", "Table 3, Figure 10", []),
+        ("measure", "Table 4", ["Lee, Table 4"]),
+        ("measure", "Algorithm 1 of nobody", ["Lee, Algorithm 1"]),
+        ("plot", "Zhou et al., Algorithm 1", []),
+        ("models/replication", "(14)-(22), equation 8", []),
+        ("models/replication", "(22) and (23)", ["(23)"]),
+        ("models/replication", "equation 30", ["(30)"]),
+        ("models/gang", "By (1)", ["(1)"]),
+        ("models/gang", "\n(1) x = 1\n(2) y = 1\n\nBy (2), by (3)", ["(3)"]),
+        ("models/flexgang", "F6 and F7", ["F7"]),
+    ],
+)
+def test_an_unknown_number_is_found(folder: str, text: str, wrong: list[str]) -> None:
+    assert unresolved(f'"""{text}"""\n', f"/{folder}/x.py") == wrong
+    assert unresolved(f"# {text.splitlines()[-1]}\n", f"/{folder}/x.py") or not wrong
+
+
+@pytest.mark.parametrize("family", PAPERS)
+def test_sources_of_rules_are_sections_of_the_paper(family: str) -> None:
+    text = (RULES / f"{family}.md").read_text("utf-8")
+    cited = [
+        section
+        for source in re.findall(r"\*\*Source:\*\*([^*]*)", text)
+        for section in re.findall(r"\b(?:[IVX]+\.[A-Z](?:\.\d)?|\d\.\d(?:\.\d)?)\b", source)
+    ]
+    assert len(cited) >= 4
+    assert set(cited) <= paper(PAPERS[family])[0]

@@ -27,7 +27,7 @@ def schedule_violations(
     schedule: Mapping[str, Any],
     copies: Mapping[tuple[str, str], int],
 ) -> list[Violation]:
-    """Everything that *schedule* (contract: tasks, transfers, evictions) does wrong.
+    """Everything that *schedule* (tasks, transfers, evictions) does wrong.
 
     *queues* are the tasks of each node in order, by id; *copies* how often each (file, node) is a
     copy entry of a queue.
@@ -277,7 +277,7 @@ def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable
 def _pipes(
     problem: ReplicationProblem, move: Mapping[str, Any], file: File
 ) -> list[tuple[str, float]]:
-    """Names and rates of what a transfer passes (rule 5): interfaces, remote link, storage disk."""
+    """Names and rates of what a transfer passes (timeline rule 5): interfaces, remote link, storage disk."""
     network = problem.network
     nic, target, source = network.replica_bytes_per_second, move["destination"], move["source"]
     through = [(f"the interface of {target}", nic)]

@@ -53,7 +53,7 @@ class Transfers:
         machine = self._arbiter.machine
         peak = min(
             machine.allocated_nodes(nodes) * machine.node_bytes_per_second, self._storage
-        )  # rule 5
+        )  # rule 5 of batch I/O
         self._arbiter.request(
             job, nodes, size, now, start_seconds=start, compute_seconds_so_far=computed,
             ideal_io_seconds_so_far=moved / peak,

@@ -228,7 +228,7 @@ JOB_COLUMNS = (
 
 
 def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
-    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule* (contract, Results).
+    """The ``_jobs.csv`` that Batsim would write for a batch-io *schedule*.
 
     One line a job in the order of finish. Columns that ioopt does not know (allocated resources,
     energy) are empty, as is the stretch of a job that took no time.

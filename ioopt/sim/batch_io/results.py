@@ -1,4 +1,4 @@
-"""From a run to the contract's schedule, the metrics of rule 22, and the timeline."""
+"""From a run to the documented schedule, the metrics of rule 22, and the timeline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rates = dict[int, list[tuple[Number, Number, Number]]]
 def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     """The schedule: jobs in the order of the problem, times in seconds as floats.
 
-    Beside the contract's keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
+    Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
     null when flat), and, where the run recorded them, a request has ``rates``: [from, until, bytes
     per second] of every span above 0, beside the ``storage_bytes_per_second`` that held for them
     all. Exact runs add ``exact`` with the rationals as text.

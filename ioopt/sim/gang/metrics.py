@@ -17,7 +17,7 @@ BIG_JOB_TASKS = 64
 def simulation_of(
     problem: GangProblem, trajectory: Trajectory, history: History | None
 ) -> Simulation:
-    """The contract's schedule, metrics and timeline; jobs in the order of the instance."""
+    """The schedule, metrics and timeline; jobs in the order of the instance."""
     num = len(problem.jobs)
     order = sorted(range(num), key=problem.fcfs.__getitem__)
     start = [trajectory.start[key] for key in order]

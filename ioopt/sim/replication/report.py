@@ -36,7 +36,7 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
 def metrics_of(
     problem: ReplicationProblem, link: LinkModel | None, state: State, makespan: float
 ) -> dict[str, Any]:
-    """The contract's metrics of a replay that ends at *makespan* seconds."""
+    """The metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
     return {
@@ -58,7 +58,7 @@ def schedule_of(
     state: State,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
 ) -> dict[str, Any]:
-    """The contract's schedule; *entries*: names and nodes of all entries, files of the copy entries."""
+    """The schedule; *entries*: names and nodes of all entries, files of the copy entries."""
     names, owner, copy_files = entries
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
