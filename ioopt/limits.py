@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ioopt.errors import InstanceError
 
-MOST_NUMBERS = 20_000_000
-"""Numbers of one table or of one run's draws: 160 MB."""
+MOST_NUMBERS = 50_000_000
+"""Numbers that one run holds at once, all its tables and their copies together: 400 MB."""
 
 
 def require_numbers(count: float, what: str, remedy: str) -> None:

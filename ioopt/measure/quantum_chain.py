@@ -160,7 +160,7 @@ class _Law:
         longest = scale * (shape + 12.0 * math.sqrt(shape) + 40.0)
         turns = math.ceil(longest / self.on) + 1
         what = f"bursts of {self.burst:g} s in slots of {self.on:g} s"
-        require_numbers(5.0 * turns * self.cells, what, "use longer slots or shorter bursts")
+        require_numbers(12.5 * turns * self.cells, what, "use longer slots or shorter bursts")
         x = np.arange(-1, turns * self.cells + 1) * self.width
         z = np.maximum(x, 0.0) / scale
         cdf = gammainc(shape, z)

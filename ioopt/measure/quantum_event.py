@@ -24,6 +24,8 @@ NANOSECONDS = 1_000_000_000
 WARM_UP_SHARE = 0.1
 """Part of the horizon that is not measured."""
 REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
+NUMBERS_PER_BURST = 25.2
+"""Most that is held at once for a burst (while instants are sorted), as tracemalloc counts it."""
 COMPILE_FROM = 20_000
 """Iterations from which compiling the walk pays."""
 
@@ -69,8 +71,9 @@ def simulate_point(
 def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int) -> None:
     """InstanceError when the bursts take too much memory, or times leave 64 bits of nanoseconds."""
     where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
-    require_numbers(float(count) * problem.processors, f"simulating {where}", REMEDY)
-    longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e7 comes near
+    bursts = float(count) * problem.processors
+    require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
+    longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e6 comes near
     waits = (1.0 + longest / nanoseconds(point.qi_seconds)) * nanoseconds(point.qc_seconds)
     if 2.0 * end + longest + waits + problem.io_seconds * NANOSECONDS > 2.0**62:
         raise InstanceError(f"{where}: its times are too long for whole nanoseconds; {REMEDY}")
@@ -80,7 +83,7 @@ def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers
     """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
     import numpy as np
 
-    require_numbers(float(count) * problem.processors, "drawing the bursts", REMEDY)
+    require_numbers(NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY)
     mean = problem.burst_seconds * NANOSECONDS
     shape = problem.burst_shape
     if shape is None:

@@ -147,17 +147,17 @@ class PerturbationProblem(Problem):
         """Times fit 64 bits of instructions, tables into memory, and a run ends."""
         instructions = float(self.processors) * self.work_quanta * self.quantum_instructions
         quanta = float(self.processors) * self.work_quanta
-        if instructions > MOST_INSTRUCTIONS or quanta > MOST_NUMBERS:
+        if instructions > MOST_INSTRUCTIONS or 2.5 * quanta > MOST_NUMBERS:
             raise ValueError(
                 f"work_quanta {self.work_quanta}: {self.processors} processors of "
                 f"{self.quantum_instructions} instructions a quantum run too long to be simulated"
             )
         for at, app in enumerate(self.applications):
             rate = quanta * app.events_per_quantum
-            if rate > MOST_NUMBERS / 4:
+            if rate > MOST_NUMBERS / 10:
                 raise ValueError(
                     f"applications[{at}] ({app.id}): {rate:.3g} events in a run, at most "
-                    f"{MOST_NUMBERS / 4:.3g}; give larger intervals or less work"
+                    f"{MOST_NUMBERS / 10:.3g}; give larger intervals or less work"
                 )
 
     @property

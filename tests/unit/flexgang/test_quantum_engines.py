@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+import tracemalloc
 
 import pytest
 from conftest import shared_path
 
 from ioopt.errors import UsageError
+from ioopt.measure import quantum_event
 from ioopt.measure.quantum_chain import measure, surface
 from ioopt.measure.quantum_event import nanoseconds, simulate_point
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
@@ -156,3 +158,19 @@ def test_refusals() -> None:
         surface(0.01, 0.01, shape=None)
     with pytest.raises(UsageError, match=r"horizon_seconds 0\.001 is too short"):
         event(1, 1, horizon_seconds=0.001)
+
+
+def test_memory_of_a_run_is_what_is_asked_for_in_advance() -> None:
+    """29,600 bursts of 8-byte numbers: what is counted for one is what tracemalloc sees, +- 10 %."""
+    problem, point = model(2.5, 10, horizon_seconds=50.0)
+    simulate_point(problem, point)  # imports are not the run's
+    sizes = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            quantum_event, "require_numbers", lambda count, *texts: sizes.append(8 * count)
+        )
+        tracemalloc.start()
+        simulate_point(problem, point, engine="python")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert sizes and peak == pytest.approx(max(sizes), rel=0.1)
