@@ -1,4 +1,4 @@
-"""A point that is no solve: a function of settings, such as one simulated workload of a paper.
+"""A point that calls a function of its settings instead of a solver, such as a simulated workload.
 
 Experiments go through the same runner into the same store as the points of a sweep: ``family`` and
 ``kind`` are ``experiment``, ``instance`` is the study, ``solver`` the function, ``settings`` its

@@ -74,7 +74,7 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
 
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:
-    """Raise InstanceError when the cells of a damaged store have not the form of their column."""
+    """Raise InstanceError when cells of a damaged store do not have the type of their column."""
     import json
 
     import pandas as pd

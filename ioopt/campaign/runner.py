@@ -84,7 +84,7 @@ def cluster_client(workers: int, scheduler: str | None, memory_limit: str | None
                 scheduler_kwargs={"dashboard": False},
             )  # fmt: skip
             with cluster, Client(cluster, set_as_default=False) as client:
-                client.register_plugin(_deaf())
+                client.register_plugin(_without_interrupts())
                 yield client
 
 
@@ -122,20 +122,20 @@ def _self_signed() -> tuple[str, str]:
     return text[:begin], text[begin:]
 
 
-def _deaf() -> Any:
+def _without_interrupts() -> Any:
     """A plugin by which local workers ignore Ctrl-C, which a terminal sends to all processes.
 
-    The client hears it and ends them.
+    The client receives it and ends them.
     """
     import signal
 
     from distributed import WorkerPlugin
 
-    class Deaf(WorkerPlugin):
+    class WithoutInterrupts(WorkerPlugin):
         def setup(self, worker: Any) -> None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    return Deaf()
+    return WithoutInterrupts()
 
 
 def run_grid(

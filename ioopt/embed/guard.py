@@ -69,7 +69,7 @@ class Guard:
 
     @property
     def abandoned(self) -> int:
-        """How many solvers still run for which nobody waits."""
+        """How many solvers still run after their caller stopped waiting."""
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
         return len(self._abandoned)
 
@@ -123,7 +123,7 @@ def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
 
 
 def _judged(sound: Callable[[T], str | None], value: T) -> str | None:
-    """What is wrong with a value; a value that cannot even be judged is nonsense."""
+    """What is wrong with a value; one on which the check itself fails is wrong."""
     try:
         problem = sound(value)
     except Exception as error:

@@ -83,7 +83,7 @@ class Service:
 
     @property
     def hung(self) -> bool:
-        """Whether a solver is still at work for which nobody waits any more."""
+        """Whether a solver still runs after its caller stopped waiting."""
         return self._left_hung or any(map(_hangs, [self, *(o for _, o in self._sessions.values())]))
 
     def handle(self, line: bytes) -> bytes:

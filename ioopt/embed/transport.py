@@ -123,7 +123,7 @@ class SocketServer:
                 self._drop(each)
 
     def _heard(self, each: Worker) -> None:
-        """A worker is free for the next client, or has come to an end."""
+        """Handle a message of a worker: it is free for the next client, or it has ended."""
         client = each.connection
         if each.is_done():
             if len(self._workers) - len(self._busy()) > _IDLE_WORKERS:

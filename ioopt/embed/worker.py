@@ -68,7 +68,7 @@ class Worker:
         self.connection, self.end_at = connection, None
 
     def is_done(self) -> bool:
-        """Read a word of the worker: True when it is free again, False when it is no more."""
+        """Read a message of the worker: True when it is free again, False when it has ended."""
         try:
             free = self.control.recv(1) == DONE
         except OSError:
@@ -78,7 +78,7 @@ class Worker:
         return free
 
     def end(self) -> None:
-        """Kill the process and let go of everything."""
+        """Kill the process and release what it used."""
         self.control.close()
         end(self.process)
         self._forget()

@@ -83,7 +83,7 @@ def validate(cls: type[BaseModel], data: Any, name: str) -> Any:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """What goes wrong in code that takes a user's data as sound is an InstanceError about *name*.
+    """Turn failures of code that trusts a user's data into an InstanceError about *name*.
 
     Its place is where plans and schedules are checked, replayed and drawn: their form is
     validated before, but not that everything in them belongs together.

@@ -128,7 +128,7 @@ def _compiled() -> Any:
 
 
 def start_seconds() -> float:
-    """About how long the compiled kernel takes to be there: loading numba, perhaps compiling."""
+    """Seconds until the compiled kernel is ready, estimated: loading numba, perhaps compiling."""
     return 0.0 if _compiled.cache_info().currsize else 1.0
 
 

@@ -53,7 +53,7 @@ def emp(runs: Any, quantum: int, work: int) -> int:
 
 
 def workpile(runs: Any, quantum: int, total: int, unit: int, start: Any) -> int:
-    """*total* work in units (the last one smaller), each fetched by the process free first.
+    """*total* work in units (the last one smaller), each fetched by the first process that is free.
 
     A unit stays on the processor that fetched it. Ties go to the lowest processor. *start* is
     scratch space, a number for each processor.

@@ -1,8 +1,8 @@
-"""From chosen options to an honest outcome: laid out, simulated, one visit where that misleads.
+"""Chosen options laid out and simulated; one visit a cycle where several come out worse than predicted.
 
 The two-job surface presumes evenly spaced visits. Slots of different lengths back to back are not
 evenly spaced, so a plan with several visits is kept only when its realised cost is at most 5 %
-above the predicted one (F4); one that comes out better is welcome. Where the best plan is not, the
+above the predicted one (F4); one that comes out better is kept. Where the best plan is not, the
 next ones are tried before falling back.
 """
 

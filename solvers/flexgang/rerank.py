@@ -1,4 +1,4 @@
-"""Choose among plans by simulation: on selection seeds, so that reports on others stay honest.
+"""Choose among plans by simulation: on selection seeds, so that reports use other seeds than the choice did.
 
 The two-job surface is 10-17 % low where I/O jobs share a loose column (F6), so the model's
 best plan need not be the best one.

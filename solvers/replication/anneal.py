@@ -149,7 +149,7 @@ def steps_within(instance: StaticInstance, seconds: float) -> int:
 
 
 def _step_seconds(instance: StaticInstance) -> float:
-    """About what a step of the plain kernel takes, on a slow day."""
+    """Seconds that a step of the plain kernel takes on a busy machine, estimated."""
     reads = max(1.0, _requests(instance) / max(1, len(instance.problem.tasks)))
     return 1e-5 + 2e-6 * reads + 5e-7 * instance.num_nodes
 

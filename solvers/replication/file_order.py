@@ -1,4 +1,4 @@
-"""Tasks in the order of the file, each to the node that is free first (ours): a plan in no time.
+"""Tasks in the order of the file, each to the first free node (ours): a plan in no time.
 
 The answer where a time limit leaves no room for any other solver. Disks are kept by least recent
 use; files are copied where some node has them and that is cheaper, else fetched.
@@ -12,7 +12,7 @@ from collections import OrderedDict
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.solvers.replication.plans import Move, build_plan, require_room
 
-NOTE = "the time limit is too short for {}: tasks in the order of the file, each to the node free first"
+NOTE = "the time limit is too short for {}: tasks in the order of the file, each to the first free node"
 
 
 def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:

@@ -28,7 +28,7 @@ from ioopt.solvers.replication.minmin import answer_instead, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
 TERMS_PER_SECOND = 60_000
-"""How fast PuLP builds and hands over a model, on a slow day."""
+"""How fast PuLP builds and hands over a model on a busy machine."""
 
 
 class Settings(Record):

@@ -44,7 +44,7 @@ SEARCH = {"symmetry_level": 0}
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
 TERMS_PER_SECOND = 150_000
-"""How fast a model of this kind is built in Python, on a slow day."""
+"""How fast a model of this kind is built in Python on a busy machine."""
 
 
 @dataclass

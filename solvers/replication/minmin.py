@@ -107,7 +107,7 @@ def plan_minmin(
 
 
 def planning_seconds(problem: ReplicationProblem) -> tuple[float, float]:
-    """About what MinMin takes, on a slow day: in pure Python, and compiled."""
+    """Seconds that MinMin takes on a busy machine, estimated: in pure Python, and compiled."""
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells
 

@@ -122,7 +122,7 @@ def _lasting(time: np.ndarray, broken: np.ndarray) -> Iterator[int]:
 
 
 def check_capacity(terms: Terms, views: list[JobView]) -> list[Violation]:
-    """What no rates could mend: requests that must move more in a span than the storage can.
+    """Requests that must move more in a span than the storage can, whatever their rates.
 
     Where requests do not record their rates, those that finish must be able to share the storage
     between their first grants and their finishes, over every window of time.

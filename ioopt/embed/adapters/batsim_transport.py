@@ -91,7 +91,7 @@ class BatsimServer:
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
 
     def _begun(self, sender: bytes, message: Any) -> Mapping[str, Any]:
-        """The reply to who might be Batsim; a decider that took in half a beginning is not kept."""
+        """The reply to a first message; a decider that failed on it is not kept."""
         decider = copy.deepcopy(self._decider)
         reply = decider.reply(message)
         if decider.begun:

@@ -62,7 +62,7 @@ def gang_from_swf(
 
 
 def _said(trace: SwfTrace, settings: Settings, jobs: Sequence[SwfJob]) -> list[str]:
-    """What of the log is not used, and how its numbers are read."""
+    """Warnings: what of the log is not used, and how its numbers are read."""
     said = ["run times of the log are taken as those with all input local"]
     stated = trace.header_number("MaxNodes", "MaxProcs")
     clusters = sum(nodes for nodes, _ in trace.clusters)

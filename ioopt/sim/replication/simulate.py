@@ -81,7 +81,7 @@ def simulate(
 
 
 def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
-    """About what a replay takes, on a slow day: in pure Python, and compiled."""
+    """Seconds that a replay takes on a busy machine, estimated: in pure Python, and compiled."""
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     return SECONDS_PER_CELL * cells, COMPILED_SECONDS_PER_CELL * cells
 
