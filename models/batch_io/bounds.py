@@ -6,7 +6,9 @@ better order. These hold whatever the batch queue and the policy do (ours).
 
 from __future__ import annotations
 
-from ioopt.models.fluid_bound import Work, least_completion
+import math
+
+from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, IoRequestsProblem, Job
 
 REFERENCE = "no-congestion"
@@ -18,17 +20,18 @@ def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | N
 
     ``alone``: no job ends before submission + u_j, its computing and its I/O at its peak rate r_j
     (rule 5); one that may be killed ends no earlier than after its walltime. ``nodes``: a job holds
-    N_j of the P nodes for u_j seconds after submission, so that the completion times obey
-    :func:`ioopt.models.fluid_bound.least_completion`. In open loop the starts are those of a run
+    N_j of the P nodes for u_j seconds after submission, so that the responses obey
+    :func:`ioopt.models.fluid_bound.least_response`. In open loop the starts are those of a run
     without congestion, in which this holds. ``storage``: all its bytes V_j pass the storage of
     BW_max, at r_j at most, after the computing before its first byte, and the computing after the
     last one follows; not for the reference, which ignores BW_max, nor for jobs that are killed
-    before they have moved them.
+    before they have moved them. Its releases, submission + computing, are rounded, by half an ulp
+    of the latest at most: as many seconds for the least completion and for the release itself.
     """
     if not problem.jobs:
         return None
     machine, count = problem.machine, len(problem.jobs)
-    nodes, storage, tails, submitted, alone = [], [], 0.0, 0.0, 0.0
+    nodes, storage, around, latest, alone = [], [], 0.0, 0.0, 0.0
     for job in problem.jobs:
         width = machine.allocated_nodes(job.nodes)
         peak = float(machine.peak(width))
@@ -38,15 +41,15 @@ def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | N
         if problem.options.kill:
             least = min(least, float(job.walltime_seconds))
         alone += least
-        submitted += submit
+        latest = max(latest, submit + head)
         nodes.append(Work(submit, least * width / machine.nodes, least, 1.0))
         bandwidth = float(machine.storage_bytes_per_second)
         storage.append(Work(submit + head, volume / bandwidth, moving, 1.0))
-        tails += tail
-    bounds = [alone, least_completion(nodes) - submitted]
+        around += head + tail
+    bounds = [alone, least_response(nodes)]
     if plan.policy != REFERENCE and not problem.options.kill:
-        bounds.append(least_completion(storage) + tails - submitted)
-    return max(bounds) * (1 - 1e-9) / count
+        bounds.append(least_response(storage) + around - count * math.ulp(latest))
+    return max(bounds) * SHAVED / count
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioopt.models.fluid_bound import Work, least_completion
+from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.problems.gang import GangProblem
 
 FINISHED_SECONDS = 1e-7
@@ -15,18 +15,16 @@ def mean_slowdown_bound(problem: GangProblem) -> float | None:
     A job needs at least its local time L of running, on any columns and with any replicas, since
     remote work is never faster: t_f - t_a >= L and every slowdown is at least 1. And the jobs that
     run at one instant have disjoint nodes, so job j, n_j tasks wide, uses n_j/P of the machine for
-    at least L_j seconds: with the weights 1/max(L, T) its completion times obey
-    :func:`ioopt.models.fluid_bound.least_completion`.
+    at least L_j seconds: with the weights 1/max(L, T) its times from arrival to completion obey
+    :func:`ioopt.models.fluid_bound.least_response`, whatever the size of the arrival times.
     """
     if not problem.jobs:
         return None
     quantum, nodes = problem.machine.quantum_seconds, problem.machine.nodes
-    work, arrived, alone = [], 0.0, 0.0
+    work, alone = [], 0.0
     for job, (local_time, _) in zip(problem.jobs, problem.times, strict=True):
         local, floor = float(local_time), max(float(local_time), float(quantum))
         least = max(0.0, local - FINISHED_SECONDS)
-        arrival = float(job.arrival_seconds)
-        work.append(Work(arrival, job.size / nodes * least, least, 1 / floor))
-        arrived += arrival / floor
+        work.append(Work(float(job.arrival_seconds), job.size / nodes * least, least, 1 / floor))
         alone += max(least, float(quantum)) / floor
-    return max(alone, (least_completion(work) - arrived) * (1 - 1e-9)) / len(work)
+    return max(alone, least_response(work) * SHAVED) / len(work)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from random import Random
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 import ioopt
 from ioopt.models.batch_io.bounds import mean_response_bound
-from ioopt.models.fluid_bound import Work, least_completion
+from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.models.gang.slowdown_bound import mean_slowdown_bound
 from ioopt.problems.batch_io import BatchIoPlan
 from ioopt.problems.gang import GangProblem
@@ -51,6 +53,66 @@ def test_no_policy_beats_the_slowdown_bound(seed: int, name: str) -> None:
     result = ioopt.solve(_workload(seed), name)
     assert result.objective is not None and result.bound is not None
     assert 1 - 1e-6 <= result.bound <= result.objective * (1 + 1e-9)
+
+
+LATE = st.sampled_from([0.0, 1e9, 1_732_000_000.5, 9e9])
+
+
+def _exact_response(work: list[Work]) -> Fraction:
+    """The same rule on rationals, instant by instant: no rounding, no busy periods."""
+    jobs = [tuple(map(Fraction, job)) for job in work]
+    left, now = [job[1] for job in jobs], Fraction(0)
+    total = sum((w * d / 2 for _, _, d, w in jobs), Fraction(0))
+    while any(left):
+        ready = [k for k, job in enumerate(jobs) if left[k] and job[0] <= now]
+        coming = [job[0] for k, job in enumerate(jobs) if left[k] and job[0] > now]
+        if not ready:
+            now = min(coming)
+            continue
+        k = min(ready, key=lambda k: (jobs[k][1] / jobs[k][3], k))
+        end = min([now + left[k], *coming])
+        release, amount, _, weight = jobs[k]
+        total += weight * (end - now) / amount * ((now + end) / 2 - release)
+        left[k], now = left[k] - (end - now), end
+    return total
+
+
+@given(SEEDS, LATE)
+@settings(max_examples=150, deadline=None)
+def test_the_bound_is_safe_and_keeps_its_digits_at_late_releases(seed: int, late: float) -> None:
+    random = Random(seed)
+    work, now = [], late
+    for _ in range(random.randint(1, 12)):
+        now += random.choice([0.0, random.uniform(0, 40), random.uniform(0, 1e6)])
+        amount = 10 ** random.uniform(-9, 3)
+        work.append(Work(now, amount, amount * random.uniform(1, 8), 10 ** random.uniform(-3, 1)))
+    found, true = least_response(work) * SHAVED, _exact_response(work)
+    assert float(true) * (1 - 3e-9) <= found <= true
+
+
+@given(SEEDS, LATE)
+@settings(max_examples=40, deadline=None)
+def test_late_arrivals_change_no_bound(seed: int, late: float) -> None:
+    """Arrivals in whole seconds, so that both workloads are the same to the bit."""
+    gang, trace = _workload(seed), random_trace(seed)
+    jobs = [
+        [job.model_copy(update={"arrival_seconds": math.floor(job.arrival_seconds) + by})
+         for job in gang.jobs]
+        for by in (0, math.floor(late))
+    ]  # fmt: skip
+    early, later = (mean_slowdown_bound(gang.model_copy(update={"jobs": tuple(j)})) for j in jobs)
+    assert early is not None and later == pytest.approx(early, rel=1e-12)
+    jobs = [
+        [job.model_copy(update={"submit_seconds": math.floor(job.submit_seconds) + by})
+         for job in trace.jobs]
+        for by in (0, math.floor(late))
+    ]  # fmt: skip
+    plan = BatchIoPlan(policy="fill")
+    early, later = (
+        mean_response_bound(trace.model_copy(update={"jobs": tuple(j)}), plan) for j in jobs
+    )
+    assert early is not None and later is not None
+    assert early - 8e-6 <= later <= early + 8e-6  # ulps of 1e10 s where computing is added
 
 
 def test_two_writers_by_hand() -> None:
@@ -98,9 +160,11 @@ def test_two_full_width_jobs_by_hand() -> None:
 
 
 def test_a_later_small_job_interrupts_a_large_one() -> None:
-    """4 s of work from 0, 1 s from 1: M = (0.5 + 3 * 3.5) / 4 and 1.5; halves of 4 and 1 added."""
+    """4 s of work from 0, 1 s from 1: M = (0.5 + 3 * 3.5) / 4 and 1.5; halves of 4 and 1 added.
+
+    Less the releases, 0 and 1."""
     work = [Work(0.0, 4.0, 4.0, 1.0), Work(1.0, 1.0, 1.0, 1.0)]
-    assert least_completion(work) == pytest.approx((0.5 + 10.5) / 4 + 1.5 + 2.0 + 0.5)
+    assert least_response(work) == pytest.approx((0.5 + 10.5) / 4 + 1.5 + 2.0 + 0.5 - 1)
 
 
 @pytest.mark.parametrize("name", ["cycle3", "two-pairs", "rounds4", "two-writers", "gang-figure-7"])
