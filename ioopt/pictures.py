@@ -34,7 +34,7 @@ def draw_result(result: Result, picture: str = DEFAULT) -> Any:
 
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
-    """(picture, axes) of every picture that a result has what it takes for."""
+    """(picture, axes) of every picture for which the result holds the data."""
     spec = KINDS.get(result.kind or result.family)
     for picture in () if spec is None else pictures_of(spec):
         axes = _attempt(result, picture)

@@ -97,6 +97,7 @@ def show_or_none(value: Any) -> str | None:
 
 
 def _huge(value: int) -> str:
+    """A whole number of 10^15 or more with six digits; it may exceed floats."""
     from decimal import Decimal
 
     return f"{Decimal(value):.5e}"

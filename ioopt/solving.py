@@ -82,7 +82,7 @@ def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
 
 
 def require_form(kind: KindSpec, data: Mapping[str, Any], name: str) -> None:
-    """Raise InstanceError when the plan or the schedule in *data* has not the form of its kind."""
+    """Raise InstanceError when the plan or the schedule in *data* does not have the form of its kind."""
     plan_of(kind, data.get("plan"), f"{name}: plan")
     if data.get("schedule") is not None and kind.schedule is not None:
         validate(load_target(kind.schedule), data["schedule"], f"{name}: schedule")

@@ -44,6 +44,7 @@ class Owner:
         os.write(self._handle, who.encode())
 
     def _still_there(self) -> bool:
+        """Whether the lock file at the path is still the one that is open here."""
         try:
             return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
         except FileNotFoundError:

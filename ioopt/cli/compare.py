@@ -149,6 +149,7 @@ def _draw(rows: list[Row], measure: Measure, target: str) -> None:
 
 
 def _tell(rows: Sequence[Row]) -> None:
+    """Print the notes of all rows on standard error."""
     for row in rows:
         for note in row["notes"]:
             if note.startswith(SYNTHETIC_IO):

@@ -81,6 +81,7 @@ def solve(
 
 
 def _tell(result: Result) -> None:
+    """Print notes and violations on standard error; with -v also the trace."""
     for note in result.notes:
         say(f"note: {note}")
     for violation in result.violations:

@@ -116,6 +116,7 @@ class Guard:
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:
+    """The value of the call and None, or None and why it failed."""
     try:
         return wanted(), None
     except Exception as error:

@@ -121,6 +121,7 @@ def _kind(row: dict[str, str | None], where: str) -> Quanta:
 
 
 def _truth(text: str | None, column: str, where: str) -> bool:
+    """A cell that says yes or no, such as 0 or 1."""
     value = _TRUTH.get((text or "").strip().lower())
     if value is None:
         raise InstanceError(f"{where}: {column}: wanted 0 or 1, not {text!r}")

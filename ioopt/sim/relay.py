@@ -1,4 +1,4 @@
-"""Plain Python at once, compiled code as soon as that pays, and never a compiler in a user's time.
+"""Plain Python at once, compiled code as soon as that pays, and no compiling within a time limit.
 
 Which engine is quicker depends on the work, which the number of jobs does not tell: what an event
 costs goes with the size of the machine and the length of the queue. So a run begins in plain Python,
@@ -35,7 +35,7 @@ class Handover(Exception):
 
 @dataclass
 class Relay:
-    """Decides, while a plain run goes on, whether it goes on to the end.
+    """Decides during a plain run whether it continues to its end.
 
     *kernel* is ``module:function`` of the entry kernel, *compile_call* that of the function which
     compiles it (empty: there is no compiled form). The module is imported, and numba with it, only

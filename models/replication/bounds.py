@@ -28,7 +28,7 @@ def area(instance: StaticInstance) -> Fraction:
 
 
 def area_seconds(problem: ReplicationProblem) -> float:
-    """The area bound straight from the problem, in seconds, a hair below for rounding.
+    """The area bound straight from the problem, in seconds, slightly lower for rounding.
 
     Holds for plans in rounds and under eviction too, which can only fetch more.
     """

@@ -111,7 +111,7 @@ def _in_finish_order(
 
 
 def adaptive_naive(view: View) -> Rates:
-    """Algorithm 1 by playing every set to its end; the yardstick of :func:`adaptive`."""
+    """Algorithm 1 by playing every set to its end; the reference for :func:`adaptive`."""
     return _naive(view, share_per_node)
 
 
@@ -121,6 +121,7 @@ def adaptive_per_application(view: View) -> Rates:
 
 
 def _naive(view: View, share: ShareFunction) -> Rates:
+    """Algorithm 1 as printed: every set is played to its end by *share*."""
     limits = view.limits
     room, slack = limits.storage, 1 + limits.eps if limits.eps else 1
     pays: Number = 1 if limits.exact else PAYS

@@ -36,11 +36,11 @@ def grant_first_fit(view: View, order: Iterable[int], top: bool) -> Rates:
 def grant_left_over(
     rates: Rates, requests: Iterable[Request], skipped: list[int], left: Number, limits: Limits
 ) -> None:
-    """Give *left* to the *skipped* positions in their order; float crumbs are not granted."""
+    """Give *left* to the *skipped* positions in their order, but no amount of the size of rounding."""
     items = list(requests)
-    crumb = limits.storage * limits.eps if limits.eps else 0
+    least = limits.storage * limits.eps if limits.eps else 0
     for k in skipped:
-        if left <= crumb:
+        if left <= least:
             return
         rates[k] = min(items[k].peak, left)
         left -= rates[k]

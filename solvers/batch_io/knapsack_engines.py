@@ -1,4 +1,4 @@
-"""The 0-1 knapsack through other people's solvers: the cross-checks of our own.
+"""The 0-1 knapsack through other libraries: cross-checks of our own.
 
 Every engine takes (weights, values, capacity, deadline) and returns a
 :class:`ioopt.solvers.batch_io.knapsack.KnapsackAnswer` whose choice fits, exactly, and whose bound
@@ -41,7 +41,7 @@ def solve_by_pulp(
     if answer.bound is not None:
         bound = math.floor(answer.bound + FLOAT_ACCURACY * abs(answer.bound) + 1e-6)
     chosen = model.chosen(answer.values) if answer.found else ()
-    return _honest(chosen, bound, weights, values, capacity, str(answer.backend))
+    return _verified(chosen, bound, weights, values, capacity, str(answer.backend))
 
 
 def solve_by_cpsat(
@@ -62,7 +62,7 @@ def solve_by_cpsat(
     answer = solve_cpsat(model.model, _limits(deadline))
     bound = None if answer.bound is None else math.floor(answer.bound + 1e-6)
     chosen = model.chosen(answer.values) if answer.found else ()
-    return _honest(chosen, bound, weights, values, capacity, "CP-SAT")
+    return _verified(chosen, bound, weights, values, capacity, "CP-SAT")
 
 
 def solve_by_ortools(
@@ -92,7 +92,7 @@ def solve_by_ortools(
     value = solver.solve()
     chosen = tuple(k for place, k in enumerate(useful) if solver.best_solution_contains(place))
     bound = value if solver.is_solution_optimal() else None
-    return _honest(chosen, bound, weights, values, capacity, "OR-Tools knapsack")
+    return _verified(chosen, bound, weights, values, capacity, "OR-Tools knapsack")
 
 
 ENGINES: dict[str, Engine] = {
@@ -111,7 +111,7 @@ def engine(name: str) -> Engine:
 
 
 def subset_by(name: str) -> Callable[[Sequence[int], int], list[int]]:
-    """Cons-MaxUtil's subset-sum through the engine called *name* (ties fall as the engine likes)."""
+    """Cons-MaxUtil's subset-sum through the engine called *name* (ties as the engine breaks them)."""
     solve = engine(name)
     return lambda weights, capacity: list(solve(weights, weights, capacity, None).chosen)
 
@@ -121,7 +121,7 @@ def _limits(deadline: Deadline) -> BackendLimits:
     return BackendLimits(seconds=None if left == math.inf else left)
 
 
-def _honest(
+def _verified(
     chosen: Sequence[int],
     bound: int | None,
     weights: Sequence[int],

@@ -84,7 +84,7 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
             notes.append(f"{left_out} candidates were not simulated: no time was left")
         metrics["ranking"] = [item.row() for item in ranked]
         if ranked:
-            notes += _told(ranked, search.best)
+            notes += _choice_notes(ranked, search.best)
             plan = ranked[0].candidate.plan
     return Outcome(
         plan, search.bound, stop, build_seconds=build, notes=tuple(notes), metrics=metrics,
@@ -240,7 +240,8 @@ def _in_plain_model(state: PatternState, plan: FlexibleGangPlan) -> FlexibleGang
     return plan_with_best_tau(state.data, placement)
 
 
-def _told(ranked: list[Ranked], best: float) -> list[str]:
+def _choice_notes(ranked: list[Ranked], best: float) -> list[str]:
+    """The note that the simulated winner is not the best plan of the model; empty when it is."""
     winner = ranked[0].candidate
     if winner.model_objective >= best - 1e-9:
         return []

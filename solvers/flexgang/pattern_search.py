@@ -152,6 +152,7 @@ class PatternSearch:
             self._solve(waiting.pop(0), gap, min(left, seconds))
 
     def _promise(self, state: PatternState) -> float:
+        """By how much the pattern may still beat the best plan, at least a thousandth of its objective."""
         best = max(self.best, -1e9)
         least = 1e-3 * max(abs(best), 1e-3)
         return max(least, min(state.bound, 1e9) - best)
@@ -180,6 +181,7 @@ class PatternSearch:
         self._learn(state, answer)
 
     def _learn(self, state: PatternState, answer: BackendAnswer) -> None:
+        """Take status and bound of a pattern from the answer of a run."""
         if answer.status is Status.INFEASIBLE:
             state.bound, state.status = -math.inf, "infeasible"
             return

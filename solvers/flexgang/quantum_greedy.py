@@ -14,7 +14,7 @@ PASSES = 6
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
-    """Solve by greedy descent; no floor is ever given up, so nothing may be found."""
+    """Solve by greedy descent; floors are kept, so there may be no plan."""
     from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
     costs = QuantumCosts(problem)

@@ -1,4 +1,4 @@
-"""Choose among plans by simulation: on selection seeds, so that reports use other seeds than the choice did.
+"""Choose among plans by simulation on selection seeds; reports use other seeds.
 
 The two-job surface is 10-17 % low where I/O jobs share a loose column (F6), so the model's
 best plan need not be the best one.
@@ -101,6 +101,7 @@ def rerank(
 
 
 def _surely_better(first: Ranked, second: Ranked) -> bool:
+    """Whether *first* is ahead by more than the noise between seeds."""
     if first is second:
         return True
     gains = [a - b for a, b in zip(first.values, second.values)]

@@ -81,7 +81,7 @@ def _warm_start(search: Search, start: ReplicationPlan) -> None:
 
 
 def _greedy_start(search: Search) -> None:
-    """Offer MinMin's plan, so that a starved search is never worse than the greedy."""
+    """Offer MinMin's plan, so that a search without time is never worse than the greedy."""
     problem = search.instance.problem
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     if limited or not search.replication:

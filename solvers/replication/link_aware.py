@@ -181,7 +181,7 @@ class _LinkAware:
         return False
 
     def _switch(self, annealing: Annealing | None = None) -> None:
-        """Take the compiled kernels once the other process has made them, in the middle of it all."""
+        """Take the compiled kernels once the other process has made them, in the middle of the run."""
         if self._compiler is None or self._compiler.poll() is None:
             return
         if self._compiler.returncode == 0:
@@ -195,7 +195,7 @@ class _LinkAware:
         return self._end - self.clock()
 
     def _affords(self, replays: int) -> bool:
-        """Whether there is time for so many replays; what is left out for time makes the clock rule."""
+        """Whether there is time for so many replays; where there is not, the clock ends the run."""
         if self._left() >= replays * self._replay_seconds:
             return True
         self.by_clock = self._may_follow_clock
@@ -205,12 +205,15 @@ class _LinkAware:
         return self._reached() or self._counted_out() or self._late()
 
     def _reached(self) -> bool:
+        """Whether the best plan meets the bound or the gap asked for."""
         return self.best.score <= self.target
 
     def _counted_out(self) -> bool:
+        """Whether the number of replays is used up, where the number ends the run."""
         return self.evaluations >= self.effort and not self.by_clock
 
     def _late(self) -> bool:
+        """Whether no time is left for another replay."""
         return self._left() <= self._replay_seconds and self.best.score < float("inf")
 
     def stop(self) -> StopReason:

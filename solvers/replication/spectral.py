@@ -57,6 +57,7 @@ def sharing_graph(problem: ReplicationProblem) -> nx.Graph[int]:
 
 
 def _along_fiedler(graph: nx.Graph[int], vertices: list[int], tasks: list[int]) -> list[int]:
+    """The tasks by their components of the Fiedler vector, whose sign is fixed so that runs repeat."""
     if len(tasks) < 3:
         return tasks
     vector = _fiedler(graph, vertices)

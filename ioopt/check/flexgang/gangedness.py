@@ -200,6 +200,7 @@ def _running_below(
 
 
 def _of_stretches(gamma: Gamma) -> str:
+    """The class by gamma: .606 lies between the two."""
     _, least, most = gamma
     if least is None or most is None or least < 0.606 < most:
         return "UNKNOWN"

@@ -221,6 +221,7 @@ class BatsimDecider:
         return job.start + job.walltime - self._now <= time_tolerance(self._now)
 
     def _end_late(self, job: _Job) -> None:
+        """End a job whose walltime is over, as Batsim states it."""
         self._say("CHANGE_JOB_STATE", job_id=job.id, job_state=_LATE)
         self._leave(job)
 

@@ -21,27 +21,30 @@ class Pybatsim(BatsimScheduler):
         self.decider = BatsimDecider(**self.options)
         self._heard: list[dict[str, Any]] = []
 
-    def _hear(self, kind: str, **data: Any) -> None:
+    def _note_event(self, kind: str, **data: Any) -> None:
+        """Note an event of the present message; :meth:`onNoMoreEvents` hands all of them over."""
         self._heard.append({"timestamp": self.bs.time(), "type": kind, "data": data})
 
     def onSimulationBegins(self) -> None:
         """The machine, the profiles and Batsim's settings."""
-        self._hear(
+        self._note_event(
             "SIMULATION_BEGINS", compute_resources=list(self.bs.compute_resources.values()),
             config=self.bs.batconf, profiles=self.bs.profiles,
         )  # fmt: skip
 
     def onSimulationEnds(self) -> None:
         """Batsim has nothing more to do."""
-        self._hear("SIMULATION_ENDS")
+        self._note_event("SIMULATION_ENDS")
 
     def onJobSubmission(self, job: Any) -> None:
         """A job, or the acknowledgement of a dynamic one."""
-        self._hear("JOB_SUBMITTED", job_id=job.id, job=job.json_dict, profile=job.profile_dict)
+        self._note_event(
+            "JOB_SUBMITTED", job_id=job.id, job=job.json_dict, profile=job.profile_dict
+        )
 
     def onJobCompletion(self, job: Any) -> None:
         """A job has ended, however it did."""
-        self._hear("JOB_COMPLETED", job_id=job.id, job_state=job.job_state.name)
+        self._note_event("JOB_COMPLETED", job_id=job.id, job_state=job.job_state.name)
 
     def onJobsKilled(self, jobs: list[Any]) -> None:
         """Each of them is reported as completed too; this only leaves a trace in the log."""
@@ -49,11 +52,11 @@ class Pybatsim(BatsimScheduler):
 
     def onRequestedCall(self) -> None:
         """The time we asked to be called at."""
-        self._hear("REQUESTED_CALL")
+        self._note_event("REQUESTED_CALL")
 
     def onNoMoreJobsInWorkloads(self) -> None:
         """All jobs of the workload are known."""
-        self._hear("NOTIFY", type="no_more_static_job_to_submit")
+        self._note_event("NOTIFY", type="no_more_static_job_to_submit")
 
     def onNoMoreEvents(self) -> None:
         """All events of a message are known: decide, and pass it on by pybatsim's own calls."""

@@ -165,6 +165,8 @@ def _kind(profile: Mapping[str, Any], place: str) -> str:
 def _simple(
     kind: str, profile: Mapping[str, Any], nodes: int, place: str, platform: Platform
 ) -> list[PhaseRow]:
+    """Phases of a profile that contains no other profiles."""
+
     def amount(key: str) -> float:
         return number(profile.get(key, 0), f"{place}: {key}")
 

@@ -168,7 +168,7 @@ class SwfTrace:
             for what, ids in left_out.items()
             if ids
         ]
-        kept, renumbered = _numbered_apart(kept)
+        kept, renumbered = _with_unique_numbers(kept)
         if renumbered:
             warnings.append(f"{len(renumbered)} job numbers stand more than once, renumbered: "
                             f"{some(renumbered)}")  # fmt: skip
@@ -176,7 +176,8 @@ class SwfTrace:
         return tuple(kept), warnings
 
 
-def _numbered_apart(jobs: Sequence[SwfJob]) -> tuple[list[SwfJob], list[int]]:
+def _with_unique_numbers(jobs: Sequence[SwfJob]) -> tuple[list[SwfJob], list[int]]:
+    """Jobs with repeated numbers renumbered from the largest one on, and the numbers that repeat."""
     seen: set[int] = set()
     free = max((job.id for job in jobs), default=0) + 1
     out, renumbered = [], []

@@ -144,6 +144,7 @@ def _spread(
 
 
 def _drain(s: Moving, spans: list[tuple[int, float, float, float]]) -> None:
+    """Move the recorded spans out of the arrays, which are then empty."""
     places, *numbers = (row[: s.count[SPANS]].tolist() for row in s.spans)
     spans.extend(zip(map(int, places), *numbers))
     s.count[SPANS] = 0

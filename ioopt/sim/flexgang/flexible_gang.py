@@ -104,7 +104,7 @@ def _left_out(done: int, wanted: int) -> tuple[str, ...]:
 
 
 def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
-    """The pattern that *plan* names; InstanceError when the frame has none such."""
+    """The pattern that *plan* names; InstanceError when the frame has no such pattern."""
     pattern = problem.pattern(plan.k, plan.d)
     if pattern is None:
         raise InstanceError(

@@ -87,7 +87,7 @@ def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
 
 
 def report_seconds(problem: ReplicationProblem) -> float:
-    """About what writing down and checking a replay takes."""
+    """Seconds that writing down and checking a replay takes, estimated."""
     return REPORT_SECONDS_PER_READ * (sum(map(len, problem.inputs)) + len(problem.tasks))
 
 

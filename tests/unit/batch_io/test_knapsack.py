@@ -12,7 +12,7 @@ from conftest import shared_files, shared_path
 from ioopt.errors import BackendFailureError, UsageError
 from ioopt.options import Deadline
 from ioopt.solvers.batch_io.knapsack import KnapsackAnswer, solve_knapsack
-from ioopt.solvers.batch_io.knapsack_engines import ENGINES, _honest, engine, solve_by_pulp
+from ioopt.solvers.batch_io.knapsack_engines import ENGINES, _verified, engine, solve_by_pulp
 
 OPTIMA = "jooken-hard/optima.csv"
 
@@ -208,7 +208,7 @@ def test_unknown_engine_and_a_choice_that_does_not_fit() -> None:
     with pytest.raises(UsageError, match="known: core, or-tools, cp-sat, pulp"):
         engine("magic")
     with pytest.raises(BackendFailureError, match="chose a weight of 4, capacity is 3"):
-        _honest([0], 9, [4], [9], 3, "somebody")
+        _verified([0], 9, [4], [9], 3, "somebody")
 
 
 def test_pulp_on_highs() -> None:
