@@ -10,6 +10,7 @@ import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -129,15 +130,30 @@ def compile_apart(call: str) -> subprocess.Popen[bytes]:
     running = _COMPILERS.get(call)
     if running is not None and running.poll() is None:
         return running
-    module, _, name = call.partition(":")
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import {name}; {name}()"
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_in_turn as c"
     _COMPILERS[call] = subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", f"{code}; c({call!r})"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
     return _COMPILERS[call]
+
+
+def compile_in_turn(call: str) -> None:
+    """Run ``module:function``, one process of this machine after the other.
+
+    Of several that begin on a machine without machine code the first compiles; the others sleep
+    and then find it. What is locked is the file of the module, which needs not be writable.
+    """
+    import fcntl
+
+    module, _, name = call.partition(":")
+    loaded = import_module(module)
+    with open(str(loaded.__file__), "rb") as source:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(source, fcntl.LOCK_EX)
+        getattr(loaded, name)()
 
 
 _COMPILERS: dict[str, subprocess.Popen[bytes]] = {}

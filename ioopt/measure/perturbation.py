@@ -7,12 +7,13 @@ gang quanta only and may be fractional.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
-from ioopt.compiled import available, compiled
+from ioopt.compiled import available, compiled, is_ready
 from ioopt.measure import perturbation_kernel
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.perturbation import (
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "python", "compiled"]
 FRESH_SEED = 1_000_003
 """Seed of replays, which no solver uses unless told to."""
+LOAD_SECONDS, COMPILE_SECONDS = 1.0, 8.0
+"""Less time left than that is not worth loading numba, or compiling."""
 COMPILE_FROM = 20_000
 """Synchronisations, summed over all runs, from which compiling the kernels pays."""
 
@@ -160,12 +163,28 @@ def _requests(problem: PerturbationProblem, app: Blocking, rng: np.random.Genera
     return gaps.astype(np.int64), targets
 
 
-def use_compiled(problem: PerturbationProblem, app: Application, engine: Engine) -> bool:
-    """Whether *engine* means the compiled kernel for all runs of *app*."""
+def use_compiled(
+    problem: PerturbationProblem,
+    app: Application,
+    engine: Engine,
+    deadline: Deadline | None = None,
+) -> bool:
+    """Whether *engine* means the compiled kernel for all runs of *app*.
+
+    ``auto`` loads or compiles nothing that *deadline* leaves no time for.
+    """
     runs = problem.runs * len(problem.environments)
     events = problem.work_quanta * problem.processors * app.events_per_quantum
     long = events * runs >= COMPILE_FROM
-    return engine == "compiled" or (engine == "auto" and long and available())
+    if engine != "auto":
+        return engine == "compiled"
+    return long and available() and _time_for_kernel(app, deadline)
+
+
+def _time_for_kernel(app: Application, deadline: Deadline | None) -> bool:
+    if deadline is None or "numba" in sys.modules or deadline.remaining() > COMPILE_SECONDS:
+        return True
+    return deadline.remaining() > LOAD_SECONDS and is_ready(perturbation_kernel.__name__, app.kind)
 
 
 def run_times(
@@ -259,7 +278,7 @@ def measure(
     gamma_sub = (s_SubRR - 1/P) / (1 - 1/P), gamma_add = 1 + P s_AddRR: 1 for an application that
     must be gang scheduled, 0 for one that does not care.
     """
-    fast, count = use_compiled(problem, app, engine), problem.perturbations
+    fast, count = use_compiled(problem, app, engine, deadline), problem.perturbations
     runs: dict[Environment, list[tuple[float, float]]] = {name: [] for name in problem.environments}
     for k in range(problem.runs):
         if k and deadline is not None and deadline.expired():

@@ -27,6 +27,12 @@ COMPILING_PAYS_SECONDS = 4.0
 """Rest of a plain run from which another process compiles, for this run or for the next."""
 PATIENCE = 0.6
 """Share of a limit after which a run that cannot meet it is given up, for a cheaper one."""
+COMPILER_SECONDS = 20.0
+"""Less time left than that will not see another process's code ready."""
+JUDGE_FROM_SHARE = 0.1
+"""Share of a limit before which the pace is too unsure to give a run up."""
+CHEAPER = 0.75
+"""What a cheaper run takes of the time of any other; base-line takes .5 to .7 of it, gs less."""
 
 
 class Handover(Exception):
@@ -51,11 +57,14 @@ class Relay:
     started: float = field(init=False)
     patience: Deadline = field(init=False)
     compiler: Popen[bytes] | None = field(default=None, init=False)
+    _unsure: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.started = self.clock()
         share = 1.0 if self.patient else PATIENCE
-        self.patience = self.deadline.within(share * self.deadline.remaining())
+        left = self.deadline.remaining()
+        self.patience = self.deadline.within(share * left)
+        self._unsure = max(JUDGE_FROM_SECONDS, JUDGE_FROM_SHARE * left)
 
     def look(self, arrived: int, ended: int, total: int) -> None:
         """Judge by the jobs that have arrived and ended.
@@ -66,13 +75,20 @@ class Relay:
         spent = self.clock() - self.started
         rest = spent * (1.0 - share) / share if share else math.inf
         late = self.deadline.expired()
-        if late or (self.patience.expired() and rest > self.deadline.remaining()):
+        if late or (rest > self.deadline.remaining() and self._gives_up(spent, rest)):
             needed = f"; about {math.ceil(spent + rest)} s would do" if share else ""
             raise OutOfTime(f"out of time with {ended} of {total} jobs finished{needed}")
         if spent < JUDGE_FROM_SECONDS or rest < LOADING_PAYS_SECONDS or not self.kernel:
             return
         if self.compiler is None or self.compiler.poll() is not None:
             self._compiled(rest)
+
+    def _gives_up(self, spent: float, rest: float) -> bool:
+        """Whether to leave what time there is to a cheaper run: it needs all of it, or half is gone."""
+        left = self.deadline.remaining()
+        if self.patient or left >= COMPILER_SECONDS or spent < self._unsure:
+            return self.patience.expired()
+        return left <= CHEAPER * (spent + rest) or self.patience.expired()
 
     def _compiled(self, rest: float) -> None:
         module, _, name = self.kernel.partition(":")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
-from ioopt.models.flexgang.frame import Placement, covered
+from ioopt.models.flexgang.frame import PatternData, Placement, covered
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.tau import plan_with_best_tau
 from ioopt.problems.base import Record
@@ -56,9 +56,11 @@ def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
     """Solve all patterns within the deadline and return the plan that simulates best."""
     settings: Settings = request.settings or Settings()
     begun = request.deadline.elapsed()
+    # Before anything else, so that they have the time that the greedy solver would have.
+    greedy = list(greedy_plans(problem, request.deadline))
     patterns, notes = _patterns(problem, settings)
     search = PatternSearch(problem, patterns, request, settings.formulation)
-    baselines = _baselines(problem, search, request)
+    baselines = _baselines(problem, search, greedy)
     notes += _offer(problem, search, baselines, request)
     build = request.deadline.elapsed() - begun
     _search(search, request)
@@ -101,16 +103,18 @@ def _patterns(problem: FlexibleGangProblem, settings: Settings) -> tuple[list[Pa
 
 
 def _baselines(
-    problem: FlexibleGangProblem, search: PatternSearch, request: SolveRequest
+    problem: FlexibleGangProblem,
+    search: PatternSearch,
+    greedy: list[tuple[PatternData, FlexibleGangPlan]],
 ) -> dict[str, FlexibleGangPlan]:
-    """Strict, strict + fill and the greedy's best, those that keep the floors."""
+    """Strict, strict + fill and the best of the *greedy* plans, those that keep the floors."""
     found: dict[str, FlexibleGangPlan] = {}
     for name, fill in (("strict", False), ("strict-fill", True)):
         plan = strict_plan(problem, fill)
         if plan is not None:
             found[name] = plan
     best = -math.inf
-    for data, plan in greedy_plans(problem, request.deadline):
+    for data, plan in greedy:
         if data.pattern.key not in search.by_key:
             continue
         search.offer(plan)

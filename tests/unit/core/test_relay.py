@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import count
 from typing import Any
 
@@ -101,20 +102,35 @@ def test_a_run_without_a_compiled_form_is_left_alone() -> None:
     run.look(1, 0, 50)
 
 
-@pytest.mark.parametrize(("patient", "until"), [(False, 6.0), (True, 10.0)])
+@pytest.mark.parametrize(
+    ("limit", "patient", "until", "total"),
+    [
+        # 20 s in all: a cheaper run would take 15, more than is left, so begin it at once: at 10 %.
+        (10.0, False, 1.0, 19.99),
+        # 12 s: a cheaper run takes 9, and 9 are left after 1 s; of 11 s 8.25, left after 1.75 s.
+        (10.0, False, 1.0, 12.01),
+        (10.0, False, 1.76, 10.99),
+        (10.0, True, 10.0, 99.9),
+        # Another process may have machine code ready before 60 s are over.
+        (60.0, False, 36.0, 99.9),
+    ],
+)
 def test_a_run_that_cannot_meet_its_limit_leaves_time_for_a_cheaper_one(
-    patient: bool, until: float
+    limit: float, patient: bool, until: float, total: float
 ) -> None:
-    """A tenth of the work in six of ten seconds: about 60 s would do."""
+    """A pace of so many seconds in all, at the instant from which the cheaper run needs the rest."""
     clock = Clock()
-    run = Relay("", "", Deadline(10.0, clock, 0.0), patient, clock)
-    clock.now = until - 0.001
-    run.look(5, 5, 50)
-    clock.now = until
-    with pytest.raises(
-        OutOfTime, match=f"^out of time with 5 of 50.*about {10 * until:.0f} s would do"
-    ):
-        run.look(5, 5, 50)
+    run = Relay("", "", Deadline(limit, clock, 0.0), patient, clock)
+    clock.now = until - 0.01
+    steps = 100_000
+
+    def look() -> None:
+        run.look(round(2 * steps * clock.now / total), 0, steps)
+
+    look()
+    clock.now = until + 0.001
+    with pytest.raises(OutOfTime, match=f"about {math.ceil(total)} s would do"):
+        look()
 
 
 def test_a_run_that_will_meet_its_limit_is_not_given_up() -> None:

@@ -18,7 +18,7 @@ from ioopt.plot.quantum_cycle import plot_slots
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS, measure
 from ioopt.sim.flexgang.loose_columns import CALIBRATION_SEED, corrected_responses
-from ioopt.solvers.flexgang import pattern_search
+from ioopt.solvers.flexgang import exact, pattern_search
 from ioopt.solvers.flexgang.pareto import lambda_front
 from ioopt.solvers.flexgang.pattern_search import PatternSearch
 from ioopt.solvers.flexgang.rerank import SELECTION_SEEDS, Candidate, rerank
@@ -77,6 +77,19 @@ def test_exact_is_never_below_the_greedy_in_the_model(limit: float) -> None:
     assert exact.objective >= greedy.objective - 1e-9
     assert exact.bound >= exact.objective - 1e-9
     assert exact.violations == ()
+
+
+def test_greedy_plans_come_first_with_the_whole_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else exact begins with may not cost the greedy a pattern."""
+    problem = generate("heavy-mix", {}, 2)
+    called: list[str] = []
+    for name in ("greedy_plans", "strict_plan", "PatternSearch"):
+        made = getattr(exact, name)
+        monkeypatch.setattr(
+            exact, name, lambda *a, n=name, m=made: (called.append(n), m(*a))[1]
+        )  # fmt: skip
+    ioopt.solve(problem, "exact", time_limit=1e-9, settings={"rerank": "false"})
+    assert called[0] == "greedy_plans" and len(set(called)) == 3
 
 
 def test_the_bound_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
