@@ -103,6 +103,7 @@ class SolveRequest:
     """Everything a solver gets beside the problem.
 
     ``settings`` is an instance of the solver's own settings class (None where it has none);
+    ``policy`` what its row's ``policy`` makes of them;
     ``start`` a plan to begin from; ``incumbents`` the place to report better plans.
     """
 
@@ -111,6 +112,7 @@ class SolveRequest:
     settings: Any = None
     start: Any | None = None
     incumbents: Incumbents = field(default=None)  # type: ignore[assignment]
+    policy: Any = None
 
     def __post_init__(self) -> None:
         if self.incumbents is None:

@@ -22,7 +22,7 @@ from ioopt.errors import (
     UsageError,
 )
 from ioopt.formats.native import read_json, shown, validate
-from ioopt.options import Deadline, SolveOptions
+from ioopt.options import Deadline, SolveOptions, suggest
 from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
 from ioopt.provenance import synthetic_notes
 from ioopt.registry import KindSpec, SolverSpec, load_target
@@ -78,7 +78,13 @@ def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
     """The plan object of a kind from its dictionary (an object is returned as it is)."""
     if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
         return plan
-    return validate(load_target(kind.plan), plan, name)
+    found = validate(load_target(kind.plan), plan, name)
+    rows = registry.solvers_for(kind.kind)
+    known = [row.name for row in rows if row.policy and row.variant_of is None]
+    given = getattr(found, "policy", None)
+    if known and given is not None and given not in known:
+        raise InstanceError(f"{name}: policy: there is no {given!r}; {suggest(given, known)}")
+    return found
 
 
 def require_form(kind: KindSpec, data: Mapping[str, Any], name: str) -> None:
@@ -162,7 +168,7 @@ def _run(
     """Run the solver; on interruption or failure answer with the best plan so far or the fallback."""
     best = request.incumbents
     try:
-        return load_target(spec.target)(problem, request), []
+        return _call(spec, problem, request), []
     except KeyboardInterrupt:
         if best.plan is None:
             note = "interrupted before any plan"
@@ -185,8 +191,14 @@ def _run(
             raise
         fallback = registry.solver(kind.fallback, kind)
         plain = replace(request, settings=registry.settings_for(fallback, {}), start=None)
-        outcome = load_target(fallback.target)(problem, plain)
+        outcome = _call(fallback, problem, plain)
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
+
+
+def _call(spec: SolverSpec, problem: Any, request: SolveRequest) -> Outcome:
+    policy = load_target(spec.policy)(request.settings) if spec.policy else None
+    outcome: Outcome = load_target(spec.target)(problem, replace(request, policy=policy))
+    return outcome
 
 
 def _result(

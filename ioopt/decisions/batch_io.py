@@ -24,19 +24,6 @@ TIME_TOLERANCE_ULPS = 4
 CLOSE = 1.1e-8
 """Numbers that differ by more than this part of them differ in their nine digits."""
 
-TWINS = (
-    "no-congestion",
-    "base-line",
-    "cons-fcfs",
-    "cons-max-util",
-    "cons-min-inst-sld",
-    "cons-min-aggr-sld",
-    "adaptive",
-    "set-10",
-    "fill",
-)
-"""Policies that the compiled engine plays too; their places are their codes there."""
-
 
 def time_tolerance(now: float) -> float:
     """Rule 2: two floats this close to *now* are one instant.
@@ -190,6 +177,26 @@ Rates = list[Number]
 DecideFunction = Callable[[View], Rates]
 
 
+(
+    NO_CONGESTION, BASE_LINE, FCFS, MAX_UTIL, MIN_INST, MIN_AGGR, ADAPTIVE, SET_10, FILL,
+) = range(9)  # fmt: skip
+"""Kernels of the compiled engine, in ``ioopt.sim.batch_io.compiled_policies``."""
+
+
+@dataclass(frozen=True)
+class Twin:
+    """The compiled form of a policy: its kernel, and what that is told.
+
+    ``top`` gives what is left to the skipped requests (rule 11), ``alpha`` is FILL's (rule 17),
+    ``set_of`` gives the set of a job by its iteration (rule 16).
+    """
+
+    kernel: int
+    top: bool = False
+    alpha: float = 0.5
+    set_of: Callable[[Number], int] | None = None
+
+
 @dataclass(frozen=True)
 class IoPolicy:
     """A policy: ``decide(view)`` returns bytes per second for each of ``view.requests``.
@@ -201,7 +208,9 @@ class IoPolicy:
     policies never grant more than the storage can take, and never less than the peak (except the
     last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``
     only the first request of each lane, in FCFS order, is granted anything, and how much hangs on
-    these first requests alone, not on time.
+    these first requests alone, not on time. ``needs_start`` says that it looks at the start of a
+    request's job. ``twin`` is its compiled form; one without runs on the plain engine, and
+    ``no_twin`` names the setting that is to blame, if one is.
     """
 
     name: str
@@ -213,3 +222,11 @@ class IoPolicy:
     conservative: bool = False
     slow: bool = False
     lane: Callable[[Request], Any] | None = None
+    needs_start: bool = False
+    twin: Twin | None = None
+    no_twin: str | None = None
+
+    @property
+    def untwinned(self) -> str | None:
+        """What keeps the policy from the compiled engine; None where nothing does."""
+        return None if self.twin else self.no_twin or f"policy={self.name}"

@@ -27,8 +27,8 @@ from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import IoRequest, Machine
+from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.base_line import base_line
-from ioopt.solvers.batch_io.policies import policy as policy_named
 
 _KEY = attrgetter("key")
 _SLACK = 1 + 1e-9
@@ -48,7 +48,7 @@ class IoArbiter:
     """Decides which outstanding request transfers at what rate; the simulators' own policies.
 
     *machine* is the ``machine`` of an ``ioopt/batch-io`` instance. *policy* is the name of a policy
-    (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings* are its ``alpha`` and ``share``), or a
+    (``fill``, ``adaptive``, ``cons-fcfs+top``, ...; *settings* those of its ``--set``), or a
     function from a :class:`~ioopt.decisions.batch_io.View` to rates. The arbiter reads neither clock
     nor file and is not thread-safe: one scheduler thread calls it. Invalid input to
     :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and changes nothing;
@@ -228,7 +228,4 @@ def _policy(policy: str | IoPolicy | DecideFunction, settings: Mapping[str, Any]
         return policy
     if not isinstance(policy, str):
         return IoPolicy(getattr(policy, "__name__", "custom"), policy)
-    unknown = settings.keys() - {"alpha", "share"}
-    if unknown:
-        raise UsageError(f"an arbiter has no setting {min(unknown)!r}; its settings: alpha, share")
-    return policy_named(policy, **settings)
+    return io_policy(policy, settings)

@@ -16,6 +16,7 @@ from ioopt.problems.base import (
     Amount,
     BytesPerSecond,
     JobId,
+    Name,
     PositiveCount,
     PositiveSeconds,
     Problem,
@@ -26,17 +27,6 @@ from ioopt.problems.base import (
 )
 
 Allocation = Literal["flat", "partition"]
-Policy = Literal[
-    "no-congestion",
-    "base-line",
-    "cons-fcfs",
-    "cons-max-util",
-    "cons-min-inst-sld",
-    "cons-min-aggr-sld",
-    "adaptive",
-    "set-10",
-    "fill",
-]
 Share = Literal["per-node", "per-application"]
 Loop = Literal["closed", "open"]
 Knapsack = Literal["bitset", "core", "or-tools", "cp-sat", "pulp"]
@@ -210,19 +200,21 @@ class BatchIoPlan(Record):
     of an uncongested run; ``top`` hands left-over bandwidth of a conservative policy to the
     skipped requests (rule 11); ``alpha`` is that of FILL (rule 17); ``knapsack`` solves the
     knapsack of Cons-MaxUtil (rule 12; engines other than the default break ties in their own way).
+    ``settings`` are those that other policies have.
     """
 
-    policy: Policy
+    policy: Name
     top: bool = False
     alpha: Amount = 0.5
     ef: Amount = 1.0
     share: Share = "per-node"
     loop: Loop = "closed"
     knapsack: Knapsack = "bitset"
+    settings: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain JSON values."""
-        return self.model_dump(mode="json")
+        return self.model_dump(mode="json", exclude_none=True)
 
 
 class IoGrantsPlan(Record):
@@ -234,7 +226,7 @@ class IoGrantsPlan(Record):
     """
 
     grants: dict[JobId, Amount]
-    policy: Policy | None = None
+    policy: Name | None = None
     top: bool = False
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,20 +4,90 @@ from __future__ import annotations
 
 from ioopt.registry.types import ONLINE, REFERENCE, KindSpec, SolverSpec
 
-_RUN = "ioopt.solvers.batch_io.run:"
+_AT = "ioopt.solvers.batch_io."
 _KINDS = ("batch-io", "io-requests")
 _ONLINE = frozenset({ONLINE})
-_POLICIES = (
-    "base-line",
-    "cons-fcfs",
-    "cons-max-util",
-    "cons-min-inst-sld",
-    "cons-min-aggr-sld",
-    "adaptive",
-    "set-10",
-    "set-10+top",
-    "fill",
-)
+
+
+def _policy(
+    name: str,
+    policy: str,
+    summary: str,
+    source: str,
+    settings: str = "settings:Settings",
+    top: bool = False,
+) -> SolverSpec:
+    return SolverSpec(
+        name + "+top" * top, _KINDS, _AT + "run:solve", summary, source, _AT + settings,
+        _AT + policy, fixed={"policy": name, "top": top},
+        abilities=_ONLINE | {REFERENCE} if name == "no-congestion" else _ONLINE,
+        variant_of=name if top else None,
+    )  # fmt: skip
+
+
+def _conservative(
+    name: str, policy: str, summary: str, source: str, settings: str = "settings:Settings"
+) -> tuple[SolverSpec, SolverSpec]:
+    left = f"{name} that gives left-over bandwidth to the skipped requests"
+    return (
+        _policy(name, policy, summary, source, settings),
+        _policy(name, policy, left, "ours, on " + source, settings, top=True),
+    )
+
+
+SOLVERS: tuple[SolverSpec, ...] = (
+    _policy(
+        "no-congestion", "base_line:reference",
+        "every request at its peak rate: the reference without contention",
+        "Zhou et al., Section IV",
+    ),
+    _policy(
+        "base-line", "base_line:policy",
+        "all outstanding requests share the storage by nodes",
+        "Zhou et al., Section IV.D", "settings:SharingSettings",
+    ),
+    *_conservative(
+        "cons-fcfs", "conservative:fcfs",
+        "first fit by request time", "Zhou et al., Section III.C.2",
+    ),
+    *_conservative(
+        "cons-max-util", "max_util:policy",
+        "the subset that keeps the most nodes busy", "Zhou et al., Section III.C.2",
+        "max_util:MaxUtilSettings",
+    ),
+    *_conservative(
+        "cons-min-inst-sld", "conservative:min_inst_sld",
+        "least slowdown of the present request first",
+        "Zhou et al., Section III.C.2",
+    ),
+    *_conservative(
+        "cons-min-aggr-sld", "conservative:min_aggr_sld",
+        "least slowdown of the job so far first",
+        "Zhou et al., Section III.C.2",
+    ),
+    _policy(
+        "adaptive", "adaptive:policy",
+        "first fit by request time, sharing where that lowers the mean I/O time",
+        "Zhou et al., Section III.C.2, Algorithm 1", "settings:SharingSettings",
+    ),
+    _policy(
+        "set-10", "set10:policy",
+        "one request at a time in each order of magnitude of the iteration length",
+        "IO-Sets, doi 10.1109/TPDS.2023.3305028",
+    ),
+    _policy(
+        "set-10", "set10:policy",
+        "set-10 that gives left-over bandwidth to the other requests, earliest first",
+        "ours, on IO-Sets", top=True,
+    ),
+    _policy(
+        "fill", "fill:policy",
+        "least bytes left per node^alpha first, bandwidth always filled", "ours", "fill:FillSettings"
+    ),
+)  # fmt: skip
+"""One row a policy: its name, its file, and what is said of it."""
+
+_COMPARED = tuple(row.name for row in SOLVERS if row.variant_of in (None, "set-10"))
 
 KINDS: tuple[KindSpec, ...] = (
     KindSpec(
@@ -27,14 +97,14 @@ KINDS: tuple[KindSpec, ...] = (
         plan="ioopt.problems.batch_io:BatchIoPlan",
         schedule="ioopt.problems.schedules:BatchIoSchedule",
         check="ioopt.check.batch_io.check:check",
-        simulate=_RUN + "simulate",
+        simulate="ioopt.registry.policies:simulate_batch_io",
         generate="ioopt.generate.batch_io.generate:generate",
         presets="ioopt.generate.batch_io.generate:PRESETS",
         plot="ioopt.plot.bandwidth:plot_batch_io",
         pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
         default_solver="fill",
         objective_name="mean_response_seconds",
-        compare_solvers=("no-congestion", *_POLICIES),
+        compare_solvers=_COMPARED,
         most=("utilisation", "useful_utilisation"),
         compare_columns=(
             "mean_response_seconds",
@@ -59,75 +129,9 @@ KINDS: tuple[KindSpec, ...] = (
         fallback="base-line",
         objective_name="granted_bytes_per_second",
         sense="max",
-        compare_solvers=_POLICIES,
+        compare_solvers=_COMPARED[1:],
         compare_columns=("granted_requests", "partial_grants"),
         decision=True,
         summary="one I/O decision: the outstanding requests at an instant (Zhou et al.)",
     ),
 )
-
-
-def _policy(
-    name: str, summary: str, source: str, settings: str = "Settings", top: bool = False
-) -> SolverSpec:
-    return SolverSpec(
-        name + ("+top" if top else ""), _KINDS, _RUN + "solve", summary, source,
-        _RUN + settings, fixed={"policy": name, "top": top},
-        abilities=_ONLINE | {REFERENCE} if name == "no-congestion" else _ONLINE,
-        variant_of=name if top else None,
-    )  # fmt: skip
-
-
-def _conservative(
-    name: str, summary: str, source: str, settings: str = "Settings"
-) -> tuple[SolverSpec, SolverSpec]:
-    return (
-        _policy(name, summary, source, settings),
-        _policy(
-            name,
-            f"{name} that gives left-over bandwidth to the skipped requests",
-            "ours, on " + source,
-            settings,
-            top=True,
-        ),
-    )
-
-
-SOLVERS: tuple[SolverSpec, ...] = (
-    _policy(
-        "no-congestion", "every request at its peak rate: the reference without contention",
-        "Zhou et al., Section IV", "Settings",
-    ),
-    _policy(
-        "base-line", "all outstanding requests share the storage by nodes",
-        "Zhou et al., Section IV.D", "SharingSettings",
-    ),
-    *_conservative("cons-fcfs", "first fit by request time", "Zhou et al., Section III.C.2"),
-    *_conservative(
-        "cons-max-util", "the subset that keeps the most nodes busy", "Zhou et al., Section III.C.2",
-        "MaxUtilSettings",
-    ),
-    *_conservative(
-        "cons-min-inst-sld", "least slowdown of the present request first",
-        "Zhou et al., Section III.C.2",
-    ),
-    *_conservative(
-        "cons-min-aggr-sld", "least slowdown of the job so far first",
-        "Zhou et al., Section III.C.2",
-    ),
-    _policy(
-        "adaptive", "first fit by request time, sharing where that lowers the mean I/O time",
-        "Zhou et al., Section III.C.2, Algorithm 1", "SharingSettings",
-    ),
-    _policy(
-        "set-10", "one request at a time in each order of magnitude of the iteration length",
-        "IO-Sets, doi 10.1109/TPDS.2023.3305028",
-    ),
-    _policy(
-        "set-10", "set-10 that gives left-over bandwidth to the other requests, earliest first",
-        "ours, on IO-Sets", top=True,
-    ),
-    _policy(
-        "fill", "least bytes left per node^alpha first, bandwidth always filled", "ours", "FillSettings"
-    ),
-)  # fmt: skip

@@ -86,8 +86,9 @@ class SolverSpec:
     """One solver: its name, the kinds it takes, where its function and settings are.
 
     ``target`` is a :class:`ioopt.protocols.SolverFunction`; ``settings`` a frozen pydantic class
-    whose fields are the keys of ``--set``. ``fixed`` are settings that the name implies (so that
-    ``cons-fcfs+top`` is ``cons-fcfs`` with one setting). ``backends`` are the values of
+    whose fields are the keys of ``--set``. ``policy`` makes a policy of the settings, for live use,
+    for replays and, as ``request.policy``, for the target. ``fixed`` are settings that the name
+    implies (so that ``cons-fcfs+top`` is ``cons-fcfs`` with one setting). ``backends`` are the values of
     ``--backend``, the default first. ``source`` is the paper and section, or ``ours``.
     ``variant_of`` names the solver of which this is a variant, listed only when asked for.
     """
@@ -98,6 +99,7 @@ class SolverSpec:
     summary: str
     source: str
     settings: str | None = None
+    policy: str | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     abilities: frozenset[str] = frozenset()
     backends: tuple[str, ...] = ()

@@ -27,12 +27,13 @@ import ioopt
 from ioopt.decisions.batch_io import Limits, Request, View
 from ioopt.embed import IoArbiter
 from ioopt.generate.batch_io.generate import generate
-from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Machine, Phase
+from ioopt.problems.batch_io import BatchIoProblem, Machine, Phase
+from ioopt.registry import solvers_for
+from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive
 from ioopt.solvers.batch_io.knapsack_engines import engine
 from ioopt.solvers.batch_io.max_util import best_subset
-from ioopt.solvers.batch_io.policies import NAMES
 from ioopt.solvers.batch_io.run import run_trace
 from ioopt.tables import render
 
@@ -43,8 +44,6 @@ MIRA = {
 }  # fmt: skip
 SIZES = (1, 1, 1, 2, 2, 4, 8)
 LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive", "set-10")
-PLAIN_ONLY = "set-10+top"
-"""The policy without a compiled twin."""
 LONG = {"compiled": (10, (7_500, 15_000, 30_000)), "python": (90, (7_500, 30_000))}
 MONTH_POLICIES = ("base-line", "cons-fcfs", "adaptive", "fill")
 Row = list[Any]
@@ -164,10 +163,10 @@ def simulate(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) 
 
     The phases are expanded and the arrays built each time; nothing is checked or written.
     """
-    plan = BatchIoPlan(policy=policy.removesuffix("+top"), top=policy.endswith("+top"))  # type: ignore[arg-type]
+    chosen = io_policy(policy)
     begun = cpu()
     for _ in range(repeats):
-        run = run_trace(Trace.of(problem), plan, name)  # type: ignore[arg-type]
+        run = run_trace(Trace.of(problem), chosen, engine=name)  # type: ignore[arg-type]
     return Timed((cpu() - begun) / repeats, run.events, run.decisions, peak_bytes())
 
 
@@ -220,7 +219,8 @@ def long_rows(quick: bool) -> list[Row]:
 def other_rows(quick: bool) -> list[Row]:
     """The other policies; in pure Python on a third of the jobs, since the cost goes by instants."""
     rows: list[Row] = []
-    others = tuple(name for name in NAMES if name not in (*LONG_POLICIES, PLAIN_ONLY))
+    known = (row.name for row in solvers_for("batch-io"))
+    others = tuple(name for name in known if name not in LONG_POLICIES)
     for name, jobs in (("compiled", 30_000), ("python", 10_000)):
         jobs //= 15 if quick else 1
         for policy, found in zip(others, apart(warm_long, jobs, others, name)):

@@ -22,7 +22,7 @@ from ioopt.formats.io_congestion import (
     read_set,
     steady_state,
 )
-from ioopt.problems.batch_io import BatchIoPlan
+from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.results import schedule_of
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
@@ -48,9 +48,7 @@ def measure(path: Path, policy: str, periods: int) -> SteadyState:
     applications = read_set(path)
     problem = batch_io_from_set(applications, path.name, periods=periods).problem
     trace = Trace.of(problem, 1.0, False)
-    plain = policy.removesuffix("+top")
-    plan = BatchIoPlan(policy=plain, top=plain != policy)  # type: ignore[arg-type]
-    schedule = schedule_of(trace, run_trace(trace, plan, "auto"))
+    schedule = schedule_of(trace, run_trace(trace, io_policy(policy)))
     return steady_state(problem, schedule, horizon_of(applications, periods))
 
 

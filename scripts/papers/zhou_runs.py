@@ -10,7 +10,7 @@ from typing import Any
 from papers.experiments import values_of
 
 from ioopt.generate.batch_io.generate import generate
-from ioopt.problems.batch_io import BatchIoPlan
+from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.results import metrics_of
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
@@ -88,9 +88,8 @@ def one_run(
 ) -> dict[str, float]:
     """The metrics of one policy on one workload."""
     trace = _trace(seed, factor, tuple(settings.items()))
-    name = policy.removesuffix("+top")
-    plan = BatchIoPlan(policy=name, top=name != policy, loop=loop, ef=factor)  # type: ignore[arg-type]
-    found = metrics_of(trace, run_trace(trace, plan, engine))  # type: ignore[arg-type]
+    run = run_trace(trace, io_policy(policy), loop, engine)  # type: ignore[arg-type]
+    found = metrics_of(trace, run)
     return {name: float(found[name]) for name in METRICS}
 
 

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import neg
 
-from ioopt.decisions.batch_io import Limits, Number, Rates, Request, View
+from ioopt.decisions.batch_io import ADAPTIVE, IoPolicy, Limits, Number, Rates, Request, Twin, View
 from ioopt.solvers.batch_io.base_line import share_per_application, share_per_node
+from ioopt.solvers.batch_io.settings import SharingSettings
 
 ShareFunction = Callable[[Sequence[Request], Limits], Rates]
 
@@ -174,3 +175,10 @@ def _room_at(
         if busy + peak <= limits.storage * slack:
             return time
     raise AssertionError("the last finish leaves the storage idle")
+
+
+def policy(how: SharingSettings) -> IoPolicy:
+    """ADAPTIVE with the chosen sharing (rule 7)."""
+    if how.share == "per-node":
+        return IoPolicy("adaptive", adaptive, twin=Twin(ADAPTIVE))
+    return IoPolicy("adaptive", adaptive_per_application, no_twin="share=per-application")

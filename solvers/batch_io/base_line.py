@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ioopt.decisions.batch_io import Limits, Number, Rates, Request, View
+from ioopt.decisions import batch_io as kernels
+from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Rates, Request, Twin, View
+from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
 def no_congestion(view: View) -> Rates:
@@ -57,3 +59,25 @@ def water_fill(caps: Sequence[Number], weights: Sequence[Number], total: Number)
         rates[k] = min(caps[k], part)
         total -= rates[k]
     return rates
+
+
+NO_CONGESTION = IoPolicy(
+    "no-congestion", no_congestion, ignores_limit=True, twin=Twin(kernels.NO_CONGESTION)
+)
+BASE_LINE = IoPolicy(
+    "base-line", base_line, shares_by_nodes=True, reads_progress=False,
+    twin=Twin(kernels.BASE_LINE),
+)  # fmt: skip
+
+
+def reference(how: Settings) -> IoPolicy:
+    """NO_CONGESTION, which has no settings of its own."""
+    return NO_CONGESTION
+
+
+def policy(how: SharingSettings) -> IoPolicy:
+    """BASE_LINE with the chosen sharing (rule 7)."""
+    if how.share == "per-node":
+        return BASE_LINE
+    form = base_line_per_application
+    return IoPolicy("base-line", form, reads_progress=False, no_twin="share=per-application")

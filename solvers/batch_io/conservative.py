@@ -8,9 +8,23 @@ it to the skipped requests in the same order, the last one partially.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
-from ioopt.decisions.batch_io import Limits, Number, Rates, Request, View, ascending
+from ioopt.decisions.batch_io import (
+    FCFS,
+    MIN_AGGR,
+    MIN_INST,
+    IoPolicy,
+    Limits,
+    Number,
+    Rates,
+    Request,
+    Twin,
+    View,
+    ascending,
+)
+from ioopt.solvers.batch_io.settings import Settings
 
 INFINITE = math.inf
 
@@ -46,38 +60,23 @@ def grant_left_over(
         left -= rates[k]
 
 
-def cons_fcfs(view: View) -> Rates:
+def cons_fcfs(view: View, top: bool = False) -> Rates:
     """Cons-FCFS: by request time, then job id (rule 10)."""
-    return grant_first_fit(view, range(len(view.requests)), top=False)
+    return grant_first_fit(view, range(len(view.requests)), top)
 
 
-def cons_fcfs_top(view: View) -> Rates:
-    """Cons-FCFS that hands out what is left."""
-    return grant_first_fit(view, range(len(view.requests)), top=True)
-
-
-def cons_min_inst_sld(view: View) -> Rates:
+def cons_min_inst_sld(view: View, top: bool = False) -> Rates:
     """Cons-MinInstSld: least instant slowdown r_i (t - t_request) / W first (rule 13).
 
     A suspended newcomer has W = 0, an infinite slowdown and the lowest priority: the policy starves
     it by construction for as long as others keep the storage busy. That is the paper's policy.
     """
-    return grant_first_fit(view, _by(view, _instant_slowdown), top=False)
+    return grant_first_fit(view, _by(view, _instant_slowdown), top)
 
 
-def cons_min_inst_sld_top(view: View) -> Rates:
-    """Cons-MinInstSld that hands out what is left."""
-    return grant_first_fit(view, _by(view, _instant_slowdown), top=True)
-
-
-def cons_min_aggr_sld(view: View) -> Rates:
+def cons_min_aggr_sld(view: View, top: bool = False) -> Rates:
     """Cons-MinAggrSld: least aggregate slowdown of the job so far first (rule 14)."""
-    return grant_first_fit(view, _by(view, _aggregate_slowdown), top=False)
-
-
-def cons_min_aggr_sld_top(view: View) -> Rates:
-    """Cons-MinAggrSld that hands out what is left."""
-    return grant_first_fit(view, _by(view, _aggregate_slowdown), top=True)
+    return grant_first_fit(view, _by(view, _aggregate_slowdown), top)
 
 
 def _by(view: View, slowdown: Number) -> list[int]:
@@ -97,3 +96,28 @@ def _aggregate_slowdown(view: View, request: Request) -> Number:
     if ideal == 0:
         return 1 if view.same_instant(request.start) else INFINITE
     return (view.now - request.start) / ideal
+
+
+def made(
+    name: str, decide: Callable[..., Rates], top: bool, kernel: int, progress: bool = False
+) -> IoPolicy:
+    """A conservative policy: *decide* takes ``top``, and asks for *progress* where it needs it."""
+    return IoPolicy(
+        name + "+top" * top, partial(decide, top=top), reads_progress=progress,
+        conservative=True, needs_start=kernel == MIN_AGGR, twin=Twin(kernel, top),
+    )  # fmt: skip
+
+
+def fcfs(how: Settings) -> IoPolicy:
+    """Cons-FCFS."""
+    return made("cons-fcfs", cons_fcfs, how.top, FCFS)
+
+
+def min_inst_sld(how: Settings) -> IoPolicy:
+    """Cons-MinInstSld."""
+    return made("cons-min-inst-sld", cons_min_inst_sld, how.top, MIN_INST, progress=True)
+
+
+def min_aggr_sld(how: Settings) -> IoPolicy:
+    """Cons-MinAggrSld."""
+    return made("cons-min-aggr-sld", cons_min_aggr_sld, how.top, MIN_AGGR)

@@ -8,7 +8,26 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ioopt.decisions.batch_io import DecideFunction, Number, Rates, Request, View, ascending
+from pydantic import Field
+
+from ioopt.decisions.batch_io import (
+    FILL,
+    DecideFunction,
+    IoPolicy,
+    Number,
+    Rates,
+    Request,
+    Twin,
+    View,
+    ascending,
+)
+from ioopt.solvers.batch_io.settings import Settings
+
+
+class FillSettings(Settings):
+    """Settings of FILL: ``alpha`` weighs a request's nodes (rule 17)."""
+
+    alpha: float = Field(0.5, ge=0)
 
 
 def fill(alpha: float | Fraction) -> DecideFunction:
@@ -46,3 +65,8 @@ def fill(alpha: float | Fraction) -> DecideFunction:
         return rates
 
     return decide
+
+
+def policy(how: FillSettings) -> IoPolicy:
+    """FILL with the chosen alpha."""
+    return IoPolicy("fill", fill(how.alpha), twin=Twin(FILL, alpha=how.alpha))

@@ -8,12 +8,21 @@ program whose table is one Python int a row. A saturating request (r_i = BW_max)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from ioopt.decisions.batch_io import Rates, View
-from ioopt.solvers.batch_io.conservative import grant_left_over
+from ioopt.decisions.batch_io import MAX_UTIL, IoPolicy, Rates, View
+from ioopt.problems.batch_io import Knapsack
+from ioopt.solvers.batch_io.conservative import grant_left_over, made
+from ioopt.solvers.batch_io.settings import Settings
 
 Subset = Callable[[Sequence[int], int], list[int]]
 """(weights, capacity) -> positions of a subset of the largest total within the capacity."""
+
+
+class MaxUtilSettings(Settings):
+    """Settings of Cons-MaxUtil: ``knapsack`` solves its knapsack (the default is by far the fastest)."""
+
+    knapsack: Knapsack = "bitset"
 
 
 def best_subset(weights: Sequence[int], capacity: int) -> list[int]:
@@ -65,7 +74,7 @@ def select(
 
 
 def decide(view: View, top: bool, subset_of: Subset = best_subset) -> Rates:
-    """Cons-MaxUtil by the given solver of its knapsack; *top* as in :func:`cons_max_util_top`."""
+    """Cons-MaxUtil by the given solver of its knapsack; *top* hands on what is left, in FCFS order."""
     requests, limits = view.requests, view.limits
     chosen = select(
         [request.units for request in requests],
@@ -85,11 +94,14 @@ def decide(view: View, top: bool, subset_of: Subset = best_subset) -> Rates:
     return rates
 
 
-def cons_max_util(view: View) -> Rates:
-    """Cons-MaxUtil (rule 12)."""
-    return decide(view, top=False)
+def policy(how: MaxUtilSettings) -> IoPolicy:
+    """Cons-MaxUtil with the chosen solver of its knapsack."""
+    if how.knapsack == "bitset":
+        return made("cons-max-util", decide, how.top, MAX_UTIL)
+    from ioopt.solvers.batch_io.knapsack_engines import subset_by
 
-
-def cons_max_util_top(view: View) -> Rates:
-    """Cons-MaxUtil that hands what is left to the skipped requests in FCFS order."""
-    return decide(view, top=True)
+    return IoPolicy(
+        "cons-max-util" + "+top" * how.top,
+        partial(decide, top=how.top, subset_of=subset_by(how.knapsack)),
+        conservative=True, slow=True, no_twin=f"knapsack={how.knapsack}",
+    )  # fmt: skip

@@ -1,26 +1,20 @@
-"""One wrapper runs every policy: through the simulator for a trace, once for a snapshot."""
+"""One solver runs every policy: through the simulator for a trace, once for a snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import Field
-
-from ioopt.decisions.batch_io import TWINS, IoPolicy, Limits, Request, View
+from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
 from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import mean_response_bound, most_granted
 from ioopt.options import Deadline
-from ioopt.problems.base import Record
 from ioopt.problems.batch_io import (
     BatchIoPlan,
     BatchIoProblem,
     IoGrantsPlan,
     IoRequestsProblem,
-    Knapsack,
     Loop,
-    Policy,
-    Share,
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
@@ -28,16 +22,13 @@ from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
 from ioopt.sim.batch_io.simulate import simulate_trace
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.relay import Handover, relay_to
-from ioopt.solvers.batch_io.policies import policy as policy_named
-from ioopt.solvers.batch_io.set10 import set_of
-
-Engine = Literal["auto", "python", "compiled"]
-Recording = Literal["auto", "yes", "no"]
+from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION
+from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 
 _COMPILED = "ioopt.sim.batch_io.compiled"
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
-CHEAPEST = "base-line"
+CHEAPEST = BASE_LINE
 """Answers in the place of a policy that cannot be simulated within the limit."""
 SECONDS_PER_PHASE = 1.5e-5
 """Of writing down and checking a schedule."""
@@ -49,70 +40,27 @@ ONE_A_SET = (
 )
 
 
-class Settings(Record):
-    """Settings of every policy (``--set``).
-
-    ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and nodes to
-    those of an uncongested run; ``arithmetic=exact`` runs on rationals; ``engine`` is the pure
-    Python or the compiled simulator (auto: Python, until its pace says that compiled code, where it
-    stands ready, is done sooner); ``rates`` says whether the schedule holds the
-    rate of every request over time (auto: unless the trace is large).
-    """
-
-    policy: Policy
-    top: bool = False
-    ef: float = Field(1.0, ge=0)
-    loop: Loop = "closed"
-    arithmetic: Literal["float", "exact"] = "float"
-    engine: Engine = "auto"
-    rates: Recording = "auto"
-
-
-class SharingSettings(Settings):
-    """Settings of the policies that share: ``share`` is how (rule 7)."""
-
-    share: Share = "per-node"
-
-
-class MaxUtilSettings(Settings):
-    """Settings of Cons-MaxUtil: ``knapsack`` solves its knapsack (the default is by far the fastest)."""
-
-    knapsack: Knapsack = "bitset"
-
-
-class FillSettings(Settings):
-    """Settings of FILL: ``alpha`` weighs a request's nodes (rule 17)."""
-
-    alpha: float = Field(0.5, ge=0)
-
-
 def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) -> Outcome:
-    """Run the policy that the settings name on *problem*, a trace or one decision's snapshot."""
-    settings = request.settings
+    """Run the request's policy on *problem*, a trace or one decision's snapshot."""
+    settings, policy = request.settings, request.policy
     if isinstance(problem, IoRequestsProblem):
-        return _decide_once(problem, settings)
-    plan = BatchIoPlan(
-        policy=settings.policy,
-        top=settings.top,
-        ef=settings.ef,
-        loop=settings.loop,
-        share=getattr(settings, "share", "per-node"),
-        alpha=getattr(settings, "alpha", 0.5),
-        knapsack=getattr(settings, "knapsack", "bitset"),
-    )
+        return _decide_once(problem, policy, settings)
+    known = settings.model_dump(include=set(BatchIoPlan.model_fields))
+    own = settings.model_dump(exclude={*BatchIoPlan.model_fields, *Settings.model_fields})
+    plan = BatchIoPlan(**known, settings=own or None)
     how = settings.arithmetic, settings.engine, settings.rates
     deadline = _leaving_time(problem, request.deadline)
     notes: tuple[str, ...] = ()
     stop = StopReason.FINISHED
     try:
-        simulation, notes = _simulate(problem, plan, *how, deadline)
+        simulation, notes = _simulate(problem, plan, policy, *how, deadline)
     except OutOfTime as late:
-        cheap = BatchIoPlan(policy=CHEAPEST, ef=plan.ef, loop=plan.loop)
+        cheap = BatchIoPlan(policy=CHEAPEST.name, ef=plan.ef, loop=plan.loop)
         try:
-            simulation, notes = _simulate(problem, cheap, *how, deadline)
+            simulation, notes = _simulate(problem, cheap, CHEAPEST, *how, deadline)
         except OutOfTime:
             return Outcome(None, stop=StopReason.TIME, notes=(str(late),))
-        notes = (f"{settings.policy}: {late}; answered by {CHEAPEST}", *notes)
+        notes = (f"{settings.policy}: {late}; answered by {CHEAPEST.name}", *notes)
         plan, stop = cheap, StopReason.FALLBACK
     if plan.policy == "set-10" and not plan.top:
         notes = (*notes, ONE_A_SET)
@@ -130,18 +78,20 @@ def _leaving_time(problem: BatchIoProblem, deadline: Deadline) -> Deadline:
 def simulate(
     problem: BatchIoProblem,
     plan: BatchIoPlan,
+    policy: IoPolicy,
     *,
     arithmetic: Literal["float", "exact"] = "float",
     engine: Engine = "auto",
     rates: Recording = "auto",
 ) -> Simulation:
-    """Replay *plan*: simulate its policy on *problem*. The options are those of :class:`Settings`."""
-    return _simulate(problem, plan, arithmetic, engine, rates, Deadline(None))[0]
+    """Replay *plan*, whose policy is given. The options are those of :class:`Settings`."""
+    return _simulate(problem, plan, policy, arithmetic, engine, rates, Deadline(None))[0]
 
 
 def _simulate(
     problem: BatchIoProblem,
     plan: BatchIoPlan,
+    policy: IoPolicy,
     arithmetic: str,
     engine: Engine,
     rates: Recording,
@@ -150,7 +100,7 @@ def _simulate(
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
     phases = trace.num_phases
     record = rates == "yes" or (rates == "auto" and phases <= RATES_UP_TO_PHASES)
-    run = run_trace(trace, plan, engine, record, deadline)
+    run = run_trace(trace, policy, plan.loop, engine, record, deadline)
     metrics: dict[str, float | None] = {
         name: None if value is None else float(value)
         for name, value in metrics_of(trace, run).items()
@@ -165,49 +115,32 @@ def _simulate(
 
 def run_trace(
     trace: Trace,
-    plan: BatchIoPlan,
+    policy: IoPolicy,
+    loop: Loop = "closed",
     engine: Engine = "auto",
     record_rates: bool = False,
     deadline: Deadline | None = None,
 ) -> Run:
-    """Simulate *trace* as *plan* says on the chosen engine.
+    """Simulate *trace* under *policy* on the chosen engine.
 
-    Raises UsageError when the compiled engine is asked for what it does not do (rationals, sharing
-    per application, other knapsack engines), OutOfTime when the deadline passes.
+    Raises UsageError when the compiled engine is asked for what it does not do (rationals, policies
+    without a twin), OutOfTime when the deadline passes.
     """
-    policy = policy_named(
-        plan.policy, top=plan.top, alpha=plan.alpha, share=plan.share, knapsack=plan.knapsack
-    )
-    unable = _obstacle(trace, plan)
+    unable = "arithmetic=exact" if trace.limits.exact else policy.untwinned
     if engine == "compiled" and unable:
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
     if engine == "auto" and unable:
         engine = "python"
     starts: tuple[Sequence[Any], Sequence[int]] | None = None
-    if plan.loop == "open":
-        reference = policy_named("no-congestion")
-        free = _run(trace, reference, plan.alpha, engine, False, None, deadline)
+    if loop == "open":
+        free = _run(trace, NO_CONGESTION, engine, False, None, deadline)
         starts = free.start, free.block
-    return _run(trace, policy, plan.alpha, engine, record_rates, starts, deadline)
-
-
-def _obstacle(trace: Trace, plan: BatchIoPlan) -> str | None:
-    """What the compiled engine cannot do."""
-    if plan.policy not in TWINS:
-        return f"policy={plan.policy}"
-    if trace.limits.exact:
-        return "arithmetic=exact"
-    if plan.share == "per-application" and plan.policy in ("base-line", "adaptive"):
-        return "share=per-application"
-    if plan.knapsack != "bitset" and plan.policy == "cons-max-util":
-        return f"knapsack={plan.knapsack}"
-    return None
+    return _run(trace, policy, engine, record_rates, starts, deadline)
 
 
 def _run(
     trace: Trace,
     policy: IoPolicy,
-    alpha: float,
     engine: Engine,
     record_rates: bool,
     starts: tuple[Sequence[Any], Sequence[int]] | None,
@@ -216,7 +149,7 @@ def _run(
     """One run; ``auto`` begins in plain Python (:mod:`ioopt.sim.relay`)."""
     if engine != "compiled":
         module = _COMPILED if engine == "auto" else ""
-        watch = relay_to(module, "advance", deadline, policy.name == CHEAPEST)
+        watch = relay_to(module, "advance", deadline, policy is CHEAPEST)
         try:
             return simulate_trace(
                 trace, policy, record_rates=record_rates, starts=starts, relay=watch
@@ -225,27 +158,16 @@ def _run(
             pass
     from ioopt.sim.batch_io.compiled import simulate_compiled
 
-    sets: Sequence[int] = ()
-    if policy.name.startswith("set-10"):
-        sets = [set_of(w) if w else 0 for w in trace.iteration]
     return simulate_compiled(
-        trace, policy.name, alpha=alpha, set_numbers=sets, record_rates=record_rates,
-        starts=starts, deadline=deadline,
-    )  # fmt: skip
+        trace, policy, record_rates=record_rates, starts=starts, deadline=deadline
+    )
 
 
-def _decide_once(problem: IoRequestsProblem, settings: Settings) -> Outcome:
+def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Settings) -> Outcome:
     for key in ("ef", "loop", "engine", "rates"):
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
             raise UsageError(f"setting {key} is for traces; this is one decision")
-    policy = policy_named(
-        settings.policy,
-        top=settings.top,
-        alpha=getattr(settings, "alpha", 0.5),
-        share=getattr(settings, "share", "per-node"),
-        knapsack=getattr(settings, "knapsack", "bitset"),
-    )
     view = view_of(problem, settings.arithmetic == "exact", policy)
     rates = policy.decide(view)
     grants = {request.id: float(rate) for request, rate in zip(view.requests, rates)}
@@ -259,11 +181,11 @@ def view_of(
 ) -> View:
     """The snapshot as a policy sees it; requests in FCFS order (rule 10).
 
-    Raises InstanceError when *policy* is MIN_AGGR_SLD and a request does not say what it needs.
+    Raises InstanceError when *policy* needs the start of a job and its request does not say it.
     """
     limits = Limits.of(problem.machine, use_exact)
     number = limits.number
-    needs = policy is not None and policy.name.startswith("cons-min-aggr-sld")
+    needs = policy is not None and policy.needs_start
     requests = []
     for item in problem.requests:
         nodes = problem.machine.allocated_nodes(item.nodes)

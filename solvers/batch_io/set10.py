@@ -11,9 +11,10 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from ioopt.decisions.batch_io import Number, Rates, View
+from ioopt.decisions.batch_io import SET_10, IoPolicy, Number, Rates, Twin, View
 from ioopt.solvers.batch_io.base_line import water_fill
 from ioopt.solvers.batch_io.conservative import grant_left_over
+from ioopt.solvers.batch_io.settings import Settings
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
@@ -64,3 +65,14 @@ def set_10_top(view: View) -> Rates:
     skipped = [k for k, rate in enumerate(rates) if not rate]
     grant_left_over(rates, view.requests, skipped, left, view.limits)
     return rates
+
+
+def policy(how: Settings) -> IoPolicy:
+    """Set-10, or the variant that hands out what is left."""
+    twin = Twin(SET_10, how.top, set_of=set_of)
+    if how.top:
+        return IoPolicy("set-10+top", set_10_top, reads_progress=False, twin=twin)
+    return IoPolicy(
+        "set-10", set_10, full_when_fits=False, reads_progress=False, twin=twin,
+        lane=lambda request: set_of(request.iteration),
+    )  # fmt: skip

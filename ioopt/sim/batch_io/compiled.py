@@ -11,15 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ioopt.decisions.batch_io import BASE_LINE, FILL, MAX_UTIL, IoPolicy, Twin
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
-from ioopt.sim.batch_io.compiled_policies import (
-    BASE_LINE,
-    CODES,
-    MAX_UTIL,
-    READS_PROGRESS,
-)
+from ioopt.sim.batch_io.compiled_policies import READS_PROGRESS
 from ioopt.sim.batch_io.compiled_queue import (
     drop_started,
     find_place,
@@ -76,25 +72,22 @@ INSTANTS_PER_CALL = 4_000
 
 def simulate_compiled(
     trace: Trace,
-    policy: str,
+    policy: IoPolicy,
     *,
-    alpha: float = 0.5,
-    set_numbers: Sequence[int] = (),
     record_rates: bool = False,
     starts: tuple[Sequence[float], Sequence[int]] | None = None,
     deadline: Deadline | None = None,
 ) -> Run:
-    """As :func:`ioopt.sim.batch_io.simulate.simulate_trace`, for the float policy of that name.
-
-    *set_numbers* are the sets of rule 16 by job, needed by ``set-10`` only.
-    """
-    plain = policy.removesuffix("+top")
-    code, jobs = CODES[plain], len(trace)
+    """As :func:`ioopt.sim.batch_io.simulate.simulate_trace`, in floats, for a policy with a twin."""
+    twin, jobs = policy.twin, len(trace)
+    assert twin is not None
+    code, set_of = twin.kernel, twin.set_of
+    sets = [set_of(w) if w else 0 for w in trace.iteration] if set_of else []
     t = fixed_of(
-        trace, code, plain != policy, code == BASE_LINE, code in READS_PROGRESS, record_rates,
+        trace, code, twin.top, code == BASE_LINE, code in READS_PROGRESS, record_rates,
         starts is None,
     )  # fmt: skip
-    s = moving_of(trace, record_rates, set_numbers, alpha, code == MAX_UTIL, starts)
+    s = moving_of(trace, record_rates, sets, twin.alpha, code == MAX_UTIL, starts)
     spans: list[tuple[int, float, float, float]] = []
     while advance(t, s, INSTANTS_PER_CALL):
         _drain(s, spans)
@@ -105,7 +98,7 @@ def simulate_compiled(
     if t.shared and record_rates:
         spans = _spread(trace, s, spans)
     if s.count[OUT]:
-        raise SimulationError(f"{policy}: {s.count[OUT]} request(s) never get bandwidth")
+        raise SimulationError(f"{policy.name}: {s.count[OUT]} request(s) never get bandwidth")
     return Run(
         start=s.f[:jobs, F.start].tolist(), end=s.f[:jobs, F.end].tolist(),
         killed=s.i[:jobs, J.killed].tolist(), block=s.i[:jobs, J.block].tolist(),
@@ -124,7 +117,8 @@ def compile_kernels() -> None:
     )  # fmt: skip
     phases = (Phase(compute_seconds=1, io_bytes=1),)
     job = Job(id=0, submit_seconds=0, nodes=1, walltime_seconds=9, phases=phases)
-    simulate_compiled(Trace.of(BatchIoProblem(name="one", machine=machine, jobs=(job,))), "fill")
+    nobody = IoPolicy("fill", lambda view: [], twin=Twin(FILL))
+    simulate_compiled(Trace.of(BatchIoProblem(name="one", machine=machine, jobs=(job,))), nobody)
 
 
 def _spread(

@@ -10,7 +10,15 @@ import math
 
 import numpy as np
 
-from ioopt.decisions.batch_io import FIT_TOLERANCE, TWINS
+from ioopt.decisions.batch_io import (
+    ADAPTIVE,
+    FCFS,
+    FILL,
+    FIT_TOLERANCE,
+    MAX_UTIL,
+    MIN_INST,
+    SET_10,
+)
 from ioopt.sim.batch_io.compiled_state import (
     NOW,
     OUT,
@@ -25,18 +33,6 @@ from ioopt.sim.batch_io.compiled_state import (
     tolerance,
 )
 
-(
-    NO_CONGESTION,
-    BASE_LINE,
-    FCFS,
-    MAX_UTIL,
-    MIN_INST,
-    MIN_AGGR,
-    ADAPTIVE,
-    SET_10,
-    FILL,
-) = range(len(TWINS))
-CODES = {name: code for code, name in enumerate(TWINS)}
 READS_PROGRESS = (MIN_INST, ADAPTIVE, FILL)
 """Policies that look at the bytes left or moved."""
 SLACK = 1 + FIT_TOLERANCE

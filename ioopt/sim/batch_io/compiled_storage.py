@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ioopt.sim.batch_io.compiled_policies import NO_CONGESTION, SET_10, decide
+from ioopt.decisions.batch_io import NO_CONGESTION, SET_10
+from ioopt.sim.batch_io.compiled_policies import decide
 from ioopt.sim.batch_io.compiled_state import (
     CHANGED,
     CLOCK,

@@ -14,7 +14,7 @@ import ioopt
 from ioopt.decisions.batch_io import View
 from ioopt.embed import IoArbiter
 from ioopt.errors import InstanceError, UsageError
-from ioopt.solvers.batch_io.policies import NAMES
+from ioopt.registry import solvers_for
 
 MACHINE = {
     "nodes": 16, "unit_nodes": 1, "allocation": "flat",
@@ -43,7 +43,7 @@ def test_grants_follow_requests_progress_and_finishes() -> None:
     assert arbiter.decide(2.0) == {"a": 4.0, "b": 2.0}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [row.name for row in solvers_for("batch-io")])
 def test_decides_as_the_solver_does_and_so_does_a_restored_one(name: str) -> None:
     rng = random.Random(4)
     for _ in range(40):

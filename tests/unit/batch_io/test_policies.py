@@ -14,11 +14,16 @@ from ioopt.catalog import resolve
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, nine_digits
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import Machine
+from ioopt.registry import solvers_for
+from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive, adaptive_per_application
 from ioopt.solvers.batch_io.base_line import share_per_application, water_fill
 from ioopt.solvers.batch_io.max_util import best_subset, select
-from ioopt.solvers.batch_io.policies import NAMES, policy
 from ioopt.solvers.batch_io.set10 import set_of
+
+
+def policy(name: str, **settings: object) -> IoPolicy:
+    return io_policy(name, settings)
 
 
 def machine(storage: float = 10.0, nodes: int = 64, unit: int = 1) -> Machine:
@@ -63,7 +68,7 @@ def test_first_fit_skips_and_top_hands_out_the_rest() -> None:
     state = view((6, 0, 1), (8, 1, 1), (3, 2, 1))
     assert policy("cons-fcfs").decide(state) == [6, 0, 3]
     assert policy("cons-fcfs+top").decide(state) == [6, 1, 3]
-    assert policy("cons-fcfs", top=True).decide(state) == [6, 1, 3]
+    assert policy("cons-fcfs+top").decide(state) == [6, 1, 3]
 
 
 def test_min_inst_sld_starves_the_suspended_newcomer() -> None:
@@ -165,7 +170,7 @@ def test_set_10_top_gives_the_others_what_is_left() -> None:
         request.iteration = Fraction(100)
     assert policy("set-10").decide(state) == [4, 0, 0]
     assert policy("set-10+top").decide(state) == [4, 4, 2]
-    assert policy("set-10", top=True).name == "set-10+top"
+    assert policy("set-10+top").name == "set-10+top"
 
 
 def test_set_10_gives_each_set_one_request() -> None:
@@ -202,7 +207,7 @@ def test_policies_say_what_engines_may_assume() -> None:
         rows = [(rng.randint(1, 6), k, rng.randint(1, 9)) for k in range(rng.randint(1, 5))]
         state = view(*rows)
         peaks = [request.peak for request in state.requests]
-        for name in NAMES:
+        for name in (row.name for row in solvers_for("batch-io")):
             chosen: IoPolicy = policy(name)
             rates = chosen.decide(state)
             if chosen.ignores_limit or (chosen.full_when_fits and sum(peaks) <= 10):
@@ -218,15 +223,16 @@ def test_policies_say_what_engines_may_assume() -> None:
 @pytest.mark.parametrize(
     ("name", "settings", "words"),
     [
-        ("fulfil", {}, "known: no-congestion"),
-        ("fill", {"top": True}, "no +top variant"),
+        ("fulfil", {}, "did you mean .fill."),
+        ("fill", {"top": True}, "fixes it to False"),
+        ("fill+top", {}, "did you mean"),
         ("base-line", {"share": "per-core"}, "per-application"),
-        ("fill", {"alpha": -1}, "0 or more"),
+        ("fill", {"alpha": -1}, "alpha"),
     ],
 )
 def test_refusals(name: str, settings: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words.replace("+", r"\+")):
-        policy(name, **settings)  # type: ignore[arg-type]
+        policy(name, **settings)
 
 
 @pytest.mark.parametrize(

@@ -142,16 +142,16 @@ def test_metrics_of_a_delayed_pair() -> None:
 
 def test_virtual_clock_equals_asking_the_policy() -> None:
     from ioopt.decisions.batch_io import IoPolicy
+    from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.simulate import simulate_trace
     from ioopt.sim.batch_io.trace import Trace
     from ioopt.solvers.batch_io.base_line import base_line
-    from ioopt.solvers.batch_io.policies import policy
     from tests.batch_io_traces import random_trace
 
     congested = 0
     for seed in range(40):
         exact = Trace.of(random_trace(seed), 2.0, use_exact=True)
-        clock = simulate_trace(exact, policy("base-line"), record_rates=True)
+        clock = simulate_trace(exact, io_policy("base-line"), record_rates=True)
         asked = simulate_trace(exact, IoPolicy("asked", base_line), record_rates=True)
         for name in ("start", "end", "killed", "request", "grant", "finish", "useful"):
             assert getattr(clock, name) == getattr(asked, name), (seed, name)
@@ -163,9 +163,9 @@ def test_virtual_clock_equals_asking_the_policy() -> None:
 
 def test_lanes_equal_asking_the_policy() -> None:
     from ioopt.decisions.batch_io import IoPolicy
+    from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.simulate import simulate_trace
     from ioopt.sim.batch_io.trace import Trace
-    from ioopt.solvers.batch_io.policies import policy
     from ioopt.solvers.batch_io.set10 import set_10
     from tests.batch_io_traces import random_trace
 
@@ -174,7 +174,7 @@ def test_lanes_equal_asking_the_policy() -> None:
     for seed in range(40):
         for use_exact in (True, False):
             trace = Trace.of(random_trace(seed), 2.0, use_exact)
-            lanes = simulate_trace(trace, policy("set-10"), record_rates=True)
+            lanes = simulate_trace(trace, io_policy("set-10"), record_rates=True)
             asked = simulate_trace(trace, everybody, record_rates=True)
             lanes, asked = lanes.in_lists(), asked.in_lists()
             for name in ("start", "end", "killed", "useful", "events", "decisions"):
@@ -190,17 +190,17 @@ def test_lanes_equal_asking_the_policy() -> None:
 def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
     from ioopt.decisions.batch_io import Limits
     from ioopt.problems.batch_io import Machine
+    from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.lanes import LaneStorage
     from ioopt.sim.batch_io.storage import ActiveRequest, Usage
     from ioopt.sim.batch_io.trace import Run, Trace
-    from ioopt.solvers.batch_io.policies import policy
 
     limits = Limits.of(Machine(
         nodes=8, unit_nodes=1, allocation="flat", node_bytes_per_second=1.0,
         storage_bytes_per_second=4.0,
     ))  # fmt: skip
     run = Run.empty(Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)]))), False)
-    rule = policy("set-10")
+    rule = io_policy("set-10")
     assert rule.lane is not None
     storage = LaneStorage(rule, rule.lane, limits, run, Usage(run, (0.0, 9.0)))
     late, early, middle = (ActiveRequest(rank, 2, limits, 0.0) for rank in (3, 1, 2))

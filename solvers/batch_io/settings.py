@@ -1,0 +1,38 @@
+"""``--set`` keys of the I/O policies; a policy with keys of its own derives from :class:`Settings`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ioopt.problems.base import Record
+from ioopt.problems.batch_io import Loop, Share
+
+Engine = Literal["auto", "python", "compiled"]
+Recording = Literal["auto", "yes", "no"]
+
+
+class Settings(Record):
+    """Settings of every policy (``--set``).
+
+    ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and nodes to
+    those of an uncongested run; ``arithmetic=exact`` runs on rationals; ``engine`` is the pure
+    Python or the compiled simulator (auto: Python, until its pace says that compiled code, where it
+    stands ready, is done sooner); ``rates`` says whether the schedule holds the
+    rate of every request over time (auto: unless the trace is large).
+    """
+
+    policy: str
+    top: bool = False
+    ef: float = Field(1.0, ge=0)
+    loop: Loop = "closed"
+    arithmetic: Literal["float", "exact"] = "float"
+    engine: Engine = "auto"
+    rates: Recording = "auto"
+
+
+class SharingSettings(Settings):
+    """Settings of the policies that share: ``share`` is how (rule 7)."""
+
+    share: Share = "per-node"
