@@ -66,7 +66,7 @@ def _inspect(connection: sqlite3.Connection, path: str) -> int:
         version: int = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         connection.execute("COMMIT")
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise InstanceError(f"{path}: not a readable run store: {error}") from None
     if application != APPLICATION_ID and (tables or version):
         raise InstanceError(f"{path}: a SQLite file, but not a run store of ioopt")
@@ -222,6 +222,8 @@ def _read_only(path: str) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
             return connection  # _inspect says what is wrong
+    except UnicodeDecodeError:  # of SQLite's own words about a damaged table
+        return connection
     else:
         return connection
     connection.close()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.import_common import finish, machine_options, queue_options, rule_of
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.import_common import ImportCommand, finish, machine_options, queue_options, rule_of
 from ioopt.cli.options import output_option
 
 EPILOG = """\b
@@ -20,7 +19,7 @@ Example:
 """
 
 
-@click.command(name="batsim", cls=IooptCommand, epilog=EPILOG)
+@click.command(name="batsim", cls=ImportCommand, epilog=EPILOG)
 @click.argument("source", metavar="SOURCE")
 @click.option("--flops", type=float, default=1e9, show_default=True, metavar="F",
               help="Operations per second of a node.")  # fmt: skip
@@ -53,7 +52,7 @@ def import_batsim(
     return finish(made.problem, output)
 
 
-@click.command(name="batsim-jobs", cls=IooptCommand, epilog=JOBS_EPILOG)
+@click.command(name="batsim-jobs", cls=ImportCommand, epilog=JOBS_EPILOG)
 @click.argument("source", metavar="SOURCE")
 @machine_options
 @queue_options

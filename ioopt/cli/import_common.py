@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ioopt.cli.lazy import quiet
+from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.errors import ExitCode
 
 if TYPE_CHECKING:
     from ioopt.formats.io_rule import MachineRule
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ImportCommand(IooptCommand):
+    """A command whose sources can hold values that no instance may have: an error in one line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from ioopt.formats.native import reading
+
+        source = ctx.params.get("source") or ", ".join(ctx.params["sources"])
+        with reading(source):
+            return super().invoke(ctx)
 
 
 def machine_options(function: F) -> F:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.import_common import finish, machine_options, queue_options, rule_of
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.import_common import ImportCommand, finish, machine_options, queue_options, rule_of
 from ioopt.cli.options import output_option
 
 EPILOG = """\b
@@ -16,7 +15,7 @@ Examples:
 """
 
 
-@click.command(name="darshan", cls=IooptCommand, epilog=EPILOG)
+@click.command(name="darshan", cls=ImportCommand, epilog=EPILOG)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, show_default=True,
               metavar="S", help="Accesses less than this apart are one phase.")  # fmt: skip

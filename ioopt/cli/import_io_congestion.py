@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.import_common import finish
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.import_common import ImportCommand, finish
 from ioopt.cli.options import output_option
 
 EPILOG = """\b
@@ -14,7 +13,7 @@ Example:
 """
 
 
-@click.command(name="io-congestion", cls=IooptCommand, epilog=EPILOG)
+@click.command(name="io-congestion", cls=ImportCommand, epilog=EPILOG)
 @click.argument("source", metavar="SOURCE")
 @click.option("--periods", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Periods of the longest application.")  # fmt: skip

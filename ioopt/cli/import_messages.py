@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.import_common import finish
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.import_common import ImportCommand, finish
 from ioopt.cli.options import output_option
 
 EPILOG = """\b
@@ -20,7 +19,7 @@ quantum, the recording is kept as one in time.
 """
 
 
-@click.command(name="messages", cls=IooptCommand, epilog=EPILOG)
+@click.command(name="messages", cls=ImportCommand, epilog=EPILOG)
 @click.argument("source", metavar="SOURCE")
 @click.option("--processors", type=click.IntRange(min=2), default=4, show_default=True, metavar="P",
               help="Processes of a gang.")  # fmt: skip

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.import_common import finish, machine_options, queue_options, rule_of
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.import_common import ImportCommand, finish, machine_options, queue_options, rule_of
 from ioopt.cli.options import output_option
 from ioopt.errors import UsageError
 
@@ -18,7 +17,7 @@ Examples:
 """
 
 
-@click.command(name="swf", cls=IooptCommand, epilog=EPILOG)
+@click.command(name="swf", cls=ImportCommand, epilog=EPILOG)
 @click.argument("source", metavar="SOURCE")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs.")
 @click.option("--io-fraction", type=float, default=0.1, show_default=True, metavar="F",

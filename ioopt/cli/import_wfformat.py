@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.import_common import finish
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.import_common import ImportCommand, finish
 from ioopt.cli.options import output_option
 from ioopt.options import parse_settings
 
@@ -17,7 +16,7 @@ Examples:
 """
 
 
-@click.command("wfformat", cls=IooptCommand, epilog=EPILOG)
+@click.command("wfformat", cls=ImportCommand, epilog=EPILOG)
 @click.argument("source")
 @click.option(
     "--select",

@@ -85,13 +85,13 @@ def validate(cls: type[BaseModel], data: Any, name: str) -> Any:
 def reading(name: str) -> Iterator[None]:
     """Turn failures of code that trusts a user's data into an InstanceError about *name*.
 
-    Its place is where plans and schedules are checked, replayed and drawn: their form is
-    validated before, but not that everything in them belongs together.
+    Its place is where plans and schedules are checked, replayed and drawn, and where instances are
+    made of foreign files: their form is validated before, but not that all in them belongs together.
     """
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        text = f"{type(error).__name__}: {str(error)[:200]}"
+        text = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise InstanceError(
             f"{name}: does not hold together, so that it cannot be used ({text})"
         ) from error

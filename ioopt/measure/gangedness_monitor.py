@@ -321,6 +321,8 @@ def judge_means(
         basis, mean, limit = "running", running, running_threshold
         factor = (processors - 1) / (processors - 2)
     ratio = None if mean is None or gang == 0 else factor * mean / gang
+    if ratio is not None and not math.isfinite(ratio):
+        ratio = None  # by next to no messages
 
     def verdict(gangedness: Gangedness, reason: str) -> Verdict:
         return Verdict(

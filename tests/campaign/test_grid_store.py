@@ -138,6 +138,18 @@ def damaged(path):
     path.write_bytes(b"SQLite format 3\x00" + b"\x00garbage" * 600)
 
 
+def not_text(path):
+    """SQLite names the word it cannot parse, which is no UTF-8: Python fails on the message."""
+    with Store(str(path)):
+        pass
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=DELETE")
+    connection.close()
+    raw = path.read_bytes()
+    assert b"CREATE TABLE runs" in raw
+    path.write_bytes(raw.replace(b"CREATE TABLE runs", b"CREATE \xc3\x28BLE runs"))
+
+
 def plain_text(path):
     path.write_text("not a database, but long enough to be looked at " * 40)
 
@@ -148,6 +160,7 @@ def plain_text(path):
         (other_program, "not a run store of ioopt"),
         (newer, "store version 99, but this ioopt knows"),
         (damaged, "not a readable run store"),
+        (not_text, "not a readable run store"),
         (plain_text, "not a readable run store"),
     ],
 )

@@ -305,3 +305,34 @@ def test_gang_scheduler_takes_no_nonsense() -> None:
     assert len(scheduler.matrix(2.0, deadline="soon")) == 2  # type: ignore[arg-type]
     scheduler.depart("a", 3.0)
     assert [job["id"] for job in scheduler.matrix(None)] == ["b"]  # type: ignore[arg-type]
+
+
+SWF_LINE = "1 0 -1 {run} 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1"
+BATSIM = {
+    "nb_res": 2,
+    "jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "p", "walltime": 10}],
+    "profiles": {"p": {"type": "delay", "delay": 5}},
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "says"),
+    [
+        # Sources whose values are sound by their own format, but not as an instance.
+        (["swf", "--family", "gang"], SWF_LINE.format(run="5e-321") + "\n", "5e-321"),
+        (["io-congestion"], "1e308 1 100\n1 1 100\n", "infinity"),
+        (
+            ["batsim", "--nodes", "2", "--storage-rate", "1e22B/s"],
+            json.dumps(BATSIM),
+            "1e+18 or less",
+        ),
+        (["batsim-jobs"], "job_id,submission\rtime\n1,2\n", "not CSV: new-line character"),
+    ],
+)
+def test_foreign_files_of_impossible_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], text: str, says: str
+) -> None:
+    source = tmp_path / "source.txt"
+    source.write_bytes(text.encode())
+    line = refused(["import", *command, str(source), "-o", str(tmp_path / "out.json")], capsys)
+    assert "source.txt" in line and says in line and len(line) < 500

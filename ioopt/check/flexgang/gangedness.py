@@ -71,6 +71,7 @@ def _of_application(
     used, of_gang = counts.counts(kind), counts.counts("gang")
     mean, gang = counts.mean(kind), counts.mean("gang")
     ratio = factor * mean / gang if mean is not None and gang else None
+    ratio = ratio if ratio is not None and math.isfinite(ratio) else None
     if not _same(ratio, verdict.ratio):
         yield broken("ratio", f"the plan says {verdict.ratio}, the counts give {ratio}")
         return

@@ -55,6 +55,13 @@ def read_jobs_csv(source: str | os.PathLike[str]) -> tuple[list[JobRecord], list
         text = read_bytes(source).decode()
     except UnicodeDecodeError:
         raise InstanceError(f"{name}: is not text") from None
+    try:
+        return _parsed(text, name)
+    except csv.Error as error:
+        raise InstanceError(f"{name}: not CSV: {error}") from None
+
+
+def _parsed(text: str, name: str) -> tuple[list[JobRecord], list[str]]:
     reader = csv.DictReader(io.StringIO(text))
     missing = [column for column in REQUIRED if column not in (reader.fieldnames or ())]
     if missing:

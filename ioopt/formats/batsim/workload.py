@@ -18,7 +18,7 @@ from typing import Any
 from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
 from ioopt.formats.io_rule import MachineRule
-from ioopt.formats.native import read_json
+from ioopt.formats.native import read_json, validate
 from ioopt.formats.report import Imported, file_name, imported, some
 from ioopt.formats.values import number, whole
 from ioopt.problems.batch_io import BatchIoProblem, Machine
@@ -60,7 +60,7 @@ def batch_io_from_batsim(
     warnings: list[str] = []
     processors = _resources(data, jobs, machine, name, warnings)
     block = machine.machine(processors)
-    built = Machine.model_validate(block)
+    built = validate(Machine, block, f"{name}: machine")
     known = Profiles(profiles, platform, name)
     left_out: dict[str, list[Any]] = defaultdict(list)
     rows = []

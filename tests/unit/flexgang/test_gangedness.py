@@ -343,3 +343,13 @@ def test_plot_names_every_application() -> None:
         "Enum (LOW)", "Water (HIGH)", "LU (LOW)", "Barnes (HIGH)",
     ]  # fmt: skip
     assert axes.get_xscale() == "log"
+
+
+def test_a_ratio_to_next_to_no_messages_is_none() -> None:
+    """1.4 over 5e-324 has no double; the class is UNKNOWN, and the checker agrees."""
+    counts = {"id": "a", "gang": 5e-324, "running": 1.4, "nonrunning": 0.89}
+    problem = {"format": "ioopt/message-counts", "name": "x", "applications": [counts]}
+    result = ioopt.solve(problem)
+    (found,) = result.plan["applications"]
+    assert found["verdict"]["ratio"] is None and found["verdict"]["gangedness"] == "UNKNOWN"
+    assert result.violations == ()
