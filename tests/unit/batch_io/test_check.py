@@ -219,6 +219,26 @@ def test_useful_work_is_known_within_limits_without_rates() -> None:
     assert low == pytest.approx(exact) and high == pytest.approx(exact)
 
 
+def test_limits_of_useful_work_without_rates() -> None:
+    """Window .2 to 2 s of 16 nodes, as c arrives at 2. a and b compute .8 s in it, then move 8 bytes
+    from 1 to 11/3 s, 2 s of work at their peak of 4: with rates 3/4 of 1 s lies inside. Without,
+    the 5/3 s outside hold all but 1/3 s of it, and the 1 s inside no more than 1 s.
+    """
+    data = instance()
+    data["jobs"][2]["submit_seconds"] = 2
+    problem = ioopt.load(data)
+    result = ioopt.solve(problem, "base-line")
+    schedule = copy.deepcopy(result.schedule)
+    exact = batch_io.check(problem, result.plan, schedule).metrics["useful_utilisation"]
+    assert exact == pytest.approx(8 * (0.8 + 0.75) / (16 * 1.8))
+    for row in schedule["jobs"]:
+        for record in row["io"]:
+            del record["rates"]
+    ranges = batch_io.check(problem, result.plan, schedule).ranges
+    least, most = 8 * (0.8 + 1 / 3) / (16 * 1.8), 8 * (0.8 + 1) / (16 * 1.8)
+    assert ranges["useful_utilisation"] == pytest.approx((least, most))
+
+
 def test_a_top_variant_makes_one_partial_grant() -> None:
     problem, plan, schedule = solved("cons-fcfs+top")
     assert rules(problem, plan, schedule) == set()

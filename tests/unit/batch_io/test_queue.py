@@ -75,6 +75,12 @@ def test_wfp_prefers_those_that_waited_most_for_what_they_asked() -> None:
     assert spans(trace(jobs)) == {"a": (0, 10), "c": (10, 11), "b": (11, 12)}
 
 
+def test_wfp_takes_the_cube_of_the_wait() -> None:
+    # At 10: b (10/20)^3 8 = 1, c (9/10)^3 2 = 1.458: c first. Squares would be 2 and 1.62.
+    jobs = [("a", 0, 8, 10, [(10, 0)]), ("b", 0, 8, 20, [(1, 0)]), ("c", 1, 2, 10, [(1, 0)])]
+    assert spans(trace(jobs)) == {"a": (0, 10), "c": (10, 11), "b": (11, 12)}
+
+
 def test_an_overdue_job_is_predicted_to_last_300_seconds_more() -> None:
     # a outlives its walltime 5. At 6 its end is predicted at 306, so c (walltime 290) may pass b.
     jobs = [("a", 0, 6, 5, [(20, 0)]), ("b", 6, 8, 10, [(1, 0)]), ("c", 6, 2, 290, [(30, 0)])]

@@ -89,6 +89,13 @@ def test_two_processes_by_hand(app: Application, sub: float, add: float) -> None
     assert time_of(app, "Sub_FX") == pytest.approx(4.0)
 
 
+def test_an_arrival_at_a_barrier_is_told_in_the_quantum_that_it_ends() -> None:
+    """Two processes, two quanta, a barrier after each: at 1000 the work of quantum 0 is done in it."""
+    received = np.zeros((2, 2), np.int64)
+    assert kernel.barrier(np.ones((2, 2), bool), 1000, 2000, 1000, received) == 2000
+    assert received.tolist() == [[1, 1], [1, 1]]
+
+
 def test_blocking_waits_for_the_absent() -> None:
     """Process 1 asks 0 at .5; 0 is away in quantum 0 and answers at 1, so 1 ends at 4.5, 0 at 5."""
     runs = np.array([[False, True]])

@@ -36,6 +36,12 @@ def test_rows_of_equal_population_are_merged() -> None:
     assert after == [([0, 1, 2], 0), ([2], 1), ([3], 0)]
 
 
+def test_a_job_moves_to_the_lowest_of_the_fullest_rows() -> None:
+    """Rows 1 and 2 hold two nodes each and would take node 0; they share node 1 and stay apart."""
+    after = _after("compact", 3, ([0], [0], 0), ([1, 2], [1, 2], 1), ([1, 3], [1, 3], 2))
+    assert after == [([0], 1), ([1, 2], 1), ([1, 3], 2)]
+
+
 def test_a_migrating_job_may_use_its_own_columns() -> None:
     """From nodes 0, 1 to its files on 1, 2 in the only row: one task moves, and one may."""
     assert _after("migrate", 1, ([0, 1], [1, 2], 0)) == [([1, 2], 0)]
