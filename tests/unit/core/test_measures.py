@@ -49,6 +49,13 @@ def test_gaps_are_to_the_tightest_bound_that_holds():
     assert tightest(9.0, [12.0, 8.0], "max") == 12.0
 
 
+def test_ratios_are_1_for_the_best_and_more_for_worse():
+    for sense, ratios in (("min", [1.2, 1.0]), ("max", [1.0, 1.2])):
+        rows = [result_row("feasible", 12.0), result_row("feasible", 10.0)]
+        add_measure(rows, REPLICATION, Measure("makespan_seconds", sense))
+        assert [row["ratio_to_best"] for row in rows] == pytest.approx(ratios)
+
+
 def test_gap_of_a_maximisation_divides_by_the_bound():
     assert relative_gap(0.8, 1000.0, "max") == pytest.approx(0.9992)  # not 124900 %
     assert relative_gap(0.0, 5.0, "max") == 1.0
