@@ -10,6 +10,7 @@ import pytest
 import ioopt
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
 from ioopt.errors import InstanceError, UsageError
+from ioopt.limits import require_numbers
 from ioopt.sim.batch_io.queue import BatchQueue
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
@@ -69,6 +70,12 @@ def test_a_size_that_cannot_be_held_is_refused_before_it_is_allocated(case):
     finally:
         tracemalloc.stop()
     assert "\n" not in str(caught.value)
+
+
+def test_a_table_of_twenty_million_numbers_is_the_largest():
+    require_numbers(20_000_000, "a table", "make it smaller")
+    with pytest.raises(InstanceError, match=r"a table would need 2e.07 numbers.*make it smaller"):
+        require_numbers(20_000_001, "a table", "make it smaller")
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 64, 70, 96, 1000, 1024])

@@ -112,6 +112,30 @@ def test_a_baseline_that_breaks_a_rule_is_no_plan(damage: Any, solver: str, why:
     assert why in result.notes[0]
 
 
+def two_jobs(first: dict[str, Any], second: dict[str, Any]) -> FlexibleGangProblem:
+    """Two compute jobs on four processors, a frame of two rows of 10 ms, floors of 1/4."""
+    jobs = [{"id": "a", "kind": "compute", **first}, {"id": "b", "kind": "compute", **second}]
+    machine = {"processors": 4, "quantum_seconds": 10 * MS, "rows": 2}
+    return FlexibleGangProblem.model_validate({"name": "two", "machine": machine, "jobs": jobs})
+
+
+def test_the_greedy_lets_jobs_below_a_half_go_loose() -> None:
+    # One window, one strict row: a has the row, 1/2; b at gamma .4 the window, .6 / 2. At gamma .5
+    # b wants a row too, and there is none.
+    for gamma, values in ((0.4, {"1,1": 0.5 + 0.3}), (0.5, {})):
+        problem = two_jobs({"processes": 4, "gamma": 1.0}, {"processes": 4, "gamma": gamma})
+        found = ioopt.solve(problem, "greedy").metrics["per_pattern"]
+        assert {key: found[key] for key in found if key == "1,1"} == pytest.approx(values)
+
+
+def test_strict_fill_promises_what_every_column_has() -> None:
+    # a holds row 0, b row 1 of half the columns: the other half has 10 ms for a, this half none.
+    problem = two_jobs({"processes": 4, "gamma": 0.3}, {"processes": 2, "gamma": 1.0})
+    result = ioopt.solve(problem, "strict-fill")
+    assert result.objective == pytest.approx(0.5 + 0.5 * 0.5)
+    assert result.violations == ()
+
+
 def test_patterns_of_four_and_seven_rows() -> None:
     keys = [pattern.key for pattern in tiny(SURFACE).patterns()]
     assert keys == ["0,1", "1,1", "2,1", "2,2", "3,1", "4,1"]

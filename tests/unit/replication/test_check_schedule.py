@@ -135,6 +135,7 @@ def test_every_transfer_and_every_instant_of_a_busy_link_is_judged() -> None:
     assert _fetches((0, 2), (0, 2)) == []
     assert _fetches((0, 1), (0, 2)) == []  # one after the other is as good as both at half
     assert _fetches((0, 0.5), (0, 2)) == ["rate"]
+    assert _fetches((0, 1), (0, 2 - 1e-6)) == ["rate"]  # 10 B/s x 1 us are left
     assert _fetches((0, 1), (0, 1.5), (0, 3)) == ["rate"]
     assert _fetches((0, 1), (0, 1.5), (0, 3), links="per-node") == []
     assert _fetches((0, 3), (1, 2), (1, 3)) == []
