@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import ioopt
 from ioopt.decisions.gang.state import state_of
 from ioopt.decisions.gang.weights import weights
@@ -86,3 +88,27 @@ def test_weights_by_hand() -> None:
     assert weights("hdf", state.jobs, state.clock) == [1 / (100 * 50), 1 / (200 * 80)]
     assert weights("las", state.jobs, state.clock) == [1 / 130**2, 1 / 220**2]
     assert weights("one", state.jobs, state.clock) == [1, 1]
+
+
+@pytest.mark.parametrize(("second", "finish"), [(150.0, 1075.0), (90.0, 1512.5)])
+def test_every_slice_has_a_migration_budget_of_its_own(second: float, finish: float) -> None:
+    """Nodes 0 and 2 fall free at 50 s and at *second*; one task may migrate in each slice of 100 s.
+
+    Job 1 moves at 50 s and ends at 50 + .975 x 1000 s. Job 3 moves at 150 s, in the next slice, and
+    ends at 150 + .925 x 1000; at 90 s the slice has no move left, and it waits until job 1 ends at
+    1025 s: 1025 + .4875 x 1000.
+    """
+    workload = {
+        "format": "ioopt/gang", "name": "slices",
+        "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 100.0,
+                    "migration_tasks_per_quantum": 1},
+        "jobs": [
+            {"id": k, "arrival_seconds": 0.0, "file_nodes": [node], "local_seconds": seconds,
+             "remote_seconds": 2 * seconds}
+            for k, (node, seconds) in enumerate([(0, 50.0), (0, 1000.0), (2, second), (2, 1000.0)])
+        ],
+    }  # fmt: skip
+    result = ioopt.solve(workload, "migrate-iogs")
+    assert [job["finish_seconds"] for job in (result.schedule or {})["jobs"]] == pytest.approx(
+        [50.0, 1025.0, second, finish]
+    )
