@@ -125,34 +125,3 @@ class SolverFunction(Protocol):
     def __call__(self, problem: Any, request: SolveRequest) -> Outcome:
         """Solve within the request's deadline; never raise for infeasible or out of time."""
         ...
-
-
-class CheckFunction(Protocol):
-    """``check(problem, plan, schedule) -> CheckReport``: independent of every solver.
-
-    *plan* is the plan dictionary or object, *schedule* the schedule dictionary or None.
-    """
-
-    def __call__(self, problem: Any, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
-        """Check what is given and recompute the objectives from it."""
-        ...
-
-
-class SimulateFunction(Protocol):
-    """``simulate(problem, plan, **options) -> Simulation``.
-
-    Where the kind says ``limited_replay``, one option is ``deadline``: when it expires, the
-    simulator answers with what it has and a note.
-    """
-
-    def __call__(self, problem: Any, plan: Any, **options: Any) -> Simulation:
-        """Replay *plan* on the family's timeline simulator."""
-        ...
-
-
-class GenerateFunction(Protocol):
-    """``generate(preset, settings, seed) -> problem``; *settings* are text or typed values."""
-
-    def __call__(self, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
-        """Make one instance; the same arguments give the same instance."""
-        ...

@@ -44,7 +44,10 @@ class KindSpec:
     solver that answers when another one fails. ``bound`` is a quick function from the problem to
     a proven bound of the objective, for solvers that prove nothing themselves. ``decision`` marks
     snapshots that ``ioopt decide`` takes, ``measured`` kinds whose metrics come from a seeded
-    replay, which a check of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``.
+    replay, which a check of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``,
+    and answers with what it has and a note when it expires. The functions are ``check(problem,
+    plan, schedule) -> CheckReport``, ``simulate(problem, plan, **options) -> Simulation`` and
+    ``generate(preset, settings, seed) -> problem``.
     """
 
     kind: str

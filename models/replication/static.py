@@ -70,11 +70,6 @@ class StaticInstance:
         """L, files that nobody reads not counted."""
         return len(self.files)
 
-    @property
-    def max_speed(self) -> float:
-        """The largest speed of a node."""
-        return max(node.speed for node in self.problem.nodes)
-
     @cached_property
     def least_work(self) -> tuple[int, ...]:
         """Per class, the compute time of a task on the fastest node."""

@@ -19,7 +19,6 @@ from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.sim.relay import Relay
 
-INFINITY = math.inf
 STEPS_PER_LOOK = 64
 """Steps between two looks at the deadline."""
 
