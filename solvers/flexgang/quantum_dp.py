@@ -47,7 +47,8 @@ def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
     Without the greedy's own lengths the exact methods could lose to it.
     """
     lengths = set(costs.problem.default_cycles())
-    for menu in (costs, QuantumCosts(costs.problem.one_visit())):
+    single = costs.problem.one_visit()
+    for menu in (costs, *([] if single is None else [QuantumCosts(single)])):
         options = greedy_options(menu)
         if options is not None:
             lengths.add(costs.cycle(options))

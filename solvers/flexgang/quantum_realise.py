@@ -50,7 +50,8 @@ def realised_outcome(
         return Outcome(costs.plan(options), bound, stop, simulation=simulation)
     predicted, realised = costs.total(options), simulation.metrics["realised"]
     if not _agree(options, predicted, realised):
-        single = again(costs.problem.one_visit())
+        once = costs.problem.one_visit()
+        single = None if once is None else again(once)
         apart = (
             f"with several visits a cycle, cost {realised:.4g} was realised and {predicted:.4g} "
             f"predicted (more than {AGREEMENT:.0%} above)"
@@ -63,7 +64,8 @@ def realised_outcome(
             options, simulation = single, simulate(costs.problem, costs.plan(single))
             told.append(f"fell back to one visit a cycle: {apart}")
         else:
-            told.append(f"one visit a cycle cannot keep the floors, and {apart}")
+            why = "is not on every menu" if once is None else "cannot keep the floors"
+            told.append(f"one visit a cycle {why}, and {apart}")
         realised = simulation.metrics["realised"]
     return Outcome(
         costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told),

@@ -152,8 +152,10 @@ class QuantumSelectionProblem(Problem):
         visits = item.visits or (self.visits if item.is_io else (1,))
         return tuple((q, f) for q in item.quanta_seconds or self.quanta_seconds for f in visits)
 
-    def one_visit(self) -> QuantumSelectionProblem:
-        """The same problem with every job visiting once a cycle."""
+    def one_visit(self) -> QuantumSelectionProblem | None:
+        """The same problem with every job visiting once a cycle; None where a menu lacks that."""
+        if not all(any(f == 1 for _, f in self.options(job)) for job in range(len(self.jobs))):
+            return None
         jobs = tuple(job.model_copy(update={"visits": (1,)}) for job in self.jobs)
         return self.model_copy(update={"visits": (1,), "jobs": jobs}, deep=False)
 
@@ -187,10 +189,13 @@ class QuantumPlan(Record):
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")
 
-    def require_jobs_of(self, problem: QuantumSelectionProblem) -> None:
-        """Raise ValueError when the plan names a job that the problem does not have."""
-        for name in self.options:
+    def require_options_of(self, problem: QuantumSelectionProblem) -> None:
+        """Raise ValueError when the plan names an unknown job, or an option not on a job's menu."""
+        for name, choice in self.options.items():
             require_known("plan.options", name, problem.job_index, "job")
+            option = (choice.quantum_seconds, choice.visits)
+            if option not in problem.options(problem.job_index[name]):
+                raise ValueError(f"plan.options.{name}: {option} is not on its menu")
 
 
 Slot = tuple[int, float, float]

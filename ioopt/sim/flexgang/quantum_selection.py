@@ -55,7 +55,7 @@ def simulate(
     ``slowdown``, ``response_seconds`` and ``waste``. When *deadline* expires before all jobs are
     measured, these are missing and a note says so.
     """
-    plan.require_jobs_of(problem)
+    plan.require_options_of(problem)
     slots = slot_sequence(problem, plan)
     cycle = plan.cycle_seconds
     horizon = nanoseconds(cycle) * max(MIN_CYCLES, math.ceil(seconds / cycle))

@@ -151,6 +151,26 @@ def test_slots_are_laid_out_by_their_wanted_place() -> None:
     assert order == ["y", "z"] * 4  # equal places: the job that stands first
 
 
+def test_a_menu_without_one_visit_has_no_problem_of_one_visit() -> None:
+    """Falling back to one visit once answered with an option that no menu had."""
+    problem = generate("visits", {}, 0)
+    assert problem.one_visit() is not None
+    twice = problem.model_copy(update={"visits": (2, 4)})
+    assert twice.one_visit() is None
+    result = ioopt.solve(twice, "quantum-dp", time_limit=5)
+    assert result.violations == ()
+
+
+def test_options_off_the_menu_are_not_simulated() -> None:
+    """2**53 visits would lay out as many slots."""
+    problem = generate("visits", {}, 0)
+    plan = dict(ioopt.solve(problem, "quantum-greedy", time_limit=5).plan or {})
+    name = next(iter(plan["options"]))
+    plan["options"] = plan["options"] | {name: plan["options"][name] | {"visits": 2**53}}
+    with pytest.raises(ValueError, match="is not on its menu"):
+        ioopt.simulate(problem, plan)
+
+
 def test_one_visit_is_realised_as_predicted() -> None:
     problem = generate("plain", {}, 0)
     result = ioopt.solve(problem, "quantum-dp")
