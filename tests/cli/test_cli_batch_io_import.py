@@ -131,7 +131,8 @@ def test_generate_every_preset(run, tmp_path):
     assert run("generate", "batch-io", "--preset", "tiny", "--seed", "4", "-o", "t.json")[0] == 0
     assert run("check", "t.json")[0] == 0
     code, out, _ = run("compare", "t.json", "--format", "json")
-    assert code == 0 and all(row["status"] == "feasible" for row in json.loads(out)["rows"])
+    assert code == 0
+    assert {row["status"] for row in json.loads(out)["rows"]} <= {"feasible", "optimal"}
 
 
 SOURCES = {

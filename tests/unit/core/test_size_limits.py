@@ -72,10 +72,10 @@ def test_a_size_that_cannot_be_held_is_refused_before_it_is_allocated(case):
     assert "\n" not in str(caught.value)
 
 
-def test_a_table_of_twenty_million_numbers_is_the_largest():
-    require_numbers(20_000_000, "a table", "make it smaller")
-    with pytest.raises(InstanceError, match=r"a table would need 2e.07 numbers.*make it smaller"):
-        require_numbers(20_000_001, "a table", "make it smaller")
+def test_fifty_million_numbers_are_the_most():
+    require_numbers(50_000_000, "a table", "make it smaller")
+    with pytest.raises(InstanceError, match=r"a table would need 5e.07 numbers.*make it smaller"):
+        require_numbers(50_000_001, "a table", "make it smaller")
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 64, 70, 96, 1000, 1024])
