@@ -20,6 +20,7 @@ class ImportCommand(IooptCommand):
     """A command whose sources can hold values that no instance may have: an error in one line."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what it raises for such a value becomes an InstanceError."""
         from ioopt.formats.native import reading
 
         source = ctx.params.get("source") or ", ".join(ctx.params["sources"])
