@@ -202,7 +202,8 @@ def test_comparisons(
 def test_own_schedules_have_their_form(results: dict[str, Any]) -> None:
     """What ioopt writes passes; keys that it does not know are let through."""
     schedule = {**results["cycle3"]["schedule"], "more": 1}
-    validate(ReplicationSchedule, schedule, "result")
+    read = validate(ReplicationSchedule, schedule, "result")
+    assert len(read.tasks) == len(schedule["tasks"]) > 0
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,7 @@ def test_a_run_without_a_compiled_form_is_left_alone() -> None:
     run = relay_to("", "")
     object.__setattr__(run, "started", -1e6)
     run.look(1, 0, 50)
+    assert run.compiler is None
 
 
 @pytest.mark.parametrize(
@@ -139,6 +140,7 @@ def test_a_run_that_will_meet_its_limit_is_not_given_up() -> None:
     clock.now = 9.0
     run.look(50, 41, 50)  # .9 s are left
     run.look(50, 45, 50)
+    assert run.compiler is None
 
 
 @pytest.fixture
