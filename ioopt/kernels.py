@@ -31,7 +31,7 @@ class Kernel(NamedTuple):
 def compile_enumeration() -> None:
     """Compile the search for proofs of small batches."""
     from ioopt.models.replication.static import reduce
-    from ioopt.solvers.replication.enumeration import Enumeration
+    from ioopt.solvers.replication.exact.enumeration import Enumeration
 
     instance = reduce(load(resolve("image-16x3")))
     search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)

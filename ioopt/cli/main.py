@@ -22,7 +22,7 @@ COMMANDS = {
     "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it."),
     "generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family."),
     "import": (
-        "ioopt.cli.imports:import_group",
+        "ioopt.cli.imports.group:import_group",
         "Make an instance from traces, logs or workflows.",
     ),
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),

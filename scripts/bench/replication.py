@@ -20,7 +20,7 @@ from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.bounds import quick as area_bound
 from ioopt.models.replication.printed import PrintedModel
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.replication import anneal
+from ioopt.solvers.replication.search import anneal
 from ioopt.solving import solve
 from ioopt.tables import render
 

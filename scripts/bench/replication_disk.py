@@ -19,7 +19,7 @@ from typing import Any
 import ioopt
 from ioopt.errors import IooptError
 from ioopt.result import Result
-from ioopt.solvers.replication.link_search import Engine, compile_kernels
+from ioopt.solvers.replication.search.link_search import Engine, compile_kernels
 
 SEEDS = (0, 1, 2, 3, 4)
 BASELINES = ("minmin", "job-data-present", "two-stage")

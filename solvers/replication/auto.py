@@ -14,9 +14,9 @@ from ioopt.errors import OutOfTime
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.sim.replication.simulate import simulate
-from ioopt.solvers.replication import link_aware
-from ioopt.solvers.replication.minmin import plan_minmin
+from ioopt.solvers.replication.greedy.minmin import plan_minmin
 from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.search import link_aware
 from ioopt.units import format_bytes
 
 TOLERANCE = 1e-3
@@ -76,7 +76,7 @@ def compared(problem: ReplicationProblem) -> tuple[str, ...]:
 
 def _integer_program(problem: ReplicationProblem, request: SolveRequest, note: str) -> Outcome:
     """``ip`` for most of the time; ``link-aware`` for the rest if MinMin's replay beats its plan's."""
-    from ioopt.solvers.replication import ip
+    from ioopt.solvers.replication.exact import ip
 
     part = request.deadline.within(IP_SHARE * request.deadline.remaining())
     asked = replace(request, settings=ip.Settings(), deadline=part)

@@ -52,7 +52,8 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
     pytest.importorskip("numba")
     from ioopt.sim.batch_io import compiled as batch_io_compiled
     from ioopt.sim.gang import compiled as gang_compiled
-    from ioopt.solvers.replication import anneal_kernel, enumeration_kernel, link_kernel
+    from ioopt.solvers.replication.exact import enumeration_kernel
+    from ioopt.solvers.replication.search import anneal_kernel, link_kernel
 
     for kernel in KERNELS:
         kernel.compile()

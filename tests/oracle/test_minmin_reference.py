@@ -9,7 +9,7 @@ from minmin_reference import reference_minmin
 from random_replication import random_case
 
 import ioopt
-from ioopt.solvers.replication.minmin import plan_minmin
+from ioopt.solvers.replication.greedy.minmin import plan_minmin
 
 
 def hand_case():

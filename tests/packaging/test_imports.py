@@ -82,6 +82,9 @@ def modules():
 
 
 MODULES = modules()
+PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+LEAVES = PACKAGES - {name.rpartition(".")[0] for name in PACKAGES}
+"""Folders without folders in them."""
 
 
 def imported(path):
@@ -110,8 +113,9 @@ def room(module):
 
 
 def place(module):
-    """The family's folder of a module, or the module where it stands beside those folders."""
-    return module.rpartition(".")[0] if module.count(".") > 2 else module
+    """The folder of a module, or the module itself where it stands beside other folders."""
+    folder = module.rpartition(".")[0]
+    return folder if folder in LEAVES else module
 
 
 def test_every_module_has_one_layer():

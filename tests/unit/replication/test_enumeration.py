@@ -14,8 +14,8 @@ from ioopt.models.replication.file_options import file_options
 from ioopt.models.replication.static import StaticInstance, fits, loads, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.replication import enumeration, splits
-from ioopt.solvers.replication import enumeration_kernel as kernel
+from ioopt.solvers.replication.exact import enumeration, splits
+from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 from ioopt.solving import solve
 
 VARIANTS = [("acyclic", True), ("printed", True), ("acyclic", False)]

@@ -23,9 +23,10 @@ from ioopt.protocols import Incumbents
 from ioopt.result import Result, Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer
 from ioopt.solvers.backends.pulp_backend import violation
-from ioopt.solvers.replication import anneal as annealing
-from ioopt.solvers.replication import anneal_kernel, ip_printed, packing
-from ioopt.solvers.replication.anneal import anneal, largest_load
+from ioopt.solvers.replication.exact import ip_printed
+from ioopt.solvers.replication.search import anneal as annealing
+from ioopt.solvers.replication.search import anneal_kernel, packing
+from ioopt.solvers.replication.search.anneal import anneal, largest_load
 from ioopt.solving import load, solve
 
 VARIANTS = {
@@ -190,7 +191,7 @@ def test_annealing_repeats_and_its_loads_are_real(copying: bool, extras: bool) -
 @pytest.mark.skipif(not compiled.available(), reason="numba is not installed here")
 @pytest.mark.slow
 def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ioopt.solvers.replication import anneal as module
+    from ioopt.solvers.replication.search import anneal as module
 
     instance = reduce(generate("image-85", {"tasks": 40, "disk": "unlimited"}, 3))
     answers = []

@@ -6,7 +6,7 @@ import pytest
 
 import ioopt
 from ioopt.problems.replication import CopyEntry
-from ioopt.solvers.replication.job_data_present import plan_job_data_present
+from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 
 
 @pytest.mark.parametrize(("tasks", "copies"), [(5, 0), (6, 1), (11, 1), (12, 2), (30, 2)])

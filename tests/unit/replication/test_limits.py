@@ -16,18 +16,16 @@ from ioopt.result import Status, StopReason
 from ioopt.sim.replication import kernel as replication_kernel
 from ioopt.sim.replication import simulate as sim
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
-from ioopt.solvers.replication import (
-    anneal,
+from ioopt.solvers.replication.exact import ip
+from ioopt.solvers.replication.greedy import (
     file_order,
-    hierarchical,
-    ip,
     job_data_present,
-    link_aware,
     lp_rounding,
     minmin,
     minmin_kernel,
-    two_stage,
 )
+from ioopt.solvers.replication.rounds import hierarchical, two_stage
+from ioopt.solvers.replication.search import anneal, link_aware
 
 SMALL = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 3)
 

@@ -15,10 +15,11 @@ from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication import auto, link_aware
+from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.auto import pick
-from ioopt.solvers.replication.link_search import Engine
-from ioopt.solvers.replication.spectral import task_order
+from ioopt.solvers.replication.search import link_aware
+from ioopt.solvers.replication.search.link_search import Engine
+from ioopt.solvers.replication.search.spectral import task_order
 
 
 def chain(**node: Any) -> dict[str, Any]:

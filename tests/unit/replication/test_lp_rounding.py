@@ -9,7 +9,7 @@ from ioopt.catalog import bundled
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.static import loads, reduce
 from ioopt.result import Status
-from ioopt.solvers.replication.lp_rounding import balanced_moves
+from ioopt.solvers.replication.greedy.lp_rounding import balanced_moves
 
 
 def _solve(problem, **settings):

@@ -16,10 +16,10 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
-from ioopt.solvers.replication import rounds
-from ioopt.solvers.replication.eviction import Disks, popularity
-from ioopt.solvers.replication.hierarchical import levels_for
-from ioopt.solvers.replication.selection import greedy_selection, select
+from ioopt.solvers.replication.rounds import rounds
+from ioopt.solvers.replication.rounds.eviction import Disks, popularity
+from ioopt.solvers.replication.rounds.hierarchical import levels_for
+from ioopt.solvers.replication.rounds.selection import greedy_selection, select
 
 MB = 1_000_000
 LIMITS = BackendLimits(seconds=20.0, work=5.0)

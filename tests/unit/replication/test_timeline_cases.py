@@ -13,8 +13,8 @@ from conftest import shared_files
 import ioopt
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.simulate import simulate
-from ioopt.solvers.replication.job_data_present import plan_job_data_present
-from ioopt.solvers.replication.minmin import plan_minmin
+from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
+from ioopt.solvers.replication.greedy.minmin import plan_minmin
 
 CASES = shared_files("cases/timeline")
 if not CASES:

@@ -23,9 +23,9 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.replication.allocation import Allocation, allocate, hasty_allocation
-from ioopt.solvers.replication.eviction import Disks, Removal
-from ioopt.solvers.replication.selection import (
+from ioopt.solvers.replication.rounds.allocation import Allocation, allocate, hasty_allocation
+from ioopt.solvers.replication.rounds.eviction import Disks, Removal
+from ioopt.solvers.replication.rounds.selection import (
     Selection,
     greedy_selection,
     quick_selection,

@@ -39,8 +39,8 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
-from ioopt.solvers.replication.placement import Placement
+from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
+from ioopt.solvers.replication.greedy.placement import Placement
 from ioopt.solvers.replication.plans import require_room
 
 PLACING_SECONDS_PER_CELL = 1e-6

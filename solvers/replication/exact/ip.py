@@ -17,16 +17,16 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.enumeration import applies
-from ioopt.solvers.replication.file_order import plan_in_file_order
-from ioopt.solvers.replication.ip_search import (
+from ioopt.solvers.replication.exact.enumeration import applies
+from ioopt.solvers.replication.exact.ip_search import (
     SMALL_COLUMNS,
     TERMS_PER_SECOND,
     Search,
     num_columns,
     num_terms,
 )
-from ioopt.solvers.replication.minmin import answer_instead, in_haste, plan_minmin
+from ioopt.solvers.replication.greedy.file_order import plan_in_file_order
+from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
 HURRY_SECONDS = 3.0

@@ -23,8 +23,8 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.replication.ip import circle_notes
-from ioopt.solvers.replication.minmin import answer_instead, plan_minmin
+from ioopt.solvers.replication.exact.ip import circle_notes
+from ioopt.solvers.replication.greedy.minmin import answer_instead, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_room
 
 TERMS_PER_SECOND = 60_000

@@ -31,10 +31,10 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
 from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.replication import enumeration, splits
-from ioopt.solvers.replication.anneal import anneal, steps_within
-from ioopt.solvers.replication.enumeration import Enumeration
-from ioopt.solvers.replication.packing import gathered, packed
+from ioopt.solvers.replication.exact import enumeration, splits
+from ioopt.solvers.replication.exact.enumeration import Enumeration
+from ioopt.solvers.replication.search.anneal import anneal, steps_within
+from ioopt.solvers.replication.search.packing import gathered, packed
 
 FIRST_PROOF_SECONDS = 2.0
 PROOF = {"symmetry_level": 2, "linearization_level": 2}

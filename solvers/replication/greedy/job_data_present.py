@@ -17,7 +17,7 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
+from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.plans import Move, build_plan, require_room
 
 COPY_AT_ACCESS = 6

@@ -3,7 +3,7 @@
 Where copies are cheap and fetches come in two sizes, loads balance in many ways that the linear
 relaxation cannot tell apart, and integer programs take minutes. Going through the assignments of
 tasks instead, with what copies must cost as the bound, takes a second; see
-:mod:`ioopt.solvers.replication.enumeration_kernel`.
+:mod:`ioopt.solvers.replication.exact.enumeration_kernel`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ioopt.options import Deadline
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import load_cp_model, solve_cpsat
-from ioopt.solvers.replication import enumeration_kernel as kernel
+from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 
 MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
 COMPILE_SECONDS = 12.0

@@ -28,10 +28,10 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication import anneal_kernel as kernel
-from ioopt.solvers.replication.minmin import answer_instead, in_haste
-from ioopt.solvers.replication.placement import Placement
+from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste
+from ioopt.solvers.replication.greedy.placement import Placement
 from ioopt.solvers.replication.plans import one_round_too_small, require_room
+from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST, COLDEST = 0.2, 0.0006
 COMPILE_SECONDS = 30.0

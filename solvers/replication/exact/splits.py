@@ -12,7 +12,7 @@ from itertools import islice
 
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.static import StaticInstance
-from ioopt.solvers.replication.enumeration import equal_nodes
+from ioopt.solvers.replication.exact.enumeration import equal_nodes
 
 MOST_HEAVY, MOST_SPREADS = 8, 1_500
 

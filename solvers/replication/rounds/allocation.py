@@ -25,7 +25,7 @@ from ioopt.models.replication.static import (
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import solve_cpsat
-from ioopt.solvers.replication.selection import after, timed
+from ioopt.solvers.replication.rounds.selection import after, timed
 
 TERMS_PER_SECOND = 15_000
 """Columns and rows of the allocation model that Python writes in a second."""

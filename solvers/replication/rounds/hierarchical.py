@@ -17,8 +17,8 @@ from ioopt.errors import UsageError
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.replication.rounds import Scheme
-from ioopt.solvers.replication.two_stage import Effort, Thresh, solve_in_rounds
+from ioopt.solvers.replication.rounds.rounds import Scheme
+from ioopt.solvers.replication.rounds.two_stage import Effort, Thresh, solve_in_rounds
 
 PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
 """Hierarchies of Figure 6."""

@@ -8,7 +8,7 @@ from typing import Any
 from ioopt.compiled import compiled, is_ready
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
-from ioopt.solvers.replication import link_kernel as kernel
+from ioopt.solvers.replication.search import link_kernel as kernel
 
 OUR_EVICTION = "farthest-next-use"
 MODULUS = 2147483647

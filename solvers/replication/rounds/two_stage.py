@@ -20,9 +20,9 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
+from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.plans import require_room
-from ioopt.solvers.replication.rounds import HASTE_SECONDS_PER_TASK, Rounds, Scheme
+from ioopt.solvers.replication.rounds.rounds import HASTE_SECONDS_PER_TASK, Rounds, Scheme
 
 Thresh = Annotated[float, Field(ge=0, le=1000)]
 Effort = Annotated[float, Field(gt=0, le=10_000)]

@@ -21,8 +21,8 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import CHEAP_SECONDS, LOAD_SECONDS
 from ioopt.sim.replication.state import Instance, instance_arrays
-from ioopt.solvers.replication import minmin_kernel as kernel
-from ioopt.solvers.replication.file_order import NOTE, plan_in_file_order
+from ioopt.solvers.replication.greedy import minmin_kernel as kernel
+from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.plans import build_plan, require_room
 
 SECONDS_PER_CELL = 5e-6

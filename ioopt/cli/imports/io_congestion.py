@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.import_common import ImportCommand, finish
+from ioopt.cli.imports.common import ImportCommand, finish
 from ioopt.cli.options import output_option
 
 EPILOG = """\b

@@ -30,9 +30,11 @@ from ioopt.sim.replication.simulate import (
     report_seconds,
     simulate,
 )
-from ioopt.solvers.replication import minmin
-from ioopt.solvers.replication.job_data_present import plan_job_data_present
-from ioopt.solvers.replication.link_search import (
+from ioopt.solvers.replication.greedy import minmin
+from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
+from ioopt.solvers.replication.greedy.minmin import plan_minmin, planning_seconds
+from ioopt.solvers.replication.plans import build_plan, require_room
+from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
     Engine,
@@ -40,9 +42,7 @@ from ioopt.solvers.replication.link_search import (
     compile_kernels,
     kernels_ready,
 )
-from ioopt.solvers.replication.minmin import plan_minmin, planning_seconds
-from ioopt.solvers.replication.plans import build_plan, require_room
-from ioopt.solvers.replication.spectral import task_order
+from ioopt.solvers.replication.search.spectral import task_order
 
 DEFAULT_SECONDS = 60.0
 FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200

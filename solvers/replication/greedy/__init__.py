@@ -1,0 +1,1 @@
+"""Constructive heuristics: one pass, no search."""

@@ -1,0 +1,1 @@
+"""Searches over whole schedules: annealing and the link-aware search."""
