@@ -1,0 +1,135 @@
+"""Whether two checkouts give the same plans: every bundled instance x every solver that takes it.
+
+    python scripts/tools/same_plans.py --tree OLD -o old.json
+    python scripts/tools/same_plans.py --tree . -o new.json --against old.json
+
+A tree is run in processes of its own, one an instance, with that tree alone on the path, so that
+two versions never meet. A run is the digest of its plan and schedule, the objective to the bit, and
+why it stopped. Runs that the clock ended are counted apart: they need not repeat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+Runs = dict[str, dict[str, Any]]
+BY_CLOCK = ("time", "interrupted")
+"""Reasons for stopping after which a run need not repeat."""
+
+
+def main() -> int:
+    """Run a tree, write its plans, compare; 1 where a run that should repeat does not."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tree", type=Path, default=Path(), help="the checkout to run")
+    parser.add_argument("-o", "--output", type=Path, help="where to write its plans")
+    parser.add_argument("--against", type=Path, help="plans of another checkout")
+    parser.add_argument("--time-limit", type=float, default=20.0, help="seconds a run")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    parser.add_argument(
+        "--instances", nargs="*", help="only instances whose name holds one of these"
+    )
+    parser.add_argument("--solvers", nargs="*", help="only these solvers")
+    parser.add_argument("--of", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.of is not None:
+        for line in runs_of(arguments.of, arguments):
+            print(json.dumps(line), flush=True)
+        return 0
+    found = plans_of_tree(arguments)
+    if arguments.output is not None:
+        arguments.output.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
+    if arguments.against is None:
+        print(f"{len(found)} runs")
+        return 0
+    return compare(json.loads(arguments.against.read_text("utf-8")), found)
+
+
+def plans_of_tree(arguments: argparse.Namespace) -> Runs:
+    """All runs of the tree by ``instance solver seed``."""
+    tree = arguments.tree.resolve()
+    names = [
+        entry["name"]
+        for catalog in sorted(tree.glob("instances/*/catalog.json"))
+        for entry in json.loads(catalog.read_text("utf-8"))["instances"]
+    ]
+    if arguments.instances:
+        names = [name for name in names if any(part in name for part in arguments.instances)]
+    found: Runs = {}
+    for name in names:
+        command = [sys.executable, __file__, "--of", name]
+        command += ["--time-limit", str(arguments.time_limit)]
+        command += ["--seeds", *map(str, arguments.seeds)]
+        command += ["--solvers", *arguments.solvers] if arguments.solvers else []
+        environment = {**os.environ, "PYTHONPATH": str(tree), "IOOPT_TREE": str(tree)}
+        run = subprocess.run(
+            command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True, check=False
+        )
+        for line in run.stdout.splitlines():
+            entry = json.loads(line)
+            found[entry.pop("run")] = entry
+        if run.returncode:
+            found[f"{name} *"] = {"digest": f"exit code {run.returncode}"}
+        print(f"{name}: {len(run.stdout.splitlines())} runs", file=sys.stderr)
+    return found
+
+
+def runs_of(name: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """One line a solver and seed; the tree on the path must be the one that was asked for."""
+    import ioopt
+    from ioopt import registry
+    from ioopt.errors import IooptError
+    from ioopt.solving import load
+
+    where = Path(ioopt.__file__).resolve()
+    assert where.is_relative_to(os.environ["IOOPT_TREE"]), f"ioopt was taken from {where}"
+    problem = load(name)
+    for spec in registry.solvers_for(registry.kind_of_problem(problem).kind):
+        if arguments.solvers and spec.name not in arguments.solvers:
+            continue
+        for seed in arguments.seeds:
+            line: dict[str, Any] = {"run": f"{name} {spec.name} {seed}"}
+            try:
+                result = ioopt.solve(
+                    problem, spec.name, time_limit=arguments.time_limit, seed=seed, bound=False
+                )
+            except IooptError as error:
+                yield {**line, "digest": f"{type(error).__name__}: {error}"}
+                continue
+            text = json.dumps([result.plan, result.schedule], sort_keys=True, default=str)
+            line["digest"] = hashlib.sha256(text.encode()).hexdigest()[:16]
+            line |= {"objective": result.objective, "stop": str(result.stop.value)}
+            yield line
+
+
+def compare(before: Runs, after: Runs) -> int:
+    """Print what differs and the counts; 1 where a run that no clock ended differs."""
+    equal = clock = 0
+    unequal: list[str] = []
+    shared = sorted(before.keys() & after.keys())
+    for run in shared:
+        old, new = before[run], after[run]
+        if (old["digest"], old.get("objective")) == (new["digest"], new.get("objective")):
+            equal += 1
+        elif {old.get("stop"), new.get("stop")} & set(BY_CLOCK):
+            clock += 1
+        else:
+            unequal.append(run)
+            print(f"unequal: {run}\n  {old}\n  {new}")
+    alone = len(before.keys() ^ after.keys())
+    print(
+        f"{len(shared)} runs: {equal} equal, {len(unequal)} unequal, {clock} ended by the clock; "
+        f"{alone} in one tree only"
+    )
+    return 1 if unequal else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
