@@ -7,7 +7,7 @@ import pytest
 from ioopt import compiled, kernels
 from ioopt.cli.main import main
 from ioopt.kernels import KERNELS, Kernel
-from ioopt.registry import families
+from ioopt.registry import families, load_target
 
 
 def test_every_kernel_in_turn(
@@ -38,6 +38,12 @@ def test_without_numba_a_package_is_missing(
 
 def test_every_family_has_its_kernels() -> None:
     assert {kernel.family for kernel in KERNELS} == set(families())
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.family}: {kernel.name}")
+def test_what_compiles_a_kernel_is_there(kernel: Kernel) -> None:
+    pytest.importorskip("numba")
+    assert callable(load_target(kernel.target))
 
 
 @pytest.mark.slow
