@@ -17,6 +17,7 @@ from ioopt.errors import (
     BackendMissingError,
     InstanceError,
     IooptError,
+    NotApplicableError,
     OutOfTime,
     SimulationError,
     UsageError,
@@ -191,7 +192,10 @@ def _run(
             raise
         fallback = registry.solver(kind.fallback, kind)
         plain = replace(request, settings=registry.settings_for(fallback, {}), start=None)
-        outcome = _call(fallback, problem, plain)
+        try:
+            outcome = _call(fallback, problem, plain)
+        except NotApplicableError:
+            return Outcome(None, stop=StopReason.FALLBACK), [note]
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
 
 

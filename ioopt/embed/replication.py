@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioopt.embed.guard import Decision, Guard
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.replication import (
@@ -110,7 +110,7 @@ class ReplicationPlanner:
             self._add_files(files)
             self._tasks = self._tasks | self._new_tasks(tasks)
             problem = self._problem()
-        except InstanceError:
+        except (InstanceError, NotApplicableError):
             self._files, self._tasks = before
             raise
         return self._planned(problem, until)
@@ -184,6 +184,7 @@ class ReplicationPlanner:
             "tasks": tuple(self._tasks.values()),
         }  # fmt: skip
         problem: ReplicationProblem = validate(ReplicationProblem, given, "planner")
+        problem.require_batch("the planner")
         return problem
 
     def _wrong(self, order: Order) -> str | None:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 LARGEST = 10**18
 """Largest number of any instance: bytes, operations and seconds of real workloads stay far below,
@@ -55,6 +62,19 @@ class Record(BaseModel):
     )
 
 
+class Lean(Record):
+    """A record whose keys ``LATER``, which older files lack, are written only where they are set."""
+
+    LATER: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _lean(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        silent = {name for name in self.LATER if getattr(self, name) == fields[name].default}
+        written: dict[str, Any] = write(self)
+        return {key: value for key, value in written.items() if key not in silent}
+
+
 class Problem(Record):
     """Top of every instance file: version, name and free-form provenance."""
 
@@ -75,6 +95,20 @@ def first_repeated(items: Iterable[Any]) -> tuple[int, int] | None:
             return seen[item], position
         seen[item] = position
     return None
+
+
+def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
+    """The items of one circle, each before those that wait for it; empty where there is none.
+
+    >>> find_cycle({0: [2], 1: [0], 2: [1], 3: [1]})
+    [0, 1, 2]
+    """
+    try:
+        TopologicalSorter(predecessors).prepare()
+    except CycleError as error:
+        circle: list[int] = error.args[1]
+        return circle[:-1]
+    return []
 
 
 def require_unique(what: str, ids: Iterable[Any]) -> None:

@@ -1,6 +1,7 @@
 """Task scheduling with file replication (Khanna et al.): the instance and the plan.
 
 Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 of the paper.
+Workflows, whose tasks write files, take several cores and arrive, are ours (docs/rules/workflow.md).
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from ioopt.errors import UnsolvableInstanceError
+from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems.base import (
     BytesPerSecond,
     Count,
+    Lean,
     Name,
     Positive,
+    PositiveCount,
     Problem,
     Record,
     Seconds,
+    find_cycle,
     first_repeated,
     require_known,
     require_unique,
@@ -46,36 +50,52 @@ class Storage(Record):
     bytes_per_second: BytesPerSecond
 
 
-class Node(Record):
-    """A compute node: disk (None: unlimited), relative speed, files on its disk from the start."""
+class Node(Lean):
+    """A compute node: disk (None: unlimited), relative speed, files held from the start, cores."""
 
+    LATER = frozenset({"cores"})
     id: Name
     disk_bytes: Count | None = None
     speed: Positive = 1.0
     holds: tuple[Name, ...] = ()
+    cores: PositiveCount = 1
 
 
-class File(Record):
-    """A file, the unit of transfer; ``storage`` names the storage node that serves it."""
+class File(Lean):
+    """A file, the unit of transfer; ``storage`` names the storage node that serves it.
 
+    A product (a file that some task writes) is saved to the remote storage if ``keep``.
+    """
+
+    LATER = frozenset({"keep"})
     id: Name
     bytes: Count
     storage: Name | None = None
+    keep: bool = Field(default=False, strict=True)
 
 
-class Task(Record):
-    """A sequential task: compute time at speed 1 and the files it reads, each once."""
+class Task(Lean):
+    """A task: compute time at speed 1 and the files it reads, each once.
 
+    In a workflow also the files it writes, its cores (computing takes as long on any number of
+    them) and the time at which it arrives.
+    """
+
+    LATER = frozenset({"outputs", "cores", "release_seconds"})
     id: Name
     compute_seconds: Seconds
     inputs: tuple[Name, ...] = ()
+    outputs: tuple[Name, ...] = ()
+    cores: PositiveCount = 1
+    release_seconds: Seconds = 0.0
 
 
 class ReplicationProblem(Problem):
     """One batch of tasks, the files they share, and the nodes they may run on.
 
     Raises a validation error that names the item for duplicate ids, dangling references, repeated
-    inputs and holdings larger than the disk.
+    inputs or outputs, holdings larger than the disk, files written by two tasks or held before they
+    are written, and tasks that wait for each other in a circle.
     """
 
     format: Literal["ioopt/replication"] = "ioopt/replication"
@@ -102,7 +122,31 @@ class ReplicationProblem(Problem):
             held = sum(files[name].bytes for name in node.holds)
             if node.disk_bytes is not None and held > node.disk_bytes:
                 raise ValueError(f"{where}: {held} bytes held, but disk_bytes is {node.disk_bytes}")
+        if any(task.outputs for task in self.tasks):
+            self._require_products(files)
         return self
+
+    def _require_products(self, files: dict[str, File]) -> None:
+        """Workflow rule 1: each product has one producer, is held nowhere, and no task waits for itself."""
+        writer: dict[str, str] = {}
+        for k, task in enumerate(self.tasks):
+            where = f"tasks[{k}] ({task.id}).outputs"
+            _references(where, task.outputs, files)
+            for name in task.outputs:
+                if name in writer:
+                    raise ValueError(f"{where}: file {name!r} is written by {writer[name]!r} too")
+                writer[name] = task.id
+        for k, node in enumerate(self.nodes):
+            for name in node.holds:
+                if name in writer:
+                    raise ValueError(
+                        f"nodes[{k}] ({node.id}).holds: file {name!r} cannot be there at 0 s: "
+                        f"task {writer[name]!r} writes it"
+                    )
+        circle = find_cycle(dict(enumerate(self.predecessors)))
+        if circle:
+            tasks = " -> ".join(repr(self.tasks[k].id) for k in circle)
+            raise ValueError(f"tasks: {tasks} wait for each other's files in a circle")
 
     @cached_property
     def node_index(self) -> dict[str, int]:
@@ -135,6 +179,37 @@ class ReplicationProblem(Problem):
         return tuple(tuple(tasks) for tasks in lists)
 
     @cached_property
+    def outputs(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the positions of the files it writes in the order in which it lists them."""
+        index = self.file_index
+        return tuple(tuple(index[name] for name in task.outputs) for task in self.tasks)
+
+    @cached_property
+    def producer(self) -> tuple[int, ...]:
+        """Per file, the position of the task that writes it; -1 for files born remote."""
+        writers = [-1] * len(self.files)
+        for k, files in enumerate(self.outputs):
+            for file in files:
+                writers[file] = k
+        return tuple(writers)
+
+    @cached_property
+    def predecessors(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the positions of the tasks that write its inputs, each once, ascending."""
+        writers = self.producer
+        return tuple(
+            tuple(sorted({writers[file] for file in files if writers[file] >= 0}))
+            for files in self.inputs
+        )
+
+    @cached_property
+    def is_workflow(self) -> bool:
+        """Whether some task writes a file, takes several cores or arrives, or some node has cores."""
+        return any(node.cores > 1 for node in self.nodes) or any(
+            task.outputs or task.cores > 1 or task.release_seconds > 0 for task in self.tasks
+        )
+
+    @cached_property
     def holds(self) -> tuple[frozenset[int], ...]:
         """Per node, the positions of the files on its disk at time 0."""
         return tuple(frozenset(self.file_index[name] for name in node.holds) for node in self.nodes)
@@ -152,14 +227,30 @@ class ReplicationProblem(Problem):
     @cached_property
     def _task_bytes(self) -> tuple[int, ...]:
         sizes = [file.bytes for file in self.files]
-        return tuple(sum([sizes[file] for file in row]) for row in self.inputs)
+        rows = zip(self.inputs, self.outputs, strict=True)
+        return tuple(sum([sizes[file] for file in (*reads, *writes)]) for reads, writes in rows)
 
     def task_bytes(self, task: int) -> int:
-        """Total size of the inputs of the task at position *task*."""
+        """Total size of the inputs and outputs of the task at position *task*."""
         return self._task_bytes[task]
 
+    def fits(self, task: int, node: int) -> bool:
+        """Whether the node has the cores and the disk for the task (workflow rule 2)."""
+        disk = self.nodes[node].disk_bytes
+        return self.tasks[task].cores <= self.nodes[node].cores and (
+            disk is None or self._task_bytes[task] <= disk
+        )
+
     def require_room(self) -> None:
-        """Raise UnsolvableInstanceError for a task whose files exceed every disk."""
+        """Raise UnsolvableInstanceError for a task whose files or cores no node has."""
+        if self.is_workflow:
+            for k, task in enumerate(self.tasks):
+                if not any(self.fits(k, i) for i in range(len(self.nodes))):
+                    raise UnsolvableInstanceError(
+                        f"task {task.id!r} takes {task.cores} cores and reads and writes "
+                        f"{self.task_bytes(k)} bytes; no node has both, so none can ever run it"
+                    )
+            return
         disks = [node.disk_bytes for node in self.nodes if node.disk_bytes is not None]
         if len(disks) < len(self.nodes):
             return
@@ -171,6 +262,13 @@ class ReplicationProblem(Problem):
                     f"task {task.id!r} reads {wanted} bytes, but the largest disk holds "
                     f"{largest}; no node can ever run it"
                 )
+
+    def require_batch(self, what: str) -> None:
+        """Raise NotApplicableError: *what* would drop the order, cores or arrivals of tasks."""
+        if self.is_workflow:
+            raise NotApplicableError(
+                f"{what} takes batches, not workflows (outputs, cores, release times)"
+            )
 
 
 def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:
@@ -220,6 +318,9 @@ class ReplicationPlan(Record):
     for planners whose files come, go and come again under eviction (the replayed schedule is
     checked instead). None: ``replay`` for a plan that states an order and nothing else, else
     ``static``. A plan in rounds states its moves in the rounds.
+
+    ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran, with
+    ``prefetch`` or without: then they are replayed, and ``order`` is the queues as they came about.
     """
 
     assign: dict[Name, Name] = Field(default_factory=dict)
@@ -230,12 +331,17 @@ class ReplicationPlan(Record):
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
     moves: MovesModel | None = None
+    dispatches: tuple[tuple[Seconds, Count, Name, Name], ...] | None = None
+    prefetch: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as files hold it; what is absent is left out."""
         plan = self.model_dump(mode="json", by_alias=True)
-        if self.rounds is None:
-            del plan["rounds"]
+        for key in ("rounds", "dispatches"):
+            if plan[key] is None:
+                del plan[key]
+        if not self.prefetch:
+            del plan["prefetch"]
         if not self.barriers:
             del plan["barriers"]
         if self.moves is None:

@@ -109,6 +109,7 @@ class Moves:
 
 def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
     """The static instance of *problem*; with ``merge`` equal tasks become one class with a count."""
+    problem.require_batch("the static model")
     kept = tuple(file for file, readers in enumerate(problem.readers) if readers)
     index = {file: l for l, file in enumerate(kept)}
     classes = _classes(problem, index, merge)

@@ -15,7 +15,7 @@ from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
-from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.plans import require_batch
 from ioopt.solvers.replication.search import link_aware
 from ioopt.units import format_bytes
 
@@ -30,7 +30,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
     Raises UnsolvableInstanceError for a task that no disk can hold.
     """
-    require_room(problem)
+    require_batch(problem)
     # By the limit and not by what is left of it, so that a run can be repeated.
     solver, why = pick(problem, request.options.time_limit_seconds or float("inf"))
     note = f"auto: {solver}, because {why}"

@@ -17,8 +17,9 @@ Move = tuple[int, int, int]
 """File, source node (-1: remote storage), destination node."""
 
 
-def require_room(problem: ReplicationProblem) -> None:
-    """Raise UnsolvableInstanceError for a task whose files exceed every disk."""
+def require_batch(problem: ReplicationProblem) -> None:
+    """Raise NotApplicableError for a workflow, UnsolvableInstanceError for a task that fits no node."""
+    problem.require_batch("the solver")
     problem.require_room()
 
 

@@ -37,6 +37,7 @@ def check(
     """
     if isinstance(plan, Mapping):
         plan = ReplicationPlan.model_validate(plan)
+    problem.require_batch("the checker")
     reader = _PlanReader(problem, plan)
     stages = reader.stages()
     found = reader.found

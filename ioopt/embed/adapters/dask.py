@@ -100,6 +100,7 @@ def _copies_kept(client: Any) -> Iterator[None]:
 
 def _workers(client: Any, problem: ReplicationProblem) -> dict[str, str]:
     """Node id -> worker address."""
+    problem.require_batch("the Dask adapter")
     known = client.scheduler_info(n_workers=-1)["workers"]
     addresses = sorted(known, key=lambda address: (str(known[address]["name"]), address))
     if len(addresses) < len(problem.nodes):

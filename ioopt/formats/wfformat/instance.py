@@ -200,6 +200,7 @@ def export_wfformat(problem: ReplicationProblem) -> dict[str, Any]:
     Characters that the schema does not allow in references become ``-`` (kept unique by a number).
     Disks, rates and speeds have no place in WfFormat and are left out.
     """
+    problem.require_batch("the export to WfFormat")
     files = _plain_ids([file.id for file in problem.files])
     tasks = _plain_ids([task.id for task in problem.tasks])
     return {

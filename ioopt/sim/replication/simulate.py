@@ -53,6 +53,7 @@ def simulate(
     queues that leave a task out, run one twice, name something unknown, or can never proceed, and
     OutOfTime where the report and its check would end too long after *deadline*.
     """
+    problem.require_batch("the simulator")
     until = _until(problem, deadline)
     parsed = _Entries.of(problem, plan)
     fast = engine == "compiled" or (engine == "auto" and _compiled_pays(problem, until))

@@ -27,7 +27,7 @@ from ioopt.solvers.replication.exact.ip_search import (
 )
 from ioopt.solvers.replication.greedy.file_order import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
-from ioopt.solvers.replication.plans import one_round_too_small, require_room
+from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 
 HURRY_SECONDS = 3.0
 
@@ -47,7 +47,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     Raises UnsolvableInstanceError for a task that no disk can hold, and NotApplicableError where
     one round provably cannot hold the batch.
     """
-    require_room(problem)
+    require_batch(problem)
     settings: Settings = request.settings or Settings()
     if (hasty := in_haste(problem, request)) is not None:
         return hasty

@@ -25,7 +25,7 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.replication.exact.ip import circle_notes
 from ioopt.solvers.replication.greedy.minmin import answer_instead, plan_minmin
-from ioopt.solvers.replication.plans import one_round_too_small, require_room
+from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 
 TERMS_PER_SECOND = 60_000
 """How fast PuLP builds and hands over a model on a busy machine."""
@@ -45,7 +45,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     note. Raises UnsolvableInstanceError for a task that no disk can hold and NotApplicableError
     where one round cannot hold the batch.
     """
-    require_room(problem)
+    require_batch(problem)
     settings: Settings = request.settings or Settings()
     left = request.deadline.remaining()
     terms = num_terms(problem, settings.replication)

@@ -10,7 +10,7 @@ import heapq
 from collections import OrderedDict
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.solvers.replication.plans import Move, build_plan, require_room
+from ioopt.solvers.replication.plans import Move, build_plan, require_batch
 
 NOTE = "the time limit is too short for {}: tasks in the order of the file, each to the first free node"
 
@@ -20,7 +20,7 @@ def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
 
     Raises UnsolvableInstanceError for a task that no disk can hold.
     """
-    require_room(problem)
+    require_batch(problem)
     network = problem.network
     copying = network.replica_bytes_per_second > network.remote_bytes_per_second
     sizes = [file.bytes for file in problem.files]

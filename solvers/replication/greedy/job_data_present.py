@@ -18,7 +18,7 @@ from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, Replicat
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
-from ioopt.solvers.replication.plans import Move, build_plan, require_room
+from ioopt.solvers.replication.plans import Move, build_plan, require_batch
 
 COPY_AT_ACCESS = 6
 TIE_SECONDS = 1e-9
@@ -52,7 +52,7 @@ def plan_job_data_present(
     Raises UnsolvableInstanceError for a task that no disk can hold and OutOfTime where *deadline*
     passes first.
     """
-    require_room(problem)
+    require_batch(problem)
     planner = _Planner(problem)
     for k in range(len(problem.tasks)):
         planner.assign(k)

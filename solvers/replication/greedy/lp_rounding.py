@@ -41,7 +41,7 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.greedy.placement import Placement
-from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.plans import require_batch
 
 PLACING_SECONDS_PER_CELL = 1e-6
 """What placing every task takes, per input and node."""
@@ -107,7 +107,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     one round the plan is an order only, and the replay evicts on demand.
     """
     settings = request.settings or Settings()
-    require_room(problem)
+    require_batch(problem)
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     if PLACING_SECONDS_PER_CELL * cells > request.deadline.remaining() + SLACK_SECONDS:
         plan, note = plan_in_file_order(problem), NOTE.format("a rounding")

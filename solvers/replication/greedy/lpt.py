@@ -21,7 +21,7 @@ from ioopt.models.replication.static import reduce
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.plans import Move, build_plan, require_room
+from ioopt.solvers.replication.plans import Move, build_plan, require_batch
 
 MAX_STEPS = 1000
 
@@ -88,7 +88,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
                 f"lpt plans tasks that read one file, but task {task.id!r} reads {len(files)}; "
                 "use ip, link-aware or minmin"
             )
-    require_room(problem)
+    require_batch(problem)
     state = _State(problem)
     for group in _groups(problem):
         ends = [state.load[i] + state.cost(group, i) for i in range(len(state.load))]

@@ -23,7 +23,7 @@ from ioopt.sim.replication.simulate import CHEAP_SECONDS, LOAD_SECONDS
 from ioopt.sim.replication.state import Instance, instance_arrays
 from ioopt.solvers.replication.greedy import minmin_kernel as kernel
 from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
-from ioopt.solvers.replication.plans import build_plan, require_room
+from ioopt.solvers.replication.plans import build_plan, require_batch
 
 SECONDS_PER_CELL = 5e-6
 """Pure Python time per input and node, to judge whether compiling pays."""
@@ -91,7 +91,7 @@ def plan_minmin(
     Raises UnsolvableInstanceError for a task that no disk can hold and OutOfTime where *deadline*
     passes first.
     """
-    require_room(problem)
+    require_batch(problem)
     nodes = len(problem.nodes)
     work = _run(problem, replication, deadline or Deadline(None))
     queues: list[list[int]] = [[] for _ in range(nodes)]

@@ -21,7 +21,7 @@ from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
-from ioopt.solvers.replication.plans import require_room
+from ioopt.solvers.replication.plans import require_batch
 from ioopt.solvers.replication.rounds.rounds import HASTE_SECONDS_PER_TASK, Rounds, Scheme
 
 Thresh = Annotated[float, Field(ge=0, le=1000)]
@@ -67,7 +67,7 @@ def solve_in_rounds(
     Raises UnsolvableInstanceError for a task that no disk can hold.
     """
     begun = time.perf_counter()
-    require_room(problem)
+    require_batch(problem)
     if HASTE_SECONDS_PER_TASK * len(problem.tasks) > request.deadline.remaining() + SLACK_SECONDS:
         note = NOTE.format("rounds")
         plan = plan_in_file_order(problem)

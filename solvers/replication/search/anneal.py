@@ -30,7 +30,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste
 from ioopt.solvers.replication.greedy.placement import Placement
-from ioopt.solvers.replication.plans import one_round_too_small, require_room
+from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST, COLDEST = 0.2, 0.0006
@@ -53,7 +53,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     disks cannot hold the batch in one round. Where they might and no such plan is found, minmin
     answers with a note.
     """
-    require_room(problem)
+    require_batch(problem)
     settings: Settings = request.settings or Settings()
     if (hasty := in_haste(problem, request)) is not None:
         return hasty

@@ -33,7 +33,7 @@ from ioopt.sim.replication.simulate import (
 from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.greedy.minmin import plan_minmin, planning_seconds
-from ioopt.solvers.replication.plans import build_plan, require_room
+from ioopt.solvers.replication.plans import build_plan, require_batch
 from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
@@ -82,7 +82,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     Objective: simulated makespan; bound: :func:`makespan_bound_seconds`. Raises
     UnsolvableInstanceError for a task that no disk can hold.
     """
-    require_room(problem)
+    require_batch(problem)
     if _too_large(problem, request):
         return _greedy(problem, request)
     search = _LinkAware(problem, request)
