@@ -6,9 +6,10 @@ import click
 
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import file_argument, read_problem, read_result
+from ioopt.cli.options import file_argument, read_result
 from ioopt.errors import ExitCode
 from ioopt.formats.native import reading
+from ioopt.solving import load
 
 EPILOG = """\b
 Examples:
@@ -30,7 +31,7 @@ def check(file: str, result: str | None, link: str | None) -> int:
     """
     from ioopt.checking import judge, require_servable
 
-    problem = read_problem(file)
+    problem = load(file)
     require_servable(problem)
     kind = registry.kind_of_problem(problem)
     if result is None:

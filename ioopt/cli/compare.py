@@ -14,17 +14,16 @@ from ioopt.cli.options import (
     file_argument,
     format_option,
     output_option,
-    read_problem,
     solver_options,
 )
 from ioopt.cli.progress import watching
 from ioopt.comparing import compare_rows, default_solvers
 from ioopt.errors import ExitCode, UsageError
 from ioopt.measures import Measure, Row, measure_of
-from ioopt.options import parse_assignments
 from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
 from ioopt.registry import KindSpec
 from ioopt.result import Status
+from ioopt.solving import load
 from ioopt.tables import Form, render, say, terminal_width
 
 EPILOG = """\b
@@ -52,13 +51,7 @@ Examples:
 def compare(
     file: tuple[str, ...],
     solvers: tuple[str, ...],
-    backend: str | None,
-    time_limit: float,
-    threads: int,
-    seed: int,
-    gap: float | None,
-    settings: tuple[str, ...],
-    log: str | None,
+    how: dict[str, Any],
     measure: str | None,
     baseline: str | None,
     wide: bool,
@@ -69,7 +62,7 @@ def compare(
     """Solve every FILE with every solver; check and simulate each answer; print one table."""
     from ioopt.formats.native import write_text
 
-    problems = [read_problem(source) for source in file]
+    problems = [load(source) for source in file]
     kind = _one_kind(problems, file)
     by = measure_of(kind, measure)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
@@ -81,10 +74,7 @@ def compare(
     rows: list[Row] = []
     for problem, some in zip(problems, chosen):
         with watching(f"{problem.name}: {len(some)} solvers", None) as listener:
-            rows += compare_rows(
-                problem, some, measure=measure, settings=parse_assignments(settings), time_limit=time_limit,
-                gap=gap, threads=threads, seed=seed, backend=backend, log=log, progress=listener,
-            )  # fmt: skip
+            rows += compare_rows(problem, some, measure=measure, progress=listener, **how)
     if picture is not None:
         _draw(rows, by, picture)
     write_text(output or "-", _render(rows, kind, by, form, baseline, wide))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import file_argument, read_problem, solver_options
+from ioopt.cli.options import file_argument, solver_options
 from ioopt.cli.solve import exit_code
 from ioopt.errors import UsageError
-from ioopt.options import parse_assignments
+from ioopt.solving import load, solve
 
 EPILOG = """\b
 Examples:
@@ -24,30 +25,16 @@ Examples:
 @file_argument()
 @click.option("--solver", metavar="NAME", help="The policy; default: the kind's own.")
 @solver_options
-def decide(
-    file: str,
-    solver: str | None,
-    backend: str | None,
-    time_limit: float,
-    threads: int,
-    seed: int,
-    gap: float | None,
-    settings: tuple[str, ...],
-    log: str | None,
-) -> int:
+def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
     """Decide once for the snapshot FILE (io-requests, gang-matrix); the plan is printed as JSON."""
     from ioopt.formats.native import dump_json
-    from ioopt.solving import solve
 
-    problem = read_problem(file)
+    problem = load(file)
     kind = registry.kind_of_problem(problem)
     if not kind.decision:
         able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
         raise UsageError(f"{file} is {kind.kind}; one decision is made from {able}; use solve")
-    result = solve(
-        problem, solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
-        backend=backend, settings=parse_assignments(settings), log=log, bound=False,
-    )  # fmt: skip
+    result = solve(problem, solver, bound=False, **how)
     click.echo(dump_json(result.to_dict()["plan"]), nl=False)
     if not quiet():
         for note in result.notes:

@@ -8,9 +8,10 @@ import click
 
 from ioopt import registry
 from ioopt.cli.lazy import IooptGroup
-from ioopt.cli.options import file_argument, output_option, read_problem, read_result
+from ioopt.cli.options import file_argument, output_option, read_result, set_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.registry import load_target
+from ioopt.solving import load
 
 MODELS = {
     "replication": "ioopt.formats.lp:export_model",
@@ -32,16 +33,13 @@ def _model(form: str, text: str) -> click.Command:
     @export_group.command(name=form, help=text)
     @file_argument()
     @output_option(required=True)
-    @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-                  help="A switch of the model, such as cycles=acyclic or k=2.")  # fmt: skip
-    def export(file: str, output: str, settings: tuple[str, ...]) -> int:
-        from ioopt.options import parse_assignments
-
-        problem = read_problem(file)
+    @set_option("A switch of the model, such as cycles=acyclic or k=2.")
+    def export(file: str, output: str, settings: dict[str, str]) -> int:
+        problem = load(file)
         kind = registry.kind_of_problem(problem).kind
         if kind not in MODELS:
             raise UsageError(f"{file} is {kind}; {form} export takes {', '.join(MODELS)}")
-        load_target(MODELS[kind])(problem, output, form, parse_assignments(settings))
+        load_target(MODELS[kind])(problem, output, form, settings)
         return ExitCode.ANSWER
 
     return export
@@ -54,7 +52,7 @@ def _instance(form: str, text: str) -> click.Command:
     def export(file: str, output: str) -> int:
         from ioopt.formats.native import dump_json, write_text
 
-        problem = read_problem(file)
+        problem = load(file)
         wanted, target = INSTANCES[form]
         kind = registry.kind_of_problem(problem).kind
         if kind != wanted:
@@ -83,7 +81,7 @@ def batsim_jobs(file: str, result: str, output: str) -> int:
     from ioopt.formats.batsim.workload import jobs_csv
     from ioopt.formats.native import reading, write_text
 
-    problem = read_problem(file)
+    problem = load(file)
     kind = registry.kind_of_problem(problem)
     if kind.kind != "batch-io":
         raise UsageError(f"{file} is {kind.kind}; batsim-jobs export takes batch-io")

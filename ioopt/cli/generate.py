@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import output_option
+from ioopt.cli.options import output_option, set_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec, generator_of, load_target
 from ioopt.registry import generate as make
 
@@ -22,15 +21,14 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("family")
 @click.option("--preset", metavar="NAME", help="A named workload; see --list.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-              help="A setting of the preset; may be given again.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
+@set_option("A setting of the preset; may be given again.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
 @click.option("--list", "listing", is_flag=True, help="List presets and their settings.")
 @output_option(text="Where to write the instance (- for standard output; .gz is compressed).")
 def generate(
     family: str,
     preset: str | None,
-    settings: tuple[str, ...],
+    settings: dict[str, str],
     seed: int,
     listing: bool,
     output: str | None,
@@ -44,7 +42,7 @@ def generate(
         return ExitCode.ANSWER
     if output is None:
         raise UsageError("where to? give -o FILE (or -o - for standard output)")
-    problem = make(kind, preset, parse_assignments(settings), seed)
+    problem = make(kind, preset, settings, seed)
     write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
     return ExitCode.ANSWER
 

@@ -24,7 +24,7 @@ class IooptCommand(click.Command):
                 ),
                 click.Option(
                     ["-v", "--verbose"], count=True, expose_value=False, callback=_remember,
-                    help="More notes on standard error; twice for more.",
+                    show_default=False, help="More notes on standard error; twice for more.",
                 ),
                 click.Option(
                     ["--traceback"], is_flag=True, expose_value=False, callback=_remember,

@@ -56,7 +56,7 @@ Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infea
     cls=IooptGroup,
     lazy=COMMANDS,
     epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, prog_name="ioopt")
 def cli() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import check_writable, read_json, shown, validate
-from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
+from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, parse_assignments
 from ioopt.registry import KindSpec
 from ioopt.result import Result
-from ioopt.solving import load, require_form
+from ioopt.solving import require_form
+from ioopt.units import parse_rate
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -27,41 +29,61 @@ def _target(context: click.Context, option: click.Parameter, value: str | None) 
     return value
 
 
-def solver_options(function: F) -> F:
-    """--time-limit, --threads, --seed, --gap, --backend, --set and --log, as every solver takes them."""
-    for option in reversed(
-        [
-            click.option("--backend", metavar="NAME", help="Backend, such as CP-SAT, HiGHS or CBC."),
-            click.option(
-                "--time-limit", type=float, default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
-                show_default=True, help="Seconds for the whole solve, model building included.",
-            ),
-            click.option("--threads", type=int, default=1, metavar="N", show_default=True,
-                         help="Threads the backend may use."),
-            click.option("--seed", type=int, default=0, metavar="N", show_default=True,
-                         help="Seed of everything random."),
-            click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
-            click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
-                         help="A setting of the solver; may be given again."),
-            click.option("--log", metavar="FILE", callback=_target,
-                         help="File to which the backend's log is appended."),
-        ]
-    ):  # fmt: skip
-        function = option(function)
-    return function
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order of ``--help``."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def set_option(text: str) -> Callable[[F], F]:
+    """--set KEY=VALUE, any number of times; the command gets them as a mapping, ``settings``."""
+    return click.option(
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help=text,
+        callback=lambda context, option, words: parse_assignments(words),
+    )  # fmt: skip
+
+
+def rate_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
+    """An option that takes a rate such as 12.5MB/s; the command gets bytes per second."""
+    return click.option(
+        *names, metavar="RATE", help=text, **more,
+        callback=lambda context, option, given: None if given is None else parse_rate(given),
+    )  # fmt: skip
+
+
+def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What every solver takes; the command gets it as ``how``, keywords of ``ioopt.solving.solve``."""
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        names = ("backend", "time_limit", "threads", "seed", "gap", "settings", "log")
+        return command(how={name: given.pop(name) for name in names}, **given)
+
+    return together(
+        click.option("--backend", metavar="NAME", help="Backend, such as CP-SAT, HiGHS or CBC."),
+        click.option("--time-limit", type=float, default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
+                     help="Seconds for the whole solve, model building included."),
+        click.option("--threads", type=int, default=1, metavar="N",
+                     help="Threads the backend may use."),
+        click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
+        click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
+        set_option("A setting of the solver; may be given again."),
+        click.option("--log", metavar="FILE", callback=_target,
+                     help="File to which the backend's log is appended."),
+    )(gathered)  # fmt: skip
 
 
 def format_option(*choices: str) -> Callable[[F], F]:
     """--format with the given choices, the first as default."""
     return click.option(
-        "--format", "form", type=click.Choice(choices), default=choices[0], show_default=True,
+        "--format", "form", type=click.Choice(choices), default=choices[0],
         help="Form of the answer on standard output.",
     )  # fmt: skip
-
-
-def read_problem(source: str) -> Any:
-    """The problem a FILE argument names."""
-    return load(source)
 
 
 def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:

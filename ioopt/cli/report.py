@@ -22,7 +22,7 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("store", nargs=-1, required=True, metavar="RUNS.sqlite...")
 @output_option(required=True, text="OUT.html, OUT.csv or OUT.parquet.")
-@click.option("--timelines", type=click.IntRange(min=0), default=4, show_default=True, metavar="N",
+@click.option("--timelines", type=click.IntRange(min=0), default=4, metavar="N",
               help="How many stored schedules to draw.")  # fmt: skip
 @click.option("--run", "runs", multiple=True, metavar="KEY",
               help="Draw the schedule of this run (the beginning of its key; repeatable).")  # fmt: skip

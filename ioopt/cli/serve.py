@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import rate_option
 from ioopt.embed.service import MAX_LINE_BYTES
 from ioopt.errors import ExitCode, UsageError
 
@@ -26,43 +27,22 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.option("--stdio", is_flag=True, help="Read standard input, answer on standard output.")
 @click.option("--socket", "path", metavar="PATH", help="Listen on a Unix socket, owner only.")
-@click.option(
-    "--max-bytes",
-    type=click.IntRange(min=1024),
-    default=MAX_LINE_BYTES,
-    show_default=True,
-    help="Longest line that is accepted.",
-)
-@click.option(
-    "--batsim",
-    "endpoint",
-    metavar="ENDPOINT",
-    help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; tcp://*:PORT is "
-    "this machine alone, tcp://0.0.0.0:PORT every interface.",
-)
-@click.option(
-    "--policy",
-    default="fill",
-    show_default=True,
-    help="With --batsim: the I/O policy that admits transfers.",
-)
-@click.option("--node-rate", metavar="RATE", help="With --batsim: I/O rate of a node.")
-@click.option(
-    "--storage-rate",
-    metavar="RATE",
-    help="With --batsim: rate of the storage. Without rates jobs run whole.",
-)
-@click.option(
-    "--queue",
-    type=click.Choice(["wfp", "fcfs"]),
-    default="wfp",
-    show_default=True,
-    help="With --batsim: order of the batch queue.",
-)
+@click.option("--max-bytes", type=click.IntRange(min=1024), default=MAX_LINE_BYTES,
+              help="Longest line that is accepted.")  # fmt: skip
+@click.option("--batsim", "endpoint", metavar="ENDPOINT",
+              help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; "
+              "tcp://*:PORT is this machine alone, tcp://0.0.0.0:PORT every interface.")  # fmt: skip
+@click.option("--policy", default="fill",
+              help="With --batsim: the I/O policy that admits transfers.")  # fmt: skip
+@rate_option("--node-rate", text="With --batsim: I/O rate of a node.")
+@rate_option("--storage-rate",
+             text="With --batsim: rate of the storage. Without rates jobs run whole.")  # fmt: skip
+@click.option("--queue", type=click.Choice(["wfp", "fcfs"]), default="wfp",
+              help="With --batsim: order of the batch queue.")  # fmt: skip
 @click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
-              show_default=True, help="With --batsim: backfill.")  # fmt: skip
+              help="With --batsim: backfill.")  # fmt: skip
 def serve(
-    stdio: bool, path: str | None, max_bytes: int, endpoint: str | None, **batsim: str
+    stdio: bool, path: str | None, max_bytes: int, endpoint: str | None, **batsim: Any
 ) -> int:
     """Answer a line of JSON with a line of JSON until the input ends or SIGTERM arrives.
 
@@ -92,25 +72,14 @@ def serve(
 
 
 def _batsim(
-    endpoint: str,
-    policy: str,
-    node_rate: str | None,
-    storage_rate: str | None,
-    queue: str,
-    backfill: str,
+    endpoint: str, node_rate: float | None, storage_rate: float | None, **how: Any
 ) -> BatsimServer:
     from ioopt.embed.adapters.batsim import BatsimDecider
     from ioopt.embed.adapters.batsim_transport import BatsimServer
-    from ioopt.units import parse_rate
 
     if (node_rate is None) != (storage_rate is None):
         raise UsageError("--node-rate and --storage-rate go together")
-    rates = [None if text is None else parse_rate(text) for text in (node_rate, storage_rate)]
     decider = BatsimDecider(
-        policy=policy,
-        node_bytes_per_second=rates[0],
-        storage_bytes_per_second=rates[1],
-        queue=queue,
-        backfill=backfill,
+        node_bytes_per_second=node_rate, storage_bytes_per_second=storage_rate, **how
     )
     return BatsimServer(endpoint, decider)

@@ -13,12 +13,13 @@ from ioopt.cli.options import (
     file_argument,
     format_option,
     output_option,
-    read_problem,
     read_result,
 )
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
 from ioopt.quantities import quantity, title
+from ioopt.solving import load, plan_of
+from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
 
 EPILOG = """\b
@@ -47,10 +48,8 @@ def simulate(
     Of a replication plan only `plan.order` and `plan.eviction` are needed.
     """
     from ioopt.formats.native import dump_json, reading, write_text
-    from ioopt.solving import plan_of
-    from ioopt.solving import simulate as replay
 
-    problem = read_problem(file)
+    problem = load(file)
     kind = registry.kind_of_problem(problem)
     if link is not None and kind.family != "replication":
         raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")

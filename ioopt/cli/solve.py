@@ -14,15 +14,15 @@ from ioopt.cli.options import (
     file_argument,
     format_option,
     output_option,
-    read_problem,
     read_result,
     solver_options,
 )
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode
-from ioopt.options import parse_assignments
 from ioopt.quantities import column, quantity, show, title
 from ioopt.result import Result, Status, StopReason
+from ioopt.solving import load
+from ioopt.solving import solve as run
 from ioopt.tables import percent, render, say, terminal_width
 
 SHOWN_LEAVES = 16
@@ -47,30 +47,19 @@ Examples:
 def solve(
     file: str,
     solver: str | None,
-    backend: str | None,
-    time_limit: float,
-    threads: int,
-    seed: int,
-    gap: float | None,
-    settings: tuple[str, ...],
-    log: str | None,
+    how: dict[str, Any],
     warm_start: str | None,
     output: str | None,
     form: str,
 ) -> int:
     """Solve FILE and print the answer: objective, bound, gap, why it stopped, simulated metrics."""
     from ioopt.formats.native import dump_json, write_text
-    from ioopt.solving import solve as run
 
-    given = parse_assignments(settings)
-    problem = read_problem(file)
+    problem = load(file)
     kind = registry.kind_of_problem(problem)
     start = read_result(warm_start, kind).get("plan") if warm_start else None
-    with watching(f"{problem.name}: {solver or 'default solver'}", time_limit) as listener:
-        result = run(
-            problem, solver, time_limit=time_limit, gap=gap, threads=threads, seed=seed,
-            backend=backend, settings=given, warm_start=start, log=log, progress=listener,
-        )  # fmt: skip
+    with watching(f"{problem.name}: {solver or 'default solver'}", how["time_limit"]) as listener:
+        result = run(problem, solver, warm_start=start, progress=listener, **how)
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if output != "-":

@@ -71,7 +71,7 @@ def test_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from ioopt.errors import InstanceError
 
     def reads(action: object) -> list[str]:
-        monkeypatch.setattr(module, "read_problem", lambda source: action())  # type: ignore[operator]
+        monkeypatch.setattr(module, "load", lambda source: action())  # type: ignore[operator]
         return faults(["check", "x"])
 
     def refuse() -> None:

@@ -2,93 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import click
 
 from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.options import output_option, rate_option, together
 from ioopt.errors import ExitCode
 
-if TYPE_CHECKING:
-    from ioopt.formats.io_rule import MachineRule
-
-F = TypeVar("F", bound=Callable[..., Any])
+target_option = output_option(required=True, text="Where to write the instance.")
+Function = Callable[..., Any]
 
 
-class ImportCommand(IooptCommand):
-    """A command whose sources can hold values that no instance may have: an error in one line."""
+def import_command(name: str, epilog: str) -> Callable[[Function], click.Command]:
+    """Make a command of a function from SOURCE to a problem, which is written where -o says.
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what it raises for such a value becomes an InstanceError."""
-        from ioopt.formats.native import reading
+    What ``meta.warnings`` says is said on standard error too. Sources can hold values that no
+    instance may have: what is raised for them becomes an InstanceError.
+    """
 
-        source = ctx.params.get("source") or ", ".join(ctx.params["sources"])
-        with reading(source):
-            return super().invoke(ctx)
+    def decorate(make: Function) -> click.Command:
+        @click.command(name=name, cls=IooptCommand, epilog=epilog)
+        @wraps(make)
+        def command(output: str, **given: Any) -> int:
+            from ioopt.formats.native import dump_json, reading, write_text
+            from ioopt.provenance import warnings_of
 
+            with reading(given.get("source") or ", ".join(given["sources"])):
+                problem = make(**given)
+            if not quiet():
+                for text in warnings_of(problem):
+                    click.echo(f"ioopt: warning: {text}", err=True)
+            write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+            return ExitCode.ANSWER
 
-def machine_options(function: F) -> F:
-    """--nodes, --processors-per-node, --unit-nodes, --allocation, --node-rate, --storage-rate."""
-    for option in reversed(
-        [
-            click.option("--nodes", type=click.IntRange(min=1), metavar="N",
-                         help="Nodes of the machine (default: what the source says)."),
-            click.option("--processors-per-node", type=click.IntRange(min=1), default=1,
-                         show_default=True, metavar="N",
-                         help="Processors (or processes) of the source to a node."),
-            click.option("--unit-nodes", type=click.IntRange(min=1), default=1,
-                         show_default=True, metavar="N", help="Nodes of an allocation unit."),
-            click.option("--allocation", type=click.Choice(["flat", "partition"]), default="flat",
-                         show_default=True, help="How nodes are handed out."),
-            click.option("--node-rate", metavar="RATE",
-                         help="I/O rate of a node, such as 31.25MB/s (the default)."),
-            click.option("--storage-rate", metavar="RATE",
-                         help="Rate of the storage (default: 250/1536 of all nodes' rates)."),
-        ]
-    ):  # fmt: skip
-        function = option(function)
-    return function
+        return command
+
+    return decorate
 
 
-def queue_options(function: F) -> F:
-    """--kill, --queue and --backfill, as in the instance's ``options``."""
-    for option in reversed(
-        [
-            click.option("--kill", is_flag=True, help="End jobs at their walltime."),
-            click.option("--queue", type=click.Choice(["wfp", "fcfs"]), default="wfp",
-                         show_default=True, help="Order of the batch queue."),
-            click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
-                         show_default=True, help="Backfill of the batch queue."),
-        ]
-    ):  # fmt: skip
-        function = option(function)
-    return function
+def machine_options(command: Function) -> Function:
+    """The machine and its batch queue; the command gets them as ``machine``, a rule, and ``options``."""
 
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        from ioopt.formats.io_rule import MachineRule
 
-def rule_of(machine: Mapping[str, Any]) -> MachineRule:
-    """The :class:`MachineRule` that the options of :func:`machine_options` describe."""
-    from ioopt.formats.io_rule import MachineRule
-    from ioopt.units import parse_rate
+        options = {name: given.pop(name) for name in ("kill", "queue", "backfill")}
+        names = MachineRule.__dataclass_fields__
+        machine = MachineRule(**{name: given.pop(name) for name in names})
+        return command(machine=machine, options=options, **given)
 
-    node, storage = machine["node_rate"], machine["storage_rate"]
-    return MachineRule(
-        nodes=machine["nodes"],
-        processors_per_node=machine["processors_per_node"],
-        unit_nodes=machine["unit_nodes"],
-        allocation=machine["allocation"],
-        node_bytes_per_second=None if node is None else parse_rate(node),
-        storage_bytes_per_second=None if storage is None else parse_rate(storage),
-    )
-
-
-def finish(problem: Any, output: str) -> int:
-    """Say on standard error what ``meta.warnings`` says, write the instance, return the exit code."""
-    from ioopt.formats.native import dump_json, write_text
-    from ioopt.provenance import warnings_of
-
-    if not quiet():
-        for text in warnings_of(problem):
-            click.echo(f"ioopt: warning: {text}", err=True)
-    write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
-    return ExitCode.ANSWER
+    return together(
+        click.option("--nodes", type=click.IntRange(min=1), metavar="N",
+                     help="Nodes of the machine (default: what the source says)."),
+        click.option("--processors-per-node", type=click.IntRange(min=1), default=1, metavar="N",
+                     help="Processors (or processes) of the source to a node."),
+        click.option("--unit-nodes", type=click.IntRange(min=1), default=1, metavar="N",
+                     help="Nodes of an allocation unit."),
+        click.option("--allocation", type=click.Choice(["flat", "partition"]), default="flat",
+                     help="How nodes are handed out."),
+        rate_option("--node-rate", "node_bytes_per_second",
+                    text="I/O rate of a node, such as 31.25MB/s (the default)."),
+        rate_option("--storage-rate", "storage_bytes_per_second",
+                    text="Rate of the storage (default: 250/1536 of all nodes' rates)."),
+        click.option("--kill", is_flag=True, help="End jobs at their walltime."),
+        click.option("--queue", type=click.Choice(["wfp", "fcfs"]), default="wfp",
+                     help="Order of the batch queue."),
+        click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
+                     help="Backfill of the batch queue."),
+    )(gathered)  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ioopt.cli.imports.common import ImportCommand, finish, machine_options, queue_options, rule_of
-from ioopt.cli.options import output_option
+from ioopt.cli.imports.common import import_command, machine_options, target_option
 
 EPILOG = """\b
 Examples:
@@ -15,25 +16,14 @@ Examples:
 """
 
 
-@click.command(name="darshan", cls=ImportCommand, epilog=EPILOG)
+@import_command("darshan", EPILOG)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, show_default=True,
-              metavar="S", help="Accesses less than this apart are one phase.")  # fmt: skip
-@click.option("--skip-bad", is_flag=True,
-              help="Leave out logs that cannot be read, and list them.")  # fmt: skip
+@click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, metavar="S",
+              help="Accesses less than this apart are one phase.")  # fmt: skip
+@click.option("--skip-bad", is_flag=True, help="Leave out logs that cannot be read, and list them.")
 @machine_options
-@queue_options
-@output_option(required=True, text="Where to write the instance.")
-def import_darshan(
-    sources: tuple[str, ...],
-    phase_gap: float,
-    skip_bad: bool,
-    output: str,
-    kill: bool,
-    queue: str,
-    backfill: str,
-    **machine: str | int | None,
-) -> int:
+@target_option
+def import_darshan(sources: tuple[str, ...], phase_gap: float, skip_bad: bool, **how: Any) -> Any:
     """Make a batch-io instance of Darshan logs, one job a log.
 
     SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), or a binary log of Darshan
@@ -42,10 +32,4 @@ def import_darshan(
     from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 
     logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
-    made = batch_io_from_darshan(
-        logs,
-        skipped=skipped,
-        machine=rule_of(machine),
-        options={"kill": kill, "queue": queue, "backfill": backfill},
-    )
-    return finish(made.problem, output)
+    return batch_io_from_darshan(logs, skipped=skipped, **how).problem

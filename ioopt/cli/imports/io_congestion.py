@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ioopt.cli.imports.common import ImportCommand, finish
-from ioopt.cli.options import output_option
+from ioopt.cli.imports.common import import_command, target_option
 
 EPILOG = """\b
 Example:
@@ -13,14 +14,13 @@ Example:
 """
 
 
-@click.command(name="io-congestion", cls=ImportCommand, epilog=EPILOG)
+@import_command("io-congestion", EPILOG)
 @click.argument("source", metavar="SOURCE")
-@click.option("--periods", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
+@click.option("--periods", type=click.IntRange(min=1), default=20, metavar="N",
               help="Periods of the longest application.")  # fmt: skip
-@output_option(required=True, text="Where to write the instance.")
-def import_io_congestion(source: str, periods: int, output: str) -> int:
+@target_option
+def import_io_congestion(source: str, periods: int) -> Any:
     """Make a batch-io instance of the applications in SOURCE (seconds, GB, processors a line)."""
     from ioopt.formats.io_congestion import batch_io_from_set, read_set
 
-    made = batch_io_from_set(read_set(source), source, periods=periods)
-    return finish(made.problem, output)
+    return batch_io_from_set(read_set(source), source, periods=periods).problem

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ioopt.cli.imports.common import ImportCommand, finish
-from ioopt.cli.options import output_option
+from ioopt.cli.imports.common import import_command, target_option
 
 EPILOG = """\b
 Examples:
@@ -19,14 +20,14 @@ quantum, the recording is kept as one in time.
 """
 
 
-@click.command(name="messages", cls=ImportCommand, epilog=EPILOG)
+@import_command("messages", EPILOG)
 @click.argument("source", metavar="SOURCE")
-@click.option("--processors", type=click.IntRange(min=2), default=4, show_default=True, metavar="P",
+@click.option("--processors", type=click.IntRange(min=2), default=4, metavar="P",
               help="Processes of a gang.")  # fmt: skip
 @click.option("--name", metavar="NAME", help="Name of the instance (default: the file's).")
-@output_option(required=True, text="Where to write the instance.")
-def import_messages(source: str, processors: int, name: str | None, output: str) -> int:
+@target_option
+def import_messages(source: str, processors: int, name: str | None) -> Any:
     """Make a message-counts instance of the CSV file SOURCE (also .gz, or -)."""
     from ioopt.formats.message_counts import read_message_counts
 
-    return finish(read_message_counts(source, processors, name), output)
+    return read_message_counts(source, processors, name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from ioopt.cli.imports.common import ImportCommand, finish
-from ioopt.cli.options import output_option
+from ioopt.cli.imports.common import import_command, target_option
 from ioopt.options import parse_settings
 
 EPILOG = """\b
@@ -16,53 +17,22 @@ Examples:
 """
 
 
-@click.command("wfformat", cls=ImportCommand, epilog=EPILOG)
+@import_command("wfformat", EPILOG)
 @click.argument("source")
-@click.option(
-    "--select",
-    default="all",
-    show_default=True,
-    metavar="WHICH",
-    help="all, ready (tasks that wait for none), level=N, or program=NAME.",
-)
-@click.option("--nodes", default="4", show_default=True, metavar="N", help="Compute nodes.")
-@click.option(
-    "--disk",
-    default="unlimited",
-    show_default=True,
-    metavar="SIZE",
-    help="Disk of a node: 500MB, unlimited, or 33% of the distinct bytes read.",
-)
-@click.option(
-    "--remote-rate",
-    default="12.5MB/s",
-    show_default=True,
-    metavar="RATE",
-    help="Rate of the remote link.",
-)
-@click.option(
-    "--replica-rate",
-    default="1GB/s",
-    show_default=True,
-    metavar="RATE",
-    help="Rate of a node's network interface.",
-)
-@click.option(
-    "--link",
-    type=click.Choice(["shared", "per-node"]),
-    default="shared",
-    show_default=True,
-    help="One remote link for all nodes, or one each.",
-)
-@click.option(
-    "--speed",
-    default="1",
-    show_default=True,
-    metavar="X",
-    help="Speed of the nodes relative to the traced machine.",
-)
-@output_option(required=True)
-def import_wfformat(source: str, select: str, output: str, **machine: str) -> int:
+@click.option("--select", default="all", metavar="WHICH",
+              help="all, ready (tasks that wait for none), level=N, or program=NAME.")  # fmt: skip
+@click.option("--nodes", default="4", metavar="N", help="Compute nodes.")
+@click.option("--disk", default="unlimited", metavar="SIZE",
+              help="Disk of a node: 500MB, unlimited, or 33% of the distinct bytes read.")  # fmt: skip
+@click.option("--remote-rate", default="12.5MB/s", metavar="RATE", help="Rate of the remote link.")
+@click.option("--replica-rate", default="1GB/s", metavar="RATE",
+              help="Rate of a node's network interface.")  # fmt: skip
+@click.option("--link", type=click.Choice(["shared", "per-node"]), default="shared",
+              help="One remote link for all nodes, or one each.")  # fmt: skip
+@click.option("--speed", default="1", metavar="X",
+              help="Speed of the nodes relative to the traced machine.")  # fmt: skip
+@target_option
+def import_wfformat(source: str, select: str, **machine: str) -> Any:
     """Make a replication instance from a WfFormat 1.4 or 1.5 workflow.
 
     The files that the chosen tasks read become inputs with their sizes, run times become compute
@@ -70,5 +40,4 @@ def import_wfformat(source: str, select: str, output: str, **machine: str) -> in
     """
     from ioopt.formats.wfformat.instance import Machine, read_wfformat
 
-    problem = read_wfformat(source, select, parse_settings(Machine, machine, "import wfformat"))
-    return finish(problem, output)
+    return read_wfformat(source, select, parse_settings(Machine, machine, "import wfformat"))
