@@ -8,17 +8,15 @@ any order, the recording is kept as one in time. Other columns are not read.
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import os
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import read_bytes
+from ioopt.formats.native import named
 from ioopt.formats.report import imported, some
+from ioopt.formats.values import csv_rows, numeral
 from ioopt.problems.flexgang.message_counts import QUANTA, MessageCountsProblem, Quanta
 
 Row = tuple[int, int, Quanta, float]
@@ -36,45 +34,24 @@ def read_message_counts(
 
     Raises InstanceError naming the file, the line and the value that is wrong.
     """
-    path = os.fspath(source)
-    shown = "<stdin>" if path == "-" else path
-    stem = "messages" if path == "-" else Path(path).name.split(".")[0]
-    try:
-        text = read_bytes(source).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InstanceError(f"{shown}: not UTF-8 text (byte {error.start})") from None
-    try:
-        return _parsed(text, shown, stem, processors, name)
-    except csv.Error as error:
-        raise InstanceError(f"{shown}: not CSV: {error}") from None
-
-
-def _parsed(
-    text: str, shown: str, stem: str, processors: int, name: str | None
-) -> MessageCountsProblem:
-    reader = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
-    columns = [column.strip() for column in reader.fieldnames or ()]
-    reader.fieldnames = columns
-    missing = [column for column in NEEDED if column not in columns]
-    if missing:
-        raise InstanceError(
-            f"{shown}: line 1: column {missing[0]!r} is missing; needed: {', '.join(NEEDED)}"
-        )
-    label = next((column for column in ("application", "job") if column in columns), None)
+    shown = named(source)
+    stem = "messages" if shown == "<stdin>" else Path(source).name.split(".")[0]
+    columns: list[str] = []
     counts: dict[str, list[Row]] = {}
-    for row in reader:
-        where = f"{shown}: line {reader.line_num}"
+    for where, row in csv_rows(source, NEEDED):
+        columns = columns or list(row)
+        label = next((column for column in ("application", "job") if column in row), None)
         app = row[label] if label else stem
         if not app:
             raise InstanceError(f"{where}: {label}: empty")
-        kind = _kind(row, where)
         place = _whole(row.get("quantum")), _whole(row.get("processor"))
-        counts.setdefault(app, []).append((*place, kind, _count(row["messages"], where)))
+        count = numeral(row["messages"], f"{where}: messages")
+        counts.setdefault(app, []).append((*place, _kind(row, where), count))
     if not counts:
         raise InstanceError(f"{shown}: no counts: the file has a heading only")
     applications = tuple(_application(app, rows, processors) for app, rows in counts.items())
     known = {*NEEDED, "application", "job", "quantum", "processor"}
-    other = [column for column in columns if column not in known]
+    other = [column for column in columns if column and column not in known]
     warnings = [f"{shown}: columns not used: {', '.join(other)}"] if other else []
     loose = [item["id"] for item in applications if not item["absent"]]
     if loose and {"quantum", "processor"} <= set(columns):
@@ -113,7 +90,7 @@ def _absent(rows: list[Row], processors: int) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def _kind(row: dict[str, str | None], where: str) -> Quanta:
+def _kind(row: dict[str, str], where: str) -> Quanta:
     ganged, running = (_truth(row[column], column, where) for column in ("ganged", "running"))
     if ganged and not running:
         raise InstanceError(f"{where}: ganged but not running: in a gang quantum all processes run")
@@ -132,13 +109,3 @@ def _whole(text: str | None) -> int:
     """A whole number, 0 or more; -1 where there is none."""
     whole = text is not None and text.strip().isdecimal() and len(text) < 20
     return int(text or -1) if whole else -1
-
-
-def _count(text: str | None, where: str) -> float:
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not (value >= 0 and math.isfinite(value)):
-        raise InstanceError(f"{where}: messages: wanted a number, 0 or more, not {text!r}")
-    return value

@@ -20,15 +20,22 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 
+def named(source: str | os.PathLike[str]) -> str:
+    """What messages call *source*."""
+    return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
+
+
+def read_text(source: str | os.PathLike[str]) -> str:
+    """The text of a file; InstanceError when it is not UTF-8."""
+    try:
+        return read_bytes(source).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InstanceError(f"{named(source)}: not UTF-8 text (byte {error.start})") from None
+
+
 def read_json(source: str | os.PathLike[str]) -> Any:
     """Parse a JSON file; errors name file, line and column, duplicate keys and NaN are refused."""
-    name = "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
-    raw = read_bytes(source)
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InstanceError(f"{name}: not UTF-8 text (byte {error.start})") from None
-    return parse_json(text, name)
+    return parse_json(read_text(source), named(source))
 
 
 def parse_json(text: str, name: str) -> Any:

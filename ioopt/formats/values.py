@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import os
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from ioopt.errors import InstanceError
+from ioopt.formats.native import named, read_text
 from ioopt.units import parse_rate
 
 LARGEST = 1e18
@@ -38,8 +43,39 @@ def number(value: Any, where: str, least: float = 0.0) -> float:
     return real
 
 
+def numeral(text: str | None, where: str, least: float = 0.0) -> float:
+    """The number that *text* writes out, as :func:`number` takes it."""
+    try:
+        value: Any = float(text or "")
+    except ValueError:
+        value = text
+    return number(value, where, least)
+
+
 def whole(value: Any, where: str, least: int) -> int:
     """A whole number of *least* or more, or InstanceError."""
     if type(value) is not int or not least <= value <= LARGEST:
         raise InstanceError(f"{where}: wanted a whole number of {least} or more, not {value!r}")
     return value
+
+
+def csv_rows(
+    source: str | os.PathLike[str], needed: Sequence[str]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """(place for messages, cells by column) of every row of a CSV file that has a heading.
+
+    Raises InstanceError for what is not CSV and where one of the *needed* columns is missing.
+    """
+    name = named(source)
+    reader = csv.DictReader(io.StringIO(read_text(source), newline=""), skipinitialspace=True)
+    try:
+        reader.fieldnames = [column.strip() for column in reader.fieldnames or ()]
+        for column in needed:
+            if column not in reader.fieldnames:
+                raise InstanceError(
+                    f"{name}: line 1: column {column!r} is missing; needed: {', '.join(needed)}"
+                )
+        for row in reader:
+            yield f"{name}: line {reader.line_num}", row
+    except csv.Error as error:
+        raise InstanceError(f"{name}: not CSV: {error}") from None

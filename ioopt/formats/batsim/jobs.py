@@ -6,17 +6,15 @@ Source: Batsim's documentation (output-jobs). Times are seconds. Writing is in
 
 from __future__ import annotations
 
-import csv
-import io
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
 
 from ioopt.errors import InstanceError
 from ioopt.formats.io_rule import MachineRule
-from ioopt.formats.native import read_bytes
 from ioopt.formats.report import Imported, file_name, imported, some
-from ioopt.formats.values import number
+from ioopt.formats.values import csv_rows, numeral
 from ioopt.problems.batch_io import BatchIoProblem
 
 REQUIRED = ("job_id", "submission_time", "requested_number_of_resources", "requested_time",
@@ -50,59 +48,37 @@ def read_jobs_csv(source: str | os.PathLike[str]) -> tuple[list[JobRecord], list
 
     Raises InstanceError for a missing column or a value that is none, naming line and column.
     """
-    name = os.fspath(source)
-    try:
-        text = read_bytes(source).decode()
-    except UnicodeDecodeError:
-        raise InstanceError(f"{name}: is not text") from None
-    try:
-        return _parsed(text, name)
-    except csv.Error as error:
-        raise InstanceError(f"{name}: not CSV: {error}") from None
-
-
-def _parsed(text: str, name: str) -> tuple[list[JobRecord], list[str]]:
-    reader = csv.DictReader(io.StringIO(text))
-    missing = [column for column in REQUIRED if column not in (reader.fieldnames or ())]
-    if missing:
-        raise InstanceError(f"{name}: no column {missing[0]!r}; is it Batsim's _jobs.csv?")
     found, others = [], []
-    for line in reader:
-        where = f"{name}: line {reader.line_num}"
-        if not line["starting_time"] or not line["final_state"].startswith("COMPLETED"):
-            others.append(line["job_id"])
-            continue
-        found.append(_record(line, where))
+    for where, row in csv_rows(source, REQUIRED):
+        if row["starting_time"] and (row["final_state"] or "").startswith("COMPLETED"):
+            found.append(_record(row, where))
+        else:
+            others.append(row["job_id"])
     found.sort(key=lambda record: (record.submit_seconds, record.id))
     return found, others
 
 
-def _record(line: dict[str, Any], where: str) -> JobRecord:
+def _record(row: dict[str, str], where: str) -> JobRecord:
     def value(column: str, least: float = 0.0) -> float:
-        try:
-            return number(float(line[column]), f"{where}: {column}", least)
-        except (TypeError, ValueError):
-            raise InstanceError(
-                f"{where}: {column}: wanted a number, not {line[column]!r}"
-            ) from None
+        return numeral(row[column], f"{where}: {column}", least)
 
     resources = value("requested_number_of_resources", 1)
-    asked = value("requested_time", float("-inf")) if line["requested_time"] else -1.0
+    asked = value("requested_time", -math.inf) if row["requested_time"] else -1.0
     start, end = value("starting_time"), value("finish_time")
     if not start <= end or resources != int(resources):
         raise InstanceError(f"{where}: {resources:g} resources from {start:g} to {end:g} s")
     return JobRecord(
-        id=line["job_id"], workload=line.get("workload_name") or "",
+        id=row["job_id"], workload=row.get("workload_name") or "",
         submit_seconds=value("submission_time"), resources=int(resources),
         walltime_seconds=asked if asked > 0 else None, start_seconds=start, end_seconds=end,
-        final_state=line["final_state"],
+        final_state=row["final_state"],
     )  # fmt: skip
 
 
 def batch_io_from_jobs(
     source: str | os.PathLike[str],
     *,
-    machine: MachineRule | None = None,
+    machine: MachineRule = MachineRule(),
     options: dict[str, Any] | None = None,
 ) -> Imported:
     """The jobs of a ``_jobs.csv`` as a batch-io instance that computes as long as they ran.
@@ -110,7 +86,7 @@ def batch_io_from_jobs(
     A job without walltime gets its run time (at least a second). Jobs that did not run are left
     out with a warning. The machine is as large as the largest job unless *machine* says otherwise.
     """
-    name, machine = os.fspath(source), machine or MachineRule()
+    name = os.fspath(source)
     records, others = read_jobs_csv(source)
     if not records:
         raise InstanceError(f"{name}: no job that ran")

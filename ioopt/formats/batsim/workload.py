@@ -18,7 +18,7 @@ from typing import Any
 from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
 from ioopt.formats.io_rule import MachineRule
-from ioopt.formats.native import read_json, validate
+from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import Imported, file_name, imported, some
 from ioopt.formats.values import number, whole
 from ioopt.problems.batch_io import BatchIoProblem, Machine
@@ -29,14 +29,13 @@ SHORTEST_WALLTIME_SECONDS = 1.0
 def read_batsim(
     source: str | os.PathLike[str],
     *,
-    machine: MachineRule | None = None,
-    platform: Platform | None = None,
+    machine: MachineRule = MachineRule(),
+    platform: Platform = Platform(),
     options: dict[str, Any] | None = None,
 ) -> Imported:
     """Read a workload file (plain or gzipped) as a batch-io problem; see :func:`batch_io_from_batsim`."""
-    name = "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
     return batch_io_from_batsim(
-        read_json(source), name, machine=machine, platform=platform, options=options
+        read_json(source), named(source), machine=machine, platform=platform, options=options
     )
 
 
@@ -44,8 +43,8 @@ def batch_io_from_batsim(
     data: Any,
     name: str,
     *,
-    machine: MachineRule | None = None,
-    platform: Platform | None = None,
+    machine: MachineRule = MachineRule(),
+    platform: Platform = Platform(),
     options: dict[str, Any] | None = None,
 ) -> Imported:
     """Make a batch-io problem of a parsed workload that came from the file *name*.
@@ -55,7 +54,6 @@ def batch_io_from_batsim(
     Batsim can run (trace replays) are left out with a warning. Raises InstanceError for anything
     that contradicts the format, or when no job is left.
     """
-    machine, platform = machine or MachineRule(), platform or Platform()
     jobs, profiles = _parts(data, name)
     warnings: list[str] = []
     processors = _resources(data, jobs, machine, name, warnings)

@@ -67,9 +67,8 @@ def phases_of(log: DarshanLog) -> list[dict[str, Any]]:
 def batch_io_from_darshan(
     logs: Sequence[DarshanLog],
     *,
-    machine: MachineRule | None = None,
+    machine: MachineRule = MachineRule(),
     options: dict[str, Any] | None = None,
-    name: str | None = None,
     skipped: Sequence[str] = (),
 ) -> Imported:
     """Make a batch-io problem in which every log is one job; *skipped* says which others are not.
@@ -81,7 +80,6 @@ def batch_io_from_darshan(
     """
     if not logs:
         raise UsageError("no Darshan log to import")
-    machine = machine or MachineRule()
     warnings = [f"log left out: {reason}" for reason in skipped]
     warnings += [text for log in logs for text in log.warnings]
     block = machine.machine(max(log.processes for log in logs))
@@ -114,7 +112,7 @@ def batch_io_from_darshan(
             }
         )
     data = {
-        "name": name or f"darshan-{logs[0].job_id}",
+        "name": f"darshan-{logs[0].job_id}",
         "meta": {
             "source": [file_name(log.name) for log in logs],
             "logs": [_summary(log) for log in logs],

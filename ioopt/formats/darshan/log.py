@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.phases import Activity, DarshanPhase, find_phases
-from ioopt.formats.native import read_bytes
+from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import some
 
 MODULES = ("POSIX", "MPI-IO", "STDIO")
@@ -83,7 +83,7 @@ def read_darshan(source: str | os.PathLike[str], *, gap_seconds: float = 1.0) ->
     binary log of format 2.x, no data where the header announces some), BackendMissingError for a
     binary log without the ``darshan`` package.
     """
-    name = "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
+    name = named(source)
     raw = read_bytes(source)
     if _BINARY.match(raw):
         from ioopt.formats.darshan.binary import read_binary

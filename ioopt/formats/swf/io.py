@@ -19,13 +19,12 @@ SHORTEST_WALLTIME_SECONDS = 1.0
 def batch_io_from_swf(
     trace: SwfTrace,
     *,
-    machine: MachineRule | None = None,
-    io: IoRule | None = None,
+    machine: MachineRule = MachineRule(),
+    io: IoRule = IoRule(),
     darshan: Sequence[DarshanLog] = (),
     requested_size: bool = False,
     max_jobs: int | None = None,
     options: dict[str, Any] | None = None,
-    name: str | None = None,
 ) -> Imported:
     """Make a batch-io problem of a log.
 
@@ -35,41 +34,34 @@ def batch_io_from_swf(
     is theirs (:class:`ioopt.formats.darshan.io.Pairing`), else that of the rule *io*.
     *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
     """
-    machine, io = machine or MachineRule(), io or IoRule()
-    warnings = [text for log in darshan for text in log.warnings]
-    warnings += [f"{trace.name}: {text}" for text in trace.warnings]
     jobs, left_out = trace.usable_jobs()
-    warnings += [f"{trace.name}: {text}" for text in left_out]
-    processors, guess = (
-        (machine.nodes * machine.processors_per_node, None)
-        if machine.nodes
-        else trace.machine_processors()
-    )
-    if guess:
-        warnings.append(f"{trace.name}: {guess}")
+    said = [*trace.warnings, *left_out]
+    if machine.nodes:
+        processors = machine.nodes * machine.processors_per_node
+    else:
+        processors, guess = trace.machine_processors()
+        said += [guess] if guess else []
     block = machine.machine(processors)
-    fitting, too_large = [], []
-    for job in jobs:
-        size = machine.nodes_for(job.size(requested_size) or 1)
-        if size > block["nodes"]:
-            too_large.append(job.id)
-        else:
-            fitting.append((job, size))
+    sized = [(job, machine.nodes_for(job.size(requested_size) or 1)) for job in jobs]
+    fitting = [(job, nodes) for job, nodes in sized if nodes <= block["nodes"]]
+    too_large = [job.id for job, nodes in sized if nodes > block["nodes"]]
     if too_large:
-        warnings.append(
-            f"{trace.name}: {len(too_large)} jobs left out, larger than the machine of "
-            f"{block['nodes']} nodes: {some(too_large)}"
+        said.append(
+            f"{len(too_large)} jobs left out, larger than the machine of {block['nodes']} nodes: "
+            f"{some(too_large)}"
         )
     if max_jobs is not None and max_jobs < len(fitting):
-        warnings.append(f"{trace.name}: the first {max_jobs} of {len(fitting)} jobs")
+        said.append(f"the first {max_jobs} of {len(fitting)} jobs")
     fitting = fitting[:max_jobs]
-    warnings += [f"{trace.name}: {text}" for text in trace.unused(job for job, _ in fitting)]
+    said += trace.unused(job for job, _ in fitting)
+    warnings = [text for log in darshan for text in log.warnings]
+    warnings += [f"{trace.name}: {text}" for text in said]
     if not fitting:
         raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
     rows, remarks = _rows(fitting, block, io, darshan)
     warnings += remarks
     data = {
-        "name": name or file_name(trace.name),
+        "name": file_name(trace.name),
         "meta": _meta(trace, io),
         "machine": block,
         "options": options or {},

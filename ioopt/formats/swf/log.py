@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import read_bytes
+from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import file_name, some
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
@@ -190,19 +190,19 @@ def _with_unique_numbers(jobs: Sequence[SwfJob]) -> tuple[list[SwfJob], list[int
     return out, renumbered
 
 
-def read_swf(source: str | os.PathLike[str], *, limit: int | None = None) -> SwfTrace:
-    """Read a log (plain or gzipped, ``-`` for standard input); *limit* keeps the first jobs only.
+def read_swf(source: str | os.PathLike[str]) -> SwfTrace:
+    """Read a log (plain or gzipped, ``-`` for standard input).
 
     Raises InstanceError naming file and line for text that is not a number, or when no job stands
     in the file.
     """
-    name = "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
+    name = named(source)
     raw = read_bytes(source)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
-    trace = parse_swf(text, name, limit=limit)
+    trace = parse_swf(text, name)
     beside = Path(name.removesuffix(".gz") + MACHINES)
     return replace(trace, clusters=read_machines(beside)) if beside.is_file() else trace
 
@@ -228,7 +228,7 @@ def read_machines(source: Path) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def parse_swf(text: str, name: str, *, limit: int | None = None) -> SwfTrace:
+def parse_swf(text: str, name: str) -> SwfTrace:
     """Parse the *text* of a log; *name* is used in messages. See :func:`read_swf`."""
     header: dict[str, list[str]] = {}
     jobs: list[SwfJob] = []
@@ -242,8 +242,6 @@ def parse_swf(text: str, name: str, *, limit: int | None = None) -> SwfTrace:
         words = stripped.partition(";")[0].split()
         if not words:
             continue
-        if limit is not None and len(jobs) >= limit:
-            break
         if len(words) < len(FIELDS):
             short.append(number)
         elif len(words) > len(FIELDS):

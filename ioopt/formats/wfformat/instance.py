@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.native import read_json
+from ioopt.formats.native import named, read_json
 from ioopt.formats.report import imported
 from ioopt.formats.values import Number, Rate
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask, parse_workflow
@@ -48,7 +48,7 @@ class Machine(Record):
 
 
 def read_wfformat(
-    source: str, select: str = "all", machine: Machine | None = None
+    source: str, select: str = "all", machine: Machine = Machine()
 ) -> ReplicationProblem:
     """The batch that *select* takes from a WfFormat file.
 
@@ -60,22 +60,20 @@ def read_wfformat(
         ``all``; ``ready`` (tasks that wait for no other); ``level=N`` (0 is ``ready``; a level is
         one more than that of the last task waited for); ``program=NAME``.
     machine
-        Nodes, disks and rates; None: 4 nodes with unlimited disks on a shared 100 Mbps link.
+        Nodes, disks and rates; by default 4 nodes with unlimited disks on a shared 100 Mbps link.
 
     What was odd but usable stands in ``meta["warnings"]``. Raises InstanceError for anything else,
     and UsageError for a selection that does not exist.
     """
-    name = "<stdin>" if source == "-" else source
-    return problem_from_wfformat(read_json(source), name, select, machine)
+    return problem_from_wfformat(read_json(source), named(source), select, machine)
 
 
 def problem_from_wfformat(
-    data: Any, name: str, select: str = "all", machine: Machine | None = None
+    data: Any, name: str, select: str = "all", machine: Machine = Machine()
 ) -> ReplicationProblem:
     """Like :func:`read_wfformat` for parsed JSON *data*; *name* is used in messages."""
     workflow = parse_workflow(data, name)
     tasks = select_tasks(workflow, select, name)
-    machine = machine or Machine()
     used = {file for task in tasks for file in task.inputs}
     sizes = {file: size for file, size in workflow.sizes.items() if file in used}
     disk, remark = _disk_bytes(machine.disk, sizes, tasks)

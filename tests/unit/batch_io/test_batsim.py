@@ -245,7 +245,7 @@ def test_jobs_csv_is_read_as_written(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("job_id", "name"), "no column 'job_id'"),
+        (("job_id", "name"), "column 'job_id' is missing"),
         (("5.0,4.0,9.0", "5.0,4.0,x"), "line 2: finish_time: wanted a number, not 'x'"),
         (("5.0,4.0,9.0", "5.0,4.0,1"), "line 2: 2 resources from 5 to 1 s"),
         (("5.0,4.0,9.0", "nan,4.0,9.0"), "line 2: starting_time"),
