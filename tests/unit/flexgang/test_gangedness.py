@@ -322,7 +322,10 @@ def test_csv_in_time(tmp_path: Path) -> None:
         ("ganged,running,messages\n", "heading only"),
         ("ganged,running,messages\n1,0,4\n", "line 2: ganged but not running"),
         ("ganged,running,messages\n1,maybe,4\n", "line 2: running: wanted 0 or 1, not 'maybe'"),
-        ("ganged,running,messages\n1,1,-4\n", "line 2: messages: wanted a finite number of 0 or more"),
+        (
+            "ganged,running,messages\n1,1,-4\n",
+            "line 2: messages: wanted a finite number of 0 or more",
+        ),
         (
             "ganged,running,messages\n1,1\n",
             "line 2: messages: wanted a number, not None",
