@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any, TypeVar
+
+from pydantic import ValidationError, create_model
 
 from ioopt.errors import UsageError
 from ioopt.options import parse_settings, suggest
+from ioopt.problems.base import Record
+
+SettingsT = TypeVar("SettingsT", bound=Record)
+ProblemT = TypeVar("ProblemT")
 
 
 def chosen_preset(
@@ -16,3 +23,23 @@ def chosen_preset(
     if name in presets:
         return name, parse_settings(presets[name], settings, f"preset {name}")
     raise UsageError(f"{kind} has no preset {name!r}; {suggest(name, presets)}")
+
+
+def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
+    """The settings *base* with other *defaults*: those of one more preset."""
+    fields: dict[str, Any] = {}
+    for name, default in defaults.items():
+        field = copy(base.model_fields[name])
+        field.default = default
+        fields[name] = (field.annotation, field)
+    return create_model(base.__name__, __base__=base, **fields)
+
+
+def built(preset: str, make: Callable[..., ProblemT], **parts: Any) -> ProblemT:
+    """The problem that *make* builds from *parts*; UsageError where the settings contradict."""
+    from ioopt.formats.native import describe
+
+    try:
+        return make(**parts)
+    except ValidationError as error:
+        raise UsageError(f"preset {preset}: {describe(error, parts)}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from ioopt.generate import variant
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import Allocation
 
@@ -47,13 +48,6 @@ class MiraSettings(Settings):
         return self
 
 
-class MiraWeekSettings(MiraSettings):
-    """A week of the same."""
-
-    jobs: int = Field(700, ge=1, le=1_000_000)
-    days: float = Field(7.0, gt=0)
-
-
 class IoSetsSettings(Settings):
     """Applications of three classes whose iterations last about 10, 100 and 1,000 seconds.
 
@@ -86,18 +80,10 @@ class SmallSettings(Settings):
     allocation: Allocation = "flat"
 
 
-class TinySettings(SmallSettings):
-    """Three jobs on four nodes."""
-
-    jobs: int = Field(3, ge=1, le=100_000)
-    nodes: int = Field(4, ge=1)
-    most_phases: int = Field(2, ge=1)
-
-
 PRESETS: dict[str, type[Settings]] = {
     "mira-month": MiraSettings,
-    "mira-week": MiraWeekSettings,
+    "mira-week": variant(MiraSettings, jobs=700, days=7.0),
     "io-sets": IoSetsSettings,
     "small": SmallSettings,
-    "tiny": TinySettings,
+    "tiny": variant(SmallSettings, jobs=3, nodes=4, most_phases=2),
 }

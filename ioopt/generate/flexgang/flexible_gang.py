@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import UsageError
-from ioopt.generate import chosen_preset
+from ioopt.generate import chosen_preset, variant
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
@@ -46,29 +46,11 @@ class HeavyMix(Record):
     lambda_weight: Annotated[float, Field(ge=0)] = 0.1
 
 
-class Heavy20(HeavyMix):
-    """The heavy mix with 20 jobs."""
-
-    jobs: Annotated[int, Field(ge=2, le=1000)] = 20
-
-
-class Heavy40(HeavyMix):
-    """The heavy mix with 40 jobs."""
-
-    jobs: Annotated[int, Field(ge=2, le=1000)] = 40
-
-
-class LightMix(HeavyMix):
-    """The same with one I/O job in five."""
-
-    io_fraction: Annotated[float, Field(ge=0, le=1)] = 0.2
-
-
 PRESETS: dict[str, type[HeavyMix]] = {
     "heavy-mix": HeavyMix,
-    "heavy-20": Heavy20,
-    "heavy-40": Heavy40,
-    "light-mix": LightMix,
+    "heavy-20": variant(HeavyMix, jobs=20),
+    "heavy-40": variant(HeavyMix, jobs=40),
+    "light-mix": variant(HeavyMix, io_fraction=0.2),
 }
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ioopt.errors import UsageError
-from ioopt.generate import chosen_preset
+from ioopt.generate import built, chosen_preset
 from ioopt.generate.numbers import Numbers
 from ioopt.measure.message_samples import message_samples
 from ioopt.problems.base import Record
@@ -79,19 +78,14 @@ def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem
             for x in settings.phase_quanta
         ),
     ]  # fmt: skip
-    from pydantic import ValidationError
-
-    from ioopt.formats.native import describe
-
-    try:
-        problem = PerturbationProblem(
-            processors=settings.processors,
-            work_quanta=settings.work_quanta,
-            perturbations=settings.perturbations,
-            applications=tuple(apps),
-        )
-    except ValidationError as error:
-        raise UsageError(f"preset laboratory: {describe(error, {})}") from None
+    problem = built(
+        "laboratory",
+        PerturbationProblem,
+        processors=settings.processors,
+        work_quanta=settings.work_quanta,
+        perturbations=settings.perturbations,
+        applications=tuple(apps),
+    )
     counts = tuple(
         message_samples(problem, app, settings.environment, seed + 1000 * k)
         for k, app in enumerate(apps)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from ioopt.errors import UsageError
-from ioopt.generate import chosen_preset
+from ioopt.generate import built, chosen_preset
 from ioopt.generate.numbers import Numbers
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.perturbation import (
@@ -40,6 +39,18 @@ class Table1Settings(Settings):
     phase_quanta: Annotated[float, Field(gt=0)] = 0.05
     unit_quanta: Numbers = (0.14, 0.5, 2.4, 24.0)
 
+    def applications(self) -> tuple[Application, ...]:
+        """The applications of the instance."""
+        return (
+            Emp(),
+            Barrier(interval_quanta=self.barrier_quanta),
+            *(Workpile(id=f"Workpile-{unit:g}", unit_quanta=unit) for unit in self.unit_quanta),
+            *(
+                Msg(id=f"Msg-{pattern}", phase_quanta=self.phase_quanta, pattern=pattern)
+                for pattern in PATTERNS
+            ),
+        )
+
 
 class Figure5Settings(Settings):
     """One application of each of the three types."""
@@ -47,49 +58,27 @@ class Figure5Settings(Settings):
     barrier_quanta: Annotated[float, Field(gt=0)] = 0.01
     unit_quanta: Annotated[float, Field(gt=0)] = 0.5
 
+    def applications(self) -> tuple[Application, ...]:
+        """The applications of the instance."""
+        workpile = Workpile(id=f"Workpile-{self.unit_quanta:g}", unit_quanta=self.unit_quanta)
+        return Barrier(interval_quanta=self.barrier_quanta), Emp(), workpile
+
 
 class BlockingSettings(Settings):
     """One blocking application for each rate of requests."""
 
     requests_per_quantum: Numbers = (1.0, 3.0, 12.0, 28.0)
 
-
-def _table1(settings: Table1Settings) -> tuple[Application, ...]:
-    return (
-        Emp(),
-        Barrier(interval_quanta=settings.barrier_quanta),
-        *(Workpile(id=f"Workpile-{unit:g}", unit_quanta=unit) for unit in settings.unit_quanta),
-        *(
-            Msg(id=f"Msg-{pattern}", phase_quanta=settings.phase_quanta, pattern=pattern)
-            for pattern in PATTERNS
-        ),
-    )
-
-
-def _figure5(settings: Figure5Settings) -> tuple[Application, ...]:
-    return (
-        Barrier(interval_quanta=settings.barrier_quanta),
-        Emp(),
-        Workpile(id=f"Workpile-{settings.unit_quanta:g}", unit_quanta=settings.unit_quanta),
-    )
-
-
-def _blocking(settings: BlockingSettings) -> tuple[Application, ...]:
-    return tuple(
-        Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate)
-        for rate in settings.requests_per_quantum
-    )
+    def applications(self) -> tuple[Application, ...]:
+        """The applications of the instance."""
+        rates = self.requests_per_quantum
+        return tuple(Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate) for rate in rates)
 
 
 PRESETS: dict[str, type[Settings]] = {
     "table-1": Table1Settings,
     "figure-5": Figure5Settings,
     "blocking": BlockingSettings,
-}
-_APPLICATIONS: dict[str, Callable[[Any], tuple[Application, ...]]] = {
-    "table-1": _table1,
-    "figure-5": _figure5,
-    "blocking": _blocking,
 }
 
 
@@ -98,16 +87,8 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Pert
 
     Raises UsageError for an unknown preset or setting, or when the perturbations do not fit.
     """
-    from pydantic import ValidationError
-
-    from ioopt.formats.native import describe
-
     name, chosen = chosen_preset("perturbation", PRESETS, preset or "table-1", settings)
     shared = {key: getattr(chosen, key) for key in Settings.model_fields}
     meta = {"source": "Lee et al., Section 4.1", "preset": name}
-    try:
-        return PerturbationProblem(
-            name=name, meta=meta, applications=_APPLICATIONS[name](chosen), **shared
-        )
-    except ValidationError as error:
-        raise UsageError(f"preset {name}: {describe(error, shared)}") from None
+    apps = chosen.applications()
+    return built(name, PerturbationProblem, name=name, meta=meta, applications=apps, **shared)

@@ -6,7 +6,7 @@ preset takes all four.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -51,11 +51,19 @@ class Figure2Settings(SweepSettings):
 
     qi_seconds: Numbers = (0.0025, 0.005, 0.010, 0.020)
 
+    def pairs(self) -> list[tuple[float, float]]:
+        """The quanta (qi, qc) of every point in seconds."""
+        return [(qi, qc) for qi in self.qi_seconds for qc in self.swept()]
+
 
 class Figure3Settings(SweepSettings):
     """I/O quantum swept for each compute quantum."""
 
     qc_seconds: Numbers = (0.010, 0.020, 0.040)
+
+    def pairs(self) -> list[tuple[float, float]]:
+        """The quanta (qi, qc) of every point in seconds."""
+        return [(qi, qc) for qc in self.qc_seconds for qi in self.swept()]
 
 
 class PointSettings(Settings):
@@ -64,28 +72,15 @@ class PointSettings(Settings):
     qi_seconds: Annotated[float, Field(gt=0)] = 0.010
     qc_seconds: Annotated[float, Field(ge=0)] = 0.020
 
-
-def _figure2(settings: Figure2Settings) -> list[tuple[float, float]]:
-    return [(qi, qc) for qi in settings.qi_seconds for qc in settings.swept()]
-
-
-def _figure3(settings: Figure3Settings) -> list[tuple[float, float]]:
-    return [(qi, qc) for qc in settings.qc_seconds for qi in settings.swept()]
-
-
-def _point(settings: PointSettings) -> list[tuple[float, float]]:
-    return [(settings.qi_seconds, settings.qc_seconds)]
+    def pairs(self) -> list[tuple[float, float]]:
+        """The one pair."""
+        return [(self.qi_seconds, self.qc_seconds)]
 
 
 PRESETS: dict[str, type[Settings]] = {
     "figure-2": Figure2Settings,
     "figure-3": Figure3Settings,
     "point": PointSettings,
-}
-_QUANTA: dict[str, Callable[[Any], list[tuple[float, float]]]] = {
-    "figure-2": _figure2,
-    "figure-3": _figure3,
-    "point": _point,
 }
 
 
@@ -95,11 +90,10 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Quan
     Raises UsageError for an unknown preset or setting.
     """
     name, chosen = chosen_preset("quantum-model", PRESETS, preset or "figure-2", settings)
-    pairs = _QUANTA[name](chosen)
     shared = {key: getattr(chosen, key) for key in Settings.model_fields}
     return QuantumModelProblem(
         name=name,
         meta={"source": "Lee et al., Section 3.2", "preset": name},
-        points=tuple(QuantumPoint(qi_seconds=qi, qc_seconds=qc) for qi, qc in pairs),
+        points=tuple(QuantumPoint(qi_seconds=qi, qc_seconds=qc) for qi, qc in chosen.pairs()),
         **shared,
     )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ioopt.generate import chosen_preset
+from ioopt.generate import chosen_preset, variant
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 
@@ -22,7 +22,10 @@ IO_SECONDS = (0.010, 0.020, 0.040)
 
 
 class Plain(Record):
-    """``io_jobs`` alike with the paper's bursts, ``compute_jobs`` beside them."""
+    """``io_jobs`` alike with the paper's bursts, ``compute_jobs`` beside them.
+
+    ``visits``: up to so many a cycle; ``mixed``: I/O jobs differ in bursts, I/O time and weight.
+    """
 
     io_jobs: Annotated[int, Field(ge=1, le=100)] = 2
     compute_jobs: Annotated[int, Field(ge=0, le=100)] = 2
@@ -32,20 +35,11 @@ class Plain(Record):
     mixed: bool = False
 
 
-class Visits(Plain):
-    """The same, with up to four visits a cycle."""
-
-    visits: Annotated[int, Field(ge=1, le=8)] = 4
-
-
-class Mixed(Plain):
-    """I/O jobs that differ in bursts, I/O time and weight."""
-
-    io_jobs: Annotated[int, Field(ge=1, le=100)] = 3
-    mixed: bool = True
-
-
-PRESETS: dict[str, type[Plain]] = {"plain": Plain, "visits": Visits, "mixed": Mixed}
+PRESETS: dict[str, type[Plain]] = {
+    "plain": Plain,
+    "visits": variant(Plain, visits=4),
+    "mixed": variant(Plain, io_jobs=3, mixed=True),
+}
 
 
 def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> QuantumSelectionProblem:

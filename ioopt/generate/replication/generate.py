@@ -14,14 +14,14 @@ statistics are put into ``meta`` of every instance:
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
 from ioopt.generate.replication.hilbert import hilbert_index
+from ioopt.generate.replication.overlap import Requests, nearest, overlap_a, overlap_b
 from ioopt.generate.replication.settings import (
     PRESETS,
     FollowUpSettings,
@@ -57,37 +57,8 @@ class Workload:
     """
 
     files: tuple[tuple[str, int, int], ...]
-    requests: tuple[tuple[int, ...], ...]
+    requests: Requests
     groups: tuple[int, ...]
-
-
-def overlap_a(requests: Sequence[Sequence[int]]) -> float:
-    """1 - distinct files / requests.
-
-    >>> overlap_a([(0, 1), (1, 2)])
-    0.25
-    """
-    total = sum(len(files) for files in requests)
-    return 1 - len({file for files in requests for file in files}) / total if total else 0.0
-
-
-def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
-    """Mean number of files shared by two tasks of a group / mean files of its tasks, group mean.
-
-    >>> overlap_b([(0, 1), (1, 2)], (0, 0))
-    0.5
-    """
-    shares = []
-    for group in sorted(set(groups)):
-        members = [files for files, of in zip(requests, groups) if of == group]
-        counts = Counter(file for files in members for file in files)
-        total = sum(counts.values())
-        if len(members) < 2 or not total:
-            continue
-        pairs = len(members) * (len(members) - 1)
-        shared = sum(count * (count - 1) for count in counts.values()) / pairs
-        shares.append(shared / (total / len(members)))
-    return sum(shares) / len(shares) if shares else 0.0
 
 
 def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> ReplicationProblem:
@@ -116,7 +87,14 @@ def make(
         {
             "name": f"{preset}-{settings.tasks}x{settings.nodes}"
             + ("" if seed is None else f"-s{seed}"),
-            "meta": _meta(preset, settings, workload, seed),
+            "meta": {
+                "source": "Khanna et al., Section 5.1, generated",
+                "preset": preset,
+                "seed": seed,
+                "settings": settings.model_dump(mode="json"),
+                "overlap_a": round(overlap_a(workload.requests), 6),
+                "overlap_b": round(overlap_b(workload.requests, workload.groups), 6),
+            },
             "network": {
                 "remote_bytes_per_second": settings.remote_rate,
                 "replica_bytes_per_second": settings.replica_rate,
@@ -142,17 +120,6 @@ def make(
             ],
         }
     )
-
-
-def _meta(preset: str, settings: Settings, work: Workload, seed: int | None) -> dict[str, Any]:
-    return {
-        "source": "Khanna et al., Section 5.1, generated",
-        "preset": preset,
-        "seed": seed,
-        "settings": settings.model_dump(mode="json"),
-        "overlap_a": round(overlap_a(work.requests), 6),
-        "overlap_b": round(overlap_b(work.requests, work.groups), 6),
-    }
 
 
 def _workload(settings: Settings, rng: np.random.Generator) -> Workload:
@@ -188,7 +155,7 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
         line = _window(settings.cohort, chosen[k], start, dates[k])
         return _stretch(line[: lengths[k]], sizes, cap)
 
-    def draw(width: int) -> tuple[tuple[int, ...], ...]:
+    def draw(width: int) -> Requests:
         return tuple(read(k, int(where[k] * (width - dates[k] + 1))) for k in range(len(where)))
 
     if settings.overlap == 0:
@@ -198,7 +165,7 @@ def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
             starts[k], at = at, at + dates[k]
         requests = tuple(read(k, start) for k, start in enumerate(starts))
     else:
-        requests = _nearest(max(dates), last, draw, overlap_a, settings.overlap)
+        requests = nearest(max(dates), last, draw, overlap_a, settings.overlap)
     return Workload(files, requests, (0,) * settings.tasks)
 
 
@@ -222,7 +189,7 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
         int(u * (settings.dates - days + 1)) for u, days in zip(rng.random(settings.tasks), dates)
     ]
 
-    def draw(width: int) -> tuple[tuple[int, ...], ...]:
+    def draw(width: int) -> Requests:
         first = np.argpartition(race[:, :width], patients - 1, axis=1)[:, :patients]
         chosen = np.sort(first, axis=1).tolist()
         return tuple(
@@ -230,7 +197,7 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
             for at, start, days, length in zip(chosen, starts, dates, lengths)
         )
 
-    requests = _nearest(patients, settings.cohort, draw, overlap_a, settings.overlap)
+    requests = nearest(patients, settings.cohort, draw, overlap_a, settings.overlap)
     return Workload(files, requests, (0,) * settings.tasks)
 
 
@@ -290,14 +257,14 @@ def _sat(settings: SatSettings, rng: np.random.Generator) -> Workload:
         )
     sizes = [CHUNK_BYTES] * len(files)
 
-    def draw(width: int) -> tuple[tuple[int, ...], ...]:
+    def draw(width: int) -> Requests:
         starts = [int(u * (width - n + 1)) for u, n in zip(where, lengths)]
         return tuple(
             _stretch(regions[group][start : start + n], sizes, cap)
             for group, start, n in zip(groups, starts, lengths)
         )
 
-    requests = _nearest(
+    requests = nearest(
         longest, len(regions[0]), draw, lambda drawn: overlap_b(drawn, groups), settings.overlap
     )
     return Workload(files, requests, groups)
@@ -316,13 +283,13 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
     )
     where = rng.random(settings.tasks)
 
-    def draw(width: int) -> tuple[tuple[int, ...], ...]:
+    def draw(width: int) -> Requests:
         return tuple((int(u * width),) for u in where)
 
     if settings.overlap == 0:
-        requests: tuple[tuple[int, ...], ...] = tuple((at,) for at in range(settings.tasks))
+        requests: Requests = tuple((at,) for at in range(settings.tasks))
     else:
-        requests = _nearest(1, settings.tasks, draw, overlap_a, settings.overlap)
+        requests = nearest(1, settings.tasks, draw, overlap_a, settings.overlap)
     largest = max(files[one[0]][1] for one in requests)
     if settings.disk is not None and settings.disk < largest:
         raise UsageError(_too_small(largest, settings.disk))
@@ -365,26 +332,3 @@ def _stretch(line: Sequence[int], sizes: Sequence[int], cap: int | None) -> tupl
     if not files:
         raise UsageError(_too_small(total, cap or 0))
     return tuple(files)
-
-
-def _nearest(
-    low: int,
-    high: int,
-    draw: Callable[[int], tuple[tuple[int, ...], ...]],
-    overlap: Callable[[tuple[tuple[int, ...], ...]], float],
-    wanted: float,
-) -> tuple[tuple[int, ...], ...]:
-    """The draw whose overlap is nearest to *wanted*; the overlap falls as the width grows.
-
-    Bisection, then the widths around its end, since the fall is not strict for one draw.
-    """
-    first, last = low, high
-    while first < last:
-        middle = (first + last) // 2
-        if overlap(draw(middle)) > wanted:
-            first = middle + 1
-        else:
-            last = middle
-    around = range(max(low, first - 4), min(high, first + 4) + 1)
-    best = min(around, key=lambda width: (abs(overlap(draw(width)) - wanted), width))
-    return draw(best)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from ioopt.formats.values import Number, Rate, rate
+from ioopt.generate import variant
 from ioopt.problems.base import Record
 from ioopt.problems.replication import LinkModel
 from ioopt.units import parse_bytes
@@ -105,58 +106,18 @@ class PpaSettings(Settings):
     """Share of 64 MB files; the others are 4 MB."""
 
 
-class Image40(ImageSettings):
-    """IMAGE with 40 % overlap."""
-
-    overlap: Overlap = 0.40
-
-
-class Image0(ImageSettings):
-    """IMAGE without overlap."""
-
-    overlap: Overlap = 0.0
-
-
-class Sat40(SatSettings):
-    """SAT with 40 % overlap, 14 files a task."""
-
-    overlap: Overlap = 0.40
-    files_per_task: Number = 14
-
-
-class Sat10(SatSettings):
-    """SAT with 10 % overlap, 14 files a task."""
-
-    overlap: Overlap = 0.10
-    files_per_task: Number = 14
-
-
-class Ppa2000(PpaSettings):
-    """PPA of Figure 6: 2,000 tasks on 8 nodes."""
-
-    tasks: Number = 2000
-    nodes: Number = 8
-
-
-class Tiny(ImageSettings):
-    """IMAGE small enough to be solved to optimality at once."""
-
-    tasks: Number = 8
-    nodes: Number = 2
-    disk: Disk = None
-    overlap: Overlap = 0.5
-
-
 PRESETS: dict[str, type[Settings]] = {
     "image-85": ImageSettings,
-    "image-40": Image40,
-    "image-0": Image0,
+    "image-40": variant(ImageSettings, overlap=0.40),
+    "image-0": variant(ImageSettings, overlap=0.0),
     "image-85-follow-up": FollowUpSettings,
     "sat-85": SatSettings,
-    "sat-40": Sat40,
-    "sat-10": Sat10,
+    "sat-40": variant(SatSettings, overlap=0.40, files_per_task=14),
+    "sat-10": variant(SatSettings, overlap=0.10, files_per_task=14),
     "ppa": PpaSettings,
-    "ppa-2000": Ppa2000,
-    "tiny": Tiny,
+    # Figure 6
+    "ppa-2000": variant(PpaSettings, tasks=2000, nodes=8),
+    # small enough to be solved to optimality at once
+    "tiny": variant(ImageSettings, tasks=8, nodes=2, disk=None, overlap=0.5),
 }
 """Preset name -> settings class; its field defaults are the preset."""
