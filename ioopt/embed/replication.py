@@ -110,6 +110,7 @@ class ReplicationPlanner:
             self._add_files(files)
             self._tasks = self._tasks | self._new_tasks(tasks)
             problem = self._problem()
+            problem.require_room()
         except (InstanceError, NotApplicableError):
             self._files, self._tasks = before
             raise
@@ -124,18 +125,8 @@ class ReplicationPlanner:
             unknown = [name for name in task.inputs if name not in self._files]
             if unknown:
                 raise InstanceError(f"tasks: {task.id!r} reads {unknown[0]!r}, an unknown file")
-            self._require_room(task)
             added[task.id] = task
         return added
-
-    def _require_room(self, task: Task) -> None:
-        needed = sum(self._files[name].bytes for name in task.inputs)
-        disks = [node.disk_bytes for node in self._nodes.values()]
-        if all(disk is not None and needed > disk for disk in disks):
-            raise InstanceError(
-                f"tasks: {task.id!r} needs {needed} bytes, but the largest disk has "
-                f"{max(disk for disk in disks if disk is not None)}"
-            )
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
         """Plan afresh all tasks that have not started, from what the disks hold now."""
@@ -322,7 +313,7 @@ class ReplicationPlanner:
             }
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
             planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
-            planner._problem()
+            planner._problem().require_room()
             sound = planner._is_whole()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             text = f"{type(error).__name__}: {error}"

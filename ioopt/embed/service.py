@@ -76,10 +76,6 @@ class Service:
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = 1
         self._left_hung = False
-        self._operations: dict[str, Callable[[Mapping[str, Any]], Any]] = {
-            "ping": self._ping, "decide": self._decide, "open": self._open, "call": self._call,
-            "save": self._save, "close": self._close,
-        }  # fmt: skip
 
     @property
     def hung(self) -> bool:
@@ -109,8 +105,8 @@ class Service:
         if message.get("ioopt") != PROTOCOL:
             raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}')
         operation = message.get("op")
-        if not isinstance(operation, str) or operation not in self._operations:
-            known = ", ".join(self._operations)
+        if not isinstance(operation, str) or operation not in KEYS:
+            known = ", ".join(KEYS)
             raise MessageError("unknown", f"no op {operation!r:.60}; known: {known}")
         unknown = sorted(message.keys() - KEYS[operation] - {"ioopt", "id", "op"})
         if unknown:
@@ -118,7 +114,7 @@ class Service:
             raise MessageError(
                 "invalid", f"op {operation!r} has no key {unknown[0]!r:.60}; known: {known}"
             )
-        return self._operations[operation](message)
+        return getattr(self, f"_{operation}")(message)
 
     def _ping(self, message: Mapping[str, Any]) -> dict[str, Any]:
         return {"version": __version__, "protocol": PROTOCOL}
@@ -201,7 +197,7 @@ def _hangs(thing: Any) -> bool:
 def _parsed(line: bytes) -> Mapping[str, Any]:
     try:
         message = json.loads(
-            line, parse_float=_finite, parse_constant=_finite, object_pairs_hook=unique_keys
+            line, parse_float=finite, parse_constant=finite, object_pairs_hook=unique_keys
         )
     except (ValueError, UnicodeDecodeError) as error:
         raise MessageError("malformed", f"not a line of JSON: {error}") from None
@@ -210,7 +206,7 @@ def _parsed(line: bytes) -> Mapping[str, Any]:
     return message
 
 
-def _finite(text: str) -> float:
+def finite(text: str) -> float:
     """A number that JSON can also carry back; ``1e999``, NaN and Infinity are malformed."""
     value = float(text)
     if not math.isfinite(value):

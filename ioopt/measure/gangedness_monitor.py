@@ -71,6 +71,17 @@ class GangednessMonitor:
     ``processors`` is P, the size of the gang; without it (or with 2) counts of running processors
     cannot be normalised and are not used, nor are stretches of quanta. Reads no clock and no file;
     memory is constant.
+
+    >>> from ioopt.embed import GangednessMonitor
+    >>> monitor = GangednessMonitor(processors=4)
+    >>> for quantum in range(10):
+    ...     for processor in range(4):
+    ...         monitor.observe(ganged=True, running=True, messages=20)
+    ...     monitor.observe(ganged=False, running=False, messages=1)
+    >>> monitor.classify()
+    'HIGH'
+    >>> round(monitor.ratio(), 3)
+    0.05
     """
 
     def __init__(

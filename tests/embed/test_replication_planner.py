@@ -85,7 +85,7 @@ def test_state_is_json_and_a_restored_planner_decides_alike():
     [
         ([task("a", "zz")], "'a' reads 'zz', an unknown file"),
         ([task("a", "f"), task("a", "g")], "'a' was submitted before"),
-        ([task("a", "f", "g")], "'a' needs 120 bytes, but the largest disk has 100"),
+        ([task("a", "f", "g")], "'a' reads 120 bytes, but the largest disk holds 100"),
         ([{"id": "a"}], "compute_seconds: missing"),
     ],
 )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from ioopt.embed.adapters.batsim import BatsimDecider
+from ioopt.embed.service import finite
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 
 _POLL_MILLISECONDS = 200
@@ -77,7 +77,7 @@ class BatsimServer:
         """The reply, and why the service cannot go on after it."""
         now = 0.0
         try:
-            message = json.loads(text, parse_constant=_finite, parse_float=_finite)
+            message = json.loads(text, parse_constant=finite, parse_float=finite)
             now = _time_of(message)
             if self._peer is None:
                 return self._begun(sender, message), None
@@ -106,13 +106,6 @@ class BatsimServer:
         """Give the endpoint back."""
         self._socket.close()
         self._context.term()
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"number {text} is out of range")
-    return value
 
 
 def _time_of(message: Any) -> float:

@@ -9,7 +9,7 @@ observed is compared with the plan, and with Dask's own placement of the same gr
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,10 @@ Loader = Callable[[str, int], Any]
 """``load(file id, bytes) -> content``; runs on a worker."""
 Worker = Callable[..., Any]
 """``work(task id, *contents) -> result``; runs on a worker."""
+Placed = tuple[str, str | None, int]
+"""A task, its node (None: Dask chooses), its place in the node's queue."""
+Holders = dict[str, list[str]]
+"""File -> the nodes that must hold it, the one that loads it first; none where Dask chooses."""
 
 
 def load_zeros(file: str, size: int) -> bytes:
@@ -64,18 +68,21 @@ def execute(
     """
     workers = _workers(client, problem)
     sizes = {file.id: round(file.bytes * scale) for file in problem.files}
+    inputs = {task.id: task.inputs for task in problem.tasks}
+    if plan is None:
+        placed: list[Placed] = [(task, None, 0) for task in inputs]
+        holders: Holders = {name: [] for task in problem.tasks for name in task.inputs}
+    else:
+        placed, holders = list(_placed(plan)), _needed(plan, inputs)
     with client.as_current(), _copies_kept(client):
-        if plan is None:
-            contents = {name: client.submit(load, name, size, key=f"file-{name}-free", pure=False)
-                        for name, size in _read(problem, sizes).items()}  # fmt: skip
-            futures = {
-                task.id: client.submit(work, task.id, *(contents[name] for name in task.inputs),
-                                       key=f"task-{task.id}-free", pure=False)
-                for task in problem.tasks
-            }  # fmt: skip
-        else:
-            contents = _place_files(client, problem, plan, workers, load, sizes)
-            futures = _submit_tasks(client, problem, plan, workers, work, contents)
+        contents = _place_files(client, load, sizes, holders, workers)
+        futures = {
+            task: client.submit(
+                work, task, *(contents[name] for name in inputs[task]), priority=-place,
+                **_where("task", task, node, workers),
+            )
+            for task, node, place in placed
+        }  # fmt: skip
         results = client.gather(futures)
         ran_on = _holders(client, futures, workers)
         held_by = _holders(client, contents, workers)
@@ -83,6 +90,21 @@ def execute(
     deviations = () if plan is None else _compare(plan, first, held_by)
     moved = sum(sizes[name] * (len(nodes) - 1) for name, nodes in held_by.items())
     return Execution(first, held_by, moved, results, deviations)
+
+
+def _placed(plan: ReplicationPlan) -> Iterator[Placed]:
+    for node, queue in plan.order.items():
+        for place, entry in enumerate(queue):
+            if not isinstance(entry, CopyEntry):
+                yield entry, node, place
+
+
+def _where(kind: str, name: str, node: str | None, workers: Mapping[str, str]) -> dict[str, Any]:
+    """Options of a submission to *node* (None: Dask chooses); keys of the two never meet."""
+    if node is None:
+        return {"key": f"{kind}-{name}-free", "pure": False}
+    pinned = {"workers": [workers[node]], "allow_other_workers": False}
+    return {"key": f"{kind}-{name}-planned", "pure": False, **pinned}
 
 
 @contextlib.contextmanager
@@ -110,17 +132,11 @@ def _workers(client: Any, problem: ReplicationProblem) -> dict[str, str]:
     return {node.id: address for node, address in zip(problem.nodes, addresses)}
 
 
-def _read(problem: ReplicationProblem, sizes: Mapping[str, int]) -> dict[str, int]:
-    used = dict.fromkeys(name for task in problem.tasks for name in task.inputs)
-    return {name: sizes[name] for name in used}
-
-
-def _needed(problem: ReplicationProblem, plan: ReplicationPlan) -> dict[str, list[str]]:
+def _needed(plan: ReplicationPlan, inputs: Mapping[str, Sequence[str]]) -> Holders:
     """File -> nodes that must hold it, in the order in which their queues come to it.
 
     The nodes the plan fetches it to come first, so that copies descend from them.
     """
-    inputs = {task.id: task.inputs for task in problem.tasks}
     nodes: dict[str, dict[str, None]] = {}
     for file, node in plan.remote:
         nodes.setdefault(file, {})[node] = None
@@ -133,47 +149,23 @@ def _needed(problem: ReplicationProblem, plan: ReplicationPlan) -> dict[str, lis
 
 
 def _place_files(
-    client: Any,
-    problem: ReplicationProblem,
-    plan: ReplicationPlan,
-    workers: Mapping[str, str],
-    load: Loader,
-    sizes: Mapping[str, int],
+    client: Any, load: Loader, sizes: Mapping[str, int], holders: Holders, workers: dict[str, str]
 ) -> dict[str, Any]:
+    """The futures of the files' contents, each loaded by its first holder and copied to the others."""
     from distributed import wait
 
-    needed = _needed(problem, plan)
     contents = {
-        name: client.submit(load, name, sizes[name], workers=[workers[nodes[0]]],
-                            allow_other_workers=False, key=f"file-{name}-planned", pure=False)
-        for name, nodes in needed.items()
-    }  # fmt: skip
-    wait(list(contents.values()))
-    for name, nodes in needed.items():
+        name: client.submit(
+            load, name, sizes[name], **_where("file", name, next(iter(nodes), None), workers)
+        )
+        for name, nodes in holders.items()
+    }
+    wait([contents[name] for name, nodes in holders.items() if nodes])
+    for name, nodes in holders.items():
         if len(nodes) > 1:
             addresses = [workers[node] for node in nodes]
             client.replicate([contents[name]], n=len(addresses), workers=addresses)
     return contents
-
-
-def _submit_tasks(
-    client: Any,
-    problem: ReplicationProblem,
-    plan: ReplicationPlan,
-    workers: Mapping[str, str],
-    work: Worker,
-    contents: Mapping[str, Any],
-) -> dict[str, Any]:
-    inputs = {task.id: task.inputs for task in problem.tasks}
-    return {
-        entry: client.submit(
-            work, entry, *(contents[name] for name in inputs[entry]), workers=[workers[node]],
-            allow_other_workers=False, priority=-place, key=f"task-{entry}-planned", pure=False,
-        )
-        for node, queue in plan.order.items()
-        for place, entry in enumerate(queue)
-        if not isinstance(entry, CopyEntry)
-    }  # fmt: skip
 
 
 def _holders(
@@ -190,15 +182,9 @@ def _holders(
 def _compare(
     plan: ReplicationPlan, ran_on: Mapping[str, str], held_by: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    wanted = {
-        entry: node
-        for node, queue in plan.order.items()
-        for entry in queue
-        if not isinstance(entry, CopyEntry)
-    }
     wrong = [
         f"task {task} ran on {ran_on[task]}, planned on {node}"
-        for task, node in wanted.items()
+        for task, node, _ in _placed(plan)
         if ran_on[task] != node
     ]
     wrong += [
