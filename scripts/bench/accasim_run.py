@@ -11,7 +11,8 @@ import io
 import json
 import sys
 import time
-from pathlib import Path
+
+from frame import peak_bytes, timed
 
 # AccaSim 1.1.3 still looks for these where Python 3.9 and older had them.
 for name in ("Mapping", "MutableMapping", "Sequence", "Iterable", "Hashable", "Callable"):
@@ -29,12 +30,8 @@ def main(workload: str, config: str, folder: str) -> None:
             workload, config, EASYBackfilling(FirstFit()), RESULTS_FOLDER_PATH=folder,
             scheduling_output=True, statistics_output=True, show_statistics=False,
         )  # fmt: skip
-        begun = time.process_time()
-        simulator.start_simulation()
-        seconds = time.process_time() - begun
-    lines = Path("/proc/self/status").read_text().splitlines()
-    peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    print(json.dumps({"seconds": seconds, "memory_bytes": peak}))
+        seconds, _ = timed(simulator.start_simulation, time.process_time)
+    print(json.dumps({"seconds": seconds, "memory_bytes": peak_bytes()}))
 
 
 if __name__ == "__main__":

@@ -2,26 +2,23 @@
 
 ``python scripts/benchmark.py batch-io``. Times are processor seconds, those of child processes
 included, so that what else runs on the machine counts little. The traces of real machines need the
-shared data
-(``IOOPT_SHARED``), the peer simulator ``pip install accasim``; without them rows say so.
+shared data (``IOOPT_SHARED``), the peer simulator ``pip install accasim``; without them rows say so.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import multiprocessing
-import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from bench.frame import ROOT, apart, cpu, peak_bytes, per_call, shared_data, timed
 
 import ioopt
 from ioopt.decisions.batch_io import Limits, Request, View
@@ -37,7 +34,6 @@ from ioopt.solvers.batch_io.max_util import best_subset
 from ioopt.solvers.batch_io.run import run_trace
 from ioopt.tables import render
 
-HERE = Path(__file__).resolve().parent
 MIRA = {
     "nodes": 49152, "unit_nodes": 512, "allocation": "partition",
     "node_bytes_per_second": 31.25e6, "storage_bytes_per_second": 250e9,
@@ -47,38 +43,6 @@ LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive", "set-10")
 LONG = {"compiled": (10, (7_500, 15_000, 30_000)), "python": (90, (7_500, 30_000))}
 MONTH_POLICIES = ("base-line", "cons-fcfs", "adaptive", "fill")
 Row = list[Any]
-
-
-def cpu() -> float:
-    """Processor seconds of this process and of its ended children."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
-def peak_bytes() -> int:
-    """Peak memory of this process since its start."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-
-
-def per_call(
-    function: Callable[[], Any], seconds: float = 0.5, clock: Callable[[], float] = cpu
-) -> float:
-    """Microseconds of one call: the best of batches of a millisecond (or one call) over *seconds*.
-
-    The best, because whatever else runs on the machine only ever adds time.
-    """
-    function()
-    begun = clock()
-    function()
-    calls = max(1, int(1e-3 / max(clock() - begun, 1e-7)))
-    best, last = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < last:
-        begun = clock()
-        for _ in range(calls):
-            function()
-        best = min(best, (clock() - begun) / calls)
-    return best * 1e6
 
 
 def state(count: int, seed: int) -> View:
@@ -158,28 +122,27 @@ class Timed(NamedTuple):
         return f"{self.seconds / self.events * 1e6:.2f} us an instant"
 
 
+def warm_up(policy: str, name: str) -> None:
+    """A simulation of a small trace, which loads the compiled code."""
+    small = generate("mira-month", {"jobs": 20, "days": 1}, 1)
+    run_trace(Trace.of(small), io_policy(policy), engine=name)  # type: ignore[arg-type]
+
+
 def simulate(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) -> Timed:
-    """The mean of *repeats* simulations on an engine, from the loaded problem to all times.
+    """The mean of *repeats* simulations on a warm engine, from the loaded problem to all times.
 
     The phases are expanded and the arrays built each time; nothing is checked or written.
     """
     chosen = io_policy(policy)
-    begun = cpu()
-    for _ in range(repeats):
-        run = run_trace(Trace.of(problem), chosen, engine=name)  # type: ignore[arg-type]
-    return Timed((cpu() - begun) / repeats, run.events, run.decisions, peak_bytes())
+    warm_up(policy, name)
 
+    def repeated() -> Any:
+        for _ in range(repeats):
+            run = run_trace(Trace.of(problem), chosen, engine=name)  # type: ignore[arg-type]
+        return run
 
-def warm(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) -> Timed:
-    """:func:`simulate` after a small trace, which loads the compiled code."""
-    simulate(generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, name)
-    return simulate(problem, policy, name, repeats)
-
-
-def apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The value of a call made in a fresh process, so that its peak memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)
+    seconds, run = timed(repeated, cpu)
+    return Timed(seconds / repeats, run.events, run.decisions, peak_bytes())
 
 
 def long_trace(jobs: int, phases: int) -> BatchIoProblem:
@@ -194,39 +157,34 @@ def long_trace(jobs: int, phases: int) -> BatchIoProblem:
     return problem.model_copy(update={"jobs": tuple(changed)})
 
 
-def warm_long(jobs: int, policies: tuple[str, ...], name: str) -> list[Timed]:
-    """:func:`warm` of a :func:`long_trace` of 100 phases a job, under each policy."""
+def long_runs(jobs: int, policies: tuple[str, ...], name: str) -> list[Timed]:
+    """:func:`simulate` of a :func:`long_trace` of 100 phases a job, under each policy."""
     problem = long_trace(jobs, 100)
-    return [warm(problem, policy, name) for policy in policies]
+    return [simulate(problem, policy, name) for policy in policies]
 
 
 def long_rows(quick: bool) -> list[Row]:
-    """Traces of growing length: seconds, and microseconds an instant."""
-    rows: list[Row] = []
-    for name, (goal, lengths) in LONG.items():
-        for policy in LONG_POLICIES:
-            for jobs in lengths:
-                jobs //= 15 if quick else 1
-                (found,) = apart(warm_long, jobs, (policy,), name)
-                rows.append([
-                    f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
-                    f"{found.per_instant}, {found.decisions} decisions, {found.peak / 1e6:.0f} MB",
-                    f"<= {goal} s" if jobs == 30_000 else "",
-                ])  # fmt: skip
-    return rows
+    """Traces of growing length: seconds, and microseconds an instant.
 
-
-def other_rows(quick: bool) -> list[Row]:
-    """The other policies; in pure Python on a third of the jobs, since the cost goes by instants."""
-    rows: list[Row] = []
+    The policies beside LONG_POLICIES share a process (its memory is not theirs) and are run in pure
+    Python on a third of the jobs, since the cost goes by instants.
+    """
     known = (row.name for row in solvers_for("batch-io"))
     others = tuple(name for name in known if name not in LONG_POLICIES)
-    for name, jobs in (("compiled", 30_000), ("python", 10_000)):
+    runs = [
+        (name, jobs, (policy,))
+        for name, (_, lengths) in LONG.items()
+        for policy in LONG_POLICIES
+        for jobs in lengths
+    ]
+    rows: list[Row] = []
+    for name, jobs, policies in [*runs, ("compiled", 30_000, others), ("python", 10_000, others)]:
         jobs //= 15 if quick else 1
-        for policy, found in zip(others, apart(warm_long, jobs, others, name)):
+        for policy, found in zip(policies, apart(long_runs, jobs, policies, name)):
+            memory = f", {found.peak / 1e6:.0f} MB" if len(policies) == 1 else ""
             rows.append([
                 f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
-                f"{found.per_instant}, {found.decisions} decisions",
+                f"{found.per_instant}, {found.decisions} decisions{memory}",
                 f"<= {LONG[name][0]} s" if jobs == 30_000 else "",
             ])  # fmt: skip
     return rows
@@ -240,10 +198,9 @@ def trace_rows(quick: bool) -> list[Row]:
         if problem is None:
             return [["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]]
         for policy in ("base-line", "adaptive", "fill"):
-            simulate(generate("mira-month", {"jobs": 20, "days": 1}, 1), policy, "compiled")
-            begun = cpu()
-            result = ioopt.solve(problem, policy, settings={"engine": "compiled"})
-            seconds = cpu() - begun
+            warm_up(policy, "compiled")
+            solve = partial(ioopt.solve, problem, policy, settings={"engine": "compiled"})
+            seconds, result = timed(solve, cpu)
             rows.append([f"KTH-SP2, {jobs} jobs", f"compiled, {policy}, checked",
                          f"{seconds:.2f} s", f"{len(result.violations)} violations",
                          f"<= {goal} s"])  # fmt: skip
@@ -252,15 +209,14 @@ def trace_rows(quick: bool) -> list[Row]:
 
 def kth(jobs: int) -> BatchIoProblem | None:
     """The first jobs of KTH-SP2 with I/O added by the importer; None where the log is not here."""
-    root = Path(os.environ.get("IOOPT_SHARED", HERE.parents[2] / "shared"))
-    source = root / "data" / "swf" / "KTH-SP2-1996-2.1-cln.first20000.swf"
+    source = shared_data("swf") / "KTH-SP2-1996-2.1-cln.first20000.swf"
     if not source.exists():
         return None
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / f"kth-{jobs}.json"
         command = [sys.executable, "-m", "ioopt", "import", "swf", str(source), "-q"]
         command += ["--jobs", str(jobs), "-o", str(target)]
-        subprocess.run(command, check=True, cwd=HERE.parents[1])
+        subprocess.run(command, check=True, cwd=ROOT)
         problem: BatchIoProblem = ioopt.load(target)
     return problem
 
@@ -299,7 +255,7 @@ def rows_of_months(label: str, problems: list[BatchIoProblem]) -> list[Row]:
     ]  # fmt: skip
     for name, goal in (("python", 5), ("compiled", 60)):
         for policy in MONTH_POLICIES:
-            found: list[Timed] = apart(warm_all, problems, policy, name)
+            found: list[Timed] = apart(month_runs, problems, policy, name)
             ours = sum(month.seconds for month in found)
             decisions = sum(month.decisions for month in found)
             times = "" if failed else f"{theirs / ours:.1f}x, "
@@ -319,9 +275,9 @@ def peer_figures(jobs: int, months: list[dict[str, float]]) -> str:
     )
 
 
-def warm_all(problems: list[BatchIoProblem], policy: str, name: str) -> list[Timed]:
-    """:func:`warm` of each problem; the compiled engine, which needs milliseconds, five times."""
-    return [warm(problem, policy, name, 5 if name == "compiled" else 1) for problem in problems]
+def month_runs(problems: list[BatchIoProblem], policy: str, name: str) -> list[Timed]:
+    """:func:`simulate` of each problem; five times where compiled, which needs milliseconds."""
+    return [simulate(problem, policy, name, 5 if name == "compiled" else 1) for problem in problems]
 
 
 def loading(problem: BatchIoProblem) -> float:
@@ -352,7 +308,13 @@ def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
             "system_name": "mira", "start_time": 0, "equivalence": {"processor": {"core": 1}},
             "groups": {"midplane": {"core": 1}}, "resources": {"midplane": units},
         }))  # fmt: skip
-        command = [sys.executable, str(HERE / "accasim_run.py"), workload, config, folder + "/"]
+        command = [
+            sys.executable,
+            str(ROOT / "scripts/bench/accasim_run.py"),
+            workload,
+            config,
+            folder + "/",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
     if done.returncode:
         return f"failed: {done.stderr.strip().splitlines()[-1]}"
@@ -362,6 +324,6 @@ def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
 
 def main(quick: bool) -> None:
     """Print all figures of one run."""
-    parts = (knapsack_rows, policy_rows, trace_rows, month_rows, long_rows, other_rows)
+    parts = (knapsack_rows, policy_rows, trace_rows, month_rows, long_rows)
     for part in parts:
         print(render(("what", "how", "time", "figures", "goal"), part(quick)), flush=True)

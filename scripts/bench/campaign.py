@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from bench.frame import peak_bytes, timed
 
 from ioopt.campaign.grid import Grid, build_grid, read_config
 from ioopt.campaign.runner import cluster_client, run_grid
@@ -49,9 +50,7 @@ def _timed(folder: Path, grid: Grid, workers: int) -> float:
     path = folder / f"runs-{workers}-{time.monotonic_ns()}.sqlite"
     with Store(str(path)) as store, cluster_client(workers, None, None) as client:
         run_grid(warm, store, client)
-        begun = time.perf_counter()
-        run_grid(grid, store, client)
-        return time.perf_counter() - begun
+        return timed(lambda: run_grid(grid, store, client))[0]
 
 
 def _plain(grid: Grid, workers: int) -> float:
@@ -59,9 +58,7 @@ def _plain(grid: Grid, workers: int) -> float:
     work = [(point, grid.sources[point.source]) for point in grid.points]
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         pool.starmap(perform, work[:1] * 2 * workers, chunksize=1)
-        begun = time.perf_counter()
-        pool.starmap(perform, work, chunksize=1)
-        return time.perf_counter() - begun
+        return timed(lambda: pool.starmap(perform, work, chunksize=1))[0]
 
 
 def _speed_up(folder: Path, points: int, rounds: int) -> None:
@@ -91,9 +88,9 @@ def _million(folder: Path, rows: int) -> tuple[float, float]:
         f"code = main(['report', {str(path)!r}, '-o', {str(folder / 'million.html')!r}])\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\nsys.exit(code)"
     )
-    begun = time.perf_counter()
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return time.perf_counter() - begun, int(run.stdout.split()[-1]) / 2**20
+    command = [sys.executable, "-c", code]
+    seconds, run = timed(lambda: subprocess.check_output(command, text=True))
+    return seconds, int(run.split()[-1]) / 2**20
 
 
 def _row(number: int) -> tuple[object, ...]:
@@ -119,5 +116,4 @@ def main(quick: bool) -> None:
         rows = 50_000 if quick else 1_000_000
         seconds, gib = _million(folder, rows)
         print(f"report of {rows} rows: {seconds:.1f} s, {gib:.2f} GiB at most")
-        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"this process: {own:.2f} GiB at most")
+        print(f"this process: {peak_bytes() / 2**30:.2f} GiB at most")

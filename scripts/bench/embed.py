@@ -8,26 +8,18 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from timeit import timeit
 from typing import Any
 
 from bench.embed_memory import MACHINE, memory_rows
+from bench.frame import ROOT
 
 from ioopt.decisions.batch_io import View
 from ioopt.embed import GangScheduler, IoArbiter
 from ioopt.tables import render
 
-ROOT = Path(__file__).resolve().parents[2]
 REPEATS, CHUNKS = 7, 100
 MEGABYTE_LIMIT = 1.0
-
-
-def _each(function: Callable[[], Any], count: int) -> float:
-    begun = time.perf_counter()
-    for _ in range(count):
-        function()
-    return 1e6 * (time.perf_counter() - begun) / count
 
 
 def arbiter_rows(count: int) -> list[tuple[Any, ...]]:
@@ -43,8 +35,9 @@ def arbiter_rows(count: int) -> list[tuple[Any, ...]]:
             decide = arbiter._policy.decide
             bare, whole = float("inf"), float("inf")
             for _ in range(CHUNKS):  # short and in turn, so that both see the same machine
-                bare = min(bare, _each(lambda d=decide, v=view: d(v), count))
-                whole = min(whole, _each(lambda a=arbiter: a.decide(100.0), count))
+                bare = min(bare, timeit(lambda d=decide, v=view: d(v), number=count))
+                whole = min(whole, timeit(lambda a=arbiter: a.decide(100.0), number=count))
+            bare, whole = 1e6 * bare / count, 1e6 * whole / count
             rows.append((policy, requests, bare, whole, whole - bare))
     return rows
 
@@ -96,10 +89,7 @@ def decisions_per_second(count: int) -> float:
             raise SystemExit("the service refused a decision")
 
     ask()  # loads the solver
-    begun = time.perf_counter()
-    for _ in range(count):
-        ask()
-    seconds = time.perf_counter() - begun
+    seconds = timeit(ask, number=count)
     process.stdin.close()
     process.wait()
     return count / seconds
@@ -167,14 +157,8 @@ def dask(quick: bool) -> list[Check]:
     from bench.embed_dask import dask_rows
 
     rows = dask_rows(quick)
-    heads = (
-        "on Dask, files at 1/1000",
-        "tasks",
-        "placed by",
-        "MB moved",
-        "workers used",
-        "deviations",
-    )
+    heads = ("on Dask, files at 1/1000", "tasks", "placed by", "MB moved", "workers used",
+             "deviations")  # fmt: skip
     print(render(heads, rows))
     strayed = sum(row[5] for row in rows)
     return [_check("tasks or files elsewhere than planned on Dask", "0", strayed, strayed == 0)]
@@ -191,8 +175,4 @@ def main(quick: bool) -> None:
         checks += snakemake(quick)
     except ImportError:
         print("Snakemake is not installed: python -m pip install 'ioopt[embed]'")
-    _summary(checks)
-
-
-def _summary(checks: Sequence[Check]) -> None:
-    print(render(("criterion", "wanted", "measured", "holds"), list(checks)))
+    print(render(("criterion", "wanted", "measured", "holds"), checks))

@@ -21,11 +21,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from bench.frame import ROOT, shared_data
 from bench.snakemake_workflows import StubJob, StubWorkflow, from_wfformat, variant_calling, write
 
 from ioopt.embed.selection import ReadyJob, load_solver, select, value_of
 
-ROOT = Path(__file__).resolve().parents[2]
 DEADLINE = 2.0
 PATIENCE = 30.0
 """Seconds after which another scheduler's selection is given up."""
@@ -155,7 +155,6 @@ def selection_rows(quick: bool) -> list[tuple[Any, ...]]:
 
 def workflows(quick: bool) -> list[tuple[StubWorkflow, int]]:
     """Workflows with the cores to run them on; those with recorded data only where that is."""
-    shared = Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared")) / "data" / "wfformat"
     names = [("montage-chameleon-2mass-005d-001", 8)]
     if not quick:
         names += [("epigenomics-chameleon-hep-1seq-100k-001", 8),
@@ -163,7 +162,7 @@ def workflows(quick: bool) -> list[tuple[StubWorkflow, int]]:
                   ("montage-chameleon-dss-10d-001", 32)]  # fmt: skip
     found = [(variant_calling(4 if quick else 12, 2 if quick else 5), 16)]
     for stem, cores in names:
-        path = shared / f"{stem}.json"
+        path = shared_data("wfformat") / f"{stem}.json"
         if path.exists():
             found.append((from_wfformat(path), cores))
         else:

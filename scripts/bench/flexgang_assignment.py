@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from pathlib import Path
+
+from bench.frame import timed
 
 import ioopt
 from ioopt.generate.flexgang import flexible_gang, quantum_selection
@@ -54,9 +56,8 @@ def _solved(
     preset: str, seed: int, settings: dict[str, int], limit: float = LIMIT_SECONDS
 ) -> tuple[object, ...]:
     problem = flexible_gang.generate(preset, settings, seed)
-    begun = time.perf_counter()
-    result = ioopt.solve(problem, "exact", time_limit=limit, gap=0.002)
-    seconds = time.perf_counter() - begun
+    solve = partial(ioopt.solve, problem, "exact", time_limit=limit, gap=0.002)
+    seconds, result = timed(solve)
     patterns = result.metrics["per_pattern"]
     feasible = [row for row in patterns.values() if row["status"] != "infeasible"]
     gaps = [row["gap"] for row in feasible]
@@ -94,9 +95,7 @@ def simulator() -> None:
     problem = flexible_gang.generate("heavy-20", {}, 0)
     plan = FlexibleGangPlan.model_validate(ioopt.solve(problem, "greedy").plan)
     measure(problem, plan, 1, 5.0)
-    begun = time.perf_counter()
-    measure(problem, plan, 2, 200.0)
-    seconds = time.perf_counter() - begun
+    seconds, _ = timed(partial(measure, problem, plan, 2, 200.0))
     print(f"\nsimulator: 200 s of 20 jobs on 32 processors in {seconds:.2f} s")
 
 
@@ -109,9 +108,8 @@ def quantum(quick: bool) -> None:
         ioopt.solve(problem, "quantum-dp")
         for solver, backend in (("quantum-greedy", None), ("quantum-dp", None),
                                 ("quantum-ip", "HiGHS"), ("quantum-ip", "CP-SAT")):  # fmt: skip
-            begun = time.perf_counter()
-            result = ioopt.solve(problem, solver, backend=backend, time_limit=LIMIT_SECONDS)
-            seconds = time.perf_counter() - begun
+            limited = {"backend": backend, "time_limit": LIMIT_SECONDS}
+            seconds, result = timed(partial(ioopt.solve, problem, solver, **limited))
             gain = result.metrics.get("gain")
             rows.append(
                 (sum(jobs), solver, backend or "", f"{result.objective:.5f}", result.status,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
+
+from bench.frame import timed
 
 from ioopt.generate.flexgang import perturbation, quantum_model
 from ioopt.measure.gangedness_monitor import GangednessMonitor
@@ -19,10 +20,8 @@ def main(quick: bool = False) -> None:
     """Print one table: what was done, how much of it, seconds; compiled against plain Python."""
     rows: list[tuple[str, int, float, float]] = []
 
-    def timed(what: str, amount: int, work: Callable[[], Any]) -> float:
-        begun = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - begun
+    def row(what: str, amount: int, work: Callable[[], Any]) -> float:
+        seconds, _ = timed(work)
         rows.append((what, amount, round(seconds, 3), round(1000 * seconds / amount, 4)))
         return seconds
 
@@ -33,23 +32,21 @@ def main(quick: bool = False) -> None:
     sweeps = 0.0
     for solver in ("chain", "event"):
         for figure in figures:
-            sweeps += timed(
+            sweeps += row(
                 f"{figure.name}, {solver}, points",
                 len(figure.points),
                 lambda f=figure, s=solver: _solve(f, s),
             )
     few = figures[0].points[:: 40 if quick else 16]
-    plain = timed(
-        "event in plain Python, points", len(few), lambda: _walk(figures[0], few, "python")
-    )
-    fast = timed("event compiled, points", len(few), lambda: _walk(figures[0], few, "compiled"))
+    plain = row("event in plain Python, points", len(few), lambda: _walk(figures[0], few, "python"))
+    fast = row("event compiled, points", len(few), lambda: _walk(figures[0], few, "compiled"))
     table1 = perturbation.generate("table-1", {"runs": "5" if quick else "20"}, 0)
     runs = table1.runs * 4 * len(table1.applications)
-    timed(
+    row(
         "laboratory, Table 1, runs", runs, lambda: [measure(table1, a) for a in table1.applications]
     )
     count = 100_000
-    timed("monitor, observations", count, lambda: _observe(count))
+    row("monitor, observations", count, lambda: _observe(count))
     print(render(("what", "amount", "seconds", "ms each"), rows))
     print(f"both sweeps ({points} points) with both engines: {sweeps:.1f} s")
     print(f"event engine: compiled is {plain / fast:.1f} times as fast as plain Python")

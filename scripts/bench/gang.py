@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from bench.frame import timed
 from papers.zhang_runs import FOUR, TWINS
 
 from ioopt.decisions.gang.state import Timing, gangs_of
 from ioopt.embed import GangScheduler
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table, problem_of
+from ioopt.problems.gang import Machine
 from ioopt.registry import load_target
 from ioopt.sim.gang.compiled import run
 from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.tables import render
 
+CPU = time.process_time
 GAPS_SECONDS = tuple(583.0 * (0.8 + 0.05 * k) for k in range(9))
 RATIOS = (0.1, 0.2, 0.33, 0.4, 0.5, 0.6, 0.7)
 """Nine mean gaps and seven intensities; with the nine loads the 567 workloads of Section 3.4.1.
@@ -29,16 +32,6 @@ def main(quick: bool = False) -> None:
     _engines(1_000 if quick else 10_000, (0, 8) if quick else tuple(range(9)))
     _grid(1_000 if quick else 10_000, GAPS_SECONDS[4:5] if quick else GAPS_SECONDS)
     _embedded(500 if quick else 2_000)
-
-
-def _cpu(work: Callable[[], Any], times: int = 1) -> tuple[float, Any]:
-    """Least CPU seconds of *times* calls, and the last answer."""
-    best, answer = float("inf"), None
-    for _ in range(times):
-        begun = time.process_time()
-        answer = work()
-        best = min(best, time.process_time() - begun)
-    return best, answer
 
 
 def _policy(name: str) -> Any:
@@ -55,8 +48,8 @@ def _engines(jobs: int, loads: tuple[int, ...]) -> None:
             twin = TWINS[name]
             assert twin is not None
             run(table, timing, twin)
-            fast, twin_answer = _cpu(lambda: run(table, timing, twin), 3)  # noqa: B023
-            slow, answer = _cpu(lambda: GangSimulation(gangs, timing, _policy(name)).run())  # noqa: B023
+            fast, twin_answer = timed(partial(run, table, timing, twin), CPU, 3)
+            slow, answer = timed(GangSimulation(gangs, timing, _policy(name)).run, CPU)
             compiled_total, python_total = compiled_total + fast, python_total + slow
             slowest = min(slowest, jobs / fast)
             rows.append((
@@ -78,14 +71,14 @@ def _grid(jobs: int, gaps: tuple[float, ...]) -> None:
                 settings = BluePacificLike(
                     jobs=jobs, mean_local_seconds=load, interarrival_seconds=gap, intensity=ratio
                 )
-                made, table = _cpu(lambda: make_table(settings, 0))  # noqa: B023
+                made, table = timed(partial(make_table, settings, 0), CPU)
                 timing = Timing.of(settings.machine)
                 generating += made
                 count += 1
                 for name in FOUR:
                     twin = TWINS[name]
                     assert twin is not None
-                    spent += _cpu(lambda: run(table, timing, twin))[0]  # noqa: B023
+                    spent += timed(partial(run, table, timing, twin), CPU)[0]
     total = jobs * count * len(FOUR)
     print(
         f"Grid: {count} workloads x {len(FOUR)} policies x {jobs} jobs in {spent + generating:.1f} "
@@ -103,14 +96,15 @@ def _embedded(jobs: int) -> None:
     ).run()  # fmt: skip
     rows = []
     for name in (*FOUR, "guarded-iogs", "index-iogs"):
-        spent, events = _cpu(lambda: _replay(GangScheduler(settings.machine, name), problem, log))  # noqa: B023
+        spent, events = timed(partial(_replay, settings.machine, name, problem, log), CPU)
         rows.append((name, f"{events}", f"{spent / events * 1e6:.1f}"))
     print("GangScheduler, pure Python, 320 nodes, t_e = 3102\n")
     print(render(("policy", "events", "us an event"), rows))
 
 
-def _replay(scheduler: GangScheduler, problem: Any, log: list[Any]) -> int:
-    """Feed the arrivals and departures of a simulation to *scheduler*; the number of events."""
+def _replay(machine: Machine, policy: str, problem: Any, log: list[Any]) -> int:
+    """Feed the arrivals and departures of a simulation to a scheduler; the number of events."""
+    scheduler = GangScheduler(machine, policy)
     seen = events = 0
     for now, gone in log:
         for key in gone:

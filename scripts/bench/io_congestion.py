@@ -8,9 +8,10 @@ Gainaru, Le Fevre), which know all applications in advance. Needs the sets (``IO
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from pathlib import Path
+
+from bench.frame import shared_data
 
 from ioopt.errors import InstanceError
 from ioopt.formats.io_congestion import (
@@ -36,8 +37,7 @@ POLICIES = (
 
 def folder() -> Path:
     """Where the sets are: ``io-congestion`` of the shared data; InstanceError when it is not there."""
-    root = Path(__file__).resolve().parents[3]
-    found = Path(os.environ.get("IOOPT_SHARED", root / "shared")) / "data" / "io-congestion"
+    found = shared_data("io-congestion")
     if not found.is_dir():
         raise InstanceError(f"{found}: no such folder; set IOOPT_SHARED to the shared data")
     return found

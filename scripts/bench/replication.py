@@ -14,7 +14,10 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+
+from bench.frame import timed
 
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.bounds import quick as area_bound
@@ -61,14 +64,11 @@ def compare(problem: ReplicationProblem, baseline: float, short: float, long: fl
 
 
 def _solved(problem: ReplicationProblem, solver: str, backend: str | None, limit: float) -> Run:
-    begun = time.monotonic()
-    result = solve(problem, solver, backend=backend, time_limit=limit)
-    seconds = time.monotonic() - begun
+    seconds, result = timed(partial(solve, problem, solver, backend=backend, time_limit=limit))
     name = f"{backend} on printed" if backend else f"ip at {limit:g} s"
-    if result.stop == "fallback":
-        # minmin answered: the engine itself found nothing.
-        return Run(name, limit, seconds, None, result.bound, solver == "ip-printed")
-    return Run(name, limit, seconds, result.objective, result.bound, solver == "ip-printed")
+    # Where minmin answered the engine itself found nothing.
+    found = None if result.stop == "fallback" else result.objective
+    return Run(name, limit, seconds, found, result.bound, solver == "ip-printed")
 
 
 def _lp_solve(problem: ReplicationProblem, limit: float) -> Run:

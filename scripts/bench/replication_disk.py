@@ -8,13 +8,13 @@ over more dates, ``image-85-follow-up`` more patients over the same dates.
 
 from __future__ import annotations
 
-import os
-import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
+
+from bench.frame import peak_bytes, shared_data, timed
 
 import ioopt
 from ioopt.errors import IooptError
@@ -157,10 +157,8 @@ def scale_table(limit: float) -> None:
     for tasks, nodes in ((2000, 32), (10_000, 64)):
         problem = image(0, disk="500MB", tasks=tasks, nodes=nodes)
         first = makespan(ioopt.solve(problem, "minmin"))
-        begun = time.monotonic()
-        result = ioopt.solve(problem, "auto", time_limit=limit)
-        taken = time.monotonic() - begun
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        taken, result = timed(partial(ioopt.solve, problem, "auto", time_limit=limit))
+        peak = peak_bytes() / 2**20
         gap = float("nan") if result.gap is None else result.gap
         ratio = makespan(result) / first
         print(
@@ -172,8 +170,7 @@ def workflow_table(limit: float) -> None:
     """Every WfFormat file at hand with a disk of a third of its distinct bytes, 4 nodes."""
     from ioopt.formats.wfformat.instance import Machine, read_wfformat
 
-    beside = Path(__file__).resolve().parents[3] / "shared"
-    folder = Path(os.environ.get("IOOPT_SHARED", beside)) / "data" / "wfformat"
+    folder = shared_data("wfformat")
     files = sorted(folder.glob("*.json"))
     if not files:
         print(f"\nno WfFormat files in {folder.name}: that table is left out")
