@@ -136,13 +136,14 @@ def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int |
         times = [seconds for row in own if (seconds := spent(row)) is not None]
         lines.append(
             (
-                name, _fixed(_mean(row["ratio_to_best"] for row in shared)),
+                name,
+                _fixed(_mean(row["ratio_to_best"] for row in shared)),
                 percent(_mean(row["value_gap"] for row in shared)),
                 sum(row["ratio_to_best"] == 1.0 for row in own),
                 *(counts[what] for what in COUNTED),
                 quantity("seconds", median(times)) if times else None,
             )
-        )  # fmt: skip
+        )
     headers = ["solver", "ratio", "gap", "best", *COUNTED, "time"]
     if form == "table":
         headers = [textwrap.fill(header, 8) for header in headers]

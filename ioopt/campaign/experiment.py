@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ioopt.campaign.grid import content_key
 from ioopt.version import __version__
@@ -33,6 +33,8 @@ class Experiment:
     target: str
     settings: Mapping[str, Any]
     hard_limit: float | None = None
+    source: ClassVar[str] = ""
+    """It is of no instance."""
 
     @property
     def seed(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ NUMERIC = ("seed", "repeat", "objective", "bound", "gap", "build_seconds", "solv
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
+MOST_STEPS = 400
+"""Steps of a performance profile; more cannot be seen."""
 TEXT = ("text", "string", "empty")
 """What pandas calls columns of numbers and of text, after our own name."""
 
@@ -75,8 +78,6 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:
     """Raise InstanceError when cells of a damaged store do not have the type of their column."""
-    import json
-
     import pandas as pd
 
     for name in rows:
@@ -226,10 +227,10 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     return out.reset_index()
 
 
-def profiles(frame: pd.DataFrame, points: int = 400) -> dict[str, tuple[list[float], list[float]]]:
+def profiles(frame: pd.DataFrame) -> dict[str, tuple[list[float], list[float]]]:
     """Performance profiles (Dolan and More 2002): per variant, ratio tau against share solved within it.
 
-    The share counts every run of the variant, failed ones as never solved. At most *points* steps.
+    The share counts every run of the variant, failed ones as never solved. At most ``MOST_STEPS`` steps.
     """
     import numpy as np
 
@@ -237,8 +238,8 @@ def profiles(frame: pd.DataFrame, points: int = 400) -> dict[str, tuple[list[flo
     for name, group in frame.groupby("variant", observed=True):
         ratios = np.sort(group["ratio"].dropna().to_numpy())
         shares = np.arange(1, len(ratios) + 1) / len(group)
-        if len(ratios) > points:
-            chosen = np.unique(np.linspace(0, len(ratios) - 1, points).astype(int))
+        if len(ratios) > MOST_STEPS:
+            chosen = np.unique(np.linspace(0, len(ratios) - 1, MOST_STEPS).astype(int))
             ratios, shares = ratios[chosen], shares[chosen]
         found[str(name)] = (ratios.tolist(), shares.tolist())
     return found
@@ -250,12 +251,10 @@ def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, flo
     The half width is that of the mean's 95 % interval by Student's t, 0 for a single run. Sizes,
     times and rates typed with a unit count in bytes, seconds and bytes per second.
     """
-    import json
-
     import pandas as pd
     from scipy import stats
 
-    decoded = {text: _number(json.loads(text).get(label)) for text in frame["labels"].unique()}
+    decoded = {text: _number(found.get(label)) for text, found in objects(frame, "labels")}
     numbers = {text: None if found is None else found[0] for text, found in decoded.items()}
     table = frame.assign(
         at=pd.to_numeric(frame["labels"].astype(str).map(numbers), errors="coerce")
@@ -269,6 +268,11 @@ def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, flo
     return found
 
 
+def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, dict[str, Any]]]:
+    """(text, what it says) of the different cells of a column of JSON objects."""
+    return [(text, json.loads(text)) for text in frame[name].unique()]
+
+
 def _number(value: Any) -> tuple[float, str] | None:
     """A setting as (number, dimension); None for a word, a switch, or nothing."""
     if isinstance(value, bool) or value is None:
@@ -278,11 +282,9 @@ def _number(value: Any) -> tuple[float, str] | None:
 
 def swept(frame: pd.DataFrame) -> dict[str, str | None]:
     """Label -> dimension (``""`` for plain numbers) of all that take several values; None for words."""
-    import json
-
     values: dict[str, dict[Any, tuple[float, str] | None]] = {}
-    for text in frame["labels"].unique():
-        for key, value in json.loads(text).items():
+    for _, labels in objects(frame, "labels"):
+        for key, value in labels.items():
             values.setdefault(key, {})[value] = _number(value)
     found: dict[str, str | None] = {}
     for key in sorted(key for key, seen in values.items() if len(seen) > 1):
@@ -295,9 +297,7 @@ def swept(frame: pd.DataFrame) -> dict[str, str | None]:
 
 def words_of(frame: pd.DataFrame, label: str) -> list[str]:
     """Values of a label that have no place on an axis of numbers, such as ``none``."""
-    import json
-
-    values = [json.loads(text).get(label) for text in frame["labels"].unique()]
+    values = [labels.get(label) for _, labels in objects(frame, "labels")]
     return sorted({str(value) for value in values if _number(value) is None})
 
 
@@ -308,9 +308,4 @@ def numeric_labels(frame: pd.DataFrame) -> list[str]:
 
 def versions(frame: pd.DataFrame) -> list[tuple[str, str]]:
     """Every (package, version) that produced a row."""
-    import json
-
-    found: dict[tuple[str, str], Any] = {}
-    for text in frame["versions"].unique():
-        found.update(dict.fromkeys(json.loads(text).items()))
-    return sorted(found)
+    return sorted({item for _, found in objects(frame, "versions") for item in found.items()})

@@ -158,8 +158,9 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
 
     Raises UsageError for names, settings or backends that do not exist, before anything runs.
     """
-    sources = {source.digest: source for entry in config.instances
-               for source in _sources(entry, folder)}  # fmt: skip
+    sources = {
+        source.digest: source for entry in config.instances for source in _sources(entry, folder)
+    }
     points: dict[str, Point] = {}
     used: set[str] = set()
     for source in sources.values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +121,7 @@ def _title(rows: pd.DataFrame, what: str) -> str:
     from ioopt.plot.layout import shortened
 
     names = [str(name) for name in rows["instance"].unique()]
-    found = {json.loads(str(text)).get("preset") for text in rows["labels"].unique()}
+    found = {labels.get("preset") for _, labels in frames.objects(rows, "labels")}
     presets = sorted(str(preset) for preset in found if preset)
     count = f" ({len(names)} instances)" if len(names) > 1 else ""
     return f"{shortened(', '.join(presets or names), 48)}{count}: {what}"

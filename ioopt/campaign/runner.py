@@ -222,26 +222,19 @@ class _Run:
         if error is None or isinstance(error, KilledWorker):
             limit = f" or its hard limit of {task.hard_limit:g} s" if task.hard_limit else ""
             reason = f"its worker died every time: a crash, too much memory{limit}"
-        self._write(failed_row(task, self._source(task), reason), None)
-
-    def _source(self, task: Task) -> Source | None:
-        return None if isinstance(task, Experiment) else self.sources[task.source]
+        self._write(failed_row(task, self.sources.get(task.source), reason), None)
 
     def _submit(self, tasks: Sequence[Task]) -> dict[Any, Task]:
         """Futures of *tasks*; instances travel as dask tasks, so that a dead worker's copy is made
         again."""
         stamp = f"{os.getpid()}-{time.monotonic_ns()}"
-        sources = {None if isinstance(task, Experiment) else task.source for task in tasks}
         carriers = {
-            digest: self.client.submit(
-                _same, self.sources[digest], key=f"instance-{digest}-{stamp}"
+            source: self.client.submit(
+                _same, self.sources[source], key=f"instance-{source}-{stamp}"
             )
-            for digest in sources
-            if digest is not None
-        } | {None: None}
-        carried = [
-            carriers[None if isinstance(task, Experiment) else task.source] for task in tasks
-        ]
+            for source in {task.source for task in tasks if task.source}
+        }
+        carried = [carriers.get(task.source) for task in tasks]
         futures = self.client.map(
             perform, tasks, carried, key=[f"point-{task.key}-{stamp}" for task in tasks],
             batch_size=BATCH,

@@ -32,11 +32,13 @@ Examples:
 @click.option("--batsim", "endpoint", metavar="ENDPOINT",
               help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; "
               "tcp://*:PORT is this machine alone, tcp://0.0.0.0:PORT every interface.")  # fmt: skip
-@click.option("--policy", default="fill",
-              help="With --batsim: the I/O policy that admits transfers.")  # fmt: skip
+@click.option(
+    "--policy", default="fill", help="With --batsim: the I/O policy that admits transfers."
+)
 @rate_option("--node-rate", text="With --batsim: I/O rate of a node.")
-@rate_option("--storage-rate",
-             text="With --batsim: rate of the storage. Without rates jobs run whole.")  # fmt: skip
+@rate_option(
+    "--storage-rate", text="With --batsim: rate of the storage. Without rates jobs run whole."
+)
 @click.option("--queue", type=click.Choice(["wfp", "fcfs"]), default="wfp",
               help="With --batsim: order of the batch queue.")  # fmt: skip
 @click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",

@@ -142,8 +142,9 @@ class ReplicationPlanner:
 
         def wanted() -> Order:
             limit = None if deadline is None else deadline * DEADLINE_SHARE
-            result = solve(problem, self._solver, settings=self._settings, seed=self._seed,
-                           time_limit=limit)  # fmt: skip
+            result = solve(
+                problem, self._solver, settings=self._settings, seed=self._seed, time_limit=limit
+            )
             found.append(result)
             return _order(result.plan)
 

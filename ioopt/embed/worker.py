@@ -54,8 +54,9 @@ class Worker:
             try:
                 self.process = start(
                     ["socket", str(theirs.fileno()), str(max_bytes)],
-                    pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,
-                )  # fmt: skip
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                )
             except OSError:
                 self.control.close()
                 raise

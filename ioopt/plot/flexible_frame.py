@@ -75,11 +75,12 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
     columns = schedule["num_columns"]
     loose = [
         tuple(
-            job["job"] for job in schedule["loose_io"]
+            job["job"]
+            for job in schedule["loose_io"]
             if job["columns"][0] <= column < job["columns"][1]
         )
         for column in range(columns)
-    ]  # fmt: skip
+    ]
     edges = [k for k in range(columns + 1) if k in (0, columns) or loose[k] != loose[k - 1]]
     for window in schedule["windows"]:
         start = window["start_seconds"] / size

@@ -33,14 +33,16 @@ def plot_ratios(items: Sequence[ApplicationVerdict], axes: Any = None) -> Any:
     drawn = [0.02, 1.0]
     for name, (colour, marker) in STYLES.items():
         chosen = [
-            (place, item.verdict) for place, item in enumerate(items)
+            (place, item.verdict)
+            for place, item in enumerate(items)
             if item.verdict.gangedness == name and item.verdict.ratio
-        ]  # fmt: skip
+        ]
         ratios = [verdict.ratio for _, verdict in chosen if verdict.ratio]
         spans = [
-            (place, verdict.low, verdict.high) for place, verdict in chosen
+            (place, verdict.low, verdict.high)
+            for place, verdict in chosen
             if verdict.low is not None and verdict.high is not None
-        ]  # fmt: skip
+        ]
         drawn += [
             value for value in [*ratios, *(v for span in spans for v in span[1:])] if value > 0
         ]

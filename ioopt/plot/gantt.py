@@ -98,9 +98,10 @@ def _draw_spans(
     for kind in sorted({kind for _, kind in lanes}):
         corners = [
             (start / unit.size, end / unit.size, *_place(kind, row, split))
-            for (row, name), spans in lanes.items() if name == kind
+            for (row, name), spans in lanes.items()
+            if name == kind
             for start, end in spans
-        ]  # fmt: skip
+        ]
         colour = role(kind)[1]
         # Neighbours are told apart by white edges, what is too narrow for these stays visible.
         edges = ["white" if end - start > 0.008 * width else colour for start, end, *_ in corners]

@@ -23,10 +23,12 @@ Example:
 
 @import_command("batsim", EPILOG)
 @click.argument("source", metavar="SOURCE")
-@click.option("--flops", type=float, default=1e9, metavar="F",
-              help="Operations per second of a node.")  # fmt: skip
-@rate_option("--network-rate", text="Rate of a node on the network between nodes.",
-             default="1250MB/s")  # fmt: skip
+@click.option(
+    "--flops", type=float, default=1e9, metavar="F", help="Operations per second of a node."
+)
+@rate_option(
+    "--network-rate", text="Rate of a node on the network between nodes.", default="1250MB/s"
+)
 @machine_options
 @target_option
 def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> Any:

@@ -22,8 +22,9 @@ quantum, the recording is kept as one in time.
 
 @import_command("messages", EPILOG)
 @click.argument("source", metavar="SOURCE")
-@click.option("--processors", type=click.IntRange(min=2), default=4, metavar="P",
-              help="Processes of a gang.")  # fmt: skip
+@click.option(
+    "--processors", type=click.IntRange(min=2), default=4, metavar="P", help="Processes of a gang."
+)
 @click.option("--name", metavar="NAME", help="Name of the instance (default: the file's).")
 @target_option
 def import_messages(source: str, processors: int, name: str | None) -> Any:

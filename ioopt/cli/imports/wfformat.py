@@ -25,12 +25,14 @@ Examples:
 @click.option("--disk", default="unlimited", metavar="SIZE",
               help="Disk of a node: 500MB, unlimited, or 33% of the distinct bytes read.")  # fmt: skip
 @click.option("--remote-rate", default="12.5MB/s", metavar="RATE", help="Rate of the remote link.")
-@click.option("--replica-rate", default="1GB/s", metavar="RATE",
-              help="Rate of a node's network interface.")  # fmt: skip
+@click.option(
+    "--replica-rate", default="1GB/s", metavar="RATE", help="Rate of a node's network interface."
+)
 @click.option("--link", type=click.Choice(["shared", "per-node"]), default="shared",
               help="One remote link for all nodes, or one each.")  # fmt: skip
-@click.option("--speed", default="1", metavar="X",
-              help="Speed of the nodes relative to the traced machine.")  # fmt: skip
+@click.option(
+    "--speed", default="1", metavar="X", help="Speed of the nodes relative to the traced machine."
+)
 @target_option
 def import_wfformat(source: str, select: str, **machine: str) -> Any:
     """Make a replication instance from a WfFormat 1.4 or 1.5 workflow.

@@ -144,8 +144,9 @@ class BatsimDecider:
             self._note("Batsim allows no dynamic jobs (--enable-dynamic-jobs): jobs run whole")
             return
         block = self._cluster.machine.model_dump() | {
-            "node_bytes_per_second": node, "storage_bytes_per_second": storage,
-        }  # fmt: skip
+            "node_bytes_per_second": node,
+            "storage_bytes_per_second": storage,
+        }
         self._transfers = Transfers(block, self._policy)
 
     def _end(self, data: Mapping[str, Any]) -> None:
@@ -279,8 +280,9 @@ class BatsimDecider:
             if (workload, profile) not in self._registered:
                 self._registered.add((workload, profile))
                 body = {"type": "composed", "repeat": 1, "seq": list(names)}
-                self._say("REGISTER_PROFILE", workload_name=workload, profile_name=profile,
-                          profile=body)  # fmt: skip
+                self._say(
+                    "REGISTER_PROFILE", workload_name=workload, profile_name=profile, profile=body
+                )
         left = job.start + job.walltime - self._now
         walltime = left if left < math.inf else -1
         described = {"id": job.part, "profile": profile, "res": job.nodes, "walltime": walltime,

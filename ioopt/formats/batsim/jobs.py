@@ -96,7 +96,8 @@ def batch_io_from_jobs(
         warnings.append(f"{name}: {len(others)} jobs left out, they did not run: {some(others)}")
     jobs = [
         {
-            "id": record.id, "submit_seconds": record.submit_seconds,
+            "id": record.id,
+            "submit_seconds": record.submit_seconds,
             "nodes": machine.nodes_for(record.resources),
             "walltime_seconds": record.walltime_seconds
             or max(record.end_seconds - record.start_seconds, 1.0),
@@ -105,7 +106,7 @@ def batch_io_from_jobs(
             ],
         }
         for record in records
-    ]  # fmt: skip
+    ]
     document = {
         "name": file_name(name), "meta": {"source": file_name(name)}, "machine": block,
         "options": options or {}, "jobs": jobs,

@@ -66,7 +66,7 @@ FIELDS = tuple(SwfJob.__dataclass_fields__)
 _WHOLE = frozenset(
     {"id", "processors", "requested_processors", "status", "user", "group", "executable"}
     | {"queue", "partition", "preceding_job"}
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
