@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 DEFAULT_TIME_LIMIT_SECONDS = 60.0
+OVERTIME, OVERTIME_SECONDS = 0.05, 0.8
+"""How far past the time limit a replay and its check may end."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,16 @@ class Deadline:
     def expired(self) -> bool:
         """True once nothing is left."""
         return self.remaining() <= 0.0
+
+    def with_overtime(self, after_seconds: float = 0.0) -> Deadline:
+        """Until when a replay may run whose report and check take *after_seconds*.
+
+        A command may take a tenth and a second more than its limit, start-up included.
+        """
+        if self.limit_seconds is None:
+            return self
+        whole = (1.0 + OVERTIME) * self.limit_seconds + OVERTIME_SECONDS
+        return Deadline(max(0.0, whole - after_seconds), self.clock, self.started)
 
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends *seconds* from now or with this one, whichever is first."""

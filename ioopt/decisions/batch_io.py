@@ -91,6 +91,7 @@ class Limits:
 
     node_rate: Number
     storage: Number
+    nodes: int
     unit_nodes: int
     capacity_units: int
     saturating_units: int
@@ -108,6 +109,7 @@ class Limits:
         return cls(
             node_rate=rate if use_exact else float(rate),
             storage=storage if use_exact else float(storage),
+            nodes=machine.nodes,
             unit_nodes=machine.unit_nodes,
             capacity_units=math.floor(units),
             saturating_units=math.ceil(units),
@@ -120,6 +122,10 @@ class Limits:
         if nodes >= self.saturating_units * self.unit_nodes:
             return self.storage
         return self.node_rate * nodes
+
+    def fixed_share(self, nodes: int, of_nodes: int = 0) -> Number:
+        """What so many nodes of the machine (or of more *of_nodes*) may always have of the storage."""
+        return min(self.peak(nodes), self.storage * nodes / max(self.nodes, of_nodes))
 
     def number(self, value: float | int | Fraction) -> Number:
         """*value* in the arithmetic of these limits."""

@@ -46,6 +46,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "all outstanding requests share the storage by nodes",
         "Zhou et al., Section IV.D", "settings:SharingSettings",
     ),
+    _policy(
+        "fixed-share", "base_line:fixed",
+        "every job has its nodes' part of the storage to itself: a plan in closed form", "ours",
+    ),
     *_conservative(
         "cons-fcfs", "conservative:fcfs",
         "first fit by request time", "Zhou et al., Section III.C.2",
@@ -87,7 +91,9 @@ SOLVERS: tuple[SolverSpec, ...] = (
 )  # fmt: skip
 """One row a policy: its name, its file, and what is said of it."""
 
-_COMPARED = tuple(row.name for row in SOLVERS if row.variant_of in (None, "set-10"))
+_COMPARED = tuple(
+    row.name for row in SOLVERS if row.variant_of in (None, "set-10") and row.name != "fixed-share"
+)
 
 KINDS: tuple[KindSpec, ...] = (
     KindSpec(

@@ -82,6 +82,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
         _AT + "index:Settings", abilities=_ONLINE,
     ),
     SolverSpec(
+        "dedicated", ("gang",), _AT + "dedicated:solve",
+        "each job alone on its file nodes, without slices: a plan in closed form", "ours", _SETTINGS,
+    ),
+    SolverSpec(
         "exact-iogs", _BOTH, _AT + "exact:solve",
         "every decision an integer program over rows and columns", "ours",
         _AT + "exact:Settings", abilities=frozenset({EXACT, BOUND, ONLINE}),

@@ -21,18 +21,20 @@ from ioopt.options import Deadline
 
 JUDGE_FROM_SECONDS = 0.3
 """A run is not judged by less; most are over by then."""
+LOADING_SECONDS = 0.6
+"""What loading numba and machine code takes."""
 LOADING_PAYS_SECONDS = 1.5
-"""Rest of a plain run from which compiled code is loaded, which takes about a second."""
+"""Rest of a plain run from which compiled code is loaded, however much time there is."""
 COMPILING_PAYS_SECONDS = 4.0
 """Rest of a plain run from which another process compiles, for this run or for the next."""
-PATIENCE = 0.6
+PATIENCE, LAST_PATIENCE = 0.6, 0.85
 """Share of a limit after which a run that cannot meet it is given up, for a cheaper one."""
 COMPILER_SECONDS = 20.0
 """Less time left than that will not see another process's code ready."""
 JUDGE_FROM_SHARE = 0.1
 """Share of a limit before which the pace is too unsure to give a run up."""
-CHEAPER = 0.75
-"""What a cheaper run takes of the time of any other; base-line takes .5 to .7 of it, gs less."""
+CHEAPER, LAST_CHEAPER = 0.75, 0.15
+"""What a cheaper run takes of the time of any other: base-line .5 to .7, gs less; a plan in closed form."""
 
 
 class Handover(Exception):
@@ -45,8 +47,8 @@ class Relay:
 
     *kernel* is ``module:function`` of the entry kernel, *compile_call* that of the function which
     compiles it (empty: there is no compiled form). The module is imported, and numba with it, only
-    where compiled code would pay. A *patient* one, for which no cheaper run stands in, gives up at
-    the deadline alone.
+    where compiled code would pay. A *patient* one is the cheapest simulation there is; a plan in closed
+    form stands in for it.
     """
 
     kernel: str = ""
@@ -58,13 +60,13 @@ class Relay:
     patience: Deadline = field(init=False)
     compiler: Popen[bytes] | None = field(default=None, init=False)
     _unsure: float = field(init=False)
+    _asked: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.started = self.clock()
-        share = 1.0 if self.patient else PATIENCE
         left = self.deadline.remaining()
-        self.patience = self.deadline.within(share * left)
-        self._unsure = max(JUDGE_FROM_SECONDS, JUDGE_FROM_SHARE * left)
+        self.patience = self.deadline.within(left * (LAST_PATIENCE if self.patient else PATIENCE))
+        self._unsure = JUDGE_FROM_SHARE * left
 
     def look(self, arrived: int, ended: int, total: int) -> None:
         """Judge by the jobs that have arrived and ended.
@@ -74,28 +76,31 @@ class Relay:
         share = (arrived + ended) / (2 * total)
         spent = self.clock() - self.started
         rest = spent * (1.0 - share) / share if share else math.inf
-        late = self.deadline.expired()
-        if late or (rest > self.deadline.remaining() and self._gives_up(spent, rest)):
+        left = self.deadline.remaining()
+        if self.kernel and spent >= min(JUDGE_FROM_SECONDS, self._unsure) and left:
+            self._look_for_code(spent, rest, left)
+        if not left or (rest > left and self._gives_up(spent, rest, left)):
             needed = f"; about {math.ceil(spent + rest)} s would do" if share else ""
             raise OutOfTime(f"out of time with {ended} of {total} jobs finished{needed}")
-        if spent < JUDGE_FROM_SECONDS or rest < LOADING_PAYS_SECONDS or not self.kernel:
-            return
-        if self.compiler is None or self.compiler.poll() is not None:
-            self._compiled(rest)
 
-    def _gives_up(self, spent: float, rest: float) -> bool:
-        """Whether to leave what time there is to a cheaper run: it needs all of it, or half is gone."""
-        left = self.deadline.remaining()
-        if self.patient or left >= COMPILER_SECONDS or spent < self._unsure:
-            return self.patience.expired()
-        return left <= CHEAPER * (spent + rest) or self.patience.expired()
-
-    def _compiled(self, rest: float) -> None:
-        module, _, name = self.kernel.partition(":")
-        if is_kept(getattr(import_module(module), name)):
-            raise Handover
-        if rest >= COMPILING_PAYS_SECONDS and self.compiler is None:
+    def _look_for_code(self, spent: float, rest: float, left: float) -> None:
+        """Take over, or have compiled, what would be done sooner than the rest of the plain run."""
+        new = self.compiler.poll() is not None if self.compiler else not self._asked
+        if new and left > LOADING_SECONDS and rest >= min(LOADING_PAYS_SECONDS, left / 2):
+            self._asked = True
+            module, _, name = self.kernel.partition(":")
+            if is_kept(getattr(import_module(module), name)):
+                raise Handover
+        long = spent >= JUDGE_FROM_SECONDS and rest >= COMPILING_PAYS_SECONDS
+        if self.compiler is None and long:
             self.compiler = compile_apart(self.compile_call)
+
+    def _gives_up(self, spent: float, rest: float, left: float) -> bool:
+        """Whether to leave what time there is to a cheaper run: it needs all of it, or half is gone."""
+        if left >= COMPILER_SECONDS or spent < self._unsure:
+            return self.patience.expired()
+        cheaper = LAST_CHEAPER if self.patient else CHEAPER
+        return left <= cheaper * (spent + rest) or self.patience.expired()
 
 
 def relay_to(

@@ -29,6 +29,12 @@ def base_line_per_application(view: View) -> Rates:
     return share_per_application(view.requests, view.limits)
 
 
+def fixed_share(view: View) -> Rates:
+    """Everybody has its nodes' part of the storage, and no more, whoever else transfers."""
+    nodes = sum([request.nodes for request in view.requests])
+    return [view.limits.fixed_share(request.nodes, nodes) for request in view.requests]
+
+
 def share_per_node(members: Sequence[Request], limits: Limits) -> Rates:
     """Rates of a granted set that shares per node (rule 7)."""
     nodes = sum([request.nodes for request in members])
@@ -68,11 +74,20 @@ BASE_LINE = IoPolicy(
     "base-line", base_line, shares_by_nodes=True, reads_progress=False,
     twin=Twin(kernels.BASE_LINE),
 )  # fmt: skip
+FIXED_SHARE = IoPolicy(
+    "fixed-share", fixed_share, full_when_fits=False, reads_progress=False
+)  # fmt: skip
+"""Its runs follow in closed form from the starts (:mod:`ioopt.sim.batch_io.steady`)."""
 
 
 def reference(how: Settings) -> IoPolicy:
     """NO_CONGESTION, which has no settings of its own."""
     return NO_CONGESTION
+
+
+def fixed(how: Settings) -> IoPolicy:
+    """FIXED_SHARE, which has no settings of its own."""
+    return FIXED_SHARE
 
 
 def policy(how: SharingSettings) -> IoPolicy:

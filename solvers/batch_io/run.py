@@ -20,16 +20,19 @@ from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
 from ioopt.sim.batch_io.simulate import simulate_trace
+from ioopt.sim.batch_io.steady import simulate_steady
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.relay import Handover, relay_to
-from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION
+from ioopt.solvers.batch_io.base_line import BASE_LINE, FIXED_SHARE, NO_CONGESTION
 from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 
 _COMPILED = "ioopt.sim.batch_io.compiled"
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
-CHEAPEST = BASE_LINE
-"""Answers in the place of a policy that cannot be simulated within the limit."""
+CHEAPER = (BASE_LINE, FIXED_SHARE)
+"""Answer in the place of a policy that cannot be simulated within the limit, the first that can."""
+SECONDS_PER_RECORDED_PHASE = 1e-4
+"""Limits below this, times the phases, are too short to record and check the rates of all requests."""
 SECONDS_PER_PHASE = 1.5e-5
 """Of writing down and checking a schedule."""
 TIMELINE_UP_TO_PHASES = 20_000
@@ -49,30 +52,24 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     own = settings.model_dump(exclude={*BatchIoPlan.model_fields, *Settings.model_fields})
     plan = BatchIoPlan(**known, settings=own or None)
     how = settings.arithmetic, settings.engine, settings.rates
-    deadline = _leaving_time(problem, request.deadline)
-    notes: tuple[str, ...] = ()
-    stop = StopReason.FINISHED
-    try:
-        simulation, notes = _simulate(problem, plan, policy, *how, deadline)
-    except OutOfTime as late:
-        cheap = BatchIoPlan(policy=CHEAPEST.name, ef=plan.ef, loop=plan.loop)
+    stop, told = StopReason.FINISHED, ""
+    cheaper = iter(CHEAPER)
+    while True:
         try:
-            simulation, notes = _simulate(problem, cheap, CHEAPEST, *how, deadline)
-        except OutOfTime:
-            return Outcome(None, stop=StopReason.TIME, notes=(str(late),))
-        notes = (f"{settings.policy}: {late}; answered by {CHEAPEST.name}", *notes)
-        plan, stop = cheap, StopReason.FALLBACK
+            simulation, notes = _simulate(problem, plan, policy, *how, request.deadline)
+            break
+        except OutOfTime as late:
+            told, stop = told or f"{settings.policy}: {late}", StopReason.FALLBACK
+            policy = next(other for other in cheaper if other is not policy)
+            if policy is FIXED_SHARE and plan.loop == "open":
+                return Outcome(None, stop=StopReason.TIME, notes=(told,))
+            plan = BatchIoPlan(policy=policy.name, ef=plan.ef, loop=plan.loop)
+    if told:
+        notes = (f"{told}; answered by {policy.name}", *notes)
     if plan.policy == "set-10" and not plan.top:
         notes = (*notes, ONE_A_SET)
     bound = mean_response_bound(problem, plan)
     return Outcome(plan, bound, stop, simulation=simulation, notes=notes)
-
-
-def _leaving_time(problem: BatchIoProblem, deadline: Deadline) -> Deadline:
-    """*deadline* less what it takes to write down and check the schedule of all phases."""
-    left = deadline.remaining()
-    phases = sum(phase.repeat for job in problem.jobs for phase in job.phases)
-    return deadline.within(max(left / 2, left - SECONDS_PER_PHASE * phases))
 
 
 def simulate(
@@ -98,9 +95,16 @@ def _simulate(
     deadline: Deadline,
 ) -> tuple[Simulation, tuple[str, ...]]:
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
-    phases = trace.num_phases
-    record = rates == "yes" or (rates == "auto" and phases <= RATES_UP_TO_PHASES)
-    run = run_trace(trace, policy, plan.loop, engine, record, deadline)
+    phases, limit = trace.num_phases, deadline.limit_seconds
+    most = RATES_UP_TO_PHASES
+    if limit is not None:
+        most = min(most, int(limit / SECONDS_PER_RECORDED_PHASE))
+    record = rates == "yes" or (rates == "auto" and phases <= most)
+    after = (SECONDS_PER_RECORDED_PHASE / 2 if record else SECONDS_PER_PHASE) * phases
+    until = deadline.with_overtime(after)
+    if until.remaining() < deadline.remaining() / 2:
+        until = deadline.within(deadline.remaining() / 2)
+    run = run_trace(trace, policy, plan.loop, engine, record, until)
     metrics: dict[str, float | None] = {
         name: None if value is None else float(value)
         for name, value in metrics_of(trace, run).items()
@@ -123,9 +127,14 @@ def run_trace(
 ) -> Run:
     """Simulate *trace* under *policy* on the chosen engine.
 
-    Raises UsageError when the compiled engine is asked for what it does not do (rationals, policies
-    without a twin), OutOfTime when the deadline passes.
+    The fixed share needs no engine. Raises UsageError when the compiled one is asked for what it does
+    not do (rationals, policies without a twin), OutOfTime when the deadline passes.
     """
+    if policy is FIXED_SHARE:
+        if loop == "open":
+            raise UsageError("fixed-share counts on nodes that are not used twice; use loop=closed")
+        rates = [trace.limits.fixed_share(nodes) for nodes in trace.allocated]
+        return simulate_steady(trace, rates, record_rates)
     unable = "arithmetic=exact" if trace.limits.exact else policy.untwinned
     if engine == "compiled" and unable:
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
@@ -149,7 +158,7 @@ def _run(
     """One run; ``auto`` begins in plain Python (:mod:`ioopt.sim.relay`)."""
     if engine != "compiled":
         module = _COMPILED if engine == "auto" else ""
-        watch = relay_to(module, "advance", deadline, policy is CHEAPEST)
+        watch = relay_to(module, "advance", deadline, policy is BASE_LINE)
         try:
             return simulate_trace(
                 trace, policy, record_rates=record_rates, starts=starts, relay=watch

@@ -19,6 +19,7 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest, SolverFunction
 from ioopt.result import StopReason
+from ioopt.sim.gang.dedicated import run_dedicated
 from ioopt.sim.gang.history import History
 from ioopt.sim.gang.metrics import simulation_of
 from ioopt.sim.gang.simulate import GangSimulation, Trajectory
@@ -26,6 +27,10 @@ from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.gang.policy import Policy
 
 _COMPILED = "ioopt.sim.gang.compiled"
+DEDICATED = "dedicated"
+"""The policy whose schedule follows in closed form; it answers where none can be simulated."""
+SECONDS_PER_JOB = 1.5e-5
+"""Of writing down and checking a schedule without history."""
 RECORD_UP_TO_JOBS, RECORD_UP_TO_CELLS = 2_000, 4_000_000
 """Above this many jobs, or jobs x nodes, the history of the matrix is written only when asked for."""
 
@@ -63,23 +68,25 @@ def solver(policy_of: PolicyOf) -> SolverFunction:
         try:
             simulation = simulate_policy(problem, policy, settings, request.deadline)
         except OutOfTime as late:
-            return _cheapest(problem, request, f"{policy.name}: {late}")
+            return _cheapest(problem, request, policy, f"{policy.name}: {late}")
         return Outcome(plan, simulation=simulation)
 
     return solve
 
 
-def _cheapest(problem: GangProblem, request: SolveRequest, late: str) -> Outcome:
-    """The answer of the cheapest policy in the place of one that cannot be simulated in time."""
-    from ioopt.solvers.gang.gs import POLICY
+def _cheapest(problem: GangProblem, request: SolveRequest, slow: Policy, late: str) -> Outcome:
+    """The answer of the first cheap policy in the place of one that cannot be simulated in time."""
+    from ioopt.solvers.gang import dedicated, gs
 
     settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
+    policy = dedicated.POLICY if slow is gs.POLICY else gs.POLICY
     try:
-        simulation = simulate_policy(problem, POLICY, settings, request.deadline)
+        simulation = simulate_policy(problem, policy, settings, request.deadline)
     except OutOfTime:
-        return Outcome(None, stop=StopReason.TIME, notes=(late,))
-    plan = GangPlan(policy=POLICY.name, settings=settings.model_dump(mode="json"))
-    note = f"{late}; answered by {POLICY.name}"
+        policy = dedicated.POLICY
+        simulation = simulate_policy(problem, policy, settings)
+    plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
+    note = f"{late}; answered by {policy.name}"
     return Outcome(plan, stop=StopReason.FALLBACK, simulation=simulation, notes=(note,))
 
 
@@ -102,10 +109,14 @@ def simulate_policy(
 
     Raises OutOfTime when the *deadline* passes.
     """
+    deadline = (deadline or Deadline(None)).with_overtime(SECONDS_PER_JOB * len(problem.jobs))
     wanted = settings.history == "yes" or (
         settings.history == "auto" and settings.engine != "compiled" and _is_small(problem)
     )
     timing = Timing.of(problem.machine, settings.arithmetic)
+    if policy.name == DEDICATED:
+        gangs = gangs_of(problem, settings.arithmetic)
+        return simulation_of(problem, run_dedicated(gangs, timing, settings.recompute), None)
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")

@@ -33,8 +33,6 @@ REPORT_SECONDS_PER_READ = 3e-5
 LOAD_SECONDS = 1.0
 """Time to load numba and stored machine code."""
 CHEAP_SECONDS = 0.3
-OVERTIME, OVERTIME_SECONDS = 0.05, 0.8
-"""How far past the time limit a replay and its check may end."""
 INSTANTS = 1_000
 """Events between two looks at the clock."""
 
@@ -112,8 +110,7 @@ def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline |
     after = report_seconds(problem)
     if plain + after < CHEAP_SECONDS:
         return None
-    whole = (1.0 + OVERTIME) * deadline.limit_seconds + OVERTIME_SECONDS
-    until = Deadline(max(0.0, whole - after), deadline.clock, deadline.started)
+    until = deadline.with_overtime(after)
     if until.remaining() < min(plain, machine + LOAD_SECONDS):
         raise _too_long(problem)
     return until

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import ioopt
+from ioopt import options
 from ioopt.errors import InstanceError, UsageError
 from ioopt.problems.batch_io import Machine
 
@@ -108,11 +109,21 @@ def test_settings_that_cannot_be_honoured(
         ioopt.solve(batch(), solver, settings=settings)
 
 
-def test_out_of_time_is_a_result() -> None:
+@pytest.mark.parametrize(
+    ("loop", "told"), [("closed", ("feasible", "fallback")), ("open", ("unknown", "time"))]
+)
+def test_out_of_time_is_answered_in_closed_form(
+    monkeypatch: pytest.MonkeyPatch, loop: str, told: tuple[str, str]
+) -> None:
+    """Where the starts are given nodes may be used twice, which a fixed share does not stand."""
+    monkeypatch.setattr(options, "OVERTIME_SECONDS", 0.0)
     phases = [{"compute_seconds": 1, "io_bytes": 1, "repeat": 9000}]
-    result = ioopt.solve(batch(job={"phases": phases}), "adaptive", time_limit=1e-6)
-    assert (result.status, result.stop) == ("unknown", "time")
+    problem = batch(job={"phases": phases})
+    result = ioopt.solve(problem, "adaptive", time_limit=1e-6, settings={"loop": loop})
+    assert (result.status, result.stop) == told
     assert "0 of 1 jobs finished" in result.notes[0]
+    if loop == "closed":
+        assert result.notes[0].endswith("answered by fixed-share")
 
 
 def test_no_jobs_is_an_answer() -> None:

@@ -15,8 +15,6 @@ from ioopt.generate.gang.generate import generate
 from ioopt.options import Deadline
 from ioopt.sim import relay
 from ioopt.sim.relay import COMPILING_PAYS_SECONDS, Handover, Relay, relay_to
-from ioopt.solvers.batch_io import run as batch_run
-from ioopt.solvers.gang import run as gang_run
 
 
 class Clock:
@@ -111,7 +109,9 @@ def test_a_run_without_a_compiled_form_is_left_alone() -> None:
         # 12 s: a cheaper run takes 9, and 9 are left after 1 s; of 11 s 8.25, left after 1.75 s.
         (10.0, False, 1.0, 12.01),
         (10.0, False, 1.76, 10.99),
-        (10.0, True, 10.0, 99.9),
+        # A plan in closed form takes 15 % of 19.99 s: 3 s, which are left after 7.
+        (10.0, True, 7.002, 19.99),
+        (10.0, True, 1.0, 99.9),
         # Another process may have machine code ready before 60 s are over.
         (60.0, False, 36.0, 99.9),
     ],
@@ -132,6 +132,30 @@ def test_a_run_that_cannot_meet_its_limit_leaves_time_for_a_cheaper_one(
     clock.now = until + 0.001
     with pytest.raises(OutOfTime, match=f"about {math.ceil(total)} s would do"):
         look()
+
+
+@pytest.mark.parametrize(("limit", "handed"), [(0.9, True), (0.6, False)])
+def test_under_a_short_limit_code_that_stands_ready_is_loaded_early(
+    monkeypatch: pytest.MonkeyPatch, limit: float, handed: bool
+) -> None:
+    """2 s in all, of which .1 are over: loading takes .6, which are left of .9 but not of .6."""
+    clock = Clock()
+    Compiler(monkeypatch, kept=True)
+    run = Relay("json:loads", "json:dumps", Deadline(limit, clock, 0.0), False, clock)
+    clock.now = 0.1
+    with pytest.raises(Handover if handed else OutOfTime):
+        run.look(5, 5, 100)
+
+
+def test_whether_code_stands_ready_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, asked = Clock(), []
+    monkeypatch.setattr(relay, "is_kept", asked.append)
+    run = judge(clock)
+    clock.now = 1.0
+    for _ in range(3):
+        run.look(50, 0, 50)  # 1 s is left
+        run.look(30, 0, 50)  # 2.3 s are left
+    assert len(asked) == 1
 
 
 def test_a_run_that_will_meet_its_limit_is_not_given_up() -> None:
@@ -180,11 +204,11 @@ def test_gang_handed_over_is_the_same_to_the_bit(eager: list[str]) -> None:
     assert eager == 2 * ["ioopt.sim.gang.compiled:_simulate"]
 
 
-def late_but(name: str) -> Any:
-    """A look that ends every run but those of policy *name*."""
+def late_but(patient: bool) -> Any:
+    """A look that ends every run, but where *patient* those of the cheapest policy."""
 
     def look(self: Relay, arrived: int, ended: int, total: int) -> None:
-        if not self.patient:
+        if not (patient and self.patient):
             raise OutOfTime(
                 f"out of time with {ended} of {total} jobs finished; about 77 s would do"
             )
@@ -193,14 +217,15 @@ def late_but(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("module", "instance", "solver", "cheapest"),
-    [(batch_run, "mira-day", "adaptive", "base-line"),
-     (gang_run, "gang-crowded-300", "index-iogs", "gs")],
+    ("instance", "solver", "cheapest"),
+    [("mira-day", "adaptive", "base-line"), ("gang-crowded-300", "index-iogs", "gs"),
+     ("mira-day", "adaptive", "fixed-share"), ("gang-crowded-300", "index-iogs", "dedicated"),
+     ("mira-day", "base-line", "fixed-share"), ("gang-crowded-300", "gs", "dedicated")],
 )  # fmt: skip
 def test_a_cheaper_policy_answers_where_time_is_short(
-    monkeypatch: pytest.MonkeyPatch, module: Any, instance: str, solver: str, cheapest: str
+    monkeypatch: pytest.MonkeyPatch, instance: str, solver: str, cheapest: str
 ) -> None:
-    monkeypatch.setattr(Relay, "look", late_but(cheapest))
+    monkeypatch.setattr(Relay, "look", late_but(cheapest in ("base-line", "gs")))
     result = ioopt.solve(resolve(instance), solver)
     assert (result.status, result.stop, result.violations) == ("feasible", "fallback", ())
     assert result.plan is not None

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ioopt
+from ioopt import options
 from ioopt.catalog import resolve
 from ioopt.cli.main import main
 from ioopt.decisions.gang.state import Gang, Timing
@@ -67,19 +68,27 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
 
 @pytest.mark.parametrize("engine", ["python", "compiled"])
 @pytest.mark.parametrize("solver", ["gs", "migrate-iogs", "index-iogs"])
-def test_out_of_time_is_a_result(solver: str, engine: str) -> None:
+def test_out_of_time_is_answered_in_closed_form(
+    monkeypatch: pytest.MonkeyPatch, solver: str, engine: str
+) -> None:
+    monkeypatch.setattr(options, "OVERTIME_SECONDS", 0.0)
     if engine == "compiled":
         pytest.importorskip("numba")
     problem = generate(None, {"jobs": 3000}, 0)
     result = ioopt.solve(problem, solver, time_limit=1e-9, settings={"engine": engine})
-    assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
+    assert (result.status, result.stop) == ("feasible", "fallback")
+    assert result.plan is not None and result.plan["policy"] == "dedicated"
     assert "of 3000 jobs finished" in result.notes[0]
+    assert result.notes[0].endswith("answered by dedicated")
 
 
-def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "OVERTIME_SECONDS", 0.0)
     path = tmp_path / "jobs.json"
     path.write_text(json.dumps(generate(None, {"jobs": 500}, 0).model_dump(mode="json")))
-    assert main(["solve", str(path), "--solver", "gs", "--time-limit", "1e-9"]) == 4
+    assert main(["solve", str(path), "--solver", "gs", "--time-limit", "1e-9"]) == 0
     said = capsys.readouterr()
     assert "of 500 jobs finished" in said.out + said.err
 
