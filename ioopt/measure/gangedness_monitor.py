@@ -1,4 +1,4 @@
-"""GangednessMonitor: does an application need gang scheduling? (Lee et al., Section 5.)
+"""GangednessMonitor: does an application need gang scheduling? (Lee et al., Section 5; rules 6 and 7.)
 
 The ratio of the messages received in disturbed quanta to those received in gang quanta is high for
 applications that go on without being ganged (low gangedness) and low for the others. The paper

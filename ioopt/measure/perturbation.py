@@ -1,4 +1,4 @@
-"""The perturbation laboratory (Lee et al., Section 4): schedules, runs, slopes.
+"""The perturbation laboratory (Lee et al., Section 4; rules 4 and 5): schedules, runs, slopes.
 
 A schedule is a table of slots: gang quanta, in which all processors run but one that Sub takes
 away, and extra quanta of Add just before a gang quantum, in which only one runs. Run time T counts

@@ -1,4 +1,4 @@
-"""Stationary Markov chain of the two-job quantum model (Lee et al., Section 3.2).
+"""Stationary Markov chain of the two-job quantum model (Lee et al., Section 3.2; rules 1 and 3).
 
 The chain follows the slot phase v in (0, qi] at which a CPU burst completes. An I/O that starts at
 phase v completes at (v + io) mod Q; inside the I/O slot the next burst starts at once, otherwise

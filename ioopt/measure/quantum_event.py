@@ -1,7 +1,7 @@
 """Event simulator of the two-job quantum model (Lee et al., Section 3.2), in integer nanoseconds.
 
-Floats would make ties at slot ends a matter of luck. Every process has its own random stream: with
-a shared one all move in lock-step and fragmentation is 0.
+See rules 1 to 3. Floats would make ties at slot ends a matter of luck (rule 2). Every process has
+its own random stream: with a shared one all move in lock-step and fragmentation is 0.
 """
 
 from __future__ import annotations

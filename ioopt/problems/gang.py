@@ -113,7 +113,7 @@ class GangProblem(Problem):
 
     @cached_property
     def exact_times(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Per job, L and R as the rationals that the written decimals mean."""
+        """Per job, L and R (rule 6) as the rationals that the written decimals mean."""
         return tuple(_times(job, self.io) for job in self.jobs)
 
     @cached_property

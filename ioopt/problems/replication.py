@@ -34,7 +34,7 @@ LinkModel = Literal["shared", "per-node"]
 class Network(Record):
     """Rates of the remote link and of a node's network interface.
 
-    ``remote_link`` says whether all remote transfers share one link (the paper's testbed) or
+    ``remote_link`` (rule 11) says whether all remote transfers share one link (the paper's testbed) or
     every node has a private one of the same rate (equation 11 as printed).
     """
 
@@ -242,7 +242,7 @@ class ReplicationProblem(Problem):
         )
 
     def require_room(self) -> None:
-        """Raise UnsolvableInstanceError for a task whose files or cores no node has."""
+        """Raise UnsolvableInstanceError for a task whose files or cores no node has (rule 8)."""
         if self.is_workflow:
             for k, task in enumerate(self.tasks):
                 if not any(self.fits(k, i) for i in range(len(self.nodes))):

@@ -1,6 +1,6 @@
 """Flexible gang assignment of one pattern (k, d) as a mixed integer program, through PuLP.
 
-Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5).
+Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5, rules 10 and 11).
 
 Sets: jobs j (compute) and i (I/O), aligned blocks b, columns c, strict rows r = 1 .. R = K - k.
 Data: quantum q, frame L = K q, sizes n of P, weights w, gangedness gamma, floors phi; S and beta

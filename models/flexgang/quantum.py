@@ -1,4 +1,4 @@
-"""Quantum selection as an integer program, through PuLP (F4; ours, after Lee et al., Section 3.2).
+"""Quantum selection as an integer program, through PuLP (F4, rule 8; after Lee et al., Section 3.2).
 
 Sets: jobs j, options o = (q, f) of each job, cycle lengths L of the grid.
 Variables: z[j,o,L] 0/1, job j takes option o in a cycle of length L; y[L] 0/1, the cycle is L.

@@ -19,7 +19,7 @@ from conftest import ROOT
 
 RULES = ROOT / "docs" / "rules"
 PAPERS = {"replication": "Khanna", "batch-io": "Zhou", "gang": "Zhang", "flexgang": "Lee"}
-COUNTS = {"batch-io": 23, "gang": 17, "replication": 11}
+COUNTS = {"batch-io": 23, "gang": 17, "replication": 11, "flexgang": 12}
 ROOMS = (  # the first that matches; files elsewhere name the family or the authors
     ("replication", r"/replication(/|\.py)"),
     ("batch-io", r"/batch_io(/|\.py)|/(io_)?requests"),
@@ -107,6 +107,12 @@ def family_of(name: str) -> str | None:
     return next((family for family, pattern in ROOMS if re.search(pattern, name)), None)
 
 
+def owner_of(named: str, family: str | None) -> str:
+    """The family whose rule is meant: the one that is named with it, else that of the file."""
+    known = {"batch i/o": "batch-io", "gang scheduling": "gang"}
+    return known.get(named.lower(), named or family or "")
+
+
 def texts(source: str, name: str) -> Iterator[str]:
     """Docstrings, comments and, in the registry, all text; each on one line."""
     for node in ast.walk(ast.parse(source)):
@@ -128,9 +134,7 @@ def unresolved(source: str, name: str) -> list[str]:
         own = {int(n) for n in re.findall(r"(?:^|;)\s*\((\d+)\) ", module, re.M)}
         own |= {int(n) for n in re.findall(r"\. \((\d+)\) [A-Z]", text)}
         for timeline, listed, named in RULE.findall(text):
-            owner = {"batch i/o": "batch-io", "gang scheduling": "gang"}.get(
-                named.lower(), named or family
-            )
+            owner = owner_of(named, family)
             known = headings(owner, bool(timeline)) if owner in COUNTS else []
             wrong += [f"{timeline}rule {n}" for n in numbers(listed) - set(known)]
         for found in SECTION.finditer(text):
@@ -173,6 +177,24 @@ def test_timeline_rules_and_features_have_their_headings() -> None:
 def test_every_reference_in_the_code_has_its_heading() -> None:
     missing = {name: wrong for name, text in sources() if (wrong := unresolved(text, name))}
     assert not missing
+
+
+def cited() -> set[tuple[str, bool, int]]:
+    """(family, whether of the timeline, number) of every rule that some code refers to."""
+    return {
+        (owner_of(named, family_of(name)), bool(timeline), number)
+        for name, source in sources()
+        for text in texts(source, name)
+        for timeline, listed, named in RULE.findall(text)
+        for number in numbers(listed)
+    }
+
+
+def test_every_rule_leads_to_the_code_that_keeps_it() -> None:
+    """Whoever searches the code for "rule 9" of a family finds it."""
+    wanted = {(family, False, n) for family, count in COUNTS.items() for n in range(1, count + 1)}
+    wanted |= {("replication", True, n) for n in headings("replication", timeline=True)}
+    assert wanted <= cited()
 
 
 def test_there_are_references_to_resolve() -> None:

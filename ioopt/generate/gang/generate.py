@@ -30,6 +30,7 @@ LOCAL_BLOCK_SECONDS, REMOTE_BLOCK_SECONDS = 0.03, 0.09
 BLOCKS_PER_REQUEST = 10
 
 Placement = Literal["aligned", "contiguous", "uniform"]
+"""How the file nodes of a job lie (rule 9)."""
 Above = Annotated[float, Field(gt=0)]
 Whole = Annotated[int, Field(ge=1)]
 Intensity = Annotated[float, Field(gt=0, lt=1)]

@@ -10,7 +10,7 @@ Requests = tuple[tuple[int, ...], ...]
 
 
 def overlap_a(requests: Sequence[Sequence[int]]) -> float:
-    """1 - distinct files / requests.
+    """1 - distinct files / requests (rule 10).
 
     >>> overlap_a([(0, 1), (1, 2)])
     0.25
@@ -20,7 +20,7 @@ def overlap_a(requests: Sequence[Sequence[int]]) -> float:
 
 
 def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
-    """Mean number of files shared by two tasks of a group / mean files of its tasks, group mean.
+    """Files shared by two tasks of a group / mean files of its tasks, means of groups (rule 10).
 
     >>> overlap_b([(0, 1), (1, 2)], (0, 0))
     0.5

@@ -1,7 +1,7 @@
 """Flexible gang assignment (features F5 and F6): the instance, the patterns of a frame, the plan.
 
 A frame of ``K`` quanta holds ``k`` loose slots in ``d`` equal windows and ``K - k`` strict rows.
-Lee et al., Section 7, propose strict and loose rounds; the rules are ours.
+Lee et al., Section 7, propose strict and loose rounds; rules 10 and 11 are ours.
 Times in seconds; a *position* ``b`` of a job is its ``b``-th aligned block of columns.
 """
 

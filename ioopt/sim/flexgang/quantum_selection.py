@@ -1,4 +1,4 @@
-"""A quantum selection carried out: its slot sequence, cycle after cycle, with random I/O bursts.
+"""A quantum selection carried out (rule 9): its slot sequence, cycle after cycle, with random I/O bursts.
 
 Every I/O job runs on all processors inside its own slots; the CPU of a blocked process goes to
 compute jobs and comes back when the I/O completes. What is measured: slowdown and response of

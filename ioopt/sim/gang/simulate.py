@@ -1,7 +1,8 @@
 """Simulator of a time-sliced machine under a gang-scheduling policy.
 
-The row that runs at time t is floor(t/T) mod M. Arrivals and departures within the tolerance are
-one event: departures, arrivals, one matrix update. The same code runs on floats and on Fractions.
+The row that runs at time t is floor(t/T) mod M (rule 1). Arrivals and departures within the
+tolerance are one event (rule 3): departures, which cost nothing (rule 5), arrivals, one matrix
+update. The same code runs on floats and on Fractions.
 :mod:`ioopt.sim.gang.compiled` is its compiled twin and does the same operations in the same order.
 """
 
@@ -43,7 +44,7 @@ class Trajectory:
 
 @dataclass
 class _Running:
-    """Running jobs in start order: what the clock needs of the state."""
+    """Running jobs in start order (rule 10): what the clock needs of the state."""
 
     keys: list[int] = field(default_factory=list)
     columns: list[int] = field(default_factory=list)
@@ -226,7 +227,7 @@ class GangSimulation:
         running, gangs = self.running, self.gangs
         for key in gone:
             at = running.keys.index(key)
-            self.result.local[key] = running.columns[at] == gangs[key].files
+            self.result.local[key] = running.columns[at] == gangs[key].files  # rule 8
             for column in (running.keys, running.columns, running.homes, running.spans):
                 del column[at]
         if self.budget_slice != self.slice:
@@ -236,7 +237,7 @@ class GangSimulation:
         self.budget -= after.tasks_moved
         self.result.tasks_moved += after.tasks_moved
         self.result.updates += 1
-        for key in after.moved:
+        for key in after.moved:  # the fraction of work that is left stays (rule 7)
             gang = gangs[key]
             self.need[key] = self.timing.migration + self.need[key] * gang.local / gang.remote
         self._start(after)

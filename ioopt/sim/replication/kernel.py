@@ -108,7 +108,7 @@ def evict(inst: Any, st: Any, log: Any, i: int, f: int, now: float) -> None:
 
 
 def victim_key(inst: Any, plan: Any, st: Any, i: int, f: int) -> float:
-    """What the policy orders victims by, least first (ties: lowest file index)."""
+    """What the policy orders victims by, least first (timeline rule 4; ties: lowest file index)."""
     files = inst.num_files
     x = i * files + f
     if plan.policy == 1:
@@ -170,7 +170,10 @@ def make_room(inst: Any, plan: Any, st: Any, log: Any, i: int, size: int, now: f
 
 
 def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
-    """Pin the inputs of the first unstarted entry of node *i*; False where there is none to stage."""
+    """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1 and 3).
+
+    False where there is none to stage.
+    """
     p = st.head[i]
     if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] >= st.counters[OPENED]):
         return False
@@ -205,7 +208,7 @@ def start_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> b
 
 
 def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> bool:
-    """Start the first missing file of the staged entry of node *i* that can start now."""
+    """Start the first missing file of node *i*'s staged entry that can start now (timeline rule 2)."""
     if st.recv[i] >= 0 or not stage(inst, plan, st, i):
         return False
     files = inst.num_files
@@ -250,7 +253,7 @@ def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) 
 
 
 def share_out(inst: Any, st: Any, now: float) -> None:
-    """Recompute the rates of all transfers, and the end of those whose rate has changed."""
+    """Rates of all transfers anew (timeline rule 5), and the end of those whose rate has changed."""
     nodes = inst.num_nodes
     link = nodes + inst.num_storages
     flows = 0
@@ -371,7 +374,7 @@ def begin_or_advance(inst: Any, plan: Any, st: Any, log: Any, most: int) -> tupl
 def advance(
     inst: Any, plan: Any, st: Any, log: Any, horizon: float, most: int
 ) -> tuple[float, int]:
-    """Go on for *most* instants at which something ends; PAUSED where that was not enough.
+    """Go on for *most* instants (timeline rule 6) at which something ends; PAUSED where that was not enough.
 
     Completions less than about 1e-11 s apart are one instant: they differ by rounding only.
     """

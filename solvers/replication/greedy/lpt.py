@@ -3,7 +3,7 @@
 All tasks of a file form a group; a group costs its fetch and its computing. Groups go, longest
 first, to the node where they end first (Graham, 1969). The tail is then evened out between the
 fullest and the emptiest node: a group changes its node, two groups change places, or some tasks of
-a group leave with a copy of its file, which equation (9) charges at both ends. Ours; milliseconds
+a group leave with a copy of its file, which equation (9) charges at both ends (rule 4). Ours; milliseconds
 for thousands of tasks.
 """
 

@@ -1,4 +1,4 @@
-"""Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3).
+"""Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule 7).
 
 Files leave in increasing order of popularity, equation (22), until every node has room for a single
 task: the largest pending one that its disk can hold. ``lru`` orders by the round of the last use

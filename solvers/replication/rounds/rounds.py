@@ -4,7 +4,7 @@ Khanna et al., Sections 4.2 to 4.4.
 One driver serves the flat scheme, which is a hierarchy of one level, and the hierarchical one. A
 round walks down the tree: the first stage chooses tasks for the children of every virtual node;
 where the children are compute nodes the second stage allocates what was chosen. Files that a round
-leaves on the disks are free in the next.
+leaves on the disks are free in the next (rule 6).
 """
 
 from __future__ import annotations

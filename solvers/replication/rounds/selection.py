@@ -1,7 +1,7 @@
 """First stage of the paper's two: which pending tasks the disks can serve without eviction.
 
 CP-SAT on :mod:`ioopt.models.replication.subbatch`, started from a greedy selection that also
-answers when time is short. The dead end of equation (17) is closed: a round in which nothing
+answers when time is short. The dead end of equation (17) is closed (rule 5): a round in which nothing
 passes the balance (a lone last task never does) is selected without it.
 """
 
