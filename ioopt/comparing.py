@@ -113,6 +113,7 @@ def _refuse_unknown(kind: KindSpec, names: Iterable[str], common: Mapping[str, A
 def _run(
     problem: Any, kind: KindSpec, name: str, own: Mapping[str, Any], options: Mapping[str, Any]
 ) -> Result:
+    """The result of one solver; a missing backend and an instance it cannot take are results too."""
     try:
         return solve(problem, name, settings=own, **_fitting(kind, name, options))
     except (BackendMissingError, NotApplicableError) as error:

@@ -69,6 +69,7 @@ def fitting(headers: Sequence[str], rows: Sequence[Row], width: int, keep: int |
 
 
 def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:
+    """The table for rich: numbers to the right, the last *wrap* columns folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -185,6 +185,7 @@ def _serves(name: str, kind: KindSpec) -> bool:
 
 
 def _points(config: Config, source: Source, kind: KindSpec, entry: SolverEntry) -> Iterator[Point]:
+    """The points of one instance and solver: settings x seeds x repeats."""
     from ioopt.registry import settings_for
 
     spec = registry.solver(entry.name, kind)
@@ -216,6 +217,7 @@ def _expand(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
+    """The instances of one table: files that match, a bundled one, or generated ones."""
     if entry.generate is not None:
         yield from _generated(entry)
         return
@@ -246,6 +248,7 @@ def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any
 
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
+    """One instance for each combination of settings and each seed."""
     kind = registry.generator_of(entry.generate or "")
     for settings in _expand(entry.settings):
         _check_recipe(kind, entry.preset, settings)

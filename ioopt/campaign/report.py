@@ -72,6 +72,7 @@ def _overview(frame: pd.DataFrame) -> str:
 
 
 def _kind(frame: pd.DataFrame) -> Iterator[str]:
+    """The section of one kind of instance: table, profile, curves."""
     metric = pictures.metric_of(frame)
     kind = frame["kind"].iloc[0]
     yield f"<h2>{html.escape(kind)}: exact against heuristic, by {html.escape(metric)}</h2>"
@@ -110,6 +111,7 @@ def _experiments(frame: pd.DataFrame) -> str:
 
 
 def _timelines(paths: Sequence[str], limit: int, runs: Sequence[str]) -> Iterator[str]:
+    """Every picture of the stored schedules asked for."""
     stored = list(pictures.kept_results(paths, limit, runs))
     if stored:
         yield "<h2>Timelines of stored runs</h2>"

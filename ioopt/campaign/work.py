@@ -52,6 +52,7 @@ def perform(task: Task, source: Source | None) -> Answer:
 
 
 def _solve(point: Point, source: Source) -> Answer:
+    """The row of a solve, and its whole result where that is to be kept."""
     from ioopt.solving import solve
 
     result = solve(
@@ -65,6 +66,7 @@ def _solve(point: Point, source: Source) -> Answer:
 
 
 def _call(experiment: Experiment) -> Row:
+    """The row of an experiment, with what its function returned."""
     from ioopt.registry import load_target
 
     function = load_target(experiment.target)
@@ -95,6 +97,7 @@ def _watchdog(limit: float | None) -> Iterator[None]:
 
 
 def _identity(task: Task, source: Source | None) -> Row:
+    """The columns that say which task a row is of."""
     known = {"key": task.key, "settings": dict(task.settings), "seed": task.seed,
              "machine": platform.node()}  # fmt: skip
     if isinstance(task, Experiment):

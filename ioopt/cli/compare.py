@@ -152,6 +152,7 @@ def _tell(rows: Sequence[Row]) -> None:
 
 
 def _exit_code(rows: Sequence[Row]) -> int:
+    """The gravest of what the rows say."""
     if any(row["violations"] for row in rows):
         return ExitCode.VIOLATIONS
     if any(row["stop"] == "interrupted" for row in rows):

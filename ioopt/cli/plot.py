@@ -81,6 +81,7 @@ def _is_store(path: str) -> bool:
 
 
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
+    """The picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
         from ioopt.comparison_picture import plot_comparison
         from ioopt.formats.native import validate

@@ -34,6 +34,7 @@ def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents],
 
 
 def _draw(title: str, limit: float | None, latest: list[Incumbents], done: threading.Event) -> None:
+    """The bar, from a thread of its own: it appears once the work has gone on for a second."""
     if done.wait(PATIENCE_SECONDS):
         return
     from rich.console import Console

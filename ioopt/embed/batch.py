@@ -113,6 +113,7 @@ class BatchCluster:
         return self._started
 
     def _start(self, slot: int) -> bool:
+        """Give the job of a slot its nodes: the block that the queue found, else the lowest free units."""
         place = self._queue.block.get(slot)
         count, wide = self._units[slot], self.machine.unit_nodes
         if place is None:

@@ -52,6 +52,7 @@ class _Worker:
 def _work(
     wanted: SimpleQueue[Callable[[], Any] | None], answers: SimpleQueue[tuple[Any, str | None]]
 ) -> None:
+    """The loop of a worker; None ends it."""
     while True:
         function = wanted.get()
         if function is None:

@@ -117,6 +117,7 @@ class ReplicationPlanner:
         return self._planned(problem, until)
 
     def _new_tasks(self, tasks: Iterable[Mapping[str, Any] | Task]) -> dict[str, Task]:
+        """The tasks as given, by id; InstanceError for a known id or an unknown file."""
         added: dict[str, Task] = {}
         for given in tasks:
             task: Task = validate(Task, given, "tasks")
@@ -130,10 +131,10 @@ class ReplicationPlanner:
 
     def plan(self, deadline: float | None = 10.0) -> Decision[int]:
         """Plan afresh all tasks that have not started, from what the disks hold now."""
-        until = Deadline(deadline)
-        return self._planned(self._problem(), until)
+        return self._planned(until=Deadline(deadline), problem=self._problem())
 
     def _planned(self, problem: ReplicationProblem, until: Deadline) -> Decision[int]:
+        """Ask the solver for an order of the waiting tasks, and keep it."""
         if not self._tasks:
             self._queues = {name: [] for name in self._nodes}
             return Decision(0)
@@ -160,6 +161,7 @@ class ReplicationPlanner:
         )
 
     def _problem(self) -> ReplicationProblem:
+        """The waiting tasks, and the files that they read or nodes hold, as an instance."""
         used = {name for task in self._tasks.values() for name in task.inputs}
         used |= {name for held in self._holds.values() for name in held}
         nodes = tuple(
@@ -201,15 +203,14 @@ class ReplicationPlanner:
         planned = {name: set(held) for name, held in self._holds.items()}
         load = dict.fromkeys(self._nodes, 0.0)
         for task in problem.tasks:
-
-            def cost(node: str, task: Task = task) -> tuple[float, float]:
-                missing = [name for name in task.inputs if name not in planned[node]]
-                return float(sum(self._files[name].bytes for name in missing)), load[node]
-
-            node = min((name for name in self._nodes if self._fits(task, name)), key=cost)
-            missing_bytes = cost(node)[0]
+            missing = {
+                node: sum(self._files[name].bytes for name in task.inputs if name not in held)
+                for node, held in planned.items()
+                if self._fits(task, node)
+            }
+            node = min(missing, key=lambda name: (missing[name], load[name]))
             load[node] += task.compute_seconds / self._nodes[node].speed
-            load[node] += missing_bytes / self._network.remote_bytes_per_second
+            load[node] += missing[node] / self._network.remote_bytes_per_second
             planned[node].update(task.inputs)
             order[node].append(task.id)
         return order
@@ -270,6 +271,7 @@ class ReplicationPlanner:
         self._make_room(node, stayed)
 
     def _make_room(self, node: str, keep: set[str]) -> None:
+        """Take files for evicted until the disk of *node* holds what is said to be on it."""
         disk = self._nodes[node].disk_bytes
         if disk is None:
             return

@@ -102,6 +102,7 @@ class Service:
             return refusal(identity, "internal", f"{type(error).__name__}: {error}")
 
     def _serve(self, message: Mapping[str, Any]) -> Any:
+        """The result of the message's operation; a wrong version, name or key is refused."""
         if message.get("ioopt") != PROTOCOL:
             raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}')
         operation = message.get("op")
@@ -147,6 +148,7 @@ class Service:
         }  # fmt: skip
 
     def _open(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Make or restore an object; its number is what later messages call it by."""
         from ioopt import embed
 
         name = _wanted(message, "object", str)
@@ -195,6 +197,7 @@ def _hangs(thing: Any) -> bool:
 
 
 def _parsed(line: bytes) -> Mapping[str, Any]:
+    """The message on a line; what is not an object in strict JSON is malformed."""
     try:
         message = json.loads(
             line, parse_float=finite, parse_constant=finite, object_pairs_hook=unique_keys

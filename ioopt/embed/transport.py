@@ -143,6 +143,7 @@ class SocketServer:
             self._workers.append(Worker(self.max_bytes))
 
     def _accept(self) -> None:
+        """Hand a new connection to an idle worker, or say that there is none to be had."""
         try:
             connection, _ = self._listener.accept()
         except OSError as error:

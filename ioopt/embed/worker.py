@@ -145,6 +145,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _connections(control: socket.socket, max_bytes: int) -> None:
+    """Serve the connections that the parent hands over, one after the other."""
     import ioopt.solving  # noqa: F401  # ready before the first client is
 
     while True:

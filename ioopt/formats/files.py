@@ -180,6 +180,7 @@ def _beside(path: str, known: os.stat_result | None) -> Iterator[IO[bytes]]:
 
 
 def _layers(raw: IO[bytes], path: Path, mode: str) -> Iterator[IO[Any]]:
+    """The stream that the caller writes: text over bytes, compressed where the name ends in .gz."""
     binary: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.suffix == ".gz" else raw
     stream = binary if "b" in mode else io.TextIOWrapper(binary, "utf-8", newline="")
     yield stream

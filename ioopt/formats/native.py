@@ -189,6 +189,7 @@ def _classes_in(annotation: Any) -> list[Any]:
 
 
 def _place(loc: tuple[int | str, ...], data: Any) -> str:
+    """Where a problem is: ``jobs[3] (LU).nodes``; the forms of a union are left out."""
     text, here = "", data
     for part in loc:
         if isinstance(part, int):

@@ -128,6 +128,7 @@ class BatsimDecider:
         return self._cluster is not None
 
     def _begin(self, data: Mapping[str, Any]) -> None:
+        """The machine, its profiles, and whether transfers can be admitted one by one."""
         config = data.get("config", {})
         if config.get("redis-enabled"):
             raise InstanceError("Batsim keeps its jobs in Redis; start it without --enable-redis")
@@ -153,6 +154,7 @@ class BatsimDecider:
         self.ended, self._events = True, []
 
     def _submitted(self, data: Mapping[str, Any]) -> None:
+        """A new job joins the queue; of a dynamic one Batsim acknowledges here that it is known."""
         name = data["job_id"]
         if name in self._parts:
             self._execute(name, self._jobs[self._parts[name]].alloc)
@@ -183,6 +185,7 @@ class BatsimDecider:
         return self._cluster
 
     def _completed(self, data: Mapping[str, Any]) -> None:
+        """A job, or a step of one, has ended: go on with the next step or let the job leave."""
         name, state = data["job_id"], data.get("job_state", _DONE)
         job = self._jobs.get(self._parts.pop(name, name))
         if job is None:
@@ -234,6 +237,7 @@ class BatsimDecider:
             self._note(f"{kind} at {self._now:g} s: machines that come and go are not followed")
 
     def _decide(self, cluster: BatchCluster) -> None:
+        """Start what the queue lets start, begin what the I/O policy admits."""
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
             job.alloc = intervals([self._resources[place] for place in places])
@@ -253,6 +257,7 @@ class BatsimDecider:
             self._say("NOTIFY", type="registration_finished")
 
     def _next_step(self, job: _Job) -> None:
+        """Compute at once; ask for a transfer, or end the job where its walltime is over."""
         if self._is_late(job):
             self._end_late(job)
             return

@@ -46,6 +46,7 @@ def steps_of(profiles: Mapping[str, Any], key: str, nodes: int) -> tuple[Step, .
 
 
 def _leaves(profiles: Mapping[str, Any], key: Any, above: tuple[Any, ...]) -> Iterator[str]:
+    """The profiles that are no sequence, in the order in which they run."""
     profile = profiles.get(key) if isinstance(key, str) else None
     if not isinstance(profile, Mapping):
         raise InstanceError(f"there is no profile {key!r}")

@@ -132,6 +132,7 @@ class SlurmPlacer:
         return {"id": str(job["job_id"]), "compute_seconds": seconds, "inputs": told["inputs"]}
 
     def _place_one(self, node: str, step: Step, staged: dict[tuple[str, str], int]) -> Placement:
+        """Stage what is missing, give the job its node and what it waits for, release it."""
         waits = []
         for file, source in step.stage:
             if (file, node) not in staged:
@@ -149,6 +150,7 @@ class SlurmPlacer:
     def _submit_staging(
         self, file: str, node: str, source: str | None, staged: Mapping[tuple[str, str], int]
     ) -> int:
+        """The id of a new staging job, which waits for that of its source if there is one."""
         command = self._stage.format(
             file=shlex.quote(file), bytes=self._sizes[file], node=shlex.quote(node),
             source=shlex.quote(source or "remote"),

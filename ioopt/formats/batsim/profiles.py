@@ -108,6 +108,7 @@ class Profiles:
         return self._found[known]
 
     def _build(self, key: Any, nodes: int, where: str, above: tuple[str, ...]) -> list[PhaseRow]:
+        """Phases of a profile, which must exist and not contain itself."""
         if not isinstance(key, str) or key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
         if key in above:
@@ -125,6 +126,7 @@ class Profiles:
     def _sequence(
         self, profile: Mapping[str, Any], nodes: int, place: str, above: tuple[str, ...]
     ) -> list[PhaseRow]:
+        """Phases of the parts in turn; a sequence that is one phase repeats it, others are written out."""
         names = profile.get("seq")
         if not isinstance(names, list):
             raise InstanceError(f"{place}: seq: wanted a list of profile names, not {names!r}")
@@ -147,6 +149,7 @@ def _limit(count: int, place: str) -> None:
 
 
 def _kind(profile: Mapping[str, Any], place: str) -> str:
+    """Which of the kinds above a profile is, whatever its release calls it."""
     name = profile.get("type")
     if not isinstance(name, str):
         raise InstanceError(f"{place}: type: wanted the name of a profile type, not {name!r}")
@@ -191,6 +194,7 @@ def _simple(
 
 
 def _task_seconds(profile: Mapping[str, Any], nodes: int, place: str, platform: Platform) -> float:
+    """Seconds of the longest part: a node's operations, or what it sends or receives."""
     cpu = _vector(profile, "cpu", nodes, place)
     com = _vector(profile, "com", nodes * nodes, place)
     longest = max(cpu, default=0.0) / platform.flops
@@ -203,6 +207,7 @@ def _task_seconds(profile: Mapping[str, Any], nodes: int, place: str, platform: 
 
 
 def _vector(profile: Mapping[str, Any], key: str, length: int, place: str) -> list[float]:
+    """As many numbers as the job's size asks for; empty where there are none."""
     values = profile.get(key)
     if values is None:
         return []

@@ -50,6 +50,7 @@ def read_binary(raw: bytes, name: str) -> RawLog:
 
 
 def _in_own_process(raw: bytes, name: str) -> dict[str, Any]:
+    """What :func:`main` prints of a log; whatever kills it is an InstanceError."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.darshan"
         path.write_bytes(raw)
@@ -110,6 +111,7 @@ def main(path: str) -> None:
 
 
 def _records(report: Any, module: str) -> list[tuple[str, int, str, dict[str, float]]]:
+    """(module, rank, record, counters without the module's prefix) of one module."""
     report.mod_read_all_records(module)
     tables = report.records[module].to_df()
     prefix = module.replace("-", "") + "_"

@@ -135,6 +135,7 @@ def _summary(log: DarshanLog) -> dict[str, Any]:
 
 
 def _ids(logs: Sequence[DarshanLog]) -> tuple[list[Any], list[str]]:
+    """Ids of the jobs, unique, and a warning where logs share a job number."""
     times = Counter(log.job_id for log in logs)
     repeated = [job_id for job_id, count in times.items() if count > 1]
     if not repeated:

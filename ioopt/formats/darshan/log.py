@@ -125,6 +125,7 @@ def parse_text(text: str, name: str) -> RawLog:
 def _comment(
     text: str, header: dict[str, str], listed: dict[str, int], warnings: list[str]
 ) -> None:
+    """Take from a comment line a header field, the size of a module, or a remark on lost data."""
     if "incomplete data" in text or "partial data" in text:
         warnings.append("Darshan says: " + text.lstrip("*# "))
     module = re.match(r"([A-Z0-9_/-]+) module: (\d+) bytes", text)
@@ -285,6 +286,7 @@ def _busy_seconds(module: str, counters: Mapping[str, float]) -> float:
 
 
 def _totals(module: str, rows: Iterable[tuple[int, Mapping[str, float]]]) -> ModuleTotals:
+    """Bytes and seconds of one layer: the slowest rank on its own files, and each shared file's."""
     read = written = 0.0
     shared = 0.0
     by_rank: dict[int, float] = defaultdict(float)

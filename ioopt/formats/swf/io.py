@@ -81,6 +81,7 @@ def _rows(
     io: IoRule,
     darshan: Sequence[DarshanLog],
 ) -> tuple[list[dict[str, Any]], list[str]]:
+    """The jobs as the instance has them, and what is to be said of their I/O."""
     machine = Machine.model_validate(block)
     rng = io.generator()
     pairing = Pairing(darshan) if darshan else None
