@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ioopt.measures import COUNTED, Measure, Row, measured, standing
-from ioopt.metrics import median, paired_ratios
+from ioopt.metrics import PairedRatio, median, paired_ratios
 from ioopt.quantities import column, quantity, title
 from ioopt.registry import KindSpec
 from ioopt.tables import Form, fitting, percent, render
 
-RATIO_HEADERS = ("solver", "metric", "mean_ratio", "standard_error", "pairs")
 ESSENTIAL = 5
 """Columns that are always there: solver, status, the measure, gap, ratio."""
 Columns = dict[str, list[Any]]
@@ -163,19 +162,16 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def baseline_ratios(
     rows: Sequence[Row], kind: KindSpec, measure: Measure, baseline: str, everything: bool
-) -> list[tuple[Any, ...]]:
+) -> list[PairedRatio]:
     """Mean ratios to *baseline* of the measure, with *everything* of all the kind's metrics."""
     others = dict.fromkeys([kind.objective_name, *kind.compare_columns]) if everything else {}
     metrics = list(dict.fromkeys([measure.name, *others]))
     rows = [row for row in rows if not row["reference"] or row["solver"] == baseline]
-    return [
-        (found.solver, found.metric, found.mean, found.standard_error, found.pairs)
-        for found in paired_ratios(rows, baseline, metrics)
-    ]
+    return paired_ratios(rows, baseline, metrics)
 
 
 def baseline_text(
-    ratios: Sequence[tuple[Any, ...]], baseline: str, form: Form, width: int | None
+    ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
     """The table of :func:`baseline_ratios`."""
     headers = ("solver", "metric", "mean ratio", "std. error", "instances")

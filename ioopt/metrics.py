@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:
@@ -42,13 +41,12 @@ def median(values: Sequence[float]) -> float:
     return quantile(values, 0.5)
 
 
-@dataclass(frozen=True)
-class PairedRatio:
+class PairedRatio(NamedTuple):
     """Mean over instances of solver / baseline for one metric, with its standard error."""
 
     solver: str
     metric: str
-    mean: float
+    mean_ratio: float
     standard_error: float | None
     pairs: int
 

@@ -113,7 +113,7 @@ def _render(
             "rows": rows,
         }
         if baseline is not None:
-            document["ratios"] = [dict(zip(text.RATIO_HEADERS, row)) for row in ratios]
+            document["ratios"] = [row._asdict() for row in ratios]
         return dump_json(document)
     if form == "csv":
         return render(*text.raw_table(rows), "csv")

@@ -17,12 +17,10 @@ MOST_INCHES = 9.0
 
 def plot_flexible_frame(result: Result) -> Any:
     """The picture of a flexible-gang result; returns the axes."""
-    axes = plot_frame(result.schedule or {})
-    axes.set_title(headline(result, "one frame"), fontsize="medium")
-    return axes
+    return plot_frame(result.schedule or {}, title=headline(result, "one frame"))
 
 
-def plot_frame(schedule: Mapping[str, Any], axes: Any = None) -> Any:
+def plot_frame(schedule: Mapping[str, Any], axes: Any = None, title: str = "") -> Any:
     """Draw one frame; loose windows are hatched and list the I/O jobs that run there."""
     from matplotlib.patches import Patch
 
@@ -56,7 +54,7 @@ def plot_frame(schedule: Mapping[str, Any], axes: Any = None) -> Any:
         for kind in ("compute", "io")
     ]
     window_box = Patch(facecolor="white", edgecolor=IO, hatch="//", label="loose window for I/O")
-    finish(axes, "", [*handles, window_box, Patch(facecolor=IDLE, label="idle")])
+    finish(axes, title, [*handles, window_box, Patch(facecolor=IDLE, label="idle")])
     name_boxes(axes, _cells(rows, unit.size))
     for text in name_boxes(axes, _windows(schedule, unit.size)):  # readable upon the hatching
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})

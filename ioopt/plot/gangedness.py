@@ -17,12 +17,11 @@ TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 def plot_message_counts(result: Result) -> Any:
     """The picture of a gangedness result."""
-    axes = plot_ratios(GangednessPlan.model_validate(result.plan).applications)
-    axes.set_title(headline(result), fontsize="medium")
-    return axes
+    items = GangednessPlan.model_validate(result.plan).applications
+    return plot_ratios(items, title=headline(result))
 
 
-def plot_ratios(items: Sequence[ApplicationVerdict], axes: Any = None) -> Any:
+def plot_ratios(items: Sequence[ApplicationVerdict], axes: Any = None, title: str = "") -> Any:
     """Draw each application's ratio and 90 % interval on a log scale; returns the axes.
 
     Applications without a ratio above 0 are named but not drawn; thresholds are dashed ticks.
@@ -71,4 +70,4 @@ def plot_ratios(items: Sequence[ApplicationVerdict], axes: Any = None) -> Any:
     handles = axes.get_legend_handles_labels()[0]
     if marks:
         handles.append(Line2D([], [], color=BOUND, linestyle="--", lw=0.8, label="threshold"))
-    return finish(axes, "", handles)
+    return finish(axes, title, handles)

@@ -23,9 +23,8 @@ REPLICA = 0.35
 
 def plot_decision(result: Result) -> Any:
     """The matrix that one decision (gang-matrix) leads to; returns the axes."""
-    axes = plot_matrix((result.plan or {}).get("jobs", []))
-    axes.set_title(headline(result, "matrix after the decision"), fontsize="medium")
-    return axes
+    jobs = (result.plan or {}).get("jobs", [])
+    return plot_matrix(jobs, title=headline(result, "matrix after the decision"))
 
 
 def plot_gang(result: Result) -> Any:
@@ -40,10 +39,8 @@ def plot_gang(result: Result) -> Any:
             "solve again with --set history=yes"
         )
     seconds, jobs = fullest(updates)
-    axes = plot_matrix(jobs)
     more = f"fullest matrix, at {quantity('seconds', seconds)}"
-    axes.set_title(headline(result, more), fontsize="medium")
-    return axes
+    return plot_matrix(jobs, title=headline(result, more))
 
 
 def fullest(updates: Iterable[Mapping[str, Any]]) -> tuple[float, list[Mapping[str, Any]]]:
@@ -60,21 +57,16 @@ def fullest(updates: Iterable[Mapping[str, Any]]) -> tuple[float, list[Mapping[s
     return seconds, jobs
 
 
-def plot_matrix(
-    jobs: Sequence[Mapping[str, Any]],
-    nodes: int | None = None,
-    levels: int | None = None,
-    axes: Any = None,
-) -> Any:
+def plot_matrix(jobs: Sequence[Mapping[str, Any]], axes: Any = None, title: str = "") -> Any:
     """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``, ``local``); returns the axes.
 
     Home instances are solid and carry the job's id where it fits, replicas are pale, idle slots
-    grey. *nodes* and *levels* default to what the jobs occupy; the first 40 rows are drawn.
+    grey. As much is drawn as the jobs occupy, of the rows the first 40.
     """
     from matplotlib.patches import Patch
 
-    width = nodes or max((max(job["columns"]) + 1 for job in jobs), default=1)
-    height = levels or max((max(job["rows"]) + 1 for job in jobs), default=1)
+    width = max((max(job["columns"]) + 1 for job in jobs), default=1)
+    height = max((max(job["rows"]) + 1 for job in jobs), default=1)
     shown = min(height, MOST_ROWS)
     axes = new_axes(10, 1.2 + min(0.5, 8 / shown) * max(2, shown)) if axes is None else axes
     axes.set_xlim(0, width)
@@ -92,7 +84,7 @@ def plot_matrix(
         Patch(facecolor=kinds[0][1], alpha=REPLICA, label="replica in another row"),
         Patch(facecolor=IDLE, label="idle"),
     ]
-    finish(axes, "", handles)
+    finish(axes, title, handles)
     if len(pieces) <= MOST_PIECES:
         name_boxes(axes, _boxes(pieces))
     return axes

@@ -13,12 +13,13 @@ from ioopt.result import Result
 
 def plot_quantum_cycle(result: Result) -> Any:
     """The picture of a quantum-selection result; returns the axes."""
-    axes = plot_slots(result.schedule or {}, result.metrics)
-    axes.set_title(headline(result, "one cycle"), fontsize="medium")
-    return axes
+    title = headline(result, "one cycle")
+    return plot_slots(result.schedule or {}, result.metrics, title=title)
 
 
-def plot_slots(schedule: Mapping[str, Any], metrics: Mapping[str, Any], axes: Any = None) -> Any:
+def plot_slots(
+    schedule: Mapping[str, Any], metrics: Mapping[str, Any], axes: Any = None, title: str = ""
+) -> Any:
     """Draw the slots of one cycle, I/O jobs labelled with their slowdown; returns the axes."""
     slots = schedule["slots"]
     names = list(dict.fromkeys(slot["job"] for slot in slots))
@@ -44,4 +45,4 @@ def plot_slots(schedule: Mapping[str, Any], metrics: Mapping[str, Any], axes: An
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(0, cycle)
     label_axis(axes.xaxis, "time in the cycle", unit.name)
-    return finish(axes, "", patches({slot["kind"] for slot in slots} | {"idle"}))
+    return finish(axes, title, patches({slot["kind"] for slot in slots} | {"idle"}))

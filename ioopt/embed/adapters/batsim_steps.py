@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
-from ioopt.formats.values import whole
 
 MAX_STEPS = 1000
 """A job with more steps is run whole."""
@@ -32,7 +30,7 @@ def steps_of(profiles: Mapping[str, Any], key: str, nodes: int) -> tuple[Step, .
     """
     known = Profiles(profiles, Platform(), "profiles")
     found: list[tuple[list[str], float]] = []
-    for count, leaf in enumerate(_leaves(profiles, key, ())):
+    for count, leaf in enumerate(known.leaves(key, MAX_LEAVES)):
         moved = _transfer(known, leaf, nodes)
         if moved == 0 and found and found[-1][1] == 0:
             found[-1][0].append(leaf)
@@ -43,23 +41,6 @@ def steps_of(profiles: Mapping[str, Any], key: str, nodes: int) -> tuple[Step, .
     if not any(moved for _, moved in found):
         return ()
     return tuple(Step(tuple(names), moved) for names, moved in found)
-
-
-def _leaves(profiles: Mapping[str, Any], key: Any, above: tuple[Any, ...]) -> Iterator[str]:
-    """The profiles that are no sequence, in the order in which they run."""
-    profile = profiles.get(key) if isinstance(key, str) else None
-    if not isinstance(profile, Mapping):
-        raise InstanceError(f"there is no profile {key!r}")
-    parts = profile.get("seq")
-    if not isinstance(parts, list):
-        yield key
-        return
-    if key in above:
-        raise InstanceError(f"profile {key!r} is part of itself")
-    repeat = whole(profile.get("repeat", 1), f"profile {key!r}: repeat", least=0)
-    for _ in range(min(repeat, MAX_LEAVES + 1)):
-        for part in parts:
-            yield from _leaves(profiles, part, (*above, key))
 
 
 def _transfer(known: Profiles, leaf: str, nodes: int) -> float:

@@ -30,14 +30,14 @@ traces) need Batsim itself and raise :class:`UnsupportedProfileError`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.values import number, whole
 
-MAX_PHASES = 100_000
+MAX_PHASES, MAX_DEPTH = 100_000, 50
 _SPREAD = "DefinedAmountsSpreadUniformly"
 
 _KINDS = {
@@ -108,32 +108,15 @@ class Profiles:
         return self._found[known]
 
     def _build(self, key: Any, nodes: int, where: str, above: tuple[str, ...]) -> list[PhaseRow]:
-        """Phases of a profile, which must exist and not contain itself."""
-        if not isinstance(key, str) or key not in self._profiles:
-            raise InstanceError(f"{where}: there is no profile {key!r}")
-        if key in above:
-            raise InstanceError(f"{self._name}: profile {key!r} is part of itself")
-        if len(above) > 50:
-            raise InstanceError(f"{self._name}: profile {above[0]!r} is nested more than 50 deep")
-        profile, place = self._profiles[key], f"{self._name}: profile {key!r}"
-        if not isinstance(profile, Mapping):
-            raise InstanceError(f"{place}: a profile is an object, not {type(profile).__name__}")
+        """Phases of a profile; a sequence that is one phase repeats it, others are written out."""
+        profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
-        if kind == "sequence":
-            return self._sequence(profile, nodes, place, (*above, key))
-        return _simple(kind, profile, nodes, place, self._platform)
-
-    def _sequence(
-        self, profile: Mapping[str, Any], nodes: int, place: str, above: tuple[str, ...]
-    ) -> list[PhaseRow]:
-        """Phases of the parts in turn; a sequence that is one phase repeats it, others are written out."""
-        names = profile.get("seq")
-        if not isinstance(names, list):
-            raise InstanceError(f"{place}: seq: wanted a list of profile names, not {names!r}")
-        repeat = whole(profile.get("repeat", 1), f"{place}: repeat", least=0)
+        if kind != "sequence":
+            return _simple(kind, profile, nodes, place, self._platform)
+        names, repeat = _parts(profile, place)
         once: list[PhaseRow] = []
         for name in names:
-            once += self._build(name, nodes, place, above)
+            once += self._build(name, nodes, place, (*above, key))
             _limit(len(once), place)
         once = merge(once)
         if len(once) == 1 and repeat:
@@ -141,6 +124,42 @@ class Profiles:
             return [once[0]._replace(repeat=once[0].repeat * repeat)]
         _limit(len(once) * repeat, place)
         return once * repeat
+
+    def leaves(self, key: Any, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
+        """Names of the profiles that are no sequence, as they follow each other; each *most* times."""
+        profile, place = self._profile(key, self._name, above)
+        if not isinstance(profile.get("seq"), list):
+            yield key
+            return
+        names, repeat = _parts(profile, place)
+        for _ in range(min(repeat, most + 1)):
+            for name in names:
+                yield from self.leaves(name, most, (*above, key))
+
+    def _profile(
+        self, key: Any, where: str, above: tuple[str, ...]
+    ) -> tuple[Mapping[str, Any], str]:
+        """The profile called *key*, which exists and does not contain itself, and its place."""
+        if not isinstance(key, str) or key not in self._profiles:
+            raise InstanceError(f"{where}: there is no profile {key!r}")
+        if key in above:
+            raise InstanceError(f"{self._name}: profile {key!r} is part of itself")
+        if len(above) > MAX_DEPTH:
+            raise InstanceError(
+                f"{self._name}: profile {above[0]!r} is nested more than {MAX_DEPTH} deep"
+            )
+        profile, place = self._profiles[key], f"{self._name}: profile {key!r}"
+        if not isinstance(profile, Mapping):
+            raise InstanceError(f"{place}: a profile is an object, not {type(profile).__name__}")
+        return profile, place
+
+
+def _parts(profile: Mapping[str, Any], place: str) -> tuple[list[Any], int]:
+    """Names of the parts of a sequence, and how often they run."""
+    names = profile.get("seq")
+    if not isinstance(names, list):
+        raise InstanceError(f"{place}: seq: wanted a list of profile names, not {names!r}")
+    return names, whole(profile.get("repeat", 1), f"{place}: repeat", least=0)
 
 
 def _limit(count: int, place: str) -> None:

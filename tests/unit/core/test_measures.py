@@ -95,7 +95,9 @@ def test_means_are_over_the_instances_that_all_answered():
     assert cells[0] == ["a", "1.250", "-", "1", "0", "0", "0", "0", "-"]
     assert cells[1] == ["b", "1.000", "-", "1", "1", "0", "0", "0", "-"]
     assert cells[2] == ["c", "-", "-", "0", "0", "0", "0", "2", "-"]
-    found = {r.solver: (r.mean, r.pairs) for r in paired_ratios(rows, "b", ["makespan_seconds"])}
+    found = {
+        r.solver: (r.mean_ratio, r.pairs) for r in paired_ratios(rows, "b", ["makespan_seconds"])
+    }
     assert found == {"a": (1.25, 1), "b": (1.0, 1)}
 
 

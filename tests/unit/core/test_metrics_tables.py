@@ -47,8 +47,8 @@ def test_ratios_are_paired_by_instance():
     rows = [row("a", "i", 2.0), row("a", "j", 4.0), row("b", "i", 1.0), row("b", "j", 1.0)]
     rows.append(row("b", "alone", 9.0))
     found = {ratio.solver: ratio for ratio in paired_ratios(rows, "a", ["m"])}
-    assert found["a"].mean == 1.0
-    assert found["b"].mean == pytest.approx((1 / 2 + 1 / 4) / 2)
+    assert found["a"].mean_ratio == 1.0
+    assert found["b"].mean_ratio == pytest.approx((1 / 2 + 1 / 4) / 2)
     assert found["b"].pairs == 2
 
 
