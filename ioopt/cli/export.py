@@ -14,9 +14,9 @@ from ioopt.registry import load_target
 from ioopt.solving import load
 
 MODELS = {
-    "replication": "ioopt.formats.lp:export_model",
-    "flexible-gang": "ioopt.formats.lp_flexgang:export_assignment",
-    "quantum-selection": "ioopt.formats.lp_flexgang:export_quantum",
+    "replication": "ioopt.solvers.model_files:export_model",
+    "flexible-gang": "ioopt.solvers.model_files:export_assignment",
+    "quantum-selection": "ioopt.solvers.model_files:export_quantum",
 }
 INSTANCES = {
     "wfformat": ("replication", "ioopt.formats.wfformat.instance:export_wfformat"),

@@ -1,4 +1,4 @@
-"""Flexible gang assignment of one pattern (k, d) as a mixed integer program, through PuLP.
+"""Flexible gang assignment of one pattern (k, d) as a mixed integer program.
 
 Lee et al., Section 7, sketch strict and loose rounds; the model is ours (F5, rules 10 and 11).
 
@@ -26,20 +26,18 @@ Departures from the rules as written, all of them exact:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from ioopt.models.flexgang.frame import PatternData, Placement, lay_out
-
-if TYPE_CHECKING:
-    import pulp
-
-    from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
+from ioopt.models.program import Number, Program, Term
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
 
 Formulation = Literal["counts", "rows"]
 
 
 class AssignmentModel:
-    """The program of one pattern; :attr:`program` is the PuLP problem (maximise).
+    """The program of one pattern; :attr:`program` is to be maximised.
 
     Parameters
     ----------
@@ -59,19 +57,17 @@ class AssignmentModel:
         share_loose_columns: bool = True,
         symmetry: bool = True,
     ) -> None:
-        import pulp
-
         self.data, self.formulation = data, formulation
         self.problem, self.pattern = data.problem, data.pattern
         self.quantum = data.problem.machine.quantum_seconds
-        self.program = pulp.LpProblem(f"flexgang_k{self.pattern.k}_d{self.pattern.d}", -1)
-        self.s: dict[tuple[int, int], Any] = {}
-        self.x: dict[tuple[int, int], Any] = {}
-        self.y: dict[tuple[int, int], Any] = {}
-        self.n: dict[tuple[int, int], Any] = {}
-        self.tau: dict[tuple[int, int], Any] = {}
-        self.t: dict[tuple[int, int, int], Any] = {}
-        self.x_row: dict[tuple[int, int, int], Any] = {}
+        self.program = Program(f"flexgang_k{self.pattern.k}_d{self.pattern.d}", maximise=True)
+        self.s: dict[tuple[int, int], int] = {}
+        self.x: dict[tuple[int, int], int] = {}
+        self.y: dict[tuple[int, int], int] = {}
+        self.n: dict[tuple[int, int], int] = {}
+        self.tau: dict[tuple[int, int], int] = {}
+        self.t: dict[tuple[int, int, int], int] = {}
+        self.x_row: dict[tuple[int, int, int], int] = {}
         self._add_variables()
         self._set_objective()
         self.add_io_placed_once()
@@ -90,195 +86,174 @@ class AssignmentModel:
             self.add_largest_job_first()
 
     def _add_variables(self) -> None:
-        import pulp
-
         rows, frame = self.pattern.strict_rows, self.pattern.rows
         for j, job in enumerate(self.problem.jobs):
             for b in range(self.problem.num_positions(j)):
                 at = f"{j}_{b}"
                 if job.is_io:
                     if rows:
-                        self.x[j, b] = pulp.LpVariable(f"x_{at}", cat="Binary")
+                        self.x[j, b] = self.program.binary(f"x_{at}")
                     if j in self.data.loose:
-                        self.y[j, b] = pulp.LpVariable(f"y_{at}", cat="Binary")
+                        self.y[j, b] = self.program.binary(f"y_{at}")
                     continue
-                self.s[j, b] = pulp.LpVariable(f"s_{at}", cat="Binary")
+                self.s[j, b] = self.program.binary(f"s_{at}")
                 if rows:
-                    self.n[j, b] = pulp.LpVariable(f"n_{at}", 0, rows, "Integer")
+                    self.n[j, b] = self.program.whole(f"n_{at}", 0, rows)
                 if not job.takes_loose_cpu:
                     continue
-                self.tau[j, b] = pulp.LpVariable(f"tau_{at}", 0, frame)
+                self.tau[j, b] = self.program.real(f"tau_{at}", 0, frame)
                 if job.self_balancing:
                     for c in self.problem.block(j, b):
-                        self.t[j, b, c] = pulp.LpVariable(f"t_{at}_{c}", 0, frame)
+                        self.t[j, b, c] = self.program.real(f"t_{at}_{c}", 0, frame)
 
     def _set_objective(self) -> None:
         """max sum w (n/P) pr - lambda sum w (n/P)(S_i - 1)."""
-        import pulp
+        goal = self.program.objective
+        for j in self.data.compute_jobs():
+            share = self.problem.share(j)
+            goal.update(_nonzero((at, share * factor) for at, factor in self.progress(j)))
+        for loose, family in ((False, self.x), (True, self.y)):
+            goal.update(
+                _nonzero((at, -self.data.io_penalty(i, loose)) for (i, _), at in family.items())
+            )
 
-        terms = [self.problem.share(j) * self.progress(j) for j in self.data.compute_jobs()]
-        terms += [-self.data.io_penalty(i, False) * var for (i, _), var in self.x.items()]
-        terms += [-self.data.io_penalty(i, True) * var for (i, _), var in self.y.items()]
-        self.program.setObjective(pulp.lpSum(terms))
-
-    def progress(self, job: int) -> Any:
-        """pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as an expression."""
-        import pulp
-
+    def progress(self, job: int) -> list[Term]:
+        """pr_j = (q rows_j + (1 - gamma_j) tau_j) / L as terms."""
         frame = self.pattern.rows
         loose = 1.0 - (self.problem.jobs[job].gamma or 0.0)
-        rows = pulp.lpSum(var for (j, _), var in self.n.items() if j == job)
-        tau = pulp.lpSum(var for (j, _), var in self.tau.items() if j == job)
-        return (1.0 / frame) * rows + (loose / frame) * tau
+        rows = [(at, 1.0 / frame) for (j, _), at in self.n.items() if j == job]
+        tau = [(at, loose / frame) for (j, _), at in self.tau.items() if j == job]
+        return _nonzero([*rows, *tau])
 
     def add_io_placed_once(self) -> None:
         """I/O job: sum_b x[i,b] + sum_b y[i,b] = 1 (a coordinated job has no y)."""
-        import pulp
-
         for i in self.data.io_jobs():
-            places = [v for family in (self.x, self.y) for (j, _), v in family.items() if j == i]
-            self.program += pulp.lpSum(places) == 1, f"placed_{i}"
+            places = [at for family in (self.x, self.y) for (j, _), at in family.items() if j == i]
+            self.program.add(f"placed_{i}", [(at, 1) for at in places], 1, 1)
 
     def add_one_home(self) -> None:
         """Compute job: sum_b s[j,b] = 1."""
-        import pulp
-
         for j in self.data.compute_jobs():
-            homes = [var for (job, _), var in self.s.items() if job == j]
-            self.program += pulp.lpSum(homes) == 1, f"home_{j}"
+            homes = [(at, 1) for (job, _), at in self.s.items() if job == j]
+            self.program.add(f"home_{j}", homes, 1, 1)
 
     def add_rows_at_home(self) -> None:
         """x[j,r,b] <= s[j,b], summed over the rows: n[j,b] <= R s[j,b]."""
-        for (j, b), var in self.n.items():
-            limit = self.pattern.strict_rows
-            self.program += var <= limit * self.s[j, b], f"rows_at_home_{j}_{b}"
+        for (j, b), at in self.n.items():
+            terms = [(at, 1), (self.s[j, b], -self.pattern.strict_rows)]
+            self.program.add(f"rows_at_home_{j}_{b}", terms, most=0)
 
     def add_columns_hold_rows(self) -> None:
         """Each (row, column) holds at most one job: the rows held in a column are at most R."""
-        import pulp
-
         if not self.pattern.strict_rows:
             return
         for c in range(self.problem.machine.num_columns):
-            held = [v for family in (self.n, self.x) for (j, b), v in self._at(family, c)]
-            self.program += pulp.lpSum(held) <= self.pattern.strict_rows, f"column_rows_{c}"
+            held = [(at, 1) for family in (self.n, self.x) for _, at in self._at(family, c)]
+            self.program.add(f"column_rows_{c}", held, most=self.pattern.strict_rows)
 
     def add_tau_at_home(self) -> None:
         """tau[j,b] <= L s[j,b]; a self-balancing job's tau is the mean of its columns' t."""
-        import pulp
-
-        for (j, b), var in self.tau.items():
-            limit = self.pattern.rows * self.s[j, b]
-            self.program += var <= limit, f"tau_at_home_{j}_{b}"
+        for (j, b), at in self.tau.items():
+            terms: list[Term] = [(at, 1), (self.s[j, b], -self.pattern.rows)]
+            self.program.add(f"tau_at_home_{j}_{b}", terms, most=0)
             if self.problem.jobs[j].self_balancing:
                 block = self.problem.block(j, b)
-                mean = pulp.lpSum(self.t[j, b, c] for c in block) * (1.0 / len(block))
-                self.program += var == mean, f"tau_mean_{j}_{b}"
+                mean = [(self.t[j, b, c], -1.0 / len(block)) for c in block]
+                self.program.add(f"tau_mean_{j}_{b}", [(at, 1), *mean], 0, 0)
 
     def add_column_capacity(self) -> None:
         """sum_j t[j,c] <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
-        import pulp
-
-        total = self.pattern.rows
         for c in range(self.problem.machine.num_columns):
-            used = [1.0 * var for _, var in self._at(self.n, c)]
-            for (i, _), var in self._at(self.x, c):
-                used.append((1.0 - self.data.fragment(i) / self.quantum) * var)
-            for (i, _), var in self._at(self.y, c):
-                used.append(self.data.loose_cpu(i) / self.quantum * var)
-            for (j, b), var in self._at(self.tau, c):
-                used.append(self.t[j, b, c] if self.problem.jobs[j].self_balancing else var)
-            self.program += pulp.lpSum(used) <= total, f"capacity_{c}"
+            used: list[Term] = [(at, 1.0) for _, at in self._at(self.n, c)]
+            for (i, _), at in self._at(self.x, c):
+                used.append((at, 1.0 - self.data.fragment(i) / self.quantum))
+            for (i, _), at in self._at(self.y, c):
+                used.append((at, self.data.loose_cpu(i) / self.quantum))
+            for (j, b), at in self._at(self.tau, c):
+                used.append((self.t[j, b, c] if self.problem.jobs[j].self_balancing else at, 1))
+            self.program.add(f"capacity_{c}", _nonzero(used), most=self.pattern.rows)
 
     def add_loose_io_load(self) -> None:
         """sum_i beta_i(on, off) L y_ic <= 0.6 k q in every column."""
-        import pulp
-
         limit = self.problem.loose_io_limit * self.pattern.k
         for c in range(self.problem.machine.num_columns):
             load = [
-                self.data.loose_cpu(i) / self.quantum * var for (i, _), var in self._at(self.y, c)
+                (at, self.data.loose_cpu(i) / self.quantum) for (i, _), at in self._at(self.y, c)
             ]
             if load:
-                self.program += pulp.lpSum(load) <= limit, f"loose_io_{c}"
+                self.program.add(f"loose_io_{c}", _nonzero(load), most=limit)
 
     def add_floors(self) -> None:
         """pr_j >= phi_j; without loose CPU the rows must reach the next whole number."""
-        import pulp
-
         for j in self.data.compute_jobs():
             if self.problem.jobs[j].takes_loose_cpu:
-                self.program += self.progress(j) >= self.problem.phi(j), f"floor_{j}"
+                self.program.add(f"floor_{j}", self.progress(j), least=self.problem.phi(j))
             else:
-                rows = pulp.lpSum(var for (job, _), var in self.n.items() if job == j)
-                self.program += rows >= self.data.min_rows(j), f"floor_{j}"
+                rows = [(at, 1) for (job, _), at in self.n.items() if job == j]
+                self.program.add(f"floor_{j}", rows, least=self.data.min_rows(j))
 
     def add_numbered_rows(self) -> None:
         """The rules' x[j,r,b], at most one job a (row, column), tied to the counts."""
-        import pulp
-
         for (j, b), count in [*self.n.items(), *self.x.items()]:
             for r in range(self.pattern.strict_rows):
-                self.x_row[j, r, b] = pulp.LpVariable(f"x_{j}_{r}_{b}", cat="Binary")
-            rows = pulp.lpSum(self.x_row[j, r, b] for r in range(self.pattern.strict_rows))
-            self.program += rows == count, f"count_{j}_{b}"
+                self.x_row[j, r, b] = self.program.binary(f"x_{j}_{r}_{b}")
+            rows = [(self.x_row[j, r, b], 1) for r in range(self.pattern.strict_rows)]
+            self.program.add(f"count_{j}_{b}", [*rows, (count, -1)], 0, 0)
         for r in range(self.pattern.strict_rows):
             for c in range(self.problem.machine.num_columns):
                 cell = [
-                    var
-                    for (j, row, b), var in self.x_row.items()
+                    (at, 1)
+                    for (j, row, b), at in self.x_row.items()
                     if row == r and c in self.problem.block(j, b)
                 ]
-                self.program += pulp.lpSum(cell) <= 1, f"cell_{r}_{c}"
+                self.program.add(f"cell_{r}_{c}", cell, most=1)
 
     def add_one_loose_io_a_column(self) -> None:
         """At most one loose I/O job in every column (a restriction, see the class)."""
-        import pulp
-
         for c in range(self.problem.machine.num_columns):
-            loose = [var for _, var in self._at(self.y, c)]
+            loose = [(at, 1) for _, at in self._at(self.y, c)]
             if loose:
-                self.program += pulp.lpSum(loose) <= 1, f"one_loose_{c}"
+                self.program.add(f"one_loose_{c}", loose, most=1)
 
     def add_largest_job_first(self) -> None:
         """Columns are alike: the largest job with a choice of blocks takes block 0."""
         choice = self.largest_with_choice()
         for family in (self.s, self.x, self.y):
-            for (j, b), var in family.items():
+            for (j, b), at in family.items():
                 if j == choice and b > 0:
-                    var.upBound = 0
+                    self.program.hold(at, most=0)
 
     def largest_with_choice(self) -> int | None:
         """The largest job with more than one block, the first in the file among equals."""
         free = [j for j in range(len(self.problem.jobs)) if self.problem.num_positions(j) > 1]
         return min(free, key=lambda j: (-self.problem.jobs[j].processes, j), default=None)
 
-    def _at(self, family: dict[tuple[int, int], Any], column: int) -> list[Any]:
-        return [
-            ((j, b), var) for (j, b), var in family.items() if column in self.problem.block(j, b)
-        ]
+    def _at(
+        self, family: dict[tuple[int, int], int], column: int
+    ) -> list[tuple[tuple[int, int], int]]:
+        return [((j, b), at) for (j, b), at in family.items() if column in self.problem.block(j, b)]
 
-    def placement(self, value: Any) -> Placement:
-        """Homes, row counts and loose jobs of a solution; *value* maps a variable to its value."""
+    def placement(self, values: Mapping[int, Number]) -> Placement:
+        """Homes, row counts and loose jobs of a solution."""
         found = Placement()
         for family in (self.s, self.x, self.y):
             for (j, b), var in family.items():
-                if value(var) > 0.5:
+                if values[var] > 0.5:
                     found.home[j] = b
                     if family is self.x:
                         found.rows[j] = 1
                     if family is self.y:
                         found.loose.add(j)
         for (j, b), var in self.n.items():
-            count = round(value(var))
+            count = round(values[var])
             if count and found.home.get(j) == b:
                 found.rows[j] = count
         return found
 
-    def start_values(self, plan: FlexibleGangPlan) -> dict[pulp.LpVariable, float]:
+    def start_values(self, plan: FlexibleGangPlan) -> dict[int, float]:
         """Values of all variables that state *plan*, mirrored so that the first job is in block 0."""
         placement, tau, by_column = _moved(self, plan)
-        values: dict[Any, float] = {}
+        values: dict[int, float] = {}
         for (j, b), var in self.s.items():
             values[var] = float(placement.home.get(j) == b)
         for (i, b), var in self.x.items():
@@ -298,6 +273,11 @@ class AssignmentModel:
                 held = laid.rows.get(self.problem.jobs[j].id, ())
                 values[var] = float(r in held and placement.home[j] == b)
         return values
+
+
+def _nonzero(terms: Iterable[Term]) -> list[Term]:
+    """Without what counts nothing: backends count their effort in coefficients."""
+    return [(at, factor) for at, factor in terms if factor]
 
 
 def _moved(

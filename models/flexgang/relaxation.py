@@ -16,10 +16,8 @@ and without its breaking of symmetry, in milliseconds.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-
 from ioopt.models.flexgang.frame import PatternData
+from ioopt.models.program import Program, Term
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 
@@ -37,89 +35,67 @@ def universal_bound(problem: FlexibleGangProblem) -> float:
     return value
 
 
-@dataclass
-class _Program:
-    """Columns of the little program: gain, bounds, and what each takes of the three limits."""
+class RelaxedModel:
+    """The little program of one pattern; ``feasible`` is False where it plainly has no solution."""
 
-    gain: list[float] = field(default_factory=list)
-    bounds: list[tuple[float, float]] = field(default_factory=list)
-    rows: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
-    loose: list[float] = field(default_factory=list)
-    floors: list[tuple[dict[int, float], float]] = field(default_factory=list)
-    placed: list[list[int]] = field(default_factory=list)
+    def __init__(self, data: PatternData) -> None:
+        self.data = data
+        self.program = Program("relaxation", maximise=True)
+        self._rows: list[Term] = []
+        self._cpu: list[Term] = []
+        self._loose: list[Term] = []
+        self._floors: list[tuple[str, list[Term], float]] = []
+        self._placed: list[tuple[str, list[Term]]] = []
+        self.feasible = all(map(self._add_compute, data.compute_jobs())) and all(
+            map(self._add_io, data.io_jobs())
+        )
+        pattern = data.pattern
+        self.program.add("rows", self._rows, most=float(pattern.strict_rows))
+        self.program.add("cpu", self._cpu, most=float(pattern.rows))
+        self.program.add("loose_io", self._loose, most=data.problem.loose_io_limit * pattern.k)
+        for name, terms, least in self._floors:
+            self.program.add(name, terms, least=least)
+        for name, terms in self._placed:
+            self.program.add(name, terms, 1.0, 1.0)
 
-    def add(
-        self,
-        gain: float,
-        bounds: tuple[float, float],
-        rows: float = 0.0,
-        cpu: float = 0.0,
-        loose: float = 0.0,
-    ) -> int:
-        """Add a variable and return its position."""
-        self.gain.append(gain)
-        self.bounds.append(bounds)
-        self.rows.append(rows)
-        self.cpu.append(cpu)
-        self.loose.append(loose)
-        return len(self.gain) - 1
+    def _add_compute(self, job: int) -> bool:
+        """Rows and loose CPU of a compute job; False when its floor needs more rows than there are."""
+        problem, pattern = self.data.problem, self.data.pattern
+        item, frame = problem.jobs[job], pattern.rows
+        width = problem.job_columns(job) / problem.machine.num_columns
+        gain, least = problem.share(job) / frame, self.data.min_rows(job)
+        if least > pattern.strict_rows:
+            return False
+        rows = self.program.real(f"n_{job}", least, pattern.strict_rows)
+        self.program.objective[rows] = gain
+        self._rows.append((rows, width))
+        self._cpu.append((rows, width))
+        if item.takes_loose_cpu:
+            kept = 1.0 - (item.gamma or 0.0)
+            tau = self.program.real(f"tau_{job}", 0.0, frame)
+            self.program.objective[tau] = gain * kept
+            self._cpu.append((tau, width))
+            floor = frame * problem.phi(job)
+            self._floors.append((f"floor_{job}", [(rows, 1.0), (tau, kept)], floor))
+        return True
 
-
-def relaxed_bound(data: PatternData) -> float:
-    """No plan of the pattern has a higher objective; minus infinity when it has no plan at all."""
-    from scipy.optimize import linprog
-
-    program = _Program()
-    for job in data.compute_jobs():
-        if not _add_compute(program, data, job):
-            return -math.inf
-    for job in data.io_jobs():
-        if not _add_io(program, data, job):
-            return -math.inf
-    size, pattern = len(program.gain), data.pattern
-    table = [program.rows, program.cpu, program.loose]
-    limits = [float(pattern.strict_rows), float(pattern.rows)]
-    limits.append(data.problem.loose_io_limit * pattern.k)
-    for terms, least in program.floors:
-        table.append([-terms.get(at, 0.0) for at in range(size)])
-        limits.append(-least)
-    placed = [[float(at in pair) for at in range(size)] for pair in program.placed]
-    solved = linprog(
-        [-gain for gain in program.gain], table, limits, placed or None,
-        [1.0] * len(placed) or None, program.bounds,
-    )  # fmt: skip
-    if solved.status == 2:
-        return -math.inf
-    return -float(solved.fun) if solved.status == 0 else math.inf
-
-
-def _add_compute(program: _Program, data: PatternData, job: int) -> bool:
-    """Rows and loose CPU of a compute job; False when its floor needs more rows than there are."""
-    problem, pattern = data.problem, data.pattern
-    item, frame = problem.jobs[job], pattern.rows
-    width = problem.job_columns(job) / problem.machine.num_columns
-    gain, least = problem.share(job) / frame, data.min_rows(job)
-    if least > pattern.strict_rows:
-        return False
-    rows = program.add(gain, (least, pattern.strict_rows), rows=width, cpu=width)
-    if item.takes_loose_cpu:
-        kept = 1.0 - (item.gamma or 0.0)
-        tau = program.add(gain * kept, (0.0, frame), cpu=width)
-        program.floors.append(({rows: 1.0, tau: kept}, frame * problem.phi(job)))
-    return True
-
-
-def _add_io(program: _Program, data: PatternData, job: int) -> bool:
-    """An I/O job strict or loose; False when it can be neither."""
-    problem, quantum = data.problem, data.problem.machine.quantum_seconds
-    width = problem.job_columns(job) / problem.machine.num_columns
-    places: list[int] = []
-    if data.pattern.strict_rows:
-        used = width * (1.0 - data.fragment(job) / quantum)
-        places.append(program.add(-data.io_penalty(job, False), (0.0, 1.0), width, used))
-    if job in data.loose:
-        used = width * data.loose_cpu(job) / quantum
-        places.append(program.add(-data.io_penalty(job, True), (0.0, 1.0), 0.0, used, used))
-    program.placed.append(places)
-    return bool(places)
+    def _add_io(self, job: int) -> bool:
+        """An I/O job strict or loose; False when it can be neither."""
+        problem, quantum = self.data.problem, self.data.problem.machine.quantum_seconds
+        width = problem.job_columns(job) / problem.machine.num_columns
+        places: list[Term] = []
+        if self.data.pattern.strict_rows:
+            strict = self.program.real(f"x_{job}", 0.0, 1.0)
+            self.program.objective[strict] = -self.data.io_penalty(job, False)
+            self._rows.append((strict, width))
+            self._cpu.append((strict, width * (1.0 - self.data.fragment(job) / quantum)))
+            places.append((strict, 1.0))
+        if job in self.data.loose:
+            loose = self.program.real(f"y_{job}", 0.0, 1.0)
+            self.program.objective[loose] = -self.data.io_penalty(job, True)
+            used = width * self.data.loose_cpu(job) / quantum
+            self._cpu.append((loose, used))
+            self._loose.append((loose, used))
+            places.append((loose, 1.0))
+        self._placed.append((f"placed_{job}", places))
+        return bool(places)

@@ -6,87 +6,70 @@ the floors of progress. Homes and rows are fixed.
 
 from __future__ import annotations
 
-from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
+from collections.abc import Mapping
+
+from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity
+from ioopt.models.program import Number, Program, Term
+
+OVERFULL, SHORT = 1e-7, 1e-9
+"""Quanta by which rounding may overfill a column, or leave rows below a floor."""
 
 
-def plan_with_best_tau(
-    data: PatternData, placement: Placement, slack: float = 0.0
-) -> FlexibleGangPlan | None:
-    """The plan of *placement* with the best tau; None when a floor cannot be kept within *slack*."""
-    found = best_tau(data, placement, slack)
-    if found is None:
-        return None
-    tau, by_column = found
-    return lay_out(data, placement, tau, by_column)
+class TauModel:
+    """The program of one placement; times are in quanta, small numbers for small tolerances.
 
-
-def best_tau(
-    data: PatternData, placement: Placement, slack: float = 0.0
-) -> tuple[dict[int, float], dict[int, list[float]]] | None:
-    """(tau by job, seconds by column of self-balancing jobs), or None when infeasible.
-
-    Floors of progress may be missed by *slack*.
+    Floors of progress may be missed by *slack*. ``feasible`` is False where a column is overfull or
+    a job without loose CPU misses its floor; there is no program then.
     """
-    from scipy.optimize import linprog
 
-    # In quanta, so that the tolerances of the program are small beside its numbers.
-    problem, frame = data.problem, data.pattern.rows
-    unit = problem.machine.quantum_seconds
-    capacity = [seconds / unit for seconds in column_capacity(data, placement)]
-    if min(capacity) < -1e-7:
-        return None
-    names: list[tuple[int, int | None]] = []
-    objective: list[float] = []
-    lower: list[float] = []
-    rows: list[dict[int, float]] = [{} for _ in capacity]
-    totals: list[tuple[dict[int, float], float]] = []
-    for job in data.compute_jobs():
+    def __init__(self, data: PatternData, placement: Placement, slack: float = 0.0) -> None:
+        self.data, self.placement, self.slack = data, placement, slack
+        self.unit = data.problem.machine.quantum_seconds
+        self.program = Program("tau", maximise=True)
+        self.parts: list[tuple[int, int | None]] = []
+        capacity = [seconds / self.unit for seconds in column_capacity(data, placement)]
+        self._loads: list[list[Term]] = [[] for _ in capacity]
+        self._means: list[tuple[str, list[Term], float]] = []
+        self.feasible = min(capacity) >= -OVERFULL and all(map(self._add, data.compute_jobs()))
+        for c, limit in enumerate(capacity):
+            self.program.add(f"capacity_{c}", self._loads[c], most=max(0.0, limit))
+        for name, terms, least in self._means:
+            self.program.add(name, terms, least=least)
+
+    def _add(self, job: int) -> bool:
+        """The variables of one job: its tau, or its t in every column; False where it falls short."""
+        problem, frame = self.data.problem, self.data.pattern.rows
         item = problem.jobs[job]
-        held = placement.rows.get(job, 0)
-        short = (problem.phi(job) - slack) * frame - held
+        short = (problem.phi(job) - self.slack) * frame - self.placement.rows.get(job, 0)
         if not item.takes_loose_cpu:
-            if short > 1e-9:
-                return None
-            continue
+            return short <= SHORT
         assert item.gamma is not None
         least = max(0.0, short) / (1.0 - item.gamma)
-        block = problem.block(job, placement.home[job])
+        block = problem.block(job, self.placement.home[job])
         gain = problem.share(job) * (1.0 - item.gamma) / frame
-        parts = list(block) if item.self_balancing else [None]
-        if item.self_balancing:
-            members = {len(names) + at: 1.0 / len(block) for at in range(len(block))}
-            totals.append((members, least))
+        parts: list[int | None] = list(block) if item.self_balancing else [None]
+        mean: list[Term] = []
         for part in parts:
-            index = len(names)
-            names.append((job, part))
-            objective.append(-gain / len(parts))
-            lower.append(0.0 if item.self_balancing else least)
+            at = self.program.real(f"t_{job}_{part}", 0.0 if item.self_balancing else least)
+            self.program.objective[at] = gain / len(parts)
+            self.parts.append((job, part))
+            mean.append((at, 1.0 / len(parts)))
             for column in block if part is None else (part,):
-                rows[column][index] = 1.0
-    if not names:
-        return {}, {}
-    table = [[row.get(at, 0.0) for at in range(len(names))] for row in rows]
-    limits = [max(0.0, c) for c in capacity]
-    for weights, least in totals:
-        table.append([-weights.get(at, 0.0) for at in range(len(names))])
-        limits.append(-least)
-    solved = linprog(objective, table, limits, bounds=[(low, None) for low in lower])
-    if solved.status != 0:
-        return None
-    return _read(names, [max(0.0, float(value)) * unit for value in solved.x])
+                self._loads[column].append((at, 1.0))
+        if item.self_balancing:
+            self._means.append((f"mean_{job}", mean, least))
+        return True
 
-
-def _read(
-    names: list[tuple[int, int | None]], values: list[float]
-) -> tuple[dict[int, float], dict[int, list[float]]]:
-    tau: dict[int, float] = {}
-    by_column: dict[int, list[float]] = {}
-    for (job, part), value in zip(names, values):
-        if part is None:
-            tau[job] = value
-        else:
-            by_column.setdefault(job, []).append(value)
-    for job, parts in by_column.items():
-        tau[job] = sum(parts) / len(parts)
-    return tau, by_column
+    def read(self, values: Mapping[int, Number]) -> tuple[dict[int, float], dict[int, list[float]]]:
+        """Seconds of tau by job, and seconds by column of self-balancing jobs, of a solution."""
+        tau: dict[int, float] = {}
+        by_column: dict[int, list[float]] = {}
+        for at, (job, part) in enumerate(self.parts):
+            seconds = max(0.0, float(values[at])) * self.unit
+            if part is None:
+                tau[job] = seconds
+            else:
+                by_column.setdefault(job, []).append(seconds)
+        for job, granted in by_column.items():
+            tau[job] = sum(granted) / len(granted)
+        return tau, by_column

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ioopt.models.gang.linear import Program
 from ioopt.models.gang.question import Question
-from ioopt.models.gang.row_free import add_choice
+from ioopt.models.gang.row_free import add_choice, program_of
 
 
 class AssignmentModel:
@@ -25,15 +24,18 @@ class AssignmentModel:
 
     def __init__(self, question: Question) -> None:
         self.question = question
-        self.program = Program("gang_assignment")
+        self.program = program_of(question, "gang_assignment")
         self.taken = add_choice(self.program, question)
         self.cells = [
-            [
-                self.program.variable(f"x_{o}_{r}", 0, 1, option.worth)
-                for r in range(question.levels)
-            ]
-            for o, option in enumerate(question.options)
+            [self.program.binary(f"x_{o}_{r}") for r in range(question.levels)]
+            for o in range(len(question.options))
         ]
+        self.program.objective = {
+            cell: option.worth
+            for option, cells in zip(question.options, self.cells)
+            for cell in cells
+            if option.worth
+        }
         self.add_rows_of_taken()
         self.add_cliques()
         self.add_row_slots()

@@ -17,12 +17,19 @@ which bounds every policy's matrix, also of those that replicate jobs they start
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
-from ioopt.models.gang.linear import Program
 from ioopt.models.gang.question import Question
+from ioopt.models.program import Program
 
 ROUNDED = 4
 """Rounded forms of the slots row."""
+
+
+def program_of(question: Question, name: str) -> Program:
+    """An empty program to be maximised, in units of the largest worth, so that tolerances fit."""
+    largest = max((abs(option.worth) for option in question.options), default=1)
+    return Program(name, maximise=True, unit=Fraction(1, largest or 1))
 
 
 def add_choice(program: Program, question: Question) -> list[int | None]:
@@ -32,7 +39,7 @@ def add_choice(program: Program, question: Question) -> list[int | None]:
         if j < question.num_running and len(options) == 1:
             continue
         for o in options:
-            taken[o] = program.variable(f"u_{o}", 0, 1)
+            taken[o] = program.binary(f"u_{o}")
         terms = [(at, 1) for o in options if (at := taken[o]) is not None]
         program.add(f"choice_{j}", terms, 1 if j < question.num_running else None, 1)
     costs = [
@@ -60,7 +67,7 @@ class RowFreeModel:
 
     def __init__(self, question: Question, replicated: bool = False) -> None:
         self.question, self.replicated = question, replicated
-        self.program = Program("gang_row_free")
+        self.program = program_of(question, "gang_row_free")
         self.taken = add_choice(self.program, question)
         self.rows = [self._rows_variable(o) for o in range(len(question.options))]
         self.add_cliques()
@@ -70,7 +77,9 @@ class RowFreeModel:
         """y[o] with u_o <= y_o <= M u_o."""
         option, taken = self.question.options[o], self.taken[o]
         most = 1 if option.deed == "remote" and not self.replicated else self.question.levels
-        rows = self.program.variable(f"y_{o}", 0 if taken is not None else 1, most, option.worth)
+        rows = self.program.whole(f"y_{o}", 0 if taken is not None else 1, most)
+        if option.worth:
+            self.program.objective[rows] = option.worth
         if taken is not None:
             self.program.add(f"some_{o}", [(taken, 1), (rows, -1)], most=0)
             self.program.add(f"most_{o}", [(rows, 1), (taken, -most)], most=0)
@@ -100,8 +109,8 @@ class RowFreeModel:
         """Values of all variables for a matrix given as row masks by option."""
         values = [0] * len(self.program.variables)
         for o, span in spans.items():
-            limit = self.program.variables[self.rows[o]][2]
-            values[self.rows[o]] = min(span.bit_count(), limit)
+            limit = self.program.variables[self.rows[o]].most
+            values[self.rows[o]] = min(span.bit_count(), int(limit or 0))
             if (taken := self.taken[o]) is not None:
                 values[taken] = 1
         return values

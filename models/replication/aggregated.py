@@ -15,26 +15,26 @@ copies may run in a circle, as equations (1)-(8) allow. (3), (6) follow from X b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 
-from ioopt.models.replication.engines import Engine
+from ioopt.models.program import Number, Program, Term, collector_paused
 from ioopt.models.replication.static import Moves, StaticInstance, class_of_task, loads
 
 Cycles = Literal["acyclic", "printed"]
 
 
 class AggregatedModel:
-    """The aggregated model of one static instance, written through *engine*.
+    """The aggregated model of one static instance; times are whole units of the instance.
 
     ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in units.
     ``evictable`` lets held files go before the transfers begin (later rounds).
     """
 
+    @collector_paused()
     def __init__(
         self,
         instance: StaticInstance,
-        engine: Engine,
         *,
         cycles: Cycles = "acyclic",
         replication: bool = True,
@@ -42,47 +42,43 @@ class AggregatedModel:
         lower: int = 0,
         upper: int | None = None,
     ) -> None:
-        self.instance, self.engine = instance, engine
+        self.instance = instance
+        self.program = program = Program("replication", unit=instance.unit)
         self.cycles, self.replication = cycles, replication
         self.evictable = evictable
         nodes, files = range(instance.num_nodes), range(instance.num_files)
         self._nodes, self._files = nodes, files
         most = instance.num_nodes - 1
-        group = instance.classes
         self.T = [
-            [self._tasks(k, i) for i in nodes] for k in range(len(group))
-        ]  # fmt: skip
+            [program.whole(f"T_{k}_{i}", 0, group.count) for i in nodes]
+            for k, group in enumerate(instance.classes)
+        ]
         held = instance.held
         self.R = {
-            (l, i): engine.binary(f"R_{l}_{i}") for l in files for i in nodes if l not in held[i]
+            (l, i): program.binary(f"R_{l}_{i}") for l in files for i in nodes if l not in held[i]
         }
         self.K = {
-            (l, i): engine.binary(f"K_{l}_{i}")
+            (l, i): program.binary(f"K_{l}_{i}")
             for l in files for i in nodes if evictable and l in held[i]
         }  # fmt: skip
-        self.N: dict[tuple[int, int], Any] = {}
-        self.A: dict[tuple[int, int], Any] = {}
-        self.B: dict[tuple[int, int], Any] = {}
+        self.N: dict[tuple[int, int], int] = {}
+        self.A: dict[tuple[int, int], int] = {}
+        self.B: dict[tuple[int, int], int] = {}
         if replication and most > 0:
-            self.N = {key: engine.binary(f"N_{key[0]}_{key[1]}") for key in self.R}
-            self.A = {(l, i): engine.count(f"A_{l}_{i}", most) for l in files for i in nodes}
+            self.N = {key: program.binary(f"N_{key[0]}_{key[1]}") for key in self.R}
+            self.A = {(l, i): program.whole(f"A_{l}_{i}", 0, most) for l in files for i in nodes}
             if cycles == "acyclic" and most > 1:
-                self.B = {key: engine.count(f"B_{key[0]}_{key[1]}", most - 1) for key in self.N}
-        self.span = engine.time("M", lower, horizon(instance) if upper is None else upper)
+                self.B = {key: program.whole(f"B_{key[0]}_{key[1]}", 0, most - 1) for key in self.N}
+        self.span = program.time("M", lower, horizon(instance) if upper is None else upper)
         for method in (
             self.eq_2_copies_have_readers, self.eq_4_every_task_runs, self.eq_5_stored_once,
             self.eq_7_inputs_are_there, self.eq_8_every_file_is_fetched, self.senders_hold,
             self.sends_match_arrivals, self.descent, self.eq_13_batch_time, self.eq_21_disks,
         ):  # fmt: skip
             method()
-        engine.minimize(self.span)
+        program.objective[self.span] = 1
 
-    def _tasks(self, k: int, i: int) -> Any:
-        count = self.instance.classes[k].count
-        name = f"T_{k}_{i}"
-        return self.engine.binary(name) if count == 1 else self.engine.count(name, count)
-
-    def stored(self, file: int, node: int) -> list[tuple[Any, int]]:
+    def stored(self, file: int, node: int) -> list[Term]:
         """X_li as terms (variable, 1); a held file that cannot go has none and is always there."""
         keys = (table[file, node] for table in (self.R, self.N, self.K) if (file, node) in table)
         return [(variable, 1) for variable in keys]
@@ -95,19 +91,18 @@ class AggregatedModel:
         """(2): a file is copied only to a node with a task that reads it."""
         for (file, node), arrives in self.N.items():
             readers = [(self.T[k][node], 1) for k in self.instance.readers[file]]
-            total = self.engine.total([*readers, (arrives, -1)])
-            self.engine.add(total >= 0, f"eq2_{file}_{node}")
+            self.program.add(f"eq2_{file}_{node}", [*readers, (arrives, -1)], least=0)
 
     def eq_4_every_task_runs(self) -> None:
         """(4): all tasks of a class are on nodes."""
         for k, group in enumerate(self.instance.classes):
-            total = self.engine.total((variable, 1) for variable in self.T[k])
-            self.engine.add(total == group.count, f"eq4_{k}")
+            terms = [(variable, 1) for variable in self.T[k]]
+            self.program.add(f"eq4_{k}", terms, group.count, group.count)
 
     def eq_5_stored_once(self) -> None:
         """(3), (5), (6): a file reaches a node once, by fetch or by copy."""
         for key in self.N:
-            self.engine.add(self.engine.total(self.stored(*key)) <= 1, f"eq5_{key[0]}_{key[1]}")
+            self.program.add(f"eq5_{key[0]}_{key[1]}", self.stored(*key), most=1)
 
     def eq_7_inputs_are_there(self) -> None:
         """(7): tasks run only where their files are."""
@@ -117,15 +112,16 @@ class AggregatedModel:
                     if self.always(file, node):
                         continue
                     there = [(v, -group.count) for v, _ in self.stored(file, node)]
-                    total = self.engine.total([(self.T[k][node], 1), *there])
-                    self.engine.add(total <= 0, f"eq7_{k}_{file}_{node}")
+                    self.program.add(
+                        f"eq7_{k}_{file}_{node}", [(self.T[k][node], 1), *there], most=0
+                    )
 
     def eq_8_every_file_is_fetched(self) -> None:
         """(8): at least one remote transfer of every file that no node holds."""
         for file in self._files:
             if not self.instance.holders(file):
-                fetches = self.engine.total((self.R[file, node], 1) for node in self._nodes)
-                self.engine.add(fetches >= 1, f"eq8_{file}")
+                fetches = [(self.R[file, node], 1) for node in self._nodes]
+                self.program.add(f"eq8_{file}", fetches, least=1)
 
     def senders_hold(self) -> None:
         """(1): roots send what they fetched or hold, other nodes what was copied to them."""
@@ -135,10 +131,10 @@ class AggregatedModel:
                 continue
             has = [self.R, self.K] if self.cycles == "acyclic" else [self.R, self.K, self.N]
             rights = [(t[file, node], most) for t in has if (file, node) in t]
-            self.engine.add(self.engine.total([*rights, (sends, -1)]) >= 0, f"sendR_{file}_{node}")
+            self.program.add(f"sendR_{file}_{node}", [*rights, (sends, -1)], least=0)
         for (file, node), sends in self.B.items():
-            total = self.engine.total([(self.N[file, node], most - 1), (sends, -1)])
-            self.engine.add(total >= 0, f"sendN_{file}_{node}")
+            terms = [(self.N[file, node], most - 1), (sends, -1)]
+            self.program.add(f"sendN_{file}_{node}", terms, least=0)
 
     def sends_match_arrivals(self) -> None:
         """As many copies are sent as arrive, and none of a node's sends is to itself."""
@@ -149,13 +145,13 @@ class AggregatedModel:
             sends = [
                 (t[file, i], -1) for t in (self.A, self.B) for i in self._nodes if (file, i) in t
             ]
-            self.engine.add(self.engine.total([*arrivals, *sends]) == 0, f"flow_{file}")
+            self.program.add(f"flow_{file}", [*arrivals, *sends], 0, 0)
             for node in self._nodes:
                 others = [
                     (self.N[file, i], 1) for i in self._nodes if i != node and (file, i) in self.N
                 ]
                 out = [(t[file, node], -1) for t in (self.A, self.B) if (file, node) in t]
-                self.engine.add(self.engine.total([*others, *out]) >= 0, f"self_{file}_{node}")
+                self.program.add(f"self_{file}_{node}", [*others, *out], least=0)
 
     def descent(self) -> None:
         """Acyclic: where a copy arrives, some root sends one, so that it can descend from it."""
@@ -163,11 +159,9 @@ class AggregatedModel:
             return
         for (file, node), arrives in self.N.items():
             roots = [(self.A[file, i], 1) for i in self._nodes]
-            self.engine.add(
-                self.engine.total([*roots, (arrives, -1)]) >= 0, f"descent_{file}_{node}"
-            )
+            self.program.add(f"descent_{file}_{node}", [*roots, (arrives, -1)], least=0)
 
-    def load(self, node: int) -> list[tuple[Any, int]]:
+    def load(self, node: int) -> list[Term]:
         """Exec_i (12) as terms in units: (9) both ends of a copy, (10) compute, (11) fetches."""
         instance = self.instance
         terms = [(self.T[k][node], instance.work[k][node]) for k in range(len(instance.classes))]
@@ -182,12 +176,13 @@ class AggregatedModel:
 
     def eq_13_batch_time(self) -> None:
         """(13): M is no less than any Exec_i; and C M no less than their sum (a cut)."""
-        everything: dict[Any, tuple[Any, int]] = {}
+        everything: list[Term] = []
         for node in self._nodes:
             terms = self.load(node)
-            everything.update((self.engine.key(v), (v, f)) for v, f in terms)
-            self.engine.add_load(terms, self.span, 1, f"eq13_{node}")
-        self.engine.add_load(everything.values(), self.span, len(self._nodes), "total_load")
+            everything += terms
+            self.program.add(f"eq13_{node}", [*terms, (self.span, -1)], most=0, timed=True)
+        everything.append((self.span, -len(self._nodes)))
+        self.program.add("total_load", everything, most=0, timed=True)
 
     def eq_21_disks(self) -> None:
         """(21): the files on a node fit what its disk has left beside held files nobody reads."""
@@ -201,48 +196,57 @@ class AggregatedModel:
                 for file in self._files
                 for variable, _ in self.stored(file, node)
             ]
-            self.engine.add(self.engine.total(terms) <= room - fixed, f"eq21_{node}")
+            self.program.add(f"eq21_{node}", terms, most=room - fixed)
 
-    def hint(self, moves: Moves) -> dict[Any, float]:
-        """A value for EVERY variable, by the engine's key, that stands for *moves*.
+    def hold_to(self, spread: Mapping[int, int]) -> None:
+        """Rows that put tasks of a class on exactly the nodes of its mask in *spread*."""
+        for k, mask in spread.items():
+            for node, tasks in enumerate(self.T[k]):
+                inside = bool(mask >> node & 1)
+                self.program.add(
+                    f"spread_{k}_{node}", [(tasks, 1)], int(inside), None if inside else 0
+                )
+
+    def hint(self, moves: Moves) -> dict[int, int]:
+        """A value for EVERY variable, by position, that stands for *moves*.
 
         Copies whose senders got theirs by copy count as B, those of roots as A.
         """
-        instance, key = self.instance, self.engine.key
-        values = {key(variable): 0.0 for variable in self.variables()}
+        instance = self.instance
+        values = dict.fromkeys(self.positions(), 0)
         of_task = class_of_task(instance)
         for task, node in enumerate(moves.assign):
-            values[key(self.T[of_task[task]][node])] += 1
+            values[self.T[of_task[task]][node]] += 1
         for variable in self.K.values():
-            values[key(variable)] = 1
+            values[variable] = 1
         for move in moves.remote:
-            values[key(self.R[move])] = 1
+            values[self.R[move]] = 1
         arrived = {(file, target) for file, _, target in moves.copies}
         for file, source, target in moves.copies:
-            values[key(self.N[file, target])] = 1
+            values[self.N[file, target]] = 1
             sent = self.B if (file, source) in arrived and self.B else self.A
-            values[key(sent[file, source])] += 1
-        values[key(self.span)] = self.engine.time_value(max(loads(instance, moves), default=0))
+            values[sent[file, source]] += 1
+        values[self.span] = max(loads(instance, moves), default=0)
         return values
 
-    def variables(self) -> Iterable[Any]:
-        """Every variable of the model."""
+    def positions(self) -> Iterable[int]:
+        """Every variable of the model, what decides most first."""
         yield self.span
         for row in self.T:
             yield from row
         for table in (self.R, self.K, self.N, self.A, self.B):
             yield from table.values()
 
-    def moves(self, values: Mapping[Any, float]) -> Moves:
-        """The tasks, fetches and copies that *values* (by key) stand for.
+    def moves(self, values: Mapping[int, Number]) -> Moves:
+        """The tasks, fetches and copies that *values* (by position) stand for.
 
         Receivers take their copy, in order of decreasing sends of their own, from any holder with
         sends left, roots first; in a printed circle what is left over is passed round.
         """
         instance = self.instance
 
-        def value(variable: Any) -> int:
-            return round(values[self.engine.key(variable)])
+        def value(variable: int) -> int:
+            return round(values[variable])
 
         assign = [0] * len(instance.problem.tasks)
         for group, row in zip(instance.classes, self.T, strict=True):
@@ -269,7 +273,7 @@ class AggregatedModel:
             copies.extend((file, i, j) for i, j in attach(roots, nodes, sends))
         return Moves(tuple(assign), tuple(remote), tuple(copies))
 
-    def _kept(self, file: int, node: int, value: Any) -> bool:
+    def _kept(self, file: int, node: int, value: Callable[[int], int]) -> bool:
         if (file, node) in self.K:
             return bool(value(self.K[file, node]))
         return file in self.instance.held[node]

@@ -11,8 +11,9 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
+from ioopt.models.program import Program
 from ioopt.models.replication.static import StaticInstance, reduce
 from ioopt.problems.replication import ReplicationProblem
 
@@ -103,13 +104,13 @@ def _share(instance: StaticInstance, task_class: int, file: int, free: set[int])
 class PartitionModel:
     """P||Cmax over equal weights as counts: how many files of each weight go to each node.
 
-    ``model`` is a CP-SAT model whose optimum (and whose bound at any time) is a bound of (13);
-    ``place[w][i]`` counts the items of weight ``kinds[w]`` on node i.
+    The optimum of ``program`` (and its bound at any time) is a bound of (13); ``place[w][i]`` counts
+    the items of weight ``kinds[w]`` on node i.
     """
 
-    model: Any
+    program: Program
     kinds: list[int]
-    place: list[list[Any]]
+    place: list[list[int]]
 
 
 def partition_model(
@@ -121,30 +122,26 @@ def partition_model(
 
     Variables n_wi = files of weight w on node i, symmetric nodes ordered by load.
     """
-    from ortools.sat.python import cp_model
-
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:
         return None
-    model = cp_model.CpModel()
+    program = Program("partition")
     total = sum(weight * count for weight, count in counts.items())
-    span = model.new_int_var(max(floor, -(-total // num_nodes)), max(floor, total), "span")
+    span = program.whole("span", max(floor, -(-total // num_nodes)), max(floor, total))
+    program.objective[span] = 1
     kinds = sorted(counts, reverse=True)
     before = None
-    place = [[] for _ in kinds]  # type: list[list[Any]]
+    place: list[list[int]] = [[] for _ in kinds]
     for node in range(num_nodes):
-        terms = []
         for w, weight in enumerate(kinds):
-            count = model.new_int_var(0, counts[weight], f"n_{w}_{node}")
-            place[w].append(count)
-            terms.append(weight * count)
-        load = model.new_int_var(0, max(floor, total), f"load_{node}")
-        model.add(load == cp_model.LinearExpr.sum(terms))
-        model.add(load <= span)
+            place[w].append(program.whole(f"n_{w}_{node}", 0, counts[weight]))
+        terms = [(place[w][node], -weight) for w, weight in enumerate(kinds)]
+        load = program.whole(f"load_{node}", 0, max(floor, total))
+        program.add(f"sum_{node}", [(load, 1), *terms], 0, 0)
+        program.add(f"span_{node}", [(load, 1), (span, -1)], most=0)
         if before is not None:
-            model.add(load <= before)
+            program.add(f"order_{node}", [(load, 1), (before, -1)], most=0)
         before = load
     for w, weight in enumerate(kinds):
-        model.add(cp_model.LinearExpr.sum(place[w]) == counts[weight])
-    model.minimize(span)
-    return PartitionModel(model, kinds, place)
+        program.add(f"all_{w}", [(at, 1) for at in place[w]], counts[weight], counts[weight])
+    return PartitionModel(program, kinds, place)

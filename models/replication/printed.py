@@ -19,10 +19,11 @@ Where this departs from the page:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
+from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Moves, StaticInstance, reduce
 from ioopt.problems.replication import ReplicationProblem
 
@@ -30,7 +31,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9.]{0,23}")
 
 
 class PrintedModel:
-    """The printed model of one problem in PuLP (seconds), with readable names.
+    """The printed model of one problem in seconds, with readable names.
 
     Names carry the ids of the instance where all ids of a kind are short and plain, positions
     otherwise: ``T_t0_n1``, ``X_f3_n0``, ``R_f3_n0``, ``Y_n0_n1_f3``.
@@ -42,18 +43,14 @@ class PrintedModel:
         cycles: Literal["printed", "acyclic"] = "printed",
         replication: bool = True,
     ) -> None:
-        import pulp
-
-        self._pulp = pulp
         self.instance: StaticInstance = reduce(problem, merge=False)
         self.cycles, self.replication = cycles, replication
         self._name_items(problem)
-        self.lp: Any = pulp.LpProblem("replication", pulp.LpMinimize)
+        self.program = Program("replication")
         self._variables()
-        self.lp.setObjective(self.M)
+        self.program.objective[self.M] = 1
         for method in self.constraints():
-            for row, name in method():
-                self.lp.addConstraint(row, name)
+            method()
 
     def _name_items(self, problem: ReplicationProblem) -> None:
         files = [problem.files[k].id for k in self.instance.files]
@@ -63,12 +60,8 @@ class PrintedModel:
         self._nodes, self._files = range(len(self._n)), range(len(self._f))
 
     def _variables(self) -> None:
-        pulp, f, n, t = self._pulp, self._f, self._n, self._t
-        held = self.instance.held
-
-        def binary(name: str) -> Any:
-            return pulp.LpVariable(name, cat="Binary")
-
+        f, n, t = self._f, self._n, self._t
+        held, binary = self.instance.held, self.program.binary
         self.T = {(k, i): binary(f"T_{t[k]}_{n[i]}") for k in range(len(t)) for i in self._nodes}
         pairs = [(l, i) for l in self._files for i in self._nodes]
         self.X = {(l, i): binary(f"X_{f[l]}_{n[i]}") for l, i in pairs}
@@ -78,17 +71,17 @@ class PrintedModel:
             for i in self._nodes for j in self._nodes for l in self._files
             if i != j and self.replication and l not in held[j]
         }  # fmt: skip
-        self.U: dict[tuple[int, int], Any] = {}
+        self.U: dict[tuple[int, int], int] = {}
         if self.cycles == "acyclic":
             most = max(len(n) - 1, 0)
-            self.U = {(l, i): pulp.LpVariable(f"U_{f[l]}_{n[i]}", 0, most) for l, i in pairs}
-        self.M = pulp.LpVariable("Batch_Exec_Time", 0)
+            self.U = {(l, i): self.program.real(f"U_{f[l]}_{n[i]}", 0, most) for l, i in pairs}
+        self.M = self.program.real("Batch_Exec_Time", 0)
         for node, files in enumerate(held):
             for file in files:
-                self.X[file, node].lowBound = 1
-                self.R[file, node].upBound = 0
+                self.program.hold(self.X[file, node], least=1)
+                self.program.hold(self.R[file, node], most=0)
 
-    def constraints(self) -> list[Any]:
+    def constraints(self) -> list[Callable[[], None]]:
         """The methods that state the constraints, in the order of their numbers."""
         numbered = [
             self.eq_1, self.eq_2, self.eq_3, self.eq_4, self.eq_5, self.eq_6, self.eq_7, self.eq_8,
@@ -96,104 +89,106 @@ class PrintedModel:
         ]  # fmt: skip
         return [*numbered, self.levels] if self.cycles == "acyclic" else numbered
 
-    def _in(self, file: int, node: int) -> Any:
+    def _in(self, file: int, node: int, factor: int = 1) -> list[Term]:
         """Sum over j of Y_jil: copies of a file that arrive at a node."""
-        sources = (self.Y.get((j, node, file)) for j in self._nodes)
-        return self._pulp.lpSum(y for y in sources if y is not None)
+        sources = ((j, node, file) for j in self._nodes)
+        return [(self.Y[key], factor) for key in sources if key in self.Y]
 
-    def eq_1(self) -> Iterator[tuple[Any, str]]:
+    def eq_1(self) -> None:
         """(1): Y_ijl <= X_li, a node copies only what it stores."""
         for (i, j, l), y in self.Y.items():
-            yield y <= self.X[l, i], f"eq1_{self._n[i]}_{self._n[j]}_{self._f[l]}"
+            name = f"eq1_{self._n[i]}_{self._n[j]}_{self._f[l]}"
+            self.program.add(name, [(y, 1), (self.X[l, i], -1)], most=0)
 
-    def eq_2(self) -> Iterator[tuple[Any, str]]:
+    def eq_2(self) -> None:
         """(2): Y_ijl <= sum over Require_l of T_kj, a copy goes where a task reads the file."""
         for (i, j, l), y in self.Y.items():
-            readers = self._pulp.lpSum(self.T[k, j] for k in self.instance.readers[l])
-            yield y <= readers, f"eq2_{self._n[i]}_{self._n[j]}_{self._f[l]}"
+            readers = [(self.T[k, j], -1) for k in self.instance.readers[l]]
+            name = f"eq2_{self._n[i]}_{self._n[j]}_{self._f[l]}"
+            self.program.add(name, [(y, 1), *readers], most=0)
 
-    def eq_3(self) -> Iterator[tuple[Any, str]]:
+    def eq_3(self) -> None:
         """(3): sum over j of Y_jil <= 1, at most one node copies a file to a node."""
         for l, i in self.X if self.Y else ():
-            yield self._in(l, i) <= 1, f"eq3_{self._f[l]}_{self._n[i]}"
+            self.program.add(f"eq3_{self._f[l]}_{self._n[i]}", self._in(l, i), most=1)
 
-    def eq_4(self) -> Iterator[tuple[Any, str]]:
+    def eq_4(self) -> None:
         """(4): sum over i of T_ki = 1, each task on one node."""
         for k, name in enumerate(self._t):
-            yield self._pulp.lpSum(self.T[k, i] for i in self._nodes) == 1, f"eq4_{name}"
+            self.program.add(f"eq4_{name}", [(self.T[k, i], 1) for i in self._nodes], 1, 1)
 
-    def eq_5(self) -> Iterator[tuple[Any, str]]:
+    def eq_5(self) -> None:
         """(5): X_li = R_li + sum over j of Y_jil; held files are there without either."""
         for (l, i), x in self.X.items():
             if l not in self.instance.held[i]:
-                yield x == self.R[l, i] + self._in(l, i), f"eq5_{self._f[l]}_{self._n[i]}"
+                terms = [(x, 1), (self.R[l, i], -1), *self._in(l, i, -1)]
+                self.program.add(f"eq5_{self._f[l]}_{self._n[i]}", terms, 0, 0)
 
-    def eq_6(self) -> Iterator[tuple[Any, str]]:
+    def eq_6(self) -> None:
         """(6): R_li + sum over j of Y_jil <= 1, not both a fetch and a copy."""
         for (l, i), r in self.R.items():
-            yield r + self._in(l, i) <= 1, f"eq6_{self._f[l]}_{self._n[i]}"
+            terms = [(r, 1), *self._in(l, i)]
+            self.program.add(f"eq6_{self._f[l]}_{self._n[i]}", terms, most=1)
 
-    def eq_7(self) -> Iterator[tuple[Any, str]]:
+    def eq_7(self) -> None:
         """(7): T_ki <= X_li for l in Access_k, a task runs where all its files are."""
         for k, group in enumerate(self.instance.classes):
             for l in group.inputs:
                 for i in self._nodes:
                     name = f"eq7_{self._t[k]}_{self._f[l]}_{self._n[i]}"
-                    yield self.T[k, i] <= self.X[l, i], name
+                    self.program.add(name, [(self.T[k, i], 1), (self.X[l, i], -1)], most=0)
 
-    def eq_8(self) -> Iterator[tuple[Any, str]]:
+    def eq_8(self) -> None:
         """(8): sum over i of R_li >= 1, every file is fetched once or more (unless held)."""
         for l, name in enumerate(self._f):
             if not self.instance.holders(l):
-                yield self._pulp.lpSum(self.R[l, i] for i in self._nodes) >= 1, f"eq8_{name}"
+                terms = [(self.R[l, i], 1) for i in self._nodes]
+                self.program.add(f"eq8_{name}", terms, least=1)
 
-    def replication_seconds(self, node: int) -> Any:
+    def replication_seconds(self, node: int) -> list[Term]:
         """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged."""
         near = self.instance.near
-        terms = [(y, self._seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)]
-        return self._pulp.LpAffineExpression(terms)
+        return [(y, self._seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)]
 
-    def computation_seconds(self, node: int) -> Any:
+    def computation_seconds(self, node: int) -> list[Term]:
         """(10): sum of Comp_k x T_ki, divided by the node's speed."""
         work = self.instance.work
-        terms = [(self.T[k, node], self._seconds(work[k][node])) for k in range(len(self._t))]
-        return self._pulp.LpAffineExpression(terms)
+        return [(self.T[k, node], self._seconds(work[k][node])) for k in range(len(self._t))]
 
-    def remote_seconds(self, node: int) -> Any:
+    def remote_seconds(self, node: int) -> list[Term]:
         """(11): sum of R_li x t_rem x size."""
-        far = self.instance.far
-        terms = [(self.R[l, node], self._seconds(far[l])) for l in self._files]
-        return self._pulp.LpAffineExpression(terms)
+        return [(self.R[l, node], self._seconds(self.instance.far[l])) for l in self._files]
 
     def _seconds(self, units: int) -> float:
         return float(Fraction(units) * self.instance.unit)
 
-    def eq_13(self) -> Iterator[tuple[Any, str]]:
+    def eq_13(self) -> None:
         """(12), (13): Batch_Exec_Time >= Exec_i = Replication_i + Remote_i + Computation_i."""
         for i, name in enumerate(self._n):
             parts = (self.replication_seconds, self.computation_seconds, self.remote_seconds)
-            total = self._pulp.lpSum(part(i) for part in parts)
-            yield total <= self.M, f"eq13_{name}"
+            terms = [term for part in parts for term in part(i)]
+            self.program.add(f"eq13_{name}", [*terms, (self.M, -1)], most=0)
 
-    def eq_21(self) -> Iterator[tuple[Any, str]]:
+    def eq_21(self) -> None:
         """(21): sum of X_li x size <= DiskSpace_i, for nodes with a limit."""
         for i, room in enumerate(self.instance.room):
             if room is not None:
                 sizes = [(self.X[l, i], self.instance.sizes[l]) for l in self._files]
-                yield self._pulp.LpAffineExpression(sizes) <= room, f"eq21_{self._n[i]}"
+                self.program.add(f"eq21_{self._n[i]}", sizes, most=room)
 
-    def levels(self) -> Iterator[tuple[Any, str]]:
+    def levels(self) -> None:
         """Not in the paper: U_jl >= U_il + 1 - C (1 - Y_ijl), so that copies form a forest."""
         count = len(self._n)
         for (i, j, l), y in self.Y.items():
             name = f"level_{self._n[i]}_{self._n[j]}_{self._f[l]}"
-            yield self.U[l, j] >= self.U[l, i] + 1 - count + count * y, name
+            terms = [(self.U[l, j], 1), (self.U[l, i], -1), (y, -count)]
+            self.program.add(name, terms, least=1 - count)
 
-    def moves(self, values: Mapping[str, float]) -> Moves:
-        """The tasks, fetches and copies of an answer's values (by variable name)."""
+    def moves(self, values: Mapping[int, Number]) -> Moves:
+        """The tasks, fetches and copies of an answer's values (by position)."""
 
-        def on(variable: Any) -> bool:
-            return values[variable.name] > 0.5
+        def on(variable: int) -> bool:
+            return values[variable] > 0.5
 
         node_of = {k: i for (k, i), variable in self.T.items() if on(variable)}
         return Moves(
@@ -202,23 +197,23 @@ class PrintedModel:
             tuple((l, i, j) for (i, j, l), variable in self.Y.items() if on(variable)),
         )
 
-    def start(self, moves: Moves, seconds: float) -> dict[str, float]:
+    def start(self, moves: Moves, seconds: float) -> dict[int, float]:
         """Values of all variables for *moves*, whose batch time is *seconds*."""
-        values = {variable.name: 0.0 for variable in self.lp.variables()}
-        values[self.M.name] = seconds
+        values = dict.fromkeys(range(len(self.program.variables)), 0.0)
+        values[self.M] = seconds
         for task, node in enumerate(moves.assign):
-            values[self.T[task, node].name] = 1.0
+            values[self.T[task, node]] = 1.0
         there = {*moves.remote, *((l, j) for l, _, j in moves.copies)}
         there |= {(l, i) for i, files in enumerate(self.instance.held) for l in files}
         for key in there:
-            values[self.X[key].name] = 1.0
+            values[self.X[key]] = 1.0
         for key in moves.remote:
-            values[self.R[key].name] = 1.0
+            values[self.R[key]] = 1.0
         for l, i, j in moves.copies:
-            values[self.Y[i, j, l].name] = 1.0
+            values[self.Y[i, j, l]] = 1.0
         depth = _depths(moves)
         for key, variable in self.U.items():
-            values[variable.name] = float(depth.get(key, 0))
+            values[variable] = float(depth.get(key, 0))
         return values
 
 

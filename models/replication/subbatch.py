@@ -1,4 +1,4 @@
-"""Sub-batch selection (Khanna et al., Section 4.2, equations (14)-(20)) for CP-SAT.
+"""Sub-batch selection (Khanna et al., Section 4.2, equations (14)-(20)).
 
 Sets: i places (compute nodes, or virtual nodes of the hierarchy), k pending tasks, l their files.
 Variables: T_ki = 1 when task k is allocated to place i, X_li = 1 when file l is stored there.
@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
+from ioopt.models.program import Number, Program
 from ioopt.problems.replication import ReplicationProblem
 
 _COMPUTE_UNITS = 10**8
@@ -54,7 +55,7 @@ def group_tasks(problem: ReplicationProblem, tasks: Sequence[int]) -> list[Group
 
 
 class SubBatchModel:
-    """The first stage as a CP-SAT model; one method a constraint, named by its number."""
+    """The first stage as a program; one method a constraint, named by its number."""
 
     def __init__(
         self,
@@ -65,16 +66,14 @@ class SubBatchModel:
         ties: Literal["any", "bytes"] = "any",
     ) -> None:
         """Build all of (14)-(20); *thresh* None leaves out (17)."""
-        from ortools.sat.python import cp_model
-
         self.problem, self.places = problem, tuple(places)
         self.groups = group_tasks(problem, tasks)
-        self.model = cp_model.CpModel()
+        self.program = Program("sub_batch", maximise=True)
         self.count = [
             [self._count_variable(g, i) for i in range(len(places))]
             for g in range(len(self.groups))
         ]
-        self.stored: dict[tuple[int, int], Any] = {}
+        self.stored: dict[tuple[int, int], int] = {}
         self._inputs_14()
         self._disk_15()
         self._one_place_16()
@@ -82,11 +81,11 @@ class SubBatchModel:
             self._balance_17(thresh)
         self._objective_20(ties)
 
-    def _count_variable(self, g: int, i: int) -> Any:
+    def _count_variable(self, g: int, i: int) -> int:
         group, place = self.groups[g], self.places[i]
         size = sum(self.problem.files[file].bytes for file in group.files)
         fits = place.largest_disk is None or size <= place.largest_disk
-        return self.model.new_int_var(0, len(group.tasks) if fits else 0, f"T_{g}_{i}")
+        return self.program.whole(f"T_{g}_{i}", 0, len(group.tasks) if fits else 0)
 
     def _inputs_14(self) -> None:
         """(14): T_ki <= X_li for every file l that task k reads."""
@@ -95,24 +94,25 @@ class SubBatchModel:
                 for file in group.files:
                     key = file, i
                     if key not in self.stored:
-                        self.stored[key] = self.model.new_bool_var(f"X_{file}_{i}")
-                    self.model.add(self.count[g][i] <= len(group.tasks) * self.stored[key])
+                        self.stored[key] = self.program.binary(f"X_{file}_{i}")
+                    terms = [(self.count[g][i], 1), (self.stored[key], -len(group.tasks))]
+                    self.program.add(f"eq14_{g}_{file}_{i}", terms, most=0)
 
     def _disk_15(self) -> None:
         """(15): the files stored at a place fit its disk."""
         for i, place in enumerate(self.places):
             if place.disk_bytes is not None:
-                used = sum(
-                    self.problem.files[file].bytes * variable
+                used = [
+                    (variable, self.problem.files[file].bytes)
                     for (file, at), variable in self.stored.items()
                     if at == i
-                )
-                self.model.add(used <= place.disk_bytes)
+                ]
+                self.program.add(f"eq15_{i}", used, most=place.disk_bytes)
 
     def _one_place_16(self) -> None:
         """(16): a task is allocated at most once."""
-        for group, row in zip(self.groups, self.count, strict=True):
-            self.model.add(sum(row) <= len(group.tasks))
+        for g, (group, row) in enumerate(zip(self.groups, self.count, strict=True)):
+            self.program.add(f"eq16_{g}", [(at, 1) for at in row], most=len(group.tasks))
 
     def _balance_17(self, thresh: float) -> None:
         """(17)-(19): no place computes longer than (1 + Thresh) x the average over all places.
@@ -128,50 +128,56 @@ class SubBatchModel:
             return
         unit = total / slowest / _COMPUTE_UNITS
         load = [
-            sum(
-                max(round(value / place.speed / unit), 1 if value > 0 else 0) * self.count[g][i]
-                for g, value in enumerate(seconds)
-            )
-            for i, place in enumerate(self.places)
+            [max(round(value / place.speed / unit), 1 if value > 0 else 0) for value in seconds]
+            for place in self.places
         ]
         share = (1 + Fraction(thresh).limit_denominator(1000)) / len(self.places)
-        for one in load:
-            self.model.add(share.denominator * one <= share.numerator * sum(load))
+        for i in range(len(self.places)):
+            # denominator x load of place i <= numerator x load of all places
+            terms = [
+                (row[at], work * (share.denominator * (at == i) - share.numerator))
+                for at, part in enumerate(load)
+                for row, work in zip(self.count, part, strict=True)
+            ]
+            self.program.add(f"eq17_{i}", terms, most=0)
 
     def _objective_20(self, ties: Literal["any", "bytes"]) -> None:
         """(20): as many tasks as possible; then, by choice, the fewest bytes to bring."""
-        tasks = sum(variable for row in self.count for variable in row)
         new = {
             key: self.problem.files[key[0]].bytes
             for key in self.stored
             if key[0] not in self.places[key[1]].present
         }
-        if ties == "any" or not new or not sum(new.values()):
-            self.model.maximize(tasks)
-            return
-        unit = sum(new.values()) / _TIE_UNITS
-        weight = {key: round(size / unit) for key, size in new.items()}
-        brought = sum(weight[key] * self.stored[key] for key in new)
-        self.model.maximize((sum(weight.values()) + 1) * tasks - brought)
+        weight: dict[tuple[int, int], int] = {}
+        total = sum(new.values())
+        if ties == "bytes" and total:
+            unit = total / _TIE_UNITS
+            weight = {key: round(size / unit) for key, size in new.items()}
+        goal = self.program.objective
+        each = sum(weight.values()) + 1
+        goal.update({at: each for row in self.count for at in row})
+        goal.update({self.stored[key]: -lost for key, lost in weight.items()})
 
-    def hint(self, chosen: Sequence[Sequence[int]]) -> None:
-        """Hint every variable from *chosen*, the tasks of each place."""
+    def hint(self, chosen: Sequence[Sequence[int]]) -> dict[int, int]:
+        """A value for every variable that stands for *chosen*, the tasks of each place."""
+        values: dict[int, int] = {}
         for i, tasks in enumerate(chosen):
             members = set(tasks)
             needed = {file for task in tasks for file in self.problem.inputs[task]}
             for g, group in enumerate(self.groups):
-                self.model.add_hint(self.count[g][i], sum(task in members for task in group.tasks))
+                values[self.count[g][i]] = sum(task in members for task in group.tasks)
             for (file, at), variable in self.stored.items():
                 if at == i:
-                    self.model.add_hint(variable, int(file in needed))
+                    values[variable] = int(file in needed)
+        return values
 
-    def decode(self, values: Mapping[int, float]) -> list[list[int]]:
-        """The tasks of each place from variable *values* by index; first tasks of a group first."""
+    def decode(self, values: Mapping[int, Number]) -> list[list[int]]:
+        """The tasks of each place from variable *values* by position; first tasks of a group first."""
         chosen: list[list[int]] = [[] for _ in self.places]
         for group, row in zip(self.groups, self.count, strict=True):
             at = 0
             for i, variable in enumerate(row):
-                number = round(values[variable.index])
+                number = round(values[variable])
                 chosen[i] += group.tasks[at : at + number]
                 at += number
         return [sorted(tasks) for tasks in chosen]

@@ -23,6 +23,7 @@ from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.bounds import quick as area_bound
 from ioopt.models.replication.printed import PrintedModel
 from ioopt.problems.replication import ReplicationProblem
+from ioopt.solvers.backends.pulp_program import PulpProgram
 from ioopt.solvers.replication.search import anneal
 from ioopt.solving import solve
 from ioopt.tables import render
@@ -77,7 +78,7 @@ def _lp_solve(problem: ReplicationProblem, limit: float) -> Run:
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.mps")
-        model.lp.writeMPS(str(path), rename=True)
+        PulpProgram.of(model.program).lp.writeMPS(str(path), rename=True)
         command = ["lp_solve", "-fmps", str(path), "-timeout", f"{limit:.0f}", "-S3"]
         try:
             done = subprocess.run(

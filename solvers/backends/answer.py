@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ioopt.options import SolveOptions
@@ -12,6 +12,9 @@ from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason
 
 ResultT = TypeVar("ResultT")
+
+LEAST_SECONDS = 0.001
+"""No backend is given less: some take 0 for no limit."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,19 @@ class BackendLimits:
             options.gap, options.threads, options.seed, options.log,
         )  # fmt: skip
 
+    def after(self, seconds: float) -> BackendLimits:
+        """The limits once *seconds* have gone by."""
+        if self.seconds is None:
+            return self
+        return replace(self, seconds=max(LEAST_SECONDS, self.seconds - seconds))
+
 
 @dataclass(frozen=True)
 class BackendAnswer:
     """The answer of one run, with the status it has really earned.
 
-    ``values`` are by variable name for PuLP models and by variable index for CP-SAT, empty when no
-    solution was found. ``bound`` limits the objective (lower when minimising), None where the
+    ``values`` are by position for programs and CP-SAT models, by variable name for PuLP models, and
+    empty when no solution was found. ``bound`` limits the objective (lower when minimising), None where the
     backend gives none. ``status`` is optimal only with a proof: a run that stopped at a gap, a
     clock or a count is feasible, and ``stop`` says which.
     """

@@ -28,15 +28,15 @@ def solve_by_pulp(
     backend: str | None = "CBC",
 ) -> KnapsackAnswer:
     """The PuLP model on *backend* (CBC, HiGHS, SCIP or GLPK)."""
-    from ioopt.models.batch_io.max_util import MaxUtilPulp
-    from ioopt.solvers.backends.pulp_backend import solve_pulp
+    from ioopt.models.batch_io.max_util import MaxUtilModel
+    from ioopt.solvers.backends.pulp_program import solve_by_pulp as run
 
     check_numbers(weights, values, capacity)
     deadline = deadline or Deadline(None)
     if not weights:
         return KnapsackAnswer((), 0, 0)
-    model = MaxUtilPulp(weights, values, capacity)
-    answer = solve_pulp(model.lp, backend, _limits(deadline))
+    model = MaxUtilModel(weights, values, capacity)
+    answer = run(model.program, backend, _limits(deadline))
     bound = None
     if answer.bound is not None:
         bound = math.floor(answer.bound + FLOAT_ACCURACY * abs(answer.bound) + 1e-6)
@@ -51,15 +51,15 @@ def solve_by_cpsat(
     deadline: Deadline | None = None,
 ) -> KnapsackAnswer:
     """The CP-SAT model, one worker."""
-    from ioopt.models.batch_io.max_util import MaxUtilCpSat
-    from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+    from ioopt.models.batch_io.max_util import MaxUtilModel
+    from ioopt.solvers.backends.cpsat_program import solve_by_cpsat as run
 
     check_numbers(weights, values, capacity)
     deadline = deadline or Deadline(None)
     if not weights:
         return KnapsackAnswer((), 0, 0)
-    model = MaxUtilCpSat(weights, values, capacity)
-    answer = solve_cpsat(model.model, _limits(deadline))
+    model = MaxUtilModel(weights, values, capacity)
+    answer = run(model.program, _limits(deadline))
     bound = None if answer.bound is None else math.floor(answer.bound + 1e-6)
     chosen = model.chosen(answer.values) if answer.found else ()
     return _verified(chosen, bound, weights, values, capacity, "CP-SAT")

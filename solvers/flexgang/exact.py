@@ -16,14 +16,14 @@ from ioopt.check.flexgang.flexible_gang import check
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import PatternData, Placement, covered
 from ioopt.models.flexgang.objective import model_objective
-from ioopt.models.flexgang.tau import plan_with_best_tau
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.flexgang.loose_columns import corrected_responses
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.flexgang.greedy import greedy_plans
+from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.pattern_search import (
     LEAST_SECONDS,
     PatternSearch,
@@ -221,7 +221,7 @@ def _refined(search: PatternSearch, request: SolveRequest) -> list[Candidate]:
                 break
             model = build()
             limits = replace(BackendLimits.of(request, seconds), gap=FIRST_GAP)
-            answer = solve_pulp(model.program, "HiGHS", limits)
+            answer = solve_by_pulp(model.program, "HiGHS", limits)
             plan = plan_of_answer(model, answer) if answer.found else None
             if plan is not None:
                 plan = _in_plain_model(state, plan)

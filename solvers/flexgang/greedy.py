@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity
 from ioopt.models.flexgang.objective import model_objective
-from ioopt.models.flexgang.tau import plan_with_best_tau
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
+from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.strict import try_strict
 
 LOOSE_GAMMA = 0.5

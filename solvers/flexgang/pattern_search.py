@@ -17,14 +17,14 @@ from typing import Any
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.flexgang.objective import model_objective
-from ioopt.models.flexgang.relaxation import relaxed_bound, universal_bound
-from ioopt.models.flexgang.tau import plan_with_best_tau
+from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.flexgang.linear_cpsat import solve_linear
+from ioopt.solvers.backends.cpsat_grid import solve_on_grid
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
 STEPS_PER_QUANTUM = 2520
 """Steps of a quantum on CP-SAT: halves, thirds and so on of it are whole, as floors often are."""
@@ -168,15 +168,14 @@ class PatternSearch:
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
         start = None
         if state.plan is not None and self.backend in ("HiGHS", "CBC", "CP-SAT"):
-            values = state.model.start_values(state.plan)
-            start = {variable.name: value for variable, value in values.items()}
+            start = state.model.start_values(state.plan)
         limits = self._limits(seconds, gap or None)
         program = state.model.program
         if self.backend == "CP-SAT":
             steps = STEPS_PER_QUANTUM * state.pattern.rows
-            answer = solve_linear(program, limits, start, steps)
+            answer = solve_on_grid(program, limits, start, steps)
         else:
-            answer = solve_pulp(program, self.backend, limits, start)
+            answer = solve_by_pulp(program, self.backend, limits, start)
         self.versions[answer.backend] = answer.version
         self._learn(state, answer)
 
@@ -213,7 +212,7 @@ def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGan
 
     None when a floor that the backend met within its tolerance cannot be met at all.
     """
-    placement = model.placement(lambda var: answer.values[var.name])
+    placement = model.placement(answer.values)
     for slack in (0.0, FLOOR_SLACK):
         plan = plan_with_best_tau(model.data, placement, slack)
         if plan is not None:

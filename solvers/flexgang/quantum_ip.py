@@ -1,4 +1,4 @@
-"""Exact quantum selection by integer programming, through PuLP (HiGHS) or CP-SAT (F4)."""
+"""Exact quantum selection by integer programming, on HiGHS or CP-SAT (F4)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionPr
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.flexgang.linear_cpsat import solve_linear
+from ioopt.solvers.backends.cpsat_grid import solve_on_grid
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.flexgang.quantum_dp import best_options, by_cost, cycle_grid
 from ioopt.solvers.flexgang.quantum_greedy import greedy_options
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome
@@ -39,7 +39,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
             return Outcome(None, stop=answer.stop, infeasible=infeasible, build_seconds=build)
         options: Sequence[Option] = start
     else:
-        options = model.options(lambda var: answer.values[var.name])
+        options = model.options(answer.values)
     outcome = _realised(costs, options, request, answer.stop, answer.bound)
     return Outcome(
         outcome.plan, outcome.bound, outcome.stop, build_seconds=build,
@@ -86,7 +86,7 @@ def run(
     values = model.start_values(start) if start is not None else None
     limits = BackendLimits.of(request)
     if request.options.backend == "CP-SAT":
-        return solve_linear(model.program, limits, values)
+        return solve_on_grid(model.program, limits, values)
     if request.options.backend in ("SCIP", "GLPK"):
         values = None
-    return solve_pulp(model.program, request.options.backend, limits, values)
+    return solve_by_pulp(model.program, request.options.backend, limits, values)

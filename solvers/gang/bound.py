@@ -8,7 +8,7 @@ from ioopt.models.gang.question import ask
 from ioopt.models.gang.row_free import RowFreeModel
 from ioopt.problems.gang import GangMatrixProblem
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 WORK = 2.0
 """Deterministic seconds of CP-SAT: where they do not suffice, the bound is weaker but holds."""
@@ -24,8 +24,8 @@ def upper_bound(problem: GangMatrixProblem, weight: Weight = "las") -> float:
     if not question.options:
         return 0.0
     model = RowFreeModel(question, replicated=True)
-    answer = solve_cpsat(model.program.to_cpsat(), BackendLimits(work=WORK))
+    answer = solve_by_cpsat(model.program, BackendLimits(work=WORK))
     if not answer.found or answer.bound is None:
         # Stopped in presolve CP-SAT states a bound of 0 that means nothing.
-        return model.program.most() / question.scale
+        return model.program.limit() / question.scale
     return answer.bound / question.scale

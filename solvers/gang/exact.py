@@ -21,17 +21,17 @@ from ioopt.decisions.gang.state import State, state_of
 from ioopt.decisions.gang.weights import Weight, value_of
 from ioopt.errors import UsageError
 from ioopt.models.gang.assignment import AssignmentModel
-from ioopt.models.gang.linear import Program
 from ioopt.models.gang.question import Question, ask
 from ioopt.models.gang.row_free import RowFreeModel
+from ioopt.models.program import Program
 from ioopt.options import Deadline
 from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
-from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.gang import index, run
 from ioopt.solvers.gang.bound import upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
@@ -201,26 +201,22 @@ class ExactPolicy:
 
     def _solve(self, program: Program, start: list[int]) -> tuple[list[int] | None, float]:
         """The best point found (None: none) and the bound of the objective."""
-        limits = BackendLimits(seconds=_finite(self.deadline.remaining()))
+        limits, begin = (
+            BackendLimits(seconds=_finite(self.deadline.remaining())),
+            dict(enumerate(start)),
+        )
         if self.backend == CPSAT:
             limits = replace(limits, work=self.settings.limit or EVENT_LIMIT)
-            answer = solve_cpsat(program.to_cpsat(start), limits, parameters=PARAMETERS)
-            return _point(program, answer, 1, by_name=False)
-        lp = program.to_pulp()
-        begin = {name: float(value) for (name, *_), value in zip(program.variables, start)}
-        answer = solve_pulp(lp, self.backend, limits, begin)
-        return _point(program, answer, program.unit, by_name=True)
-
-
-def _point(
-    program: Program, answer: BackendAnswer, unit: int, by_name: bool
-) -> tuple[list[int] | None, float]:
-    values = program.point(answer.values, by_name) if answer.found else None
-    # CP-SAT stopped in presolve states a bound of 0 that means nothing.
-    bound = answer.bound * unit if answer.found and answer.bound is not None else float("inf")
-    if answer.status is Status.OPTIMAL and values is not None:
-        bound = program.value(values)
-    return values, bound
+            answer = solve_by_cpsat(program, limits, begin, parameters=PARAMETERS)
+        else:
+            answer = solve_by_pulp(program, self.backend, limits, begin)
+        if not answer.found:
+            # CP-SAT stopped in presolve states a bound of 0 that means nothing.
+            return None, float("inf")
+        values = [round(answer.values[at]) for at in range(len(program.variables))]
+        if answer.status is Status.OPTIMAL:
+            return values, program.value(values)
+        return values, float("inf") if answer.bound is None else answer.bound
 
 
 def _finite(seconds: float) -> float | None:

@@ -177,3 +177,46 @@ def test_nobody_imports_the_top_level_folders():
         if name.partition(".")[0] in ("models", "solvers", "instances")
     ]
     assert wrong == []
+
+
+LIBRARIES = {"pulp", "ortools.sat", "highspy", "scipy.optimize", "ioopt.solvers"}
+"""What solves, or stands for something that does."""
+FORMULATING = {
+    "CpModel", "new_int_var", "new_bool_var", "new_interval_var", "add_hint", "NewIntVar",
+    "NewBoolVar", "LpProblem", "LpVariable", "LpAffineExpression", "lpSum", "addConstraint",
+    "setObjective", "linprog", "milp", "Program",
+}  # fmt: skip
+"""Names that only a formulation (or a backend) has a use for."""
+
+
+def formulates(path):
+    """The names of FORMULATING that a file takes, calls or looks up."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        called = node.func if isinstance(node, ast.Call) else None
+        name = getattr(called, "attr", getattr(called, "id", None))
+        owner = getattr(called, "value", None)
+        extended = getattr(owner, "attr", getattr(owner, "id", None)) == "program"
+        if name in FORMULATING or (extended and name in ("add", "binary", "hold", "whole", "real")):
+            yield name
+
+
+def test_models_never_solve():
+    wrong = [
+        f"{module} imports {source}"
+        for module, path in MODULES.items()
+        if room(module) == "models"
+        for source, name in imported(path)
+        if any(f"{source}.{name}.".startswith(f"{library}.") for library in LIBRARIES)
+    ]
+    assert wrong == []
+
+
+def test_solvers_never_formulate():
+    wrong = [
+        f"{module} calls {name}"
+        for module, path in MODULES.items()
+        if room(module) in {"solvers", "registry"}
+        and not module.startswith("ioopt.solvers.backends.")
+        for name in formulates(path)
+    ]
+    assert wrong == []

@@ -14,17 +14,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce as fold
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from ioopt import compiled as machine_code
 from ioopt.models.replication.aggregated import Cycles, attach, horizon
-from ioopt.models.replication.file_options import FileOption, file_options
+from ioopt.models.replication.file_options import FileGroup, FileMix, FileOption, file_options
 from ioopt.models.replication.static import Moves, StaticInstance
 from ioopt.options import Deadline
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import load_cp_model, solve_cpsat
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 
 MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
@@ -236,42 +236,25 @@ class Enumeration:
     def _settled(self) -> Moves | None:
         """The best plan for the assignment at hand if it has one within reach; goes on from there.
 
-        An integer program over how many files of each group take which option. Sets ``stuck``
-        where it finds no answer in time.
+        Solves :class:`FileMix`, and sets ``stuck`` where that finds no answer in time.
         """
         numbers, options, nodes = self.state.numbers, self.options, self.instance.num_nodes
-        model = load_cp_model().CpModel()
-        span = model.new_int_var(0, int(numbers[kernel.UPPER]), "M")
-        depth, room = len(self._tasks), self.data.room
-        loads: list[Any] = [int(self.state.load[depth * nodes + i]) for i in range(nodes)]
-        stored: list[Any] = [0] * nodes
-        counts: list[tuple[int, Any]] = []
+        depth, room, spare = len(self._tasks), self.data.room, int(self.state.spare[0])
+        groups = []
         for group, many in sorted(Counter(map(int, self.state.group[:-1])).items()):
+            within = takewhile(
+                lambda at: options.excess[at] <= spare,
+                range(options.first[group], options.first[group + 1]),
+            )
             size = options.kinds[group >> nodes][2]
-            row = []
-            for at in range(options.first[group], options.first[group + 1]):
-                if options.excess[at] > int(self.state.spare[0]):
-                    break
-                count = model.new_int_var(0, many, "")
-                row.append(count)
-                for i in range(nodes):
-                    loads[i] += options.every[at].loads[i] * count
-                    stored[i] += size * count if i in options.every[at].holders else 0
-                counts.append((at, count))
-            model.add(sum(row) == many)
-        for i in range(nodes):
-            model.add(loads[i] <= span)
-            if room >= 0:
-                model.add(stored[i] <= room)
-        model.minimize(span)
+            groups.append(FileGroup(many, size, [(at, options.every[at]) for at in within]))
+        loads = [int(self.state.load[depth * nodes + i]) for i in range(nodes)]
+        mix = FileMix(groups, loads, room if room >= 0 else None, int(numbers[kernel.UPPER]))
         seconds = min(LEAF_SECONDS, self.deadline.remaining())
-        answer = solve_cpsat(model, BackendLimits(seconds=seconds, work=LEAF_SECONDS))
+        answer = solve_by_cpsat(mix.program, BackendLimits(seconds=seconds, work=LEAF_SECONDS))
         self.stuck = answer.status not in (Status.OPTIMAL, Status.INFEASIBLE)
         numbers[kernel.DEPTH] -= 1
-        if not answer.found:
-            return None
-        chosen = [at for at, count in counts for _ in range(int(answer.values[count.index]))]
-        return self._moves(chosen)
+        return self._moves(mix.chosen(answer.values)) if answer.found else None
 
     def _moves(self, chosen: list[int]) -> Moves:
         """The plan of the assignment at hand: *chosen* options go to files of their groups in order."""

@@ -22,7 +22,7 @@ from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.backends.pulp_program import PulpProgram
 from ioopt.solvers.replication.exact.ip import circle_notes
 from ioopt.solvers.replication.greedy.minmin import answer_instead, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
@@ -52,11 +52,12 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     if terms > 0.4 * min(left, 300.0) * TERMS_PER_SECOND:
         return _fallback(problem, request, f"the printed model has about {terms} terms, too many")
     model = PrintedModel(problem, settings.cycles, settings.replication)
+    written = PulpProgram.of(model.program)
     build = request.deadline.elapsed()
     left = request.deadline.remaining()
     # What comes after the backend is the reading of the plan, its check and its replay.
     limits = BackendLimits.of(request, max(0.01, left - 0.1 - terms / TERMS_PER_SECOND))
-    answer = solve_pulp(model.lp, request.options.backend, limits)
+    answer = written.solve(request.options.backend, limits)
     versions = {answer.backend: answer.version}
     if answer.status is Status.INFEASIBLE:
         raise one_round_too_small()

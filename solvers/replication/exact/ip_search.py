@@ -15,7 +15,6 @@ from typing import Any
 
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, Cycles
-from ioopt.models.replication.engines import CpSatEngine, PulpEngine
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
@@ -29,8 +28,8 @@ from ioopt.options import Deadline
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
-from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.replication.exact import enumeration, splits
 from ioopt.solvers.replication.exact.enumeration import Enumeration
 from ioopt.solvers.replication.search.anneal import anneal, steps_within
@@ -129,7 +128,7 @@ class Search:
         if partition is None:
             return
         seconds = min(2.0, 0.1 * self.deadline.remaining())
-        answer = solve_cpsat(partition.model, BackendLimits(seconds=seconds, work=1.0))
+        answer = solve_by_cpsat(partition.program, BackendLimits(seconds=seconds, work=1.0))
         self.raise_bound(answer.bound)
 
     def pack(self) -> None:
@@ -199,12 +198,10 @@ class Search:
         if len(ways) > splits.MOST_SPREADS:
             return
         for masks in ways:
-            engine = CpSatEngine()
-            model = self._model(engine, self.load - 1)
-            splits.hold_to(model, heavy, masks)
-            answer = solve_cpsat(
-                engine.model, replace(self._limits(None), gap=None), parameters=PROOF
-            )
+            model = self._model(self.load - 1)
+            model.hold_to(dict(zip(heavy, masks, strict=True)))
+            limits = replace(self._limits(None), gap=None)
+            answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
             if answer.found:
                 self.offer(model.moves(answer.values))
             if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or self.over():
@@ -266,11 +263,11 @@ class Search:
 
     def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
         """One run of CP-SAT for any plan of at most *target* units."""
-        engine = CpSatEngine()
-        model = self._model(engine, target)
-        engine.model.clear_objective()
+        model = self._model(target)
         limits = replace(self._limits(seconds), gap=None)
-        answer = solve_cpsat(engine.model, limits, parameters=PROOF, cancel=cancel)
+        answer = solve_by_cpsat(
+            model.program, limits, objective=False, parameters=PROOF, cancel=cancel
+        )
         self._take(model, answer, "ortools", target)
 
     def run_cpsat(
@@ -282,13 +279,10 @@ class Search:
     ) -> None:
         """One run of CP-SAT, for a proof (symmetry on) or for a better plan (full hint)."""
         upper = self.load - 1 if proof and self.moves is not None else None
-        engine = CpSatEngine()
-        model = self._model(engine, upper)
-        if not proof and self.moves is not None:
-            for index, value in model.hint(self.moves).items():
-                engine.model.add_hint(engine.model.get_int_var_from_proto_index(index), int(value))
-        answer = solve_cpsat(
-            engine.model, replace(self._limits(seconds), work=work),
+        model = self._model(upper)
+        hint = None if proof or self.moves is None else model.hint(self.moves)
+        answer = solve_by_cpsat(
+            model.program, replace(self._limits(seconds), work=work), hint,
             parameters=PROOF if proof else SEARCH, on_solution=self._watch(model), cancel=cancel,
         )  # fmt: skip
         self._take(model, answer, "ortools", upper)
@@ -300,15 +294,14 @@ class Search:
         cancel: threading.Event | None = None,
     ) -> None:
         """One run of a PuLP backend on the same model."""
-        engine = PulpEngine("replication", self.instance.unit)
-        model = self._model(engine, None)
+        model = self._model(None)
         start = None if self.moves is None else model.hint(self.moves)
-        answer = solve_pulp(engine.model, backend, self._limits(seconds), start, cancel)
+        answer = solve_by_pulp(model.program, backend, self._limits(seconds), start, cancel)
         self._take(model, answer, backend, None)
 
-    def _model(self, engine: Any, upper: int | None) -> AggregatedModel:
+    def _model(self, upper: int | None) -> AggregatedModel:
         return AggregatedModel(
-            self.instance, engine, cycles=self.cycles, replication=self.replication,
+            self.instance, cycles=self.cycles, replication=self.replication,
             lower=self.bound, upper=None if upper is None else max(upper, self.bound),
         )  # fmt: skip
 
@@ -342,7 +335,7 @@ class Search:
         if answer.found:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
-            self.raise_bound(model.engine.units(answer.bound))
+            self.raise_bound(answer.bound)
 
 
 def num_columns(instance: StaticInstance) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.static import StaticInstance
 from ioopt.solvers.replication.exact.enumeration import equal_nodes
 
@@ -70,11 +69,3 @@ def _masks(
         rest = spare - (spread - 1) * price
         for tail in _masks(counts[1:], nodes, used + fresh.bit_count(), price, rest):
             yield (mask, *tail)
-
-
-def hold_to(model: AggregatedModel, heavy: list[int], masks: tuple[int, ...]) -> None:
-    """Rows that put tasks of every heavy class on exactly the nodes of its mask."""
-    for k, mask in zip(heavy, masks, strict=True):
-        for node, tasks in enumerate(model.T[k]):
-            row = tasks >= 1 if mask >> node & 1 else tasks == 0
-            model.engine.add(row, f"spread_{k}_{node}")

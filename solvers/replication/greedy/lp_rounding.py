@@ -21,7 +21,6 @@ from pydantic import Field
 from ioopt.errors import BackendFailureError
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.bounds import area, area_seconds
-from ioopt.models.replication.engines import PulpEngine
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
@@ -39,6 +38,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.backends.pulp_program import PulpProgram
 from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
 from ioopt.solvers.replication.greedy.placement import Placement
 from ioopt.solvers.replication.plans import require_batch
@@ -65,8 +65,8 @@ class _Relaxation:
 
     def __init__(self, instance: StaticInstance) -> None:
         self.instance = instance
-        self.engine = PulpEngine("relaxation", instance.unit, relaxed=True)
-        self.model = AggregatedModel(instance, self.engine, lower=int(area(instance)))
+        self.model = AggregatedModel(instance, lower=int(area(instance)))
+        self.relaxed = PulpProgram.of(self.model.program, relaxed=True)
         self.bound = area_seconds(instance.problem)
         self.solves = 0
         self.seconds = 0.0
@@ -76,13 +76,13 @@ class _Relaxation:
         self, dive: Placement, request: SolveRequest, seconds: float
     ) -> dict[tuple[int, int], float] | None:
         """Tasks of every open class on every node; None when there is no optimum in *seconds*."""
-        begun = time.monotonic()
+        begun, columns = time.monotonic(), self.relaxed.columns
         for k, row in enumerate(self.model.T):
             for node, variable in enumerate(row):
-                variable.lowBound = dive.fixed[k][node]
+                columns[variable].lowBound = dive.fixed[k][node]
         limits = BackendLimits.of(request, seconds)
         try:
-            answer = solve_pulp(self.engine.model, request.options.backend, limits)
+            answer = solve_pulp(self.relaxed.lp, request.options.backend, limits)
         except BackendFailureError as error:
             self.failure = str(error)
             return None
@@ -93,7 +93,7 @@ class _Relaxation:
             self.bound = max(self.bound, answer.objective * (1 - 1e-9))
         self.solves += 1
         return {
-            (k, node): answer.values[variable.name]
+            (k, node): answer.values[columns[variable].name]
             for k, row in enumerate(self.model.T)
             for node, variable in enumerate(row)
             if dive.open(k)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.bounds import area
-from ioopt.models.replication.engines import CpSatEngine
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
@@ -24,8 +23,8 @@ from ioopt.models.replication.static import (
 )
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
-from ioopt.solvers.replication.rounds.selection import after, timed
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.replication.rounds.selection import HINTED, timed
 
 TERMS_PER_SECOND = 15_000
 """Columns and rows of the allocation model that Python writes in a second."""
@@ -191,18 +190,13 @@ def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits) -> M
     """The best allocation CP-SAT finds within *limits*, never worse than *best*."""
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()
-    engine = CpSatEngine()
-    model = AggregatedModel(
-        instance, engine, evictable=True, lower=int(area(instance)), upper=before
-    )
+    model = AggregatedModel(instance, evictable=True, lower=int(area(instance)), upper=before)
     of_task = class_of_task(instance)
     used = {(f, i) for t, i in enumerate(best.assign) for f in instance.classes[of_task[t]].inputs}
     hint = model.hint(best)
-    hint.update({engine.key(variable): int(at in used) for at, variable in model.K.items()})
-    for index, value in hint.items():
-        engine.model.add_hint(engine.model.get_int_var_from_proto_index(index), value)
-    limits = after(limits, time.monotonic() - begun)
-    answer = solve_cpsat(engine.model, limits, parameters={"symmetry_level": 0})
+    hint.update({variable: int(at in used) for at, variable in model.K.items()})
+    limits = limits.after(time.monotonic() - begun)
+    answer = solve_by_cpsat(model.program, limits, hint, parameters=HINTED)
     if not answer.found:
         return best
     found = tidied(instance, model.moves(answer.values))

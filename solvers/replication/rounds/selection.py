@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from ioopt.errors import UnsolvableInstanceError
@@ -17,10 +17,12 @@ from ioopt.models.replication.subbatch import Place, SubBatchModel
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 LEAST_SECONDS = 0.05
 """With less than this the greedy selection is taken as it is."""
+HINTED = {"symmetry_level": 0}
+"""Presolve with symmetries can call a complete feasible hint infeasible."""
 ROWS_PER_SECOND = 40_000
 """Rows (14) that Python writes in a second; a model that would take half its time is not built."""
 
@@ -60,16 +62,16 @@ def select(
             break
         begun = time.monotonic()
         model = SubBatchModel(problem, pending, places, balance, ties)
-        model.hint(greedy)
-        left = after(left, time.monotonic() - begun)
-        answer = solve_cpsat(model.model, left, parameters={"symmetry_level": 0})
+        start = model.hint(greedy)
+        left = left.after(time.monotonic() - begun)
+        answer = solve_by_cpsat(model.program, left, start, parameters=HINTED)
         chosen = model.decode(answer.values) if answer.found else []
         if any(chosen):
             proven = answer.status is Status.OPTIMAL
             return Selection(tuple(map(tuple, chosen)), balance is not None, proven)
         if answer.status is Status.UNKNOWN:
             break
-        limits = after(limits, time.monotonic() - begun)
+        limits = limits.after(time.monotonic() - begun)
     if not any(greedy):
         task = problem.tasks[pending[0]]
         raise UnsolvableInstanceError(
@@ -83,13 +85,6 @@ def timed(limits: BackendLimits, build_seconds: float) -> BackendLimits | None:
     if limits.seconds is not None and limits.seconds < max(LEAST_SECONDS, 2 * build_seconds):
         return None
     return limits
-
-
-def after(limits: BackendLimits, seconds: float) -> BackendLimits:
-    """*limits* once *seconds* have gone by."""
-    if limits.seconds is None:
-        return limits
-    return replace(limits, seconds=max(0.001, limits.seconds - seconds))
 
 
 def quick_selection(

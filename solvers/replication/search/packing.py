@@ -13,7 +13,7 @@ from fractions import Fraction
 from ioopt.models.replication.bounds import partition_model
 from ioopt.models.replication.static import Moves, StaticInstance, class_of_task
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
 
 def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
@@ -96,7 +96,7 @@ def _packed_exactly(weights: list[int], nodes: int, bound: int, seconds: float) 
     model = partition_model([Fraction(weight) for weight in weights], nodes, bound)
     if model is None:
         return None
-    answer = solve_cpsat(model.model, BackendLimits(seconds=seconds, work=4.0))
+    answer = solve_by_cpsat(model.program, BackendLimits(seconds=seconds, work=4.0))
     if not answer.found:
         return None
     waiting: dict[int, list[int]] = defaultdict(list)
@@ -105,7 +105,7 @@ def _packed_exactly(weights: list[int], nodes: int, bound: int, seconds: float) 
     node_of = [0] * len(weights)
     for weight, row in zip(model.kinds, model.place, strict=True):
         for node, variable in enumerate(row):
-            for _ in range(int(answer.values[variable.index])):
+            for _ in range(int(answer.values[variable])):
                 node_of[waiting[weight].pop()] = node
     return node_of
 

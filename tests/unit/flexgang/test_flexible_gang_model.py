@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pulp
 import pytest
 from oracle.flexible_gang_oracle import best_of_pattern
 
@@ -14,14 +13,15 @@ from ioopt.generate.flexgang.flexible_gang import generate
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.models.flexgang.objective import model_objective
-from ioopt.models.flexgang.relaxation import relaxed_bound, universal_bound
-from ioopt.models.flexgang.tau import best_tau
+from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_grid import solve_on_grid
 from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.flexgang.linear_cpsat import solve_linear
+from ioopt.solvers.backends.pulp_program import PulpProgram, solve_by_pulp
+from ioopt.solvers.flexgang.linear import best_tau, relaxed_bound
 from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_answer
 
 
@@ -66,7 +66,7 @@ def test_every_pattern_equals_exhaustive_search(problem: FlexibleGangProblem) ->
     for pattern in problem.patterns():
         wanted = best_of_pattern(problem, pattern.k, pattern.d)
         model = AssignmentModel(data_of(problem, pattern.k, pattern.d))
-        answer = solve_pulp(model.program, "HiGHS", BackendLimits(seconds=60))
+        answer = solve_by_pulp(model.program, "HiGHS", BackendLimits(seconds=60))
         if wanted is None:
             assert answer.status == "infeasible"
             continue
@@ -83,10 +83,10 @@ def test_counts_and_numbered_rows_and_cpsat_agree(problem: FlexibleGangProblem) 
     for k, d in ((0, 1), (1, 1), (2, 1)):
         data = data_of(problem, k, d)
         limits = BackendLimits(seconds=60)
-        counts = solve_pulp(AssignmentModel(data).program, "HiGHS", limits)
-        rows = solve_pulp(AssignmentModel(data, "rows").program, "HiGHS", limits)
-        plain = solve_pulp(AssignmentModel(data, symmetry=False).program, "HiGHS", limits)
-        scaled = solve_linear(AssignmentModel(data).program, limits, steps=2520 * problem.num_rows)
+        counts = solve_by_pulp(AssignmentModel(data).program, "HiGHS", limits)
+        rows = solve_by_pulp(AssignmentModel(data, "rows").program, "HiGHS", limits)
+        plain = solve_by_pulp(AssignmentModel(data, symmetry=False).program, "HiGHS", limits)
+        scaled = solve_on_grid(AssignmentModel(data).program, limits, steps=2520 * problem.num_rows)
         assert counts.status == rows.status == plain.status == scaled.status
         if counts.found:
             assert rows.objective == pytest.approx(counts.objective, abs=1e-7)
@@ -104,31 +104,14 @@ def test_every_baseline_is_a_point_of_the_model() -> None:
         model = AssignmentModel(data_of(problem, result.plan["k"], result.plan["d"]))
         plan = ioopt.solving.plan_of(ioopt.solving.registry.KINDS["flexible-gang"], result.plan)
         assert violated(model, model.start_values(plan)) == []
-        assert value_of(model, model.start_values(plan)) == pytest.approx(result.objective)
+        assert model.program.value(model.start_values(plan)) == pytest.approx(result.objective)
         found += 1
     assert found == 3
 
 
-def violated(model: AssignmentModel, values: dict[pulp.LpVariable, float]) -> list[str]:
-    """Names of constraints and bounds that *values* break."""
-    broken = [
-        name
-        for name, row in model.program.constraints.items()
-        if not _holds(row, math.fsum(c * values[v] for v, c in row.items()) + row.constant)
-    ]
-    for variable, value in values.items():
-        high = variable.upBound
-        if value < -1e-9 or (high is not None and value > high + 1e-9):
-            broken.append(f"bound {variable.name}")
-    return broken
-
-
-def _holds(row: pulp.LpConstraint, left: float) -> bool:
-    return abs(left) < 1e-9 if row.sense == 0 else left * row.sense > -1e-9
-
-
-def value_of(model: AssignmentModel, values: dict[pulp.LpVariable, float]) -> float:
-    return math.fsum(c * values[v] for v, c in model.program.objective.items())
+def violated(model: AssignmentModel, values: dict[int, float]) -> list[str]:
+    """Names of constraints and variables that *values* break."""
+    return model.program.broken(values, 1e-9)
 
 
 # One plan of CASES[0] with k = 1 that keeps every rule; each test changes one thing in it.
@@ -191,8 +174,8 @@ def test_loose_io_load_is_limited() -> None:
     assert 0.003 < data.loose_cpu(1) < 0.006 < 2 * data.loose_cpu(1)
     model = AssignmentModel(data)
     for i in (1, 2):
-        model.program += model.y[i, 0] == 1
-    answer = solve_pulp(model.program, "HiGHS", BackendLimits(seconds=20))
+        model.program.hold(model.y[i, 0], least=1)
+    answer = solve_by_pulp(model.program, "HiGHS", BackendLimits(seconds=20))
     assert answer.status == "infeasible"
 
 
@@ -218,9 +201,8 @@ def test_the_relaxation_is_that_of_the_program(problem: FlexibleGangProblem) -> 
     for pattern in problem.patterns():
         data = data_of(problem, pattern.k, pattern.d)
         program = AssignmentModel(data, symmetry=False).program
-        for variable in program.variables():
-            variable.cat = pulp.LpContinuous
-        relaxed = solve_pulp(program, "HiGHS", BackendLimits()).objective
+        lp = PulpProgram.of(program, relaxed=True).lp
+        relaxed = solve_pulp(lp, "HiGHS", BackendLimits()).objective
         expected = -math.inf if relaxed is None else pytest.approx(relaxed, abs=1e-7)
         assert relaxed_bound(data) == expected
         assert relaxed_bound(data) <= universal_bound(problem) + 1e-9

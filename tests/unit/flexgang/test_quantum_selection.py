@@ -87,7 +87,7 @@ def test_dynamic_program_equals_both_integer_programs(seed: int) -> None:
         answer = run(model, None, request)
         assert answer.status == "optimal", backend
         assert answer.objective == pytest.approx(oracle, abs=1e-6), backend
-        options = model.options(lambda var, found=answer: found.values[var.name])
+        options = model.options(answer.values)
         assert costs.total(options) == pytest.approx(oracle, abs=1e-6)
     greedy = greedy_options(costs)
     assert greedy is None or costs.total(greedy) >= oracle - 1e-9
@@ -331,17 +331,11 @@ def test_a_change_breaks_its_constraint_of_the_model(
 ) -> None:
     costs = QuantumCosts(ioopt.load(TINY))
     model = QuantumModel(costs, cycle_grid(costs))
-
-    def broken(values: dict[str, float]) -> set[str]:
-        return {
-            name
-            for name, row in model.program.constraints.items()
-            if abs(sum(c * values[v.name] for v, c in row.items()) + row.constant) > 1e-9
-        }
-
+    at = {variable.name: at for at, variable in enumerate(model.program.variables)}
     values = model.start_values([(0.020, 1), (0.020, 1)])
-    assert broken(values) == set()
-    assert constraint in broken(values | change)
+    assert model.program.broken(values, 1e-9) == []
+    changed = values | {at[name]: value for name, value in change.items()}
+    assert constraint in model.program.broken(changed, 1e-9)
 
 
 @pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-dp", "quantum-ip"])

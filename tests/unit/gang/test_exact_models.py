@@ -13,13 +13,13 @@ import pytest
 from ioopt.check.gang.matrix import check, weight_of
 from ioopt.decisions.gang.state import state_of
 from ioopt.models.gang.assignment import AssignmentModel
-from ioopt.models.gang.linear import Program
 from ioopt.models.gang.question import ask, cliques_of
 from ioopt.models.gang.row_free import RowFreeModel
+from ioopt.models.program import Program
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, RunningJob
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
-from ioopt.solvers.backends.pulp_backend import solve_pulp
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.gang.bound import upper_bound
 
 
@@ -141,13 +141,12 @@ def _row_holds(nodes: int, row: int, chosen: Any) -> bool:
 
 def _optimum(program: Program, backend: str | None = None) -> int:
     if backend is None:
-        answer = solve_cpsat(program.to_cpsat(), BackendLimits())
-        values = program.point(answer.values, by_name=False)
+        answer = solve_by_cpsat(program, BackendLimits())
     else:
-        answer = solve_pulp(program.to_pulp(), backend, BackendLimits())
-        values = program.point(answer.values, by_name=True)
+        answer = solve_by_pulp(program, backend, BackendLimits())
+    values = [round(answer.values[at]) for at in range(len(program.variables))]
     assert answer.status == "optimal"
-    assert program.broken(values) is None
+    assert program.broken(values) == []
     return program.value(values)
 
 
@@ -263,7 +262,7 @@ def test_rows_of_the_model(broken: str | None, spans: dict[int, int]) -> None:
     question = ask(state_of(TWO_RUN_TWO_WAIT), fcfs=True)
     assert question.cliques == ((0, 1, 2), (2, 3), (3, 5))
     model = AssignmentModel(question)
-    assert model.program.broken(model.start(spans)) == broken
+    assert model.program.broken(model.start(spans)) == ([broken] if broken else [])
 
 
 def test_budget_and_rows_of_what_is_taken() -> None:
@@ -277,14 +276,13 @@ def test_budget_and_rows_of_what_is_taken() -> None:
     taken = model.taken[3]
     assert taken is not None
     point[taken] = 1
-    assert model.program.broken(point) == "some_3"
+    assert model.program.broken(point)[0] == "some_3"
     point[taken], point[model.cells[3][0]] = 0, 1
-    assert model.program.broken(point) == "taken_3_0"
+    assert model.program.broken(point)[0] == "taken_3_0"
 
 
 def test_a_bound_without_a_solver() -> None:
     """What upper_bound falls back on: every variable at its better limit, 2 x 3 - 1 x 1 = 5."""
-    program = Program("p")
-    program.variable("a", 0, 3, 2)
-    program.variable("b", 1, 4, -1)
-    assert program.most() == 5
+    program = Program("p", maximise=True)
+    program.objective = {program.whole("a", 0, 3): 2, program.whole("b", 1, 4): -1}
+    assert program.limit() == 5

@@ -15,14 +15,12 @@ from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
-from ioopt.models.replication.engines import PulpEngine
 from ioopt.models.replication.static import Moves, loads, reduce
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Incumbents
 from ioopt.result import Result, Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer
-from ioopt.solvers.backends.pulp_backend import violation
 from ioopt.solvers.replication.exact import ip_printed
 from ioopt.solvers.replication.search import anneal as annealing
 from ioopt.solvers.replication.search import anneal_kernel, packing
@@ -182,8 +180,8 @@ def test_annealing_repeats_and_its_loads_are_real(copying: bool, extras: bool) -
         assert first == second and done
         if first is None:
             continue
-        model = AggregatedModel(instance, PulpEngine("hint", instance.unit), replication=copying)
-        assert violation(model.engine.model, model.hint(first)) < 1e-9
+        model = AggregatedModel(instance, replication=copying)
+        assert model.program.broken(model.hint(first)) == []
         assert copying or not first.copies
         assert largest_load(instance, first) == max(loads(instance, first))
 
@@ -286,7 +284,7 @@ def test_the_printed_model_says_when_it_is_behind_the_greedy(
     """All four tasks on one node are 40 s; MinMin has two on each, 20 s."""
     poor = Moves((0, 0, 0, 0), tuple((f, 0) for f in range(4)), ())
     answer = BackendAnswer(Status.FEASIBLE, StopReason.TIME, {"M": 40.0}, 40.0, 1.0)
-    monkeypatch.setattr(ip_printed, "solve_pulp", lambda *_: answer)
+    monkeypatch.setattr(ip_printed.PulpProgram, "solve", lambda *_: answer)
     monkeypatch.setattr(ip_printed.PrintedModel, "moves", lambda *_: poor)
     result = solve(_pair(), "ip-printed")
     assert result.objective == 40

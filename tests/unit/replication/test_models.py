@@ -11,10 +11,8 @@ from replication_samples import tiny
 
 from ioopt.check.replication.check import check
 from ioopt.errors import UsageError
-from ioopt.formats.lp import export_model
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, attach
-from ioopt.models.replication.engines import CpSatEngine, PulpEngine
 from ioopt.models.replication.printed import PrintedModel
 from ioopt.models.replication.static import (
     Moves,
@@ -28,8 +26,9 @@ from ioopt.models.replication.static import (
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
-from ioopt.solvers.backends.pulp_backend import solve_pulp, violation
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.model_files import export_model
 
 LIMITS = BackendLimits(seconds=30)
 
@@ -53,20 +52,16 @@ GOOD = Moves((0, 1), ((A, 1), (B, 1)), ((A, 1, 0),))
 def broken_rows(model: PrintedModel, moves: Moves) -> set[str]:
     """Which families of rows *moves* break when put into the printed model."""
     values = model.start(moves, 1e6)
-    broken = set()
-    for name, row in model.lp.constraints.items():
-        amount = sum(f * values[v.name] for v, f in row.items()) + row.constant
-        if (row.sense <= 0 and amount > 1e-9) or (row.sense >= 0 and amount < -1e-9):
-            broken.add(name.split("_")[0])
-    return broken
+    rows = {row.name for row in model.program.rows}
+    return {name.split("_")[0] for name in model.program.broken(values, 1e-9) if name in rows}
 
 
 def test_printed_model_keeps_a_good_plan() -> None:
     model = PrintedModel(TRIO, "acyclic")
     assert broken_rows(model, GOOD) == set()
     # n0: 10/100 + 1 = 1.1 s; n1: 30/10 + 10/100 + 1 = 4.1 s.
-    assert violation(model.lp, model.start(GOOD, 4.1)) < 1e-9
-    assert violation(model.lp, model.start(GOOD, 4.0)) > 0.04
+    assert model.program.broken(model.start(GOOD, 4.1), 1e-9) == []
+    assert model.program.broken(model.start(GOOD, 4.0), 0.04) == ["eq13_n1"]
     assert check(TRIO, to_plan(model.instance, GOOD)).objectives["additive_seconds"] == 4.1
 
 
@@ -107,13 +102,13 @@ def test_levels_refuse_a_circle_and_nothing_else() -> None:
 def test_eq4_refuses_a_task_nowhere() -> None:
     model = PrintedModel(TRIO)
     values = model.start(GOOD, 5.0)
-    values[model.T[0, 0].name] = 0.0
-    assert violation(model.lp, values) == 1.0
+    values[model.T[0, 0]] = 0.0
+    assert model.program.broken(values, 1e-9) == ["eq2_n1_n0_a", "eq4_t0"]
 
 
 def test_names_are_readable_and_stable(tmp_path: Path) -> None:
     model = PrintedModel(TRIO, "acyclic")
-    names = {variable.name for variable in model.lp.variables()}
+    names = {variable.name for variable in model.program.variables}
     assert {"T_t0_n1", "X_a_n0", "R_b_n2", "Y_n0_n1_a", "U_a_n2", "Batch_Exec_Time"} <= names
     assert not any("_c_" in name or name.endswith("_c") for name in names)
     export_model(TRIO, tmp_path / "trio.lp")
@@ -128,7 +123,7 @@ def test_names_are_readable_and_stable(tmp_path: Path) -> None:
     odd = TRIO.model_copy(
         update={"tasks": tuple(t.model_copy(update={"id": f"x/{t.id}"}) for t in TRIO.tasks)}
     )
-    assert "T_t1_n0" in {variable.name for variable in PrintedModel(odd).lp.variables()}
+    assert "T_t1_n0" in {variable.name for variable in PrintedModel(odd).program.variables}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -140,25 +135,22 @@ def test_models_equal_enumeration(seed: int, cycles: str, replication: bool) -> 
     instance = reduce(problem)
     assert instance.exact
     true = optimum(problem, cycles, replication)
-    for engine in (CpSatEngine(), PulpEngine("tiny", instance.unit)):
-        model = AggregatedModel(instance, engine, cycles=cycles, replication=replication)
-        if isinstance(engine, CpSatEngine):
-            answer = solve_cpsat(engine.model, LIMITS)
-        else:
-            answer = solve_pulp(engine.model, "HiGHS", LIMITS)
+    model = AggregatedModel(instance, cycles=cycles, replication=replication)
+    for answer in (
+        solve_by_cpsat(model.program, LIMITS),
+        solve_by_pulp(model.program, "HiGHS", LIMITS),
+    ):
         if true is None:
             assert answer.status is Status.INFEASIBLE
             continue
         assert answer.status is Status.OPTIMAL
-        assert engine.units(answer.objective) * float(instance.unit) == pytest.approx(
-            float(true), abs=1e-6
-        )
+        assert answer.objective * float(instance.unit) == pytest.approx(float(true), abs=1e-6)
         moves = tidied(instance, model.moves(answer.values))
         report = check(problem, to_plan(instance, moves, cycles == "printed"))
         assert report.violations == ()
         assert report.objectives["additive_seconds"] == pytest.approx(float(true), abs=1e-6)
     printed = PrintedModel(problem, cycles, replication)
-    answer = solve_pulp(printed.lp, "HiGHS", LIMITS)
+    answer = solve_by_pulp(printed.program, "HiGHS", LIMITS)
     if true is None:
         assert answer.status is Status.INFEASIBLE
     else:
@@ -177,7 +169,7 @@ def test_bounds_stay_below_the_optimum(seed: int) -> None:
         partition = bounds.partition_model(weights, instance.num_nodes, 0)
         found = [bounds.area(instance), bounds.largest_task(instance)]
         if partition is not None:
-            found.append(Fraction(solve_cpsat(partition.model, LIMITS).bound))
+            found.append(Fraction(solve_by_cpsat(partition.program, LIMITS).bound))
         assert all(bound * instance.unit <= true for bound in found)
     assert len(found) >= 2
 

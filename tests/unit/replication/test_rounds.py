@@ -15,7 +15,7 @@ from ioopt.models.replication.subbatch import Place, SubBatchModel
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import solve_cpsat
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.rounds import rounds
 from ioopt.solvers.replication.rounds.eviction import Disks, popularity
 from ioopt.solvers.replication.rounds.hierarchical import levels_for
@@ -135,10 +135,10 @@ def _feasible(problem, counts, thresh=None, drop=()):
     model = SubBatchModel(problem, range(len(problem.tasks)), places(problem), thresh)
     for row, wanted in zip(model.count, counts, strict=True):
         for variable, value in zip(row, wanted, strict=True):
-            model.model.add(variable == value)
+            model.program.add("given", [(variable, 1)], value, value)
     for key in drop:
-        model.model.add(model.stored[key] == 0)
-    return solve_cpsat(model.model, LIMITS).status is not Status.INFEASIBLE
+        model.program.hold(model.stored[key], most=0)
+    return solve_by_cpsat(model.program, LIMITS).status is not Status.INFEASIBLE
 
 
 TWO = make([50, 40, 30], [[0, 1], [0, 2]], [100, 100])
@@ -187,7 +187,7 @@ def test_20_is_the_largest_selection_by_exhaustive_search(seed):
         if fits:
             best = max(best, sum(at is not None for at in where))
     model = SubBatchModel(problem, range(5), places(problem), None)
-    answer = solve_cpsat(model.model, LIMITS)
+    answer = solve_by_cpsat(model.program, LIMITS)
     assert answer.status is Status.OPTIMAL and answer.objective == best
     chosen = model.decode(answer.values)
     assert sum(map(len, chosen)) == best > 0

@@ -1,0 +1,151 @@
+"""A linear program as plain data: variables, rows and one objective, for whichever backend solves it.
+
+A formulation writes a program once; :mod:`ioopt.solvers.backends` turn it into PuLP, CP-SAT or a
+call of ``linprog``. Variables are positions, and so are the keys of starts and answers. Order is
+kept: of variables, of rows, and of the terms of a row.
+
+Integer programs may count time in whole units of ``unit`` seconds. CP-SAT takes them as they are.
+Backends that compute in floating point get times in seconds, so that their tolerances mean the
+same on every instance: a time variable stands for ``unit`` x its units there, and rows marked
+``timed`` and the objective are multiplied by ``unit``.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+Number = int | float
+Term = tuple[int, Number]
+"""A variable's position and its factor."""
+Nature = Literal["whole", "real", "time"]
+"""What a variable counts: a whole number, a real one, or time in whole units."""
+
+
+class Variable(NamedTuple):
+    """Name and limits of a variable; ``most`` None is no limit."""
+
+    name: str
+    least: Number
+    most: Number | None
+    nature: Nature = "whole"
+
+
+class Row(NamedTuple):
+    """least <= sum of factor x variable <= most; None is no limit, and both alike an equation."""
+
+    name: str
+    columns: Sequence[int]
+    factors: Sequence[Number]
+    least: Number | None
+    most: Number | None
+    timed: bool = False
+
+    @property
+    def terms(self) -> Iterator[Term]:
+        """(variable, factor) pairs."""
+        return zip(self.columns, self.factors)
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Writing a model makes many objects and no garbage: the collector would only walk them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class Program:
+    """Variables by position, rows, and an objective to be minimised (or maximised)."""
+
+    def __init__(self, name: str, *, maximise: bool = False, unit: Fraction = Fraction(1)) -> None:
+        self.name, self.maximise, self.unit = name, maximise, unit
+        self.variables: list[Variable] = []
+        self.rows: list[Row] = []
+        self.objective: dict[int, Number] = {}
+
+    def binary(self, name: str) -> int:
+        """Add a 0-1 variable; its position."""
+        return self.whole(name, 0, 1)
+
+    def whole(self, name: str, least: int, most: int) -> int:
+        """Add an integer variable; its position."""
+        self.variables.append(Variable(name, least, most))
+        return len(self.variables) - 1
+
+    def real(self, name: str, least: float, most: float | None = None) -> int:
+        """Add a continuous variable; its position."""
+        self.variables.append(Variable(name, least, most, "real"))
+        return len(self.variables) - 1
+
+    def time(self, name: str, least: int, most: int) -> int:
+        """Add a time in units; its position. Floating point backends leave *most* out.
+
+        It would only blunt their tolerances.
+        """
+        self.variables.append(Variable(name, least, most, "time"))
+        return len(self.variables) - 1
+
+    def hold(self, at: int, least: Number | None = None, most: Number | None = None) -> None:
+        """Give a variable other limits (None: as before)."""
+        old = self.variables[at]
+        self.variables[at] = old._replace(
+            least=old.least if least is None else least, most=old.most if most is None else most
+        )
+
+    def add(
+        self,
+        name: str,
+        terms: Sequence[Term],
+        least: Number | None = None,
+        most: Number | None = None,
+        *,
+        timed: bool = False,
+    ) -> None:
+        """Add the row *least* <= sum of factor x variable <= *most*."""
+        # Two flat lists: pairs that live as long as the program are what the collector looks at.
+        columns, factors = zip(*terms) if terms else ((), ())
+        self.rows.append(Row(name, columns, factors, least, most, timed))
+
+    def value(self, values: Mapping[int, Number] | Sequence[Number]) -> Number:
+        """The objective of a point."""
+        return sum(factor * values[at] for at, factor in self.objective.items())
+
+    def limit(self) -> Number:
+        """The objective with every variable at its better limit: a bound without a solver."""
+        total: Number = 0
+        for at, factor in self.objective.items():
+            _, least, most, _ = self.variables[at]
+            high = most if (factor > 0) is self.maximise else least
+            if high is None:
+                return float("inf") if self.maximise else float("-inf")
+            total += factor * high
+        return total
+
+    def broken(
+        self, values: Mapping[int, Number] | Sequence[Number], slack: float = 0.0
+    ) -> list[str]:
+        """Names of the variables whose limits and the rows that a point breaks by over *slack*."""
+
+        def outside(value: Number, least: Number | None, most: Number | None) -> bool:
+            return (least is not None and value < least - slack) or (
+                most is not None and value > most + slack
+            )
+
+        names = [
+            name
+            for at, (name, least, most, _) in enumerate(self.variables)
+            if outside(values[at], least, most)
+        ]
+        for row in self.rows:
+            total = sum(factor * values[at] for at, factor in row.terms)
+            if outside(total, row.least, row.most):
+                names.append(row.name)
+        return names

@@ -1,0 +1,45 @@
+"""Linear programs of flexible gangs: the loose CPU of a placement, the relaxation of a pattern (F5)."""
+
+from __future__ import annotations
+
+import math
+
+from ioopt.models.flexgang.frame import PatternData, Placement, lay_out
+from ioopt.models.flexgang.relaxation import RelaxedModel
+from ioopt.models.flexgang.tau import TauModel
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
+from ioopt.result import Status
+from ioopt.solvers.backends.linprog_backend import solve_by_linprog
+
+
+def plan_with_best_tau(
+    data: PatternData, placement: Placement, slack: float = 0.0
+) -> FlexibleGangPlan | None:
+    """The plan of *placement* with the best tau; None when a floor cannot be kept within *slack*."""
+    found = best_tau(data, placement, slack)
+    return None if found is None else lay_out(data, placement, *found)
+
+
+def best_tau(
+    data: PatternData, placement: Placement, slack: float = 0.0
+) -> tuple[dict[int, float], dict[int, list[float]]] | None:
+    """(tau by job, seconds by column of self-balancing jobs), or None when infeasible.
+
+    Floors of progress may be missed by *slack*.
+    """
+    model = TauModel(data, placement, slack)
+    if not model.feasible:
+        return None
+    answer = solve_by_linprog(model.program)
+    return model.read(answer.values) if answer.found else None
+
+
+def relaxed_bound(data: PatternData) -> float:
+    """No plan of the pattern has a higher objective; minus infinity when it has no plan at all."""
+    model = RelaxedModel(data)
+    if not model.feasible:
+        return -math.inf
+    answer = solve_by_linprog(model.program)
+    if answer.status is Status.INFEASIBLE:
+        return -math.inf
+    return math.inf if answer.objective is None else answer.objective

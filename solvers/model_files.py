@@ -1,0 +1,108 @@
+"""Integer programs of instances as LP and MPS files, under readable names."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.formats.native import write_text
+from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
+from ioopt.models.flexgang.frame import PatternData
+from ioopt.models.flexgang.quantum import QuantumModel
+from ioopt.models.flexgang.quantum_costs import QuantumCosts
+from ioopt.models.program import Program
+from ioopt.models.replication.printed import PrintedModel
+from ioopt.options import parse_settings
+from ioopt.problems.base import Record
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
+from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.solvers.backends.pulp_program import PulpProgram
+
+
+class PrintedSettings(Record):
+    """Switches of the printed model: circles of copies allowed or not, copies at all or not."""
+
+    cycles: Literal["printed", "acyclic"] = "printed"
+    replication: bool = True
+
+
+class PatternSettings(Record):
+    """The pattern to write: ``k`` loose slots in ``d`` windows; rows counted or numbered."""
+
+    k: Annotated[int, Field(ge=0)] = 0
+    d: Annotated[int, Field(ge=1)] = 1
+    formulation: Formulation = "counts"
+
+
+class NoSettings(Record):
+    """Quantum selection has one program only."""
+
+
+def export_model(
+    problem: ReplicationProblem,
+    output: str | os.PathLike[str],
+    form: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> None:
+    """Write the printed replication model of *problem* to *output*; *form* as in :func:`write_model`."""
+    chosen = parse_settings(PrintedSettings, settings or {}, f"{form or 'model'} export")
+    model = PrintedModel(problem, chosen.cycles, chosen.replication)
+    write_model(model.program, output, form)
+
+
+def export_assignment(
+    problem: FlexibleGangProblem, output: str, form: str, settings: Mapping[str, str]
+) -> None:
+    """Write the program of one pattern (default k = 0) to *output*; *form* is ``lp`` or ``mps``."""
+    chosen = parse_settings(PatternSettings, settings, f"{form} export")
+    pattern = problem.pattern(chosen.k, chosen.d)
+    data = PatternData.of(problem, pattern) if pattern is not None else None
+    if data is None:
+        known = " ".join(item.key for item in problem.patterns())
+        raise UsageError(
+            f"{form} export: {problem.name} has no pattern {chosen.k},{chosen.d}; its k,d: {known}"
+        )
+    write_model(AssignmentModel(data, chosen.formulation).program, _named(output, form), form)
+
+
+def export_quantum(
+    problem: QuantumSelectionProblem, output: str, form: str, settings: Mapping[str, str]
+) -> None:
+    """Write the program over the instance's grid of cycle lengths to *output*."""
+    parse_settings(NoSettings, settings, f"{form} export")
+    model = QuantumModel(QuantumCosts(problem), problem.default_cycles())
+    write_model(model.program, _named(output, form), form)
+
+
+def _named(output: str, form: str) -> str:
+    if not output.lower().endswith(f".{form}"):
+        raise UsageError(f"{form} export: the name {output!r} must end in .{form}")
+    return output
+
+
+def write_model(program: Program, path: str | os.PathLike[str], form: str | None = None) -> None:
+    """Write *program* as ``lp`` (CPLEX LP) or ``mps``; None: what the ending of *path* says.
+
+    The file appears only when it is complete; ``-`` is standard output. Raises UsageError for
+    another form or ending.
+    """
+    chosen = form or Path(path).suffix.lower().lstrip(".")
+    if chosen not in ("lp", "mps"):
+        raise UsageError(
+            f"{path}: a model is written as .lp or .mps, not {chosen or 'no ending'!r}"
+        )
+    lp = PulpProgram.of(program).lp
+    with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:
+        draft = Path(folder, f"model.{chosen}")
+        if chosen == "lp":
+            lp.writeLP(str(draft))
+        else:
+            lp.writeMPS(str(draft))
+        write_text(path, draft.read_text("utf-8"))

@@ -1,0 +1,95 @@
+"""One program, every backend: the same optimum, units, starts and refusals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from ioopt.models.program import Program
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_grid import solve_on_grid
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat, to_cpsat
+from ioopt.solvers.backends.linprog_backend import solve_by_linprog
+from ioopt.solvers.backends.pulp_program import PulpProgram, solve_by_pulp
+
+LIMITS = BackendLimits()
+
+
+def two_machines(unit: Fraction = Fraction(1, 8)) -> Program:
+    """Jobs of 5, 4, 3, 3 units on two machines: 15 units, so 8 is least (5 + 3, 4 + 3)."""
+    program = Program("two_machines", unit=unit)
+    first = [program.binary(f"x_{k}") for k in range(4)]
+    span = program.time("M", 0, 15)
+    work = (5, 4, 3, 3)
+    loads = list(zip(first, work, strict=True))
+    program.add("first", [*loads, (span, -1)], most=0, timed=True)
+    program.add("second", [*((at, -w) for at, w in loads), (span, -1)], most=-15, timed=True)
+    program.objective[span] = 1
+    return program
+
+
+def test_times_are_units_on_cpsat_and_seconds_on_highs() -> None:
+    """8 units of 1/8 s are 1 s; answers of both are in units again."""
+    program = two_machines()
+    written = PulpProgram.of(program)
+    second = written.lp.constraints["second"]
+    assert second.constant == 15 / 8 and dict(second.items())[written.columns[4]] == -1
+    assert dict(second.items())[written.columns[0]] == -5 / 8
+    assert written.columns[4].upBound is None
+    for answer in (
+        solve_by_cpsat(program, LIMITS),
+        solve_by_pulp(program, "HiGHS", LIMITS),
+        solve_by_pulp(program, "CBC", LIMITS),
+    ):
+        assert answer.status is Status.OPTIMAL
+        assert answer.objective == pytest.approx(8) and answer.bound == pytest.approx(8)
+    assert written.solve("HiGHS", LIMITS).objective == pytest.approx(8)
+    found = solve_by_cpsat(program, LIMITS).values
+    assert program.broken(found) == [] and program.value(found) == 8
+
+
+def test_a_start_is_given_in_units() -> None:
+    program = two_machines()
+    start = {0: 1, 1: 0, 2: 1, 3: 0, 4: 8}
+    assert program.broken(start) == []
+    assert program.broken({**start, 4: 7}) == ["first"]  # 5 + 3 = 8 > 7; the other has 4 + 3
+    assert PulpProgram.of(program)._named(start)["M"] == 1.0
+    hint = to_cpsat(program, start).proto.solution_hint
+    assert list(hint.vars) == list(start) and list(hint.values) == list(start.values())
+    assert solve_by_pulp(program, "HiGHS", LIMITS, start).objective == pytest.approx(8)
+
+
+def test_limits_of_rows_and_variables() -> None:
+    """max 3 a + 2 b with 2 <= a + b <= 3, a <= 2: a = 2, b = 1 gives 8; without solving 3 x 2 + 2 x 5."""
+    program = Program("limits", maximise=True)
+    a, b = program.whole("a", 0, 9), program.whole("b", 0, 5)
+    program.hold(a, most=2)
+    program.add("sum", [(a, 1), (b, 1)], 2, 3)
+    program.objective = {a: 3, b: 2}
+    assert program.limit() == 16
+    assert sorted(PulpProgram.of(program).lp.constraints) == ["sum", "sum_least"]
+    for answer in (
+        solve_by_cpsat(program, LIMITS),
+        solve_by_pulp(program, "HiGHS", LIMITS),
+        solve_on_grid(program, LIMITS),
+        solve_by_linprog(program),
+    ):
+        assert answer.objective == pytest.approx(8)
+        assert [round(answer.values[at]) for at in (a, b)] == [2, 1]
+    program.add("never", [(a, 1)], least=3)
+    assert program.broken([2, 1]) == ["never"]
+    for answer in (
+        solve_by_cpsat(program, LIMITS),
+        solve_by_pulp(program, "HiGHS", LIMITS),
+        solve_by_linprog(program),
+    ):
+        assert answer.status is Status.INFEASIBLE and not answer.found
+
+
+def test_any_point_will_do_without_the_objective() -> None:
+    program = two_machines()
+    program.hold(4, least=11)
+    answer = solve_by_cpsat(program, LIMITS, objective=False)
+    assert answer.found and answer.objective is None and program.broken(answer.values) == []
