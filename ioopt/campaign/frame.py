@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign.store import FAILED, StoreReader, clearly
+from ioopt.comparing.measures import COUNTED, Measure, measure_of, standing
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import shown
-from ioopt.measures import COUNTED, Measure, measure_of, standing
 from ioopt.provenance import SYNTHETIC_IO
 from ioopt.registry import KINDS, SOLVERS
 from ioopt.registry.types import BOUND, REFERENCE
@@ -163,7 +163,7 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
 
 
 def _standings(frame: pd.DataFrame) -> pd.Series:
-    """The standing of every row, as :func:`ioopt.measures.standing` gives it."""
+    """The standing of every row, as :func:`ioopt.comparing.measures.standing` gives it."""
     import pandas as pd
 
     keys = ["status", "stop", "reference", "objective_name", "measure"]

@@ -10,7 +10,7 @@ from ioopt.campaign import frame as frames
 from ioopt.campaign import pictures
 from ioopt.campaign.experiment import FAMILY
 from ioopt.campaign.store import FAILED
-from ioopt.measures import COUNTED, NOT_APPLICABLE
+from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE
 from ioopt.pictures import DEFAULT, drawn
 from ioopt.provenance import synthetic_footnote
 from ioopt.quantities import column, quantity, show

@@ -18,8 +18,8 @@ from ioopt.cli.options import (
 )
 from ioopt.cli.progress import watching
 from ioopt.comparing import compare_rows, default_solvers
+from ioopt.comparing.measures import Measure, Row, measure_of
 from ioopt.errors import ExitCode, UsageError
-from ioopt.measures import Measure, Row, measure_of
 from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
 from ioopt.registry import KindSpec
 from ioopt.result import Status
@@ -98,7 +98,7 @@ def _render(
     rows: list[Row], kind: KindSpec, measure: Measure, form: str, baseline: str | None, wide: bool
 ) -> str:
     """The comparison in one of its forms; JSON is ``ioopt/comparison``."""
-    from ioopt import comparison_table as text
+    from ioopt.comparing import table as text
     from ioopt.formats.native import dump_json
 
     ratios = []
@@ -132,7 +132,7 @@ def _render(
 
 
 def _draw(rows: list[Row], measure: Measure, target: str) -> None:
-    from ioopt.comparison_picture import plot_comparison
+    from ioopt.comparing.picture import plot_comparison
     from ioopt.plot.save import save
 
     save(plot_comparison(rows, measure.name), target)

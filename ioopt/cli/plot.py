@@ -83,9 +83,9 @@ def _is_store(path: str) -> bool:
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     """The picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
-        from ioopt.comparison_picture import plot_comparison
+        from ioopt.comparing.measures import measure_of
+        from ioopt.comparing.picture import plot_comparison
         from ioopt.formats.native import validate
-        from ioopt.measures import measure_of
         from ioopt.result import Comparison
 
         if picture is not None:

@@ -51,8 +51,8 @@ LAYERS = (
     {"models", "sim", "measure", "generate", "formats"},
     {"solvers", "plot"},
     {"registry"},
-    {"statements", "measures", "solving", "checking", "comparing", "comparison_table",
-     "comparison_picture", "pictures", "kernels"},
+    {"statements", "solving", "checking", "comparing",
+     "pictures", "kernels"},
     {"embed", "campaign"},
     {"cli", "__main__", "ioopt"},
 )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ioopt
-from ioopt.comparison_picture import plot_comparison
+from ioopt.comparing.picture import plot_comparison
 from ioopt.pictures import draw_result, pictures_of
 from ioopt.plot import palette
 from ioopt.plot.gantt import SLICES, covered, plot_timeline

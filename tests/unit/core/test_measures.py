@@ -6,9 +6,9 @@ import pytest
 from unit.core.test_metrics_tables import REPLICATION, result_row
 
 from ioopt.comparing import compare_rows
-from ioopt.comparison_table import comparison_text, summary_text
+from ioopt.comparing.measures import Measure, add_measure, measure_of, standing, tightest
+from ioopt.comparing.table import comparison_text, summary_text
 from ioopt.errors import UsageError
-from ioopt.measures import Measure, add_measure, measure_of, standing, tightest
 from ioopt.metrics import paired_ratios
 from ioopt.quantities import column, quantity, show, title
 from ioopt.registry import KINDS

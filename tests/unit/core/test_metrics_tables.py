@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ioopt.comparing import parse_solver
-from ioopt.measures import add_measure, measure_of
+from ioopt.comparing.measures import add_measure, measure_of
 from ioopt.metrics import mean_and_standard_error, median, paired_ratios, quantile
 from ioopt.registry import KINDS
 from ioopt.tables import render

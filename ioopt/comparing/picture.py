@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt import registry
+from ioopt.comparing.measures import measured, standing
 from ioopt.errors import UsageError
-from ioopt.measures import measured, standing
 from ioopt.plot.layout import label_axis, legend_beside, shortened, unit_for
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC
 from ioopt.quantities import title

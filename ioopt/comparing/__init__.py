@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ioopt import registry
+from ioopt.comparing.measures import Measure, Row, add_measure, measure_of, own_bound, tightest
 from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
-from ioopt.measures import Measure, Row, add_measure, measure_of, own_bound, tightest
 from ioopt.options import parse_assignments
 from ioopt.registry import KindSpec, load_target
 from ioopt.registry.types import BOUND, REFERENCE

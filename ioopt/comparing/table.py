@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ioopt.measures import COUNTED, Measure, Row, measured, standing
+from ioopt.comparing.measures import COUNTED, Measure, Row, measured, standing
 from ioopt.metrics import PairedRatio, median, paired_ratios
 from ioopt.quantities import column, quantity, title
 from ioopt.registry import KindSpec
