@@ -81,6 +81,21 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Khanna et al., Section 3", _AT + "greedy.job_data_present:Settings",
     ),
     SolverSpec(
+        "heft", _KIND, _AT + "greedy.heft:solve",
+        "workflows: the longest path with its files first, into the first gap of the node's cores",
+        "Topcuoglu et al. 2002; files and cores ours", _AT + "greedy.heft:Settings",
+    ),
+    SolverSpec(
+        "b-level", _KIND, _AT + "greedy.b_level:solve",
+        "workflows: the longest path of computing first, behind what the cores have",
+        "Kwok and Ahmad 1999; files and cores ours", _AT + "greedy.b_level:Settings",
+    ),
+    SolverSpec(
+        "ready-min-min", _KIND, _AT + "greedy.ready_min_min:solve",
+        "workflows: MinMin over the tasks whose producers are planned; on a batch, minmin",
+        "Khanna et al., Section 3; workflows ours", _AT + "greedy.ready_min_min:Settings",
+    ),
+    SolverSpec(
         "two-stage", _KIND, _AT + "rounds.two_stage:solve",
         "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
         "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", _AT + "rounds.two_stage:Settings",

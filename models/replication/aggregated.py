@@ -9,7 +9,7 @@ many copies a node receives (in) and sends (out) is decided; who copies to whom 
     M      batch time (13)                   K_li   held file kept (only with ``evictable``)
 
 X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable and
-copies may run in a circle, as equations (1)-(8) allow. (3), (6) follow from X being 0-1.
+copies may run in a circle, as equations (1)-(8) allow. (3), (6) follow from X being 0-1 (rule 2).
 """
 
 from __future__ import annotations

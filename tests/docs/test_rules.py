@@ -32,7 +32,7 @@ ROOMS = (  # the first that matches; files elsewhere name the family or the auth
 _JOIN = r"(?:,? and |, | to |-)"
 _SECTION = r"(?:[IVX]+(?:\.[A-Z](?:\.\d)?)?|\d+(?:\.\d+)*)(?![\w%])"
 RULE = re.compile(
-    rf"\b(timeline )?rules? (\d+(?:{_JOIN}\d+)*)(?: of (batch I/O|gang scheduling|replication))?",
+    rf"\b(timeline |workflow )?rules? (\d+(?:{_JOIN}\d+)*)(?: of (batch I/O|gang scheduling|replication))?",
     re.I,
 )
 SECTION = re.compile(rf"\bSections? ({_SECTION}(?:{_JOIN}{_SECTION})*)")
@@ -107,8 +107,10 @@ def family_of(name: str) -> str | None:
     return next((family for family, pattern in ROOMS if re.search(pattern, name)), None)
 
 
-def owner_of(named: str, family: str | None) -> str:
+def owner_of(named: str, family: str | None, kind: str = "") -> str:
     """The family whose rule is meant: the one that is named with it, else that of the file."""
+    if kind == "workflow ":
+        return "workflow"
     known = {"batch i/o": "batch-io", "gang scheduling": "gang"}
     return known.get(named.lower(), named or family or "")
 
@@ -134,8 +136,9 @@ def unresolved(source: str, name: str) -> list[str]:
         own = {int(n) for n in re.findall(r"(?:^|;)\s*\((\d+)\) ", module, re.M)}
         own |= {int(n) for n in re.findall(r"\. \((\d+)\) [A-Z]", text)}
         for timeline, listed, named in RULE.findall(text):
-            owner = owner_of(named, family)
-            known = headings(owner, bool(timeline)) if owner in COUNTS else []
+            owner = owner_of(named, family, timeline)
+            ruled = owner in COUNTS or owner == "workflow"
+            known = headings(owner, timeline == "timeline ") if ruled else []
             wrong += [f"{timeline}rule {n}" for n in numbers(listed) - set(known)]
         for found in SECTION.finditer(text):
             author = author_before(text[: found.start()], family)
@@ -171,6 +174,7 @@ def test_rules_are_numbered_once_and_in_order(family: str, count: int) -> None:
 
 def test_timeline_rules_and_features_have_their_headings() -> None:
     assert headings("replication", timeline=True) == [1, 2, 3, 4, 5, 6]
+    assert headings("workflow") == list(range(1, 20))
     assert features() == [1, 2, 3, 4, 5, 6]
 
 
@@ -182,7 +186,7 @@ def test_every_reference_in_the_code_has_its_heading() -> None:
 def cited() -> set[tuple[str, bool, int]]:
     """(family, whether of the timeline, number) of every rule that some code refers to."""
     return {
-        (owner_of(named, family_of(name)), bool(timeline), number)
+        (owner_of(named, family_of(name), timeline), timeline == "timeline ", number)
         for name, source in sources()
         for text in texts(source, name)
         for timeline, listed, named in RULE.findall(text)

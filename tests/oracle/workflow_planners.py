@@ -1,0 +1,203 @@
+"""HEFT, b-level and ready-min-min of workflows, slowly and exactly, from the rules W14-W17 alone.
+
+Shares no code with the solvers: reads the instance as written, counts in fractions, looks at every
+pair anew. As a script it compares ``N`` random instances and prints how many agreed:
+``python tests/oracle/workflow_planners.py 2000``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+Planned = dict[str, tuple[Fraction, Fraction]]
+
+
+class Oracle:
+    def __init__(self, instance: dict[str, Any]) -> None:
+        self.size = {file["id"]: file["bytes"] for file in instance["files"]}
+        self.index = {name: at for at, name in enumerate(self.size)}
+        self.tasks = {task["id"]: task for task in instance["tasks"]}
+        self.nodes = {node["id"]: node for node in instance["nodes"]}
+        net = instance["network"]
+        self.far = 1 / Fraction(str(net["remote_bytes_per_second"]))
+        self.near = 1 / Fraction(str(net["replica_bytes_per_second"]))
+        self.has = {name: set(node.get("holds", ())) for name, node in self.nodes.items()}
+        self.done: list[tuple[str, str]] = []  # (task, node) in the order of commits
+        self.times: Planned = {}
+        self.free = {name: [Fraction(0)] * self.cores(node) for name, node in self.nodes.items()}
+        self.evicted = 0
+
+    def cores(self, item: dict[str, Any]) -> int:
+        return int(item.get("cores", 1))
+
+    def reads(self, task: str) -> list[str]:
+        return list(self.tasks[task].get("inputs", ()))
+
+    def writes(self, task: str) -> list[str]:
+        return list(self.tasks[task].get("outputs", ()))
+
+    def before(self, task: str) -> list[str]:
+        return [p for p in self.tasks if set(self.writes(p)) & set(self.reads(task))]
+
+    def speed(self, node: str) -> Fraction:
+        return Fraction(str(self.nodes[node].get("speed", 1)))
+
+    def work(self, task: str, node: str) -> Fraction:
+        return Fraction(str(self.tasks[task]["compute_seconds"])) / self.speed(node)
+
+    def fits(self, task: str, node: str) -> bool:
+        row, disk = self.tasks[task], self.nodes[node].get("disk_bytes")
+        need = sum(self.size[f] for f in self.reads(task) + self.writes(task))
+        return self.cores(row) <= self.cores(self.nodes[node]) and (disk is None or need <= disk)
+
+    def cost(self, task: str, node: str) -> Fraction:
+        total = Fraction(0)
+        for f in self.reads(task):
+            if f not in self.has[node]:
+                somewhere = any(f in held for held in self.has.values())
+                total += self.size[f] * (self.near if somewhere else self.far)
+        return total
+
+    def base(self, task: str) -> Fraction:
+        ends = [self.times[p][1] for p in self.before(task)]
+        return max([Fraction(str(self.tasks[task].get("release_seconds", 0))), *ends])
+
+    def open(self) -> list[str]:
+        return [
+            t for t in self.tasks
+            if t not in self.times and all(p in self.times for p in self.before(t))
+        ]  # fmt: skip
+
+    def rank(self, task: str, near: Fraction) -> Fraction:
+        mean = sum((1 / self.speed(n) for n in self.nodes), Fraction(0)) / len(self.nodes)
+        tails = [Fraction(0)]
+        for j in self.tasks:
+            if task in self.before(j):
+                moved = sum(self.size[f] for f in set(self.writes(task)) & set(self.reads(j)))
+                tails.append(near * moved + self.rank(j, near))
+        return Fraction(str(self.tasks[task]["compute_seconds"])) * mean + max(tails)
+
+    # Where a task starts on a node.
+
+    def gap(self, task: str, node: str) -> Fraction:
+        at, length = self.base(task) + self.cost(task, node), self.work(task, node)
+        mine = [(self.times[t], self.cores(self.tasks[t])) for t, n in self.done if n == node]
+        limit = self.cores(self.nodes[node]) - self.cores(self.tasks[task])
+
+        def used(u: Fraction) -> int:
+            return sum(count for (start, end), count in mine if start <= u < end)
+
+        for s in sorted([at, *(end for (_, end), _ in mine if end > at)]):
+            looks = [s, *(start for (start, _), _ in mine if s < start < s + length)]
+            if all(used(u) <= limit for u in looks):
+                return s
+        raise AssertionError("after the last end every core is free")
+
+    def behind(self, task: str, node: str) -> Fraction:
+        free = sorted(self.free[node])[self.cores(self.tasks[task]) - 1]
+        return max(self.base(task) + self.cost(task, node), free)
+
+    def commit(self, task: str, node: str, start: Fraction, end: Fraction) -> None:
+        self.times[task] = (start, end)
+        self.done.append((task, node))
+        busy = sorted(self.free[node])
+        count = self.cores(self.tasks[task])
+        self.free[node] = [end] * count + busy[count:]
+
+    def queues(self, by_start: bool) -> dict[str, list[str]]:
+        rows = [
+            (self.times[t][0] if by_start else 0, at, t, n) for at, (t, n) in enumerate(self.done)
+        ]
+        return {name: [t for _, _, t, n in sorted(rows) if n == name] for name in self.nodes}
+
+
+def by_rank(instance: dict[str, Any], planner: str) -> tuple[dict[str, list[str]], Planned]:
+    """Queues and planned times of ``heft`` or ``b-level``."""
+    o = Oracle(instance)
+    near = o.near if planner == "heft" else Fraction(0)
+    rank = {t: o.rank(t, near) for t in o.tasks}
+    place = {t: at for at, t in enumerate(o.tasks)}
+    while ready := o.open():
+        task = min(ready, key=lambda t: (-rank[t], place[t]))
+        found = []
+        for at, node in enumerate(o.nodes):
+            if o.fits(task, node):
+                start = (o.gap if planner == "heft" else o.behind)(task, node)
+                found.append((start + o.work(task, node), at, start, node))
+        end, _, start, node = min(found)
+        o.commit(task, node, start, end)
+        o.has[node].update(o.reads(task) + o.writes(task))
+    return o.queues(True), o.times
+
+
+def ready_min_min(
+    instance: dict[str, Any],
+) -> tuple[dict[str, list[str]], dict[str, Fraction], int]:
+    """Queues, when each node is free of everything planned, and the number of planned evictions."""
+    o = Oracle(instance)
+    while ready := o.open():
+        found = []
+        for k, task in enumerate(o.tasks):
+            for i, node in enumerate(o.nodes):
+                if task in ready and o.fits(task, node):
+                    free = sorted(o.free[node])[o.cores(o.tasks[task]) - 1]
+                    end = max(free, o.base(task)) + o.cost(task, node) + o.work(task, node)
+                    found.append((end, k, i, task, node))
+        end, _, _, task, node = min(found)
+        o.commit(task, node, end, end)
+        own = o.reads(task) + o.writes(task)
+        for f in own:
+            if f in o.has[node]:
+                continue
+            disk = o.nodes[node].get("disk_bytes")
+            while disk is not None and sum(o.size[g] for g in o.has[node]) + o.size[f] > disk:
+
+                def popularity(g: str) -> tuple[Fraction, int]:
+                    wanted = sum(g in o.reads(t) for t in o.tasks if t not in o.times)
+                    copies = sum(g in held for held in o.has.values())
+                    return Fraction(wanted * o.size[g], copies), o.index[g]
+
+                o.has[node].remove(min(o.has[node] - set(own), key=popularity))
+                o.evicted += 1
+            o.has[node].add(f)
+    return o.queues(False), {n: max(free) for n, free in o.free.items()}, o.evicted
+
+
+def compare(seed: int) -> int:
+    """Hold the three planners to the oracle on one random workflow; returns planned evictions."""
+    from random_workflows import random_workflow
+
+    import ioopt
+    from ioopt.solvers.replication.greedy.b_level import plan_b_level
+    from ioopt.solvers.replication.greedy.heft import plan_heft
+    from ioopt.solvers.replication.greedy.ready_min_min import plan_ready_min_min
+
+    instance = random_workflow(seed)
+    problem = ioopt.load(instance)
+    for name, plan in (("heft", plan_heft), ("b-level", plan_b_level)):
+        queues, times = by_rank(instance, name)
+        commits = plan(problem).commits
+        second = commits.ticks.second
+        got = {
+            task.id: (Fraction(commits.start[k], second), Fraction(commits.end[k], second))
+            for k, task in enumerate(problem.tasks)
+        }
+        assert got == times, (seed, name)
+        order = commits.outcome("lru", 0).plan.order
+        assert {node: list(queue) for node, queue in order.items()} == queues, (seed, name)
+    wanted, ready, evicted = ready_min_min(instance)
+    planner = plan_ready_min_min(problem)
+    second = planner.commits.ticks.second
+    assert [Fraction(end, second) for end in planner.ready] == list(ready.values()), seed
+    order = planner.commits.outcome("popularity", 0, by_start=False).plan.order
+    assert {node: list(queue) for node, queue in order.items()} == wanted, seed
+    return evicted
+
+
+if __name__ == "__main__":
+    import sys
+
+    number = int(sys.argv[1])
+    evictions = sum(compare(seed) for seed in range(number))
+    print(f"{number} random workflows: three planners equal, {evictions} planned evictions")

@@ -1,0 +1,141 @@
+"""HEFT, b-level and ready-min-min on workflows: worked cases, a slow oracle, limits, old batches."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, deadline_of_checks, shared_files
+
+import ioopt
+from ioopt.errors import UnsolvableInstanceError
+from ioopt.solvers.replication.greedy import b_level, heft, ready_min_min
+from ioopt.solvers.replication.greedy.commits import Commits, FreeTimes
+from ioopt.solvers.replication.greedy.heft import Gaps
+from ioopt.solvers.replication.greedy.minmin import plan_minmin
+
+sys.path.insert(0, str(ROOT / "tests" / "oracle"))
+from random_replication import random_case
+from random_workflows import random_workflow
+from workflow_planners import compare
+
+BY_RANK = {"heft": heft.plan_heft, "b-level": b_level.plan_b_level}
+CASES = shared_files("cases/workflow", "5*.json")
+
+
+def order(commits: Commits, by_start: bool = True) -> dict[str, list[Any]]:
+    plan = commits.outcome("lru", 0, by_start).plan
+    return {node: list(queue) for node, queue in plan.order.items()}
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_worked_cases(path: Path) -> None:
+    case = json.loads(path.read_text())
+    problem = ioopt.load(case["instance"])
+    planned = case.get("planned")
+    if planned is None:
+        pytest.skip("a dispatch run")
+    if case["planner"] == "ready-min-min":
+        planner = ready_min_min.plan_ready_min_min(problem)
+        second = planner.commits.ticks.second
+        ready = [Fraction(value) for value in planned["ready_seconds"].values()]
+        assert [Fraction(ticks, second) for ticks in planner.ready] == ready
+        assert order(planner.commits, by_start=False) == case["order"]
+        return
+    ranked = BY_RANK[case["planner"]](problem)
+    commits, second = ranked.commits, ranked.commits.ticks.second
+    for k, task in enumerate(problem.tasks):
+        times = [Fraction(commits.start[k], second), Fraction(commits.end[k], second)]
+        assert times == [Fraction(time) for time in planned["tasks"][task.id]]
+        assert Fraction(ranked.ranks[k], second) == Fraction(planned["rank"][task.id])
+    assert order(commits) == case["order"]
+
+
+def test_plans_equal_the_exact_planners() -> None:
+    """``python tests/oracle/workflow_planners.py 2000`` for more."""
+    evictions = sum(compare(seed) for seed in range(60))
+    assert evictions > 60, "the disks must be tight enough to test anything"
+
+
+def test_a_batch_is_planned_as_minmin_plans_it() -> None:
+    """Also by the planner of workflows, where no times differ by less than rounding."""
+    for seed in range(40):
+        problem = ioopt.load(random_case(seed)[0])
+        plan, ready = plan_minmin(problem)
+        planner = ready_min_min.plan_ready_min_min(problem)
+        second = planner.commits.ticks.second
+        assert [ticks / second for ticks in planner.ready] == pytest.approx(ready, abs=1e-9)
+        queues = {node: list(queue) for node, queue in plan.order.items()}
+        assert order(planner.commits, by_start=False) == queues
+    problem = ioopt.load(random_case(1)[0])
+    mine, theirs = (ioopt.solve(problem, name) for name in ("ready-min-min", "minmin"))
+    assert (mine.plan, mine.metrics) == (theirs.plan, theirs.metrics)
+
+
+@pytest.mark.parametrize("planner", ["heft", "b-level", "ready-min-min"])
+def test_a_limit_that_is_too_short_gives_a_plan_of_all_tasks_and_says_so(planner: str) -> None:
+    tasks = [{"id": f"t{k}", "compute_seconds": 1, "inputs": [f"p{k - 50}"] if k >= 50 else [],
+              "outputs": [f"p{k}"]} for k in range(200)]  # fmt: skip
+    problem = ioopt.load(
+        {
+            "format": "ioopt/replication", "version": 1,
+            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
+            "nodes": [{"id": "n0", "cores": 2}, {"id": "n1"}],
+            "files": [{"id": f"p{k}", "bytes": 1} for k in range(200)], "tasks": tasks,
+        }
+    )  # fmt: skip
+    late = deadline_of_checks(2)
+    if planner == "ready-min-min":
+        planned = ready_min_min.plan_ready_min_min(problem, late)
+        outcome = planned.commits.outcome("lru", planned.hurried, by_start=False)
+    else:
+        ranked = BY_RANK[planner](problem, late)
+        outcome = ranked.commits.outcome("lru", ranked.hurried)
+    assert len(outcome.plan.assign) == 200
+    assert outcome.stop == "time" and "of 200 tasks went to the nodes in turn" in outcome.notes[0]
+    place = {name: at for queue in outcome.plan.order.values() for at, name in enumerate(queue)}
+    node = outcome.plan.assign
+    for k in range(50, 200):
+        first, second = f"t{k - 50}", f"t{k}"
+        assert node[first] != node[second] or place[first] < place[second]
+
+
+def test_a_task_that_fits_no_node_is_named() -> None:
+    instance = random_workflow(3)
+    instance["tasks"][0]["cores"] = 99
+    problem = ioopt.load(instance)
+    for plan in (*BY_RANK.values(), ready_min_min.plan_ready_min_min):
+        with pytest.raises(UnsolvableInstanceError, match="99 cores"):
+            plan(problem)
+
+
+def test_gaps_between_tasks_on_several_cores() -> None:
+    """Four cores: 2 from 0 to 10, 2 more from 4 to 6, and 1 from 12 to 14."""
+    gaps = Gaps(4, [1, 2, 4, 8])
+    for cores, start, end in ((2, 0, 10), (2, 4, 6), (1, 12, 14)):
+        gaps.take(cores, start, end)
+    far = 10**9
+    assert gaps.earliest(2, 0, 4, far) == 0
+    assert gaps.earliest(2, 0, 5, far) == 6
+    assert gaps.earliest(1, 3, 2, far) == 6
+    assert gaps.earliest(4, 0, 2, far) == 10
+    assert gaps.earliest(4, 0, 3, far) == 14
+    assert gaps.earliest(2, 4, 0, far) == 6  # no time is needed, but the cores are
+    assert gaps.earliest(4, 10, 0, far) == 10
+    gaps.take(4, 10, 12)
+    assert (gaps.times, gaps.used) == ([0, 4, 6, 10, 12, 14], [2, 4, 2, 4, 1, 0])
+    assert gaps.idle[2] == ([0, 6, 12], [4, 10, float("inf")])
+
+
+def test_cores_are_counted_not_listed() -> None:
+    free = FreeTimes(10**18)
+    for end in itertools.islice(itertools.count(3), 4):
+        free.take(10**17, 0, end)
+    assert free.earliest(6 * 10**17) == 0
+    assert free.earliest(6 * 10**17 + 1) == 3
+    assert free.earliest(10**18) == 6
