@@ -184,8 +184,8 @@ class FreeTimes:
         for at, count in self.times:
             cores -= count
             if cores <= 0:
-                break
-        return max(ready, at)
+                return max(ready, at)
+        raise ValueError("more cores are asked for than the node has")
 
     def take(self, cores: int, start: int, end: int) -> None:
         """Put those that are free first to use until *end*."""
