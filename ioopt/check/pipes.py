@@ -10,12 +10,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """A transfer through a pipe: seconds between which it runs, its bytes, and whose it is."""
 
     start: float

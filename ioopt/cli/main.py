@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -76,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
+    # Schedules are millions of containers and hardly a circle: looking for those takes a third of a check.
+    gc.set_threshold(200_000, 20, 100)
     code: int = ExitCode.ANSWER
     try:
         returned = cli.main(args=arguments, prog_name="ioopt", standalone_mode=False)

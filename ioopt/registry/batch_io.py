@@ -48,7 +48,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     ),
     _policy(
         "fixed-share", "base_line:fixed",
-        "every job has its nodes' part of the storage to itself: a plan in closed form", "ours",
+        "jobs in order of arrival, each with its nodes' part of the storage: a plan in closed form", "ours",
     ),
     *_conservative(
         "cons-fcfs", "conservative:fcfs",

@@ -97,9 +97,11 @@ def ask(
     jobs = (*state.jobs, *waiting)
     heavy = weights(weight, jobs, state.clock)
     scale = LARGEST_WORTH / float(max(heavy, default=1))
+    # A move may cost a million slices; nobody makes it, and solvers hold no numbers of that size.
+    worths = (max(-LARGEST_WORTH, math.ceil(float(heavy[j] * s) * scale)) for j, *_, s in drafts)
     options = tuple(
-        Option(j, deed, mask, jobs[j].size, cost, math.ceil(float(heavy[j] * speed) * scale))
-        for j, deed, mask, cost, speed in drafts
+        Option(j, deed, mask, jobs[j].size, cost, worth)
+        for (j, deed, mask, cost, _), worth in zip(drafts, worths)
     )
     by_job: list[list[int]] = [[] for _ in jobs]
     for o, option in enumerate(options):

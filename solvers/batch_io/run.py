@@ -33,7 +33,7 @@ CHEAPER = (BASE_LINE, FIXED_SHARE)
 """Answer in the place of a policy that cannot be simulated within the limit, the first that can."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
 """Limits below this, times the phases, are too short to record and check the rates of all requests."""
-SECONDS_PER_PHASE = 1.5e-5
+SECONDS_PER_PHASE = 1e-5
 """Of writing down and checking a schedule."""
 TIMELINE_UP_TO_PHASES = 20_000
 

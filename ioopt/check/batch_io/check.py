@@ -139,7 +139,7 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
     records = iter(view.requests)
     record = next(records, None)
     now, name = view.start, view.job.id
-    for k, (seconds, volume) in enumerate(view.phases()):
+    for k, (seconds, volume) in enumerate(view.phases):
         now += seconds
         if volume <= 0:
             continue

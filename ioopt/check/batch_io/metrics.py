@@ -53,14 +53,13 @@ def _overlap(since: float, until: float, begin: float, end: float) -> float:
 
 
 def _slowdown(view: JobView) -> float:
-    ideal = fsum(seconds + volume / view.peak for seconds, volume in view.phases())
+    ideal = fsum(seconds + volume / view.peak for seconds, volume in view.phases)
     return (view.end - view.start) / ideal if ideal > 0 else 1.0
 
 
 def _delay(view: JobView) -> float:
-    volumes = view.volumes() if view.requests else []
     return fsum(
-        record.finish - record.request - volumes[record.phase] / view.peak
+        record.finish - record.request - view.phases[record.phase][1] / view.peak
         for record in view.requests
         if record.finish is not None
     )
@@ -75,7 +74,7 @@ def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
     parts, more = [], []
     records = {record.phase: record for record in view.requests}
     now = view.start
-    for k, (seconds, volume) in enumerate(view.phases()):
+    for k, (seconds, volume) in enumerate(view.phases):
         parts.append(_overlap(now, min(now + seconds, view.end), begin, end))
         record = records.get(k)
         if record is None:

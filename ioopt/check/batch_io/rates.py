@@ -37,15 +37,13 @@ def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 def check_rates(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
-    volumes: list[float] | None = None
     for record in view.requests:
         if record.rates is None:
             continue
-        volumes = view.volumes() if volumes is None else volumes
         yield from _spans(view, record)
-        if record.phase >= len(volumes):
+        if record.phase >= len(view.phases):
             continue
-        volume = volumes[record.phase]
+        volume = view.phases[record.phase][1]
         moved = sum((until - since) * rate for since, until, rate in record.rates)
         slack = RELATIVE * volume + view.peak * view.slack
         if moved > volume + slack or (record.finish is not None and moved < volume - slack):
@@ -131,11 +129,10 @@ def check_capacity(terms: Terms, views: list[JobView]) -> list[Violation]:
         return []
     loads = []
     for view in views:
-        volumes = view.volumes()
         for record in view.requests:
-            if record.finish is not None and record.phase < len(volumes):
+            if record.finish is not None and record.phase < len(view.phases):
                 begin = record.request if record.grant is None else record.grant
-                loads.append(Load(begin, record.finish, volumes[record.phase], view.job.id))
+                loads.append(Load(begin, record.finish, view.phases[record.phase][1], view.job.id))
     found = []
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"

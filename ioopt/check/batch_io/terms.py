@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
 from ioopt.result import Violation
@@ -47,8 +47,7 @@ class Terms:
         return self.policy != "no-congestion"
 
 
-@dataclass(frozen=True)
-class RequestView:
+class RequestView(NamedTuple):
     """One I/O record: times in seconds, ``rates`` as (from, until, bytes per second) or None."""
 
     phase: int
@@ -95,23 +94,23 @@ class JobView:
             requests=tuple(_request(record) for record in row["io"]),
         )
 
-    @property
+    @cached_property
     def slack(self) -> float:
         """Tolerance for times of this job: rule 2 for both ends, and the rounding of sums."""
         return SLACK_SECONDS + 64 * math.ulp(self.end)
 
-    def phases(self) -> Iterator[tuple[float, float]]:
+    @cached_property
+    def phases(self) -> list[tuple[float, float]]:
         """(compute seconds, I/O bytes) of each phase, expanded, the expansion factor applied."""
+        found: list[tuple[float, float]] = []
         for phase in self.job.phases:
-            for _ in range(phase.repeat):
-                yield phase.compute_seconds, phase.io_bytes * self.ef
-
-    def volumes(self) -> list[float]:
-        """I/O bytes of each phase, expanded, the expansion factor applied."""
-        return [volume for _, volume in self.phases()]
+            found += [(phase.compute_seconds, phase.io_bytes * self.ef)] * phase.repeat
+        return found
 
 
 def _finite(value: Any) -> float:
+    if type(value) is float and value - value == 0.0:  # hot
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a time")
     return float(value)

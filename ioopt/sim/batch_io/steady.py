@@ -1,20 +1,21 @@
 """Runs in which a job's I/O rate never changes: what a job takes is known when it starts.
 
-The simulator is then asked for the starts alone, two instants a job; the phases follow by adding up.
-That is the cheapest way to a whole schedule, for limits in which no policy can be simulated.
+Jobs start in order of arrival, so that the whole schedule follows by adding up: the cheapest there
+is, for limits in which no policy can be simulated. The options of the batch queue do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from operator import gt
 
-from ioopt.decisions.batch_io import IoPolicy, Number
-from ioopt.sim.batch_io.simulate import simulate_trace
+from ioopt.decisions.batch_io import Number
 from ioopt.sim.batch_io.storage import Usage
 from ioopt.sim.batch_io.trace import Run, Trace
 
-_NOBODY = IoPolicy("steady", lambda view: [], shares_by_nodes=True)
+MOST_CELLS = 128
+"""Places that are told apart in a machine of partitions; more units are taken together."""
 
 
 def simulate_steady(trace: Trace, rates: Sequence[Number], record_rates: bool = False) -> Run:
@@ -22,16 +23,47 @@ def simulate_steady(trace: Trace, rates: Sequence[Number], record_rates: bool = 
 
     The rates of jobs that fit the machine together must fit the storage.
     """
-    zero = trace.limits.number(0)
+    run = Run.empty(trace, record_rates)
+    run.events, usage = 2 * len(trace), Usage(run, trace.window)
+    places = _blocks if trace.machine.allocation == "partition" else _counts
     steps = [_steps(trace, j, rate) for j, rate in enumerate(rates)]
-    lengths = [(times[-1], zero, 1) for times in steps]
-    jobs = replace(trace, offset=range(len(trace) + 1), pieces=lengths)
-    run, short = Run.empty(trace, record_rates), simulate_trace(jobs, _NOBODY)
-    run.start, run.end, run.killed, run.block = short.start, short.end, short.killed, short.block
-    run.events, usage = short.events, Usage(run, trace.window)
-    for j, times in enumerate(steps):
-        _write(trace, run, usage, j, times, rates[j])
+    lengths = [times[-1] for times in steps]
+    if trace.options.kill:
+        run.killed = bytearray(map(gt, lengths, trace.walltime))
+        lengths = list(map(min, lengths, trace.walltime))
+    for j, (start, block) in enumerate(places(trace, lengths)):
+        run.start[j], run.end[j], run.block[j] = start, start + lengths[j], block
+        _write(trace, run, usage, j, steps[j], rates[j])
     return run
+
+
+def _counts(trace: Trace, lengths: Sequence[Number]) -> Iterator[tuple[Number, int]]:
+    """Starts on a flat machine: each job when it fits, and not before the one ahead of it."""
+    now, free = trace.limits.number(0), trace.machine.units
+    ends: list[tuple[Number, int]] = []
+    for submit, units, length in zip(trace.submit, trace.units, lengths):
+        now = max(now, submit)
+        while ends and (free < units or ends[0][0] <= now):
+            end, released = heappop(ends)
+            now, free = max(now, end), free + released
+        yield now, -1
+        heappush(ends, (now + length, units))
+        free -= units
+
+
+def _blocks(trace: Trace, lengths: Sequence[Number]) -> Iterator[tuple[Number, int]]:
+    """Starts and first units on partitions: each job takes the aligned block that is free first."""
+    grain = 1
+    while trace.machine.units // grain > MOST_CELLS:
+        grain *= 2
+    until = [trace.limits.number(0)] * (trace.machine.units // grain)
+    for submit, units, length in zip(trace.submit, trace.units, lengths):
+        width = min(len(until), max(1, units // grain))
+        begins = range(0, len(until) - width + 1, width)
+        free, at = min((max(until[k : k + width]), k) for k in begins)
+        start = max(submit, free)
+        yield start, at * grain
+        until[at : at + width] = [start + length] * width
 
 
 def _steps(trace: Trace, j: int, rate: Number) -> list[Number]:
@@ -47,8 +79,7 @@ def _steps(trace: Trace, j: int, rate: Number) -> list[Number]:
 
 def _write(trace: Trace, run: Run, usage: Usage, j: int, steps: list[Number], rate: Number) -> None:
     """The requests of job *j*, up to its end where its walltime ended it."""
-    start, end, nodes = run.start[j], run.end[j], trace.allocated[j]
-    last = end if run.killed[j] else start + steps[-1]
+    start, last, nodes = run.start[j], run.end[j], trace.allocated[j]
     part = nodes * (rate / trace.peak[j])
     begun = start
     for k, place in enumerate(range(trace.offset[j], trace.offset[j + 1])):

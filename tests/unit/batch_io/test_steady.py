@@ -12,6 +12,7 @@ from ioopt.catalog import resolve
 from ioopt.check.batch_io.check import check
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import BatchIoPlan
+from ioopt.sim.batch_io import steady
 from ioopt.sim.batch_io.results import metrics_of, schedule_of
 from ioopt.sim.batch_io.simulate import simulate_trace
 from ioopt.sim.batch_io.steady import simulate_steady
@@ -30,18 +31,28 @@ def test_two_writers_have_half_the_storage_each() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_closed_form_is_the_run_of_the_simulator(seed: int) -> None:
-    """In rationals, with kills, blocks and every queue: the same schedule and metrics."""
+    """In rationals, with kills, first come first served: the same schedule and metrics."""
     problem = random_trace(seed)
+    queue = {"queue": "fcfs", "backfill": "none"}
+    problem = problem.model_copy(
+        update={
+            "machine": problem.machine.model_copy(update={"allocation": "flat"}),
+            "options": problem.options.model_copy(update=queue),
+        }
+    )
     trace = Trace.of(problem, use_exact=True)
     shares = [trace.limits.fixed_share(nodes) for nodes in trace.allocated]
-    steady = simulate_steady(trace, shares, record_rates=True)
+    added = simulate_steady(trace, shares, record_rates=True)
     stepped = simulate_trace(trace, FIXED_SHARE, record_rates=True)
-    assert metrics_of(trace, steady) == metrics_of(trace, stepped)
-    assert schedule_of(trace, steady) == schedule_of(trace, stepped)
+    assert list(added.killed) == list(stepped.killed)
+    assert metrics_of(trace, added) == metrics_of(trace, stepped)
+    assert schedule_of(trace, added) == schedule_of(trace, stepped)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_its_schedule_keeps_every_rule(seed: int) -> None:
+def test_its_schedule_keeps_every_rule(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On blocks too, also where units are taken together."""
+    monkeypatch.setattr(steady, "MOST_CELLS", 5)
     problem = random_trace(seed)
     trace = Trace.of(problem)
     shares = [trace.limits.fixed_share(nodes) for nodes in trace.allocated]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from gang_tools import random_workload
 from unit.gang.test_exact_models import TWO_RUN_TWO_WAIT, snapshot
 
 import ioopt
+from ioopt.catalog import resolve
 from ioopt.check.gang.matrix import value_of
 from ioopt.cli.main import main
 from ioopt.decisions.gang.state import State, Timing, gangs_of, state_of
@@ -206,3 +208,13 @@ def test_both_gaps_of_a_decision_are_named() -> None:
     assert result.metrics["model_bound"] <= result.bound * (1 + 1e-6)
     assert 0 <= result.metrics["model_gap"] < result.gap <= 1
     assert "bound of its own model" in result.notes[0] and "every policy" in result.notes[0]
+
+
+def test_moves_that_cost_millions_of_slices_are_left_alone() -> None:
+    """A move costs 20 s of a slice of 1e-12 s: 1 - C/(2T) is -1e13, which no solver holds when scaled."""
+    problem = json.loads(Path(resolve("gang-figure-7")).read_text())
+    problem["machine"]["quantum_seconds"] = 1e-12
+    assert problem["machine"]["migration_seconds"] == 20.0
+    result = ioopt.solve(problem, "exact-iogs")
+    assert (result.status, result.metrics["migrated_jobs"]) == ("optimal", 0)
+    assert result.bound is not None and result.bound > 0
