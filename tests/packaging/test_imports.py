@@ -51,8 +51,7 @@ LAYERS = (
     {"models", "sim", "measure", "generate", "formats"},
     {"solvers", "plot"},
     {"registry"},
-    {"statements", "solving", "checking", "comparing",
-     "pictures", "kernels"},
+    {"statements", "solving", "checking", "comparing", "pictures", "kernels"},
     {"embed", "campaign"},
     {"cli", "__main__", "ioopt"},
 )  # fmt: skip
