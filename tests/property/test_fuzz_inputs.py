@@ -12,7 +12,9 @@ import random
 
 import pytest
 from conftest import shared_path
-from fuzzing import MOST_BYTES, Reader, all_readers, mutate_bytes, run_command, run_reader
+from damage.mutators import mutate_bytes
+from damage.running import MOST_BYTES, Reader, run_command, run_reader
+from fuzzing import all_readers
 
 INPUTS = int(os.environ.get("IOOPT_FUZZ_INPUTS", "3000"))
 QUICK = ("swf", "darshan", "batsim", "wfformat", "messages", "sweep", "replication instance",
@@ -84,7 +86,7 @@ def test_faults_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reads(refuse) == []
     assert "KeyError" in reads(lambda: {}["x"])[0]
     assert "MemoryError" in reads(lambda: bytearray(2 * MOST_BYTES))[0]
-    monkeypatch.setattr("fuzzing.MOST_SECONDS", 0.05)
+    monkeypatch.setattr("damage.running.MOST_SECONDS", 0.05)
     assert "CPU seconds" in reads(forever)[0]
 
 

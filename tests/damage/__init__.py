@@ -1,0 +1,1 @@
+"""What :mod:`fuzzing` damages, how, and how it runs what reads it."""

@@ -1,0 +1,173 @@
+"""Whole inputs for every reader: instances, results, logs, comparisons and run stores."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from conftest import shared_root
+
+from damage.running import run_command
+
+INSTANCES: dict[str, tuple[str, ...]] = {
+    "replication": ("cycle3", "held", "rounds4", "two-pairs"),
+    "batch-io": ("two-writers", "small-8"),
+    "io-requests": ("two-writers-now",),
+    "gang": ("gang-figure-5",),
+    "gang-matrix": ("gang-figure-7", "gang-figure-3"),
+    "quantum-model": ("quantum-figure-3",),
+    "perturbation": ("perturbation-blocking",),
+    "message-counts": ("gangedness-table-3",),
+    "quantum-selection": ("quantum-plain", "quantum-visits"),
+    "flexible-gang": ("flexgang-tiny",),
+}
+"""Kind -> bundled instances, small ones."""
+SOLVERS = {
+    "replication": ("minmin", "two-stage", "ip", "anneal", "lp-rounding", "link-aware"),
+    "batch-io": ("adaptive", "cons-max-util", "base-line", "set-10", "fill"),
+    "io-requests": ("adaptive", "cons-max-util", "fill", "base-line"),
+    "gang": ("guarded-iogs", "gs", "index-iogs", "migrate-iogs"),
+    "gang-matrix": ("guarded-iogs", "exact-iogs", "index-iogs"),
+    "quantum-model": ("chain", "event"),
+    "perturbation": ("laboratory",),
+    "message-counts": ("gangedness",),
+    "quantum-selection": ("quantum-greedy", "quantum-dp", "quantum-ip"),
+    "flexible-gang": ("greedy", "exact", "strict-fill", "strict"),
+}
+DRAWN = {"batch-io": ["--set", "rates=yes"], "gang": ["--set", "history=yes"]}
+
+
+def bundled_inputs(kind: str) -> list[bytes]:
+    """The instances of a kind; those of quantum models with few points and a short horizon."""
+    from ioopt.catalog import bundled
+    from ioopt.formats.native import read_json
+
+    documents = [read_json(bundled(name)["path"]) for name in INSTANCES[kind]]
+    for document in documents:
+        if "points" in document:
+            document["points"], document["horizon_seconds"] = document["points"][::300][:3], 2.0
+    return [json.dumps(document, indent=1).encode() for document in documents]
+
+
+@cache
+def answers_of(kind: str) -> tuple[bytes, ...]:
+    """Results of the first bundled instance of a kind, with all that can be drawn."""
+    found = []
+    for solver in SOLVERS[kind][:2]:
+        with tempfile.TemporaryDirectory() as folder:
+            path, target = os.path.join(folder, "instance.json"), os.path.join(folder, "result")
+            Path(path).write_bytes(bundled_inputs(kind)[0])
+            arguments = ["solve", path, "--solver", solver, "-o", target, *DRAWN.get(kind, [])]
+            code, err = run_command(arguments)
+            assert code == 0, (kind, solver, err)
+            found.append(Path(target).read_bytes())
+    return tuple(found)
+
+
+def data(folder: str, names: list[str], lines: int | None = None) -> Callable[[], list[bytes]]:
+    """Some files of a folder of the shared data, cut after so many lines."""
+
+    def texts() -> list[bytes]:
+        paths = [shared_root() / "data" / folder / name for name in names]
+        found = [path.read_bytes() for path in paths if path.exists()]
+        return [b"\n".join(text.split(b"\n")[:lines]) + b"\n" for text in found] if lines else found
+
+    return texts
+
+
+def batsim() -> list[bytes]:
+    """Three Batsim workloads of at most a dozen jobs."""
+    names = ("test_various_profile_types", "test_workload_pfs0", "KTH-SP2-io-aware-1000")
+    found = []
+    for text in data("batsim-json", [f"{name}.json" for name in names])():
+        document = json.loads(text)
+        document["jobs"] = document["jobs"][:12]
+        used = {str(job["profile"]) for job in document["jobs"]}
+        if len(document["profiles"]) > 100:
+            document["profiles"] = {k: v for k, v in document["profiles"].items() if k in used}
+        found.append(json.dumps(document, indent=1).encode())
+    return found
+
+
+def batsim_jobs() -> list[bytes]:
+    """The jobs file of a Batsim run."""
+    with tempfile.TemporaryDirectory() as folder:
+        result, jobs = os.path.join(folder, "result.json"), os.path.join(folder, "jobs.csv")
+        run_command(["solve", "two-writers", "--solver", "adaptive", "-o", result])
+        run_command(["export", "batsim-jobs", "two-writers", result, "-o", jobs])
+        return [Path(jobs).read_bytes()]
+
+
+def comparisons() -> list[bytes]:
+    """Comparisons in three families."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "rows.json")
+        for name, first in (("cycle3", "minmin"), ("two-writers", "fill"), ("gang-figure-7", "gs")):
+            solvers = ["--solver", first, "--solver", "job-data-present"][
+                : 4 if name == "cycle3" else 2
+            ]
+            code, err = run_command(["compare", name, *solvers, "--format", "json", "-o", target])
+            assert code == 0, err
+            found.append(Path(target).read_bytes())
+    return found
+
+
+def message_counts() -> list[bytes]:
+    """Message counts of gangs, with and without a head of their own."""
+    rows = ["application,quantum,processor,ganged,running,messages"]
+    for quantum in range(4):
+        for processor in range(4):
+            absent = quantum == 2
+            runs = int(not (absent and processor == 1))
+            rows.append(f"LU,{quantum},{processor},{int(not absent)},{runs},{3 + processor}")
+    return [("\n".join(rows) + "\n").encode(), b"ganged,running,messages\n1,1,4\n0,1,2\n0,0,1\n"]
+
+
+CONFIG = b"""
+time_limit = 1
+repeats = 1
+keep = "first"
+
+[[instances]]
+bundled = "cycle3"
+
+[[instances]]
+generate = "replication"
+preset = "ppa"
+set = {tasks = [5, 6], nodes = 2}
+seeds = [0, 1]
+
+[[solvers]]
+name = "minmin"
+set = {eviction = "lru"}
+seeds = [0]
+
+[[solvers]]
+name = "lpt"
+"""
+
+
+def stores() -> list[bytes]:
+    """A store with two solvers on two instances, written point by point without a cluster."""
+    from ioopt.campaign.grid import build_grid, read_config
+    from ioopt.campaign.store import Store
+    from ioopt.campaign.work import perform
+
+    with tempfile.TemporaryDirectory() as folder:
+        config, path = Path(folder, "grid.toml"), os.path.join(folder, "runs.sqlite")
+        config.write_bytes(CONFIG)
+        grid = build_grid(read_config(str(config)), folder)
+        with Store(path) as store:
+            store.begin("{}", len(grid.points))
+            for point in grid.points[:6]:
+                store.put(*perform(point, grid.sources[point.source]))
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.close()
+        return [Path(path).read_bytes()]
