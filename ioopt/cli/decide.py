@@ -26,7 +26,7 @@ Examples:
 @click.option("--solver", metavar="NAME", help="The policy; default: the kind's own.")
 @solver_options
 def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
-    """Decide once for the snapshot FILE (io-requests, gang-matrix); the plan is printed as JSON."""
+    """Decide once for the snapshot FILE (io-requests, gang-matrix, job-selection); prints the plan."""
     from ioopt.formats.native import dump_json
 
     problem = load(file)

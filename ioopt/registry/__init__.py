@@ -7,7 +7,14 @@ from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest, parse_settings, suggest
-from ioopt.registry import batch_io, flexgang, flexgang_assignment, gang, replication
+from ioopt.registry import (
+    batch_io,
+    flexgang,
+    flexgang_assignment,
+    gang,
+    job_selection,
+    replication,
+)
 from ioopt.registry.types import KindSpec, SolverSpec, load_target
 
 __all__ = [
@@ -27,7 +34,7 @@ __all__ = [
     "suggest",
 ]
 
-_TABLES = (replication, batch_io, gang, flexgang, flexgang_assignment)
+_TABLES = (replication, job_selection, batch_io, gang, flexgang, flexgang_assignment)
 
 KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in table.KINDS}
 SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)

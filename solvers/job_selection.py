@@ -1,0 +1,263 @@
+"""Job selection: a greedy selection first, then a proven bound and an integer program in the time left.
+
+Of jobs that need the same only as many are looked at as can run together, and the deadline holds
+whatever the size; the loss against a proven bound (the Lagrangean dual, or the solver's) is stated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from ioopt.errors import BackendMissingError
+from ioopt.models.job_selection import JobClass, Question, ReadyJob, SelectionModel
+from ioopt.options import Deadline
+from ioopt.problems.job_selection import JobSelectionPlan, JobSelectionProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_backend import load_cp_model
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+MAX_MODEL_CLASSES = 3000
+"""Of more classes of equal jobs than this, the integer program gets the most promising ones."""
+MODEL_SHARE = 0.6
+"""Part of the time left that the solver may use; the rest is for the answer's way back."""
+DUAL_STEPS = 100
+"""Steps on the dual; a few dozen suffice for as many resources as jobs have."""
+DUAL_SHARE = 0.4
+"""Part of the time that the dual may use."""
+GAP = 1e-6
+"""Relative loss at which a selection is as good as the best."""
+SEED = 1
+"""CP-SAT's own default."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Positions of the chosen jobs in ascending order, their value, a proven bound of any value."""
+
+    chosen: tuple[int, ...]
+    value: float
+    bound: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def loss(self) -> float:
+        """At most this part of the best value is lost: (bound - value) / bound."""
+        return max(0.0, self.bound - self.value) / self.bound if self.bound > 0 else 0.0
+
+
+def select(
+    jobs: Sequence[ReadyJob],
+    capacities: Sequence[int],
+    temp_bytes: Mapping[str, int] | None = None,
+    readers: Mapping[str, int] | None = None,
+    deadline: float = 2.0,
+) -> Selection:
+    """Choose among *jobs* so that their resources stay within *capacities*.
+
+    ``temp_bytes`` gives the size of every temporary file and ``readers`` how many jobs that have
+    not run yet read it (default: those among *jobs*). *deadline* in seconds counts everything.
+    Without a solver, or past its time, the greedy selection is the answer and a note says so.
+    """
+    if readers is None:
+        counted: dict[str, int] = {}
+        for job in jobs:
+            for name in job.temp:
+                counted[name] = counted.get(name, 0) + 1
+        readers = counted
+    return answer(Question(jobs, capacities, temp_bytes or {}, readers), Deadline(deadline))
+
+
+def answer(question: Question, until: Deadline) -> Selection:
+    """The selection of :func:`select` for a question."""
+    classes = question.classes()
+    chosen = _first_fit(question, sorted(classes, key=_by_cores(question)))
+    value = question.value(chosen)
+    bound, scores = dual(question, classes, value, until)
+    order = [classes[k] for k in sorted(range(len(classes)), key=lambda k: -scores[k])]
+    other = _first_fit(question, order)
+    if question.value(other) > value:
+        chosen, value = other, question.value(other)
+    if value >= bound * (1 - GAP):
+        return Selection(chosen, value, max(bound, value))
+    part = order[:MAX_MODEL_CLASSES]
+    notes = (
+        () if len(part) == len(order) else (f"the best {len(part)} of {len(order)} kinds of jobs",)
+    )
+    try:
+        better, proven = _modelled(question, part, chosen, until)
+    except Exception as error:
+        note = f"greedy: the solver failed ({type(error).__name__}: {error})"
+        return Selection(chosen, value, bound, (*notes, note))
+    if not notes:
+        bound = min(bound, proven)
+    if question.value(better) > value:
+        chosen, value = better, question.value(better)
+    return Selection(chosen, value, max(bound, value), notes)
+
+
+def load_solver() -> None:
+    """Load the solver's library ahead of the first decision; a missing one is no error here."""
+    with contextlib.suppress(BackendMissingError):
+        load_cp_model()
+
+
+def value_of(
+    jobs: Sequence[ReadyJob],
+    chosen: Sequence[int],
+    temp_bytes: Mapping[str, int],
+    readers: Mapping[str, int],
+) -> float:
+    """The value of any selection of *jobs* (positions), for comparing schedulers."""
+    return Question(jobs, (), temp_bytes, readers).value(chosen)
+
+
+def _by_cores(question: Question) -> Callable[[JobClass], tuple[float, ...]]:
+    """Priority, cores, bytes of temporary files, input bytes, position: the plain greedy order."""
+
+    def rank(item: JobClass) -> tuple[float, ...]:
+        job = question.jobs[item.positions[0]]
+        temp = sum(question.giga[name] for name in job.temp)
+        return (-job.priority, -max(job.cores, 1), -temp, -job.input_bytes, item.positions[0])
+
+    return rank
+
+
+def _first_fit(question: Question, order: Sequence[JobClass]) -> tuple[int, ...]:
+    """As many of each class in turn as still fit."""
+    left = list(question.capacities)
+    chosen: list[int] = []
+    for item in order:
+        if item.own < 0:
+            continue
+        count = len(item.positions)
+        for need, have in zip(item.resources, left):
+            if need * count > have:
+                count = have // need
+        if count > 0:
+            chosen += item.positions[:count]
+            left = [have - count * need for need, have in zip(item.resources, left)]
+    return tuple(sorted(chosen))
+
+
+def dual(
+    question: Question, classes: Sequence[JobClass], least: float, until: Deadline
+) -> tuple[float, list[float]]:
+    """A bound of any value, and the worth of each class for what it needs at the dual's prices.
+
+    Subgradient steps on the Lagrangean dual of the capacities (Polyak's length, from the value
+    *least* of a selection), begun from the best price of a single resource. Shared deletions are
+    relaxed as in :meth:`Question.most`.
+    """
+    import numpy as np
+
+    if not classes:
+        return 0.0, []
+    worth = np.array([question.most(item) for item in classes])
+    count = np.array([float(len(item.positions)) for item in classes])
+    limits = np.array(question.capacities, dtype=float)
+    needs = np.array([item.resources for item in classes], dtype=float).reshape(len(classes), -1)
+    tight = (count @ needs > limits) & (limits > 0)
+    # a resource of which there is none is not needed by any class that is left
+    needs, limits = needs[:, tight] / limits[tight], limits[tight]
+    size = len(limits)
+    if size == 0:
+        return float(count @ np.maximum(worth, 0.0)), [1.0] * len(classes)
+
+    def at(prices: Array) -> tuple[float, Array]:
+        reduced = worth - needs @ prices
+        taken = np.where(reduced > 0, count, 0.0)
+        return float(prices.sum() + taken @ reduced), 1.0 - taken @ needs
+
+    starts = [_single_price(worth, count, needs[:, k]) * np.eye(size)[k] for k in range(size)]
+    best, prices = min(((at(start)[0], start) for start in starts), key=itemgetter(0))
+    here, pace = prices, 1.0
+    for _ in range(DUAL_STEPS):
+        if until.elapsed() > DUAL_SHARE * (until.elapsed() + until.remaining()):
+            break
+        bound, slope = at(here)
+        if bound < best:
+            best, prices = bound, here
+        else:
+            pace *= 0.9
+        square = float(slope @ slope)
+        if square < 1e-18 or best <= least * (1 + GAP):
+            break
+        here = np.maximum(0.0, here - pace * (bound - least) / square * slope)
+    cost = needs @ prices
+    scores = worth / np.maximum(cost, 1e-12 * max(best, 1.0))
+    return best, [float(score) for score in scores]
+
+
+def _single_price(worth: Array, count: Array, need: Array) -> float:
+    """The price at which one resource alone would be used up: the break item of its knapsack."""
+    import numpy as np
+
+    wanted = np.flatnonzero((need > 0) & (worth > 0))
+    if len(wanted) == 0:
+        return 0.0
+    ratio = worth[wanted] / need[wanted]
+    order = np.argsort(-ratio, kind="stable")
+    used = np.cumsum(need[wanted][order] * count[wanted][order])
+    place = int(np.searchsorted(used, 1.0))
+    return float(ratio[order[place]]) if place < len(order) else 0.0
+
+
+def _modelled(
+    question: Question, classes: Sequence[JobClass], start: Sequence[int], until: Deadline
+) -> tuple[tuple[int, ...], float]:
+    """The integer program on *classes*, begun from *start*; (selection, bound)."""
+    model = SelectionModel(question, classes)
+    limits = BackendLimits(seconds=MODEL_SHARE * until.remaining(), gap=GAP, seed=SEED)
+    found = solve_by_cpsat(model.program, limits, model.start(start))
+    if not found.found:
+        return tuple(start), float("inf")
+    bound = float("inf") if found.bound is None else model.bound(found.bound)
+    return model.chosen(found.values), bound
+
+
+def question_of(problem: JobSelectionProblem) -> Question:
+    """The question that an instance asks."""
+    jobs = [
+        ReadyJob(
+            job.priority,
+            job.cores,
+            tuple(job.resources.get(name, 0) for name in problem.capacities),
+            frozenset(job.temp),
+            job.input_bytes,
+        )
+        for job in problem.jobs
+    ]
+    sizes = {file.id: file.bytes for file in problem.files}
+    return Question(jobs, tuple(problem.capacities.values()), sizes, problem.readers)
+
+
+def solve(problem: JobSelectionProblem, request: SolveRequest) -> Outcome:
+    """The selection that a workflow engine gets, with its proven bound."""
+    found = answer(question_of(problem), request.deadline)
+    stop = StopReason.FINISHED if found.loss == 0 else StopReason.GAP
+    if found.loss > GAP:
+        stop = StopReason.TIME if request.deadline.expired() else StopReason.ITERATIONS
+    return Outcome(_plan(problem, found.chosen), found.bound, stop, notes=found.notes)
+
+
+def solve_greedy(problem: JobSelectionProblem, request: SolveRequest) -> Outcome:
+    """First fit by priority, cores, temporary bytes and input bytes."""
+    question = question_of(problem)
+    order = sorted(question.classes(), key=_by_cores(question))
+    return Outcome(_plan(problem, _first_fit(question, order)))
+
+
+def _plan(problem: JobSelectionProblem, chosen: Sequence[int]) -> JobSelectionPlan:
+    return JobSelectionPlan(chosen=tuple(problem.jobs[position].id for position in chosen))
