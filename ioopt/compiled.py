@@ -165,6 +165,16 @@ def _cache_file(function: Callable[..., Any]) -> Any:
 
 
 _REGISTERED: set[FunctionType] = set()
+_INLINED: set[Callable[..., Any]] = set()
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Mark a function of a kernel that machine code is to hold in place of every call.
+
+    A call hands over every array one by one, which takes longer than a short function itself.
+    """
+    _INLINED.add(function)
+    return function
 
 
 def _register(module: ModuleType, seen: set[str]) -> None:
@@ -179,4 +189,5 @@ def _register(module: ModuleType, seen: set[str]) -> None:
             _register(import_module(function.__module__), seen)
         if function not in _REGISTERED:
             _REGISTERED.add(function)
-            register_jitable(_nrt=False)(function)
+            inline = "always" if function in _INLINED else "never"
+            register_jitable(_nrt=False, inline=inline)(function)

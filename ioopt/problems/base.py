@@ -44,6 +44,8 @@ Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True)]
 """A whole number, 0 or more."""
 PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True)]
 """A whole number, 1 or more."""
+Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
+"""Cores of a node or of a task; those of a node are kept one by one."""
 MAX_NODES = 1 << 22
 """Largest machine of which every node (or unit) is kept as a bit or in a list of its own."""
 NodeNumber = Annotated[int, Field(ge=0, lt=MAX_NODES, strict=True)]

@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems.base import (
     BytesPerSecond,
+    Cores,
     Count,
     Lean,
     Name,
     Positive,
-    PositiveCount,
     Problem,
     Record,
     Seconds,
@@ -58,7 +58,7 @@ class Node(Lean):
     disk_bytes: Count | None = None
     speed: Positive = 1.0
     holds: tuple[Name, ...] = ()
-    cores: PositiveCount = 1
+    cores: Cores = 1
 
 
 class File(Lean):
@@ -86,7 +86,7 @@ class Task(Lean):
     compute_seconds: Seconds
     inputs: tuple[Name, ...] = ()
     outputs: tuple[Name, ...] = ()
-    cores: PositiveCount = 1
+    cores: Cores = 1
     release_seconds: Seconds = 0.0
 
 
@@ -134,7 +134,9 @@ class ReplicationProblem(Problem):
             _references(where, task.outputs, files)
             for name in task.outputs:
                 if name in writer:
-                    raise ValueError(f"{where}: file {name!r} is written by {writer[name]!r} too")
+                    raise ValueError(
+                        f"{where}: file {name!r} is written by {writer[name]!r} and {task.id!r}"
+                    )
                 writer[name] = task.id
         for k, node in enumerate(self.nodes):
             for name in node.holds:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ioopt.problems.base import Count, JobId, Name, NodeNumber, Real
+from ioopt.problems.base import Count, JobId, Name, NodeNumber, Real, Seconds
 from ioopt.problems.flexgang.perturbation import ApplicationSlopes
 from ioopt.problems.flexgang.quantum_model import MeasuredPoint
 
@@ -67,6 +67,7 @@ class ReplicationSchedule(Part):
     evictions: tuple[Eviction, ...] = ()
     copy_entries: tuple[CopyDone, ...] = ()
     link: Name | None = None
+    actual_compute_seconds: dict[Name, Seconds] | None = None
 
 
 class IoRecord(Part):

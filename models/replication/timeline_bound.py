@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from ioopt.models.replication.workflow_bound import WorkflowBound
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 
 
@@ -14,7 +15,10 @@ def makespan_bound_seconds(problem: ReplicationProblem, link: LinkModel | None =
     over the link (all private links together under ``per-node``) and off its storage's disk, and
     some task computes after the last of it. All computing is shared by all nodes. The largest
     task must run somewhere, after the largest file that it misses has come over one NIC and link.
+    Workflows have bounds of their own (:class:`WorkflowBound`).
     """
+    if problem.is_workflow:
+        return WorkflowBound(problem, link).seconds
     network, tasks = problem.network, problem.tasks
     if not tasks:
         return 0.0

@@ -18,6 +18,7 @@ from typing import Any
 from ioopt.check.replication.metrics import schedule_metrics
 from ioopt.check.replication.moves import Stage, stage_seconds, stage_violations
 from ioopt.check.replication.schedule import schedule_violations
+from ioopt.check.replication.workflow import dispatch_violations
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem, Round
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
@@ -37,11 +38,13 @@ def check(
     """
     if isinstance(plan, Mapping):
         plan = ReplicationPlan.model_validate(plan)
-    problem.require_batch("the checker")
     reader = _PlanReader(problem, plan)
     stages = reader.stages()
     found = reader.found
-    mode = moves_model(plan)
+    mode = "replay" if problem.is_workflow else moves_model(plan)
+    if problem.is_workflow and (plan.rounds is not None or plan.moves in ("static", "printed")):
+        text = "rounds and static moves are for batches; plans of workflows are replayed"
+        found.append(Violation(rule="moves", item=plan.moves or "rounds", message=text))
     if mode != "replay" and reader.complete():
         for stage in stages:
             found.extend(stage_violations(problem, stage))
@@ -58,7 +61,12 @@ def check(
         if not any(item.rule in ("unknown", "instants") for item in broken):
             metrics |= schedule_metrics(problem, schedule)
             objectives["makespan_seconds"] = metrics["makespan_seconds"]
-    stated = stages if _states_moves(plan) else _replayed(reader, schedule)
+    if plan.dispatches is not None:
+        queued = {problem.nodes[i].id: queue for i, queue in reader.queues.items()}
+        found.extend(dispatch_violations(problem, plan, queued, schedule))
+    stated = None
+    if not problem.is_workflow:
+        stated = stages if _states_moves(plan) else _replayed(reader, schedule)
     if stated is not None and reader.complete():
         objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
         metrics["additive_seconds"] = objectives["additive_seconds"]
@@ -237,6 +245,10 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
     found = []
     for task, node in sorted(assign.items()):
         limit, need = problem.nodes[node].disk_bytes, problem.task_bytes(task)
+        more = problem.tasks[task].cores - problem.nodes[node].cores
+        if more > 0:
+            text = f"takes {more} cores more than {problem.nodes[node].id} has"
+            found.append(Violation(rule="cores", item=problem.tasks[task].id, message=text))
         if limit is not None and need > limit:
             found.append(
                 Violation(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from ioopt.check.replication.workflow_bound import lower_bound
 from ioopt.problems.replication import File, ReplicationProblem
 
 
@@ -17,13 +19,31 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Mapping[str, Any]) -
     sizes = {file.id: file.bytes for file in problem.files}
     far: list[int] = []
     near: list[int] = []
-    for move in schedule.get("transfers", ()):
-        (far if move["source"] is None else near).append(sizes[move["file"]])
+    saved: list[int] = []
+    kept = {file.id for file in problem.files if file.keep}
+    made = {name for task in problem.tasks for name in task.outputs}
     ends = [row["end_seconds"] for row in schedule.get("tasks", ())]
+    spills = again = 0
+    for move in schedule.get("transfers", ()):
+        file = move["file"]
+        if move["destination"] is None:
+            saved.append(sizes[file])
+            spills += file not in kept
+            ends += [move["end_seconds"]] * (file in kept)
+        else:
+            (far if move["source"] is None else near).append(sizes[file])
+            again += move["source"] is None and file in made
     ends += [row["seconds"] for row in schedule.get("copy_entries", ())]
     link = problem.network.remote_link
+    makespan = max(ends, default=0.0)
+    products = {
+        "saved_bytes": sum(saved),
+        "spills": spills,
+        "products_refetched": again,
+        "cores_busy": _cores_busy(problem, schedule, makespan),
+    }
     return {
-        "makespan_seconds": max(ends, default=0.0),
+        "makespan_seconds": makespan,
         "link_bound_seconds": _link_bound(problem) if link == "shared" else None,
         "lower_bound_seconds": _lower_bound(problem),
         "link_model": link,
@@ -32,7 +52,19 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Mapping[str, Any]) -
         "remote_transfers": len(far),
         "replications": len(near),
         "evictions": len(schedule.get("evictions", ())),
+        **(products if problem.is_workflow else {}),
     }
+
+
+def _cores_busy(problem: ReplicationProblem, schedule: Mapping[str, Any], makespan: float) -> float:
+    """The part of all core-seconds up to the makespan that tasks take."""
+    cores = {task.id: task.cores for task in problem.tasks}
+    taken = [
+        cores[row["id"]] * (row["end_seconds"] - row["start_seconds"])
+        for row in schedule.get("tasks", ())
+    ]
+    whole = makespan * sum(node.cores for node in problem.nodes)
+    return math.fsum(taken) / whole if whole > 0 else 0.0
 
 
 def _link_bound(problem: ReplicationProblem) -> float:
@@ -42,6 +74,8 @@ def _link_bound(problem: ReplicationProblem) -> float:
 
 def _lower_bound(problem: ReplicationProblem) -> float:
     """The largest of what links, storage disks, all computing and one task alone need at least."""
+    if problem.is_workflow:
+        return lower_bound(problem)
     far, network, nodes = _fetched(problem), problem.network, problem.nodes
     remote, nic = network.remote_bytes_per_second, network.replica_bytes_per_second
     links = 1 if network.remote_link == "shared" else len(nodes)
@@ -63,10 +97,11 @@ def _lower_bound(problem: ReplicationProblem) -> float:
 
 
 def _fetched(problem: ReplicationProblem) -> list[File]:
-    """The distinct files that are read and that no node holds: each comes from remote storage."""
+    """The distinct files that are read and that no node holds or makes: each comes from remote storage."""
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
-    return [file for file in problem.files if file.id in read - held]
+    made = {name for task in problem.tasks for name in task.outputs}
+    return [file for file in problem.files if file.id in read - held - made]
 
 
 def _least_compute(problem: ReplicationProblem) -> float:

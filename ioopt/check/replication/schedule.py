@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from ioopt.check.pipes import Load, overloads, time_slack, too_fast
+from ioopt.check.replication.workflow import workflow_violations
 from ioopt.problems.replication import File, ReplicationProblem
 from ioopt.result import Violation
 
@@ -44,6 +45,7 @@ def schedule_violations(
         *_rates(problem, schedule),
         *(v for v in stays.found if v.rule == "eviction"),
         *_disks(problem, stays),
+        *(workflow_violations(problem, schedule, stays) if problem.is_workflow else ()),
     ]
 
 
@@ -81,7 +83,7 @@ def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterab
 
     for part, what, key in (
         ("tasks", "task", "id"), ("tasks", "node", "node"),
-        ("transfers", "file", "file"), ("transfers", "node", "destination"),
+        ("transfers", "file", "file"),
         ("evictions", "file", "file"), ("evictions", "node", "node"),
         ("copy_entries", "file", "file"), ("copy_entries", "node", "node"),
     ):  # fmt: skip
@@ -90,8 +92,15 @@ def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterab
             if row[key] not in index:
                 yield missing(f"schedule.{part}", what, row[key])
     for row in schedule.get("transfers", ()):
-        if row["source"] is not None and row["source"] not in problem.node_index:
-            yield missing("schedule.transfers", "node", row["source"])
+        ends = row["source"], row["destination"]
+        # From the remote storage to a node, between nodes or, a save of a workflow, back.
+        saved = problem.is_workflow and ends[0] is not None
+        for name, remote in zip(ends, (True, saved), strict=True):
+            if not (name is None and remote) and name not in problem.node_index:
+                yield missing("schedule.transfers", "node", name)
+    for name in schedule.get("actual_compute_seconds") or ():
+        if name not in problem.task_index:
+            yield missing("schedule.actual_compute_seconds", "task", name)
 
 
 def _instants(schedule: Mapping[str, Any]) -> Iterable[Violation]:
@@ -114,7 +123,13 @@ def _stays(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> _Stays:
     for node in problem.nodes:
         for file in node.holds:
             stays.of[file, node.id].append(_Stay(0.0, 0.0))
+    for row in schedule.get("tasks", ()):
+        for file in problem.tasks[problem.task_index[row["id"]]].outputs:
+            stay = _Stay(row["start_seconds"], row["end_seconds"])
+            stays.of[file, row["node"]].append(stay)
     for move in schedule.get("transfers", ()):
+        if move["destination"] is None:
+            continue
         stay = _Stay(move["start_seconds"], move["end_seconds"])
         stays.of[move["file"], move["destination"]].append(stay)
     for listed in stays.of.values():
@@ -159,6 +174,7 @@ def _tasks(
     """Each task once, on its node, in queue order, one at a time, for compute / speed seconds."""
     ran: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     seen: set[str] = set()
+    actual = schedule.get("actual_compute_seconds") or {}
     for row in schedule.get("tasks", ()):
         name, start, end = row["id"], row["start_seconds"], row["end_seconds"]
         if name in seen:
@@ -166,7 +182,8 @@ def _tasks(
         seen.add(name)
         ran[row["node"]].append((start, end, name))
         node = problem.nodes[problem.node_index[row["node"]]]
-        wanted = problem.tasks[problem.task_index[name]].compute_seconds / node.speed
+        planned = problem.tasks[problem.task_index[name]].compute_seconds
+        wanted = actual.get(name, planned) / node.speed
         if not math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=time_slack(end)):
             yield Violation(
                 rule="duration", item=name, amount=abs(end - start - wanted),
@@ -181,14 +198,15 @@ def _tasks(
         for _, _, name in rows:
             if name not in place:
                 yield Violation(rule="order", item=name, message=f"not in the queue of {node.id}")
-        rows.sort(key=lambda row: (row[0], row[1], place.get(row[2], 0)))
+        alone = node.cores == 1
+        rows.sort(key=lambda row: (row[0], row[1] if alone else 0.0, place.get(row[2], 0)))
         for before, after in pairwise(rows):
             if place.get(before[2], -1) > place.get(after[2], len(place)):
                 yield Violation(
                     rule="order", item=before[2],
                     message=f"runs on {node.id} before {after[2]}, which is queued ahead of it",
                 )  # fmt: skip
-            if not _not_after(before[1], after[0]):
+            if alone and not _not_after(before[1], after[0]):
                 yield Violation(
                     rule="overlap", item=after[2], amount=before[1] - after[0],
                     message=f"starts on {node.id} while {before[2]} still computes",
@@ -233,6 +251,8 @@ def _transfers(
     into: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for move in schedule.get("transfers", ()):
         file, source, start = move["file"], move["source"], move["start_seconds"]
+        if move["destination"] is None:
+            continue
         into[move["destination"]].append((start, move["end_seconds"], file))
         if source == move["destination"]:
             yield Violation(rule="transfer", item=file, message=f"copied from {source} to itself")
@@ -263,7 +283,7 @@ def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable
             seconds = f"{load.end - load.start:g} s"
             yield Violation(
                 rule="rate", item=file.id, amount=short,
-                message=f"{file.bytes} bytes reach {move['destination']} in {seconds}, too fast",
+                message=f"{file.bytes} bytes reach {move['destination'] or 'storage'} in {seconds}, too fast",
             )  # fmt: skip
             continue
         for pipe, rate in through:
@@ -280,6 +300,8 @@ def _pipes(
     """Names and rates of what a transfer passes (timeline rule 5): interfaces, remote link, storage disk."""
     network = problem.network
     nic, target, source = network.replica_bytes_per_second, move["destination"], move["source"]
+    if target is None:  # a save crosses what a fetch to its sender would
+        target, source = source, None
     through = [(f"the interface of {target}", nic)]
     if source is not None:
         return through if source == target else [*through, (f"the interface of {source}", nic)]

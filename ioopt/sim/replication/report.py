@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replication import LinkModel, ReplicationProblem
+from ioopt.protocols import Simulation
 from ioopt.sim.replication.state import (
     EVICTIONS,
+    REFETCHED,
     REMOTE_BYTES,
     REMOTE_COUNT,
     REPLICA_BYTES,
+    SAVED_BYTES,
+    SAVES,
+    SPILLS,
     TRANSFERS,
     Log,
     State,
@@ -22,15 +28,51 @@ from ioopt.timeline import Interval, Timeline
 def link_bound_seconds(problem: ReplicationProblem) -> float:
     """Lower bound of any makespan on a shared link: bytes to fetch at its rate + least compute.
 
-    Counts the distinct files that are read and that no node holds at the start.
+    Counts the distinct files that are read and that no node holds or makes.
     """
     held = frozenset().union(*problem.holds)
     wanted = sum(
-        file.bytes for f, file in enumerate(problem.files) if problem.readers[f] and f not in held
+        file.bytes
+        for f, file in enumerate(problem.files)
+        if problem.readers[f] and f not in held and problem.producer[f] < 0
     )
     fastest = max(node.speed for node in problem.nodes)
     least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
     return wanted / problem.network.remote_bytes_per_second + least
+
+
+def report(
+    problem: ReplicationProblem,
+    link: LinkModel | None,
+    ran: tuple[Log, State],
+    entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
+    makespan: float,
+    actual: Mapping[str, float] | None,
+) -> Simulation:
+    """What a replay that ended at *makespan* did; *entries* as in :func:`schedule_of`."""
+    log, state = ran
+    metrics = metrics_of(problem, link, state, makespan)
+    schedule = schedule_of(problem, log, state, entries)
+    schedule["link"] = metrics["link_model"]
+    if actual is not None:
+        schedule["actual_compute_seconds"] = dict(actual)
+    if problem.is_workflow:
+        metrics["cores_busy"] = cores_busy(problem, schedule["tasks"], makespan)
+    return Simulation(schedule, metrics, timeline_of(problem, schedule))
+
+
+def cores_busy(
+    problem: ReplicationProblem, runs: Sequence[Mapping[str, Any]], makespan: float
+) -> float:
+    """Share of the core-seconds up to the makespan in which a task computes; 0 if that is 0."""
+    if makespan == 0:
+        return 0.0
+    used = math.fsum(
+        problem.tasks[problem.task_index[run["id"]]].cores
+        * (run["end_seconds"] - run["start_seconds"])
+        for run in runs
+    )
+    return used / (makespan * sum(node.cores for node in problem.nodes))
 
 
 def metrics_of(
@@ -39,6 +81,11 @@ def metrics_of(
     """The metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
+    products = {
+        "saved_bytes": count[SAVED_BYTES],
+        "spills": count[SPILLS],
+        "products_refetched": count[REFETCHED],
+    }
     return {
         "makespan_seconds": makespan,
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,
@@ -47,8 +94,9 @@ def metrics_of(
         "remote_bytes": count[REMOTE_BYTES],
         "replica_bytes": count[REPLICA_BYTES],
         "remote_transfers": count[REMOTE_COUNT],
-        "replications": count[TRANSFERS] - count[REMOTE_COUNT],
+        "replications": count[TRANSFERS] - count[REMOTE_COUNT] - count[SAVES],
         "evictions": count[EVICTIONS],
+        **(products if problem.is_workflow else {}),
     }
 
 
@@ -78,7 +126,7 @@ def schedule_of(
             {
                 "file": files[log.file[n]],
                 "source": None if log.source[n] < 0 else nodes[log.source[n]],
-                "destination": nodes[log.destination[n]],
+                "destination": None if log.destination[n] < 0 else nodes[log.destination[n]],
                 "start_seconds": float(log.start[n]),
                 "end_seconds": float(log.end[n]),
             }
@@ -115,10 +163,11 @@ def timeline_of(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeli
     ]
     for row in schedule["transfers"]:
         start, end = row["start_seconds"], row["end_seconds"]
-        name, source = row["file"], row["source"]
+        name, source, target = row["file"], row["source"], row["destination"]
+        kind = "save" if target is None else "remote" if source is None else "copy"
         intervals.append(
             Interval(
-                start, end, row["destination"], "remote" if source is None else "copy", name,
+                start, end, source if target is None else target, kind, name,
                 size[name] / (end - start) if end > start else None,
                 {"bytes": size[name], "source": source},
             )

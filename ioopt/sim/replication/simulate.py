@@ -6,16 +6,18 @@ and, as code, in :mod:`ioopt.sim.replication.kernel`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Literal
 
 from ioopt.compiled import available, compile_apart, compiled, is_ready, pays
-from ioopt.errors import OutOfTime, SimulationError
+from ioopt.errors import OutOfTime, SimulationError, UsageError
 from ioopt.options import Deadline
-from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
+from ioopt.problems.base import LONGEST_SECONDS
+from ioopt.problems.replication import LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.report import metrics_of, schedule_of, timeline_of
+from ioopt.sim.replication.queues import Entries
+from ioopt.sim.replication.report import report
 from ioopt.sim.replication.state import (
     Queues,
     State,
@@ -43,19 +45,24 @@ def simulate(
     link: LinkModel | None = None,
     engine: Literal["auto", "python", "compiled"] = "auto",
     deadline: Deadline | None = None,
+    actual: Mapping[str, float] | None = None,
 ) -> Simulation:
     """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds`` with ``plan.barriers``).
 
-    *link* overrides the instance's link model. *engine* picks the plain or the compiled kernel,
-    which agree; ``auto`` compiles only large replays. Raises SimulationError, naming the item, for
-    queues that leave a task out, run one twice, name something unknown, or can never proceed, and
-    OutOfTime where the report and its check would end too long after *deadline*.
+    *actual* are compute seconds by task, where they differ from the planned ones. *link* overrides
+    the instance's link model. *engine* picks the plain or the compiled kernel, which agree; ``auto``
+    compiles only large replays. Raises SimulationError, naming the item, for queues that leave a
+    task out, run one twice, name something unknown, wait in a circle or can never proceed, UsageError
+    for *actual* times that are none, and OutOfTime where the report and its check would end too long
+    after *deadline*.
     """
-    problem.require_batch("the simulator")
+    if problem.is_workflow:
+        problem.require_room()
+    require_actual(problem, actual)
     until = _until(problem, deadline)
-    parsed = _Entries.of(problem, plan)
+    parsed = Entries.of(problem, plan)
     fast = engine == "compiled" or (engine == "auto" and _compiled_pays(problem, until))
-    inst = instance_arrays(problem, link, parsed.copy_files, fast)
+    inst = instance_arrays(problem, link, parsed.copy_files, fast, actual)
     queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast)
     run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
     room = max(64, 2 * len(inst.files))
@@ -72,11 +79,19 @@ def simulate(
         room *= 4
     if code == kernel.STUCK:
         raise _stuck(problem, queues, state, parsed)
-    metrics = metrics_of(problem, link, state, float(makespan))
     entries = parsed.names, parsed.owner, parsed.copy_files
-    schedule = schedule_of(problem, log, state, entries)
-    schedule["link"] = metrics["link_model"]
-    return Simulation(schedule, metrics, timeline_of(problem, schedule))
+    return report(problem, link, (log, state), entries, float(makespan), actual)
+
+
+def require_actual(problem: ReplicationProblem, actual: Mapping[str, float] | None) -> None:
+    """Raise UsageError for actual compute seconds of a task that is not there, or below 0."""
+    for name, seconds in (actual or {}).items():
+        if name not in problem.task_index:
+            raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
+        if not 0 <= seconds <= LONGEST_SECONDS:
+            raise UsageError(
+                f"actual_compute_seconds of {name!r}: {seconds!r} is no time from 0 on"
+            )
 
 
 def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:
@@ -151,116 +166,13 @@ def _too_long(problem: ReplicationProblem) -> OutOfTime:
     )
 
 
-@dataclass(frozen=True)
-class _Entries:
-    """The queues of a plan as entry numbers; copy entries come after the tasks."""
-
-    queues: list[list[int]]
-    names: list[str]
-    copy_files: list[int]
-    rounds: list[list[int]] | None
-    drops: list[list[tuple[int, int]]]
-    owner: list[int]
-
-    @classmethod
-    def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> _Entries:
-        """Read the queues; SimulationError for what is unknown, left out or stands twice."""
-        for known in plan.order:
-            if known not in problem.node_index:
-                raise SimulationError(f"order: there is no node {known!r}")
-        names = [task.id for task in problem.tasks]
-        owner = [-1] * len(names)
-        copy_files: list[int] = []
-        queues: list[list[int]] = []
-        for i, node in enumerate(problem.nodes):
-            queue = []
-            for item in plan.order.get(node.id, ()):
-                if isinstance(item, CopyEntry):
-                    copy_files.append(_file(problem, item.copy_file, f"order of {node.id}"))
-                    queue.append(len(names))
-                    names.append(f"copy of {item.copy_file}")
-                    owner.append(i)
-                    continue
-                k = problem.task_index.get(item)
-                if k is None:
-                    raise SimulationError(f"order of {node.id}: there is no task {item!r}")
-                if owner[k] >= 0:
-                    raise SimulationError(
-                        f"task {item!r} stands twice in the queues: on "
-                        f"{problem.nodes[owner[k]].id} and on {node.id}"
-                    )
-                owner[k] = i
-                queue.append(k)
-            queues.append(queue)
-        for k, task in enumerate(problem.tasks):
-            if owner[k] < 0:
-                raise SimulationError(f"task {task.id!r} stands in no queue")
-            _fits(problem, k, owner[k])
-        rounds, drops = _barriers(problem, plan, queues)
-        return cls(queues, names, copy_files, rounds, drops, owner)
-
-
-def _file(problem: ReplicationProblem, name: str, where: str) -> int:
-    if name not in problem.file_index:
-        raise SimulationError(f"{where}: there is no file {name!r}")
-    return problem.file_index[name]
-
-
-def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
-    node = problem.nodes[i]
-    wanted = problem.task_bytes(k)
-    if node.disk_bytes is not None and wanted > node.disk_bytes:
-        raise SimulationError(
-            f"node {node.id} can never run task {problem.tasks[k].id!r}: its files "
-            f"({', '.join(problem.tasks[k].inputs)}) take {wanted} bytes, the disk {node.disk_bytes}"
-        )
-
-
-def _barriers(
-    problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
-) -> tuple[list[list[int]] | None, list[list[tuple[int, int]]]]:
-    """The round of each place, a copy entry going with the task before it, and the files to drop."""
-    if not plan.barriers or plan.rounds is None:
-        return None, []
-    index = problem.task_index
-    round_of = {
-        index[name]: r for r, row in enumerate(plan.rounds) for name in row.tasks if name in index
-    }
-    places = []
-    for i, queue in enumerate(queues):
-        present, row = 0, []
-        for entry in queue:
-            if entry < len(problem.tasks):
-                name = problem.tasks[entry].id
-                if entry not in round_of:
-                    raise SimulationError(f"task {name!r} stands in no round of the plan")
-                if round_of[entry] < present:
-                    raise SimulationError(
-                        f"order of {problem.nodes[i].id}: task {name!r} of round {round_of[entry]} "
-                        f"comes after one of round {present}"
-                    )
-                present = round_of[entry]
-            row.append(present)
-        places.append(row)
-    drops = []
-    for r, former in enumerate(plan.rounds):
-        pairs = []
-        for name, node in former.evicted:
-            if node not in problem.node_index:
-                raise SimulationError(f"rounds[{r}].evicted: there is no node {node!r}")
-            file = _file(problem, name, f"rounds[{r}].evicted")
-            pairs.append((file, problem.node_index[node]))
-        drops.append(pairs)
-    return places, drops
-
-
 def _stuck(
-    problem: ReplicationProblem, queues: Queues, state: State, parsed: _Entries
+    problem: ReplicationProblem, queues: Queues, state: State, parsed: Entries
 ) -> SimulationError:
     """The error for a replay in which nothing can go on, naming the first node that waits."""
     for i, node in enumerate(problem.nodes):
         place = state.head[i] - queues.ptr[i]
-        if state.running[i] < 0 and place < len(parsed.queues[i]):
+        if state.idle[i] == node.cores and place < len(parsed.queues[i]):
             entry = parsed.queues[i][place]
             if entry < len(problem.tasks):
                 files = list(problem.inputs[entry])

@@ -6,10 +6,11 @@ over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ioopt.problems.replication import LinkModel, ReplicationProblem
+from ioopt.problems.replication import LinkModel, ReplicationProblem, Task
 
 UNLIMITED = 1 << 62
 POLICIES = {"farthest-next-use": 0, "popularity": 1, "lru": 2}
@@ -22,6 +23,13 @@ class Instance(NamedTuple):
     entry e are ``files[ptr[e]:ptr[e + 1]]``. ``capacity`` lists the resources that transfers
     cross: the NICs, the storages, the shared link, the private links. ``shared`` is 1 for the
     shared link, 0 for private ones. ``held_node`` and ``held_file`` are on disk at time 0.
+
+    Of workflows alone (``plain`` 0): entry e writes ``outs[out_ptr[e]:out_ptr[e + 1]]`` of
+    ``out_bytes[e]`` in all, takes ``cores[e]`` and arrives at ``release[e]``; ``by_release`` lists
+    the tasks by that. ``node_cores`` counts the cores of a node; the ones that can ever be busy
+    together are numbered ``core_ptr[i]`` to ``core_ptr[i + 1] - 1`` and ``core_node`` tells whose
+    they are. ``product`` is 1 for files that a task writes, ``keep`` for those to be saved.
+    ``num_flows``: an incoming transfer a node and, in workflows, an outgoing save a node.
     """
 
     num_nodes: int
@@ -39,6 +47,19 @@ class Instance(NamedTuple):
     files: Any
     held_node: Any
     held_file: Any
+    plain: int
+    num_flows: int
+    out_ptr: Any
+    outs: Any
+    out_bytes: Any
+    cores: Any
+    release: Any
+    by_release: Any
+    node_cores: Any
+    core_ptr: Any
+    core_node: Any
+    product: Any
+    keep: Any
 
 
 class Queues(NamedTuple):
@@ -62,11 +83,17 @@ class Queues(NamedTuple):
 class State(NamedTuple):
     """What changes during a replay; the kernel resets it, so one State serves many replays.
 
-    ``has``: 0 no, 1 complete, 2 on its way. ``pin``: how many reasons keep the file. ``nxt``: place of
-    the first unstarted reader on that node (-1 none), ``follow`` the one after each input.
-    ``need``, ``freq``: unstarted readers, unfinished tasks. ``copies``, ``flying``: complete, on
-    their way. ``residents`` lists a node's files and ``seat`` where each stands. ``clock``: time
-    now, end of the last entry. The rest is one value a node, and scratch.
+    ``has``: 0 no, 1 complete, 2 on its way or being written. ``pin``: how many reasons keep the file.
+    ``nxt``: place of the first unstarted reader on that node (-1 none), ``follow`` the one after
+    each input. ``need``, ``freq``: unstarted readers, unfinished tasks. ``copies``, ``flying``:
+    complete, on their way. ``residents`` lists a node's files and ``seat`` where each stands.
+    ``saved``: 0 not on remote storage, 1 on its way there, 2 there. ``made``: when a product was.
+    ``unsaved`` lists the products to keep whose save has not begun, the oldest first, ``waiting``
+    how many of them a node holds. One value a core: ``running`` (the entry, -1 none), ``run_end``
+    (at its first core alone, else infinite), ``idle_since``. One value a flow, first all incoming
+    transfers, then all saves: ``recv`` (the file, -1 none) to ``slot``. ``finished`` lists entries
+    as they end. ``clock``: time now, end of the last entry, up to when it is the same instant. The
+    rest is one value a node, and scratch.
     """
 
     has: Any
@@ -84,8 +111,15 @@ class State(NamedTuple):
     used: Any
     head: Any
     staged: Any
+    idle: Any
     running: Any
     run_end: Any
+    idle_since: Any
+    saved: Any
+    made: Any
+    unsaved: Any
+    waiting: Any
+    finished: Any
     recv: Any
     source: Any
     left: Any
@@ -125,8 +159,9 @@ class Log(NamedTuple):
 OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOTE_COUNT, OWED = (
     range(9)
 )
-BEGUN = 9
-NUM_COUNTERS = 10
+BEGUN, REQUEST, UNSAVED, KEEP_LEFT, SAVING, SAVES, SAVED_BYTES, SPILLS, REFETCHED = range(9, 18)
+ARRIVED, ROUND = 18, 19
+NUM_COUNTERS = 20
 
 
 def _ints(values: Iterable[int], compiled: bool) -> Any:
@@ -158,21 +193,31 @@ def instance_arrays(
     link: LinkModel | None = None,
     copy_entries: Sequence[int] = (),
     compiled: bool = True,
+    actual: Mapping[str, float] | None = None,
 ) -> Instance:
-    """The arrays of *problem*; *link* overrides its link model, *copy_entries* name their files."""
+    """The arrays of *problem*; *link* overrides its link model, *copy_entries* name their files.
+
+    *actual* are compute seconds by task that replace the planned ones.
+    """
     network = problem.network
     storages = {storage.id: s for s, storage in enumerate(problem.storages)}
     nodes, files = problem.nodes, problem.files
     rows = [*problem.inputs, *((file,) for file in copy_entries)]
-    ptr = [0]
-    for row in rows:
-        ptr.append(ptr[-1] + len(row))
+    writes = [*problem.outputs, *(() for _ in copy_entries)]
     capacity = [
         *([network.replica_bytes_per_second] * len(nodes)),
         *(storage.bytes_per_second for storage in problem.storages),
         *([network.remote_bytes_per_second] * (1 + len(nodes))),
     ]
     held = [(i, file) for i, held in enumerate(problem.holds) for file in sorted(held)]
+    release = [task.release_seconds for task in problem.tasks]
+    release += [
+        min((release[k] for k in problem.readers[file]), default=0.0) for file in copy_entries
+    ]
+    cores = [*(task.cores for task in problem.tasks), *(1 for _ in copy_entries)]
+    busiest = sum(cores)
+    used_cores = [max(1, min(node.cores, busiest)) for node in nodes]
+    produced = [int(maker >= 0) for maker in problem.producer]
     return Instance(
         num_nodes=len(nodes),
         num_files=len(files),
@@ -189,14 +234,36 @@ def instance_arrays(
         speed=_floats((node.speed for node in nodes), compiled),
         capacity=_floats(capacity, compiled),
         compute=_floats(
-            [*(task.compute_seconds for task in problem.tasks), *([0.0] * len(copy_entries))],
+            [*(seconds_of(task, actual) for task in problem.tasks), *([0.0] * len(copy_entries))],
             compiled,
         ),
-        ptr=_ints(ptr, compiled),
+        ptr=_ints(_offsets(map(len, rows)), compiled),
         files=_ints((file for row in rows for file in row), compiled),
         held_node=_ints((i for i, _ in held), compiled),
         held_file=_ints((file for _, file in held), compiled),
+        plain=int(not problem.is_workflow),
+        num_flows=len(nodes) * (2 if problem.is_workflow else 1),
+        out_ptr=_ints(_offsets(map(len, writes)), compiled),
+        outs=_ints((file for row in writes for file in row), compiled),
+        out_bytes=_ints((sum([files[file].bytes for file in row]) for row in writes), compiled),
+        cores=_ints(cores, compiled),
+        release=_floats(release, compiled),
+        by_release=_ints(sorted(range(len(problem.tasks)), key=release.__getitem__), compiled),
+        node_cores=_ints((node.cores for node in nodes), compiled),
+        core_ptr=_ints(_offsets(used_cores), compiled),
+        core_node=_ints((i for i, n in enumerate(used_cores) for _ in range(n)), compiled),
+        product=_ints(produced, compiled),
+        keep=_ints((int(file.keep) * made for file, made in zip(files, produced)), compiled),
     )
+
+
+def seconds_of(task: Task, actual: Mapping[str, float] | None) -> float:
+    """How long a task computes at speed 1 (workflow rule 10): by *actual*, else as planned."""
+    return task.compute_seconds if actual is None else actual.get(task.id, task.compute_seconds)
+
+
+def _offsets(lengths: Iterable[int]) -> list[int]:
+    return [0, *accumulate(lengths)]
 
 
 def queue_arrays(
@@ -210,20 +277,15 @@ def queue_arrays(
 
     *drops* are, per round, the (file, node) pairs that leave as it opens.
     """
-    ptr, drop_ptr = [0], [0]
-    for queue in queues:
-        ptr.append(ptr[-1] + len(queue))
-    for row in drops:
-        drop_ptr.append(drop_ptr[-1] + len(row))
     places = [r for row in rounds for r in row] if rounds is not None else []
     return Queues(
-        ptr=_ints(ptr, compiled),
+        ptr=_ints(_offsets(map(len, queues)), compiled),
         entry=_ints((entry for queue in queues for entry in queue), compiled),
         policy=POLICIES[policy],
         barriers=int(rounds is not None),
         num_rounds=len(drops),
         round_of=_ints(places, compiled),
-        drop_ptr=_ints(drop_ptr, compiled),
+        drop_ptr=_ints(_offsets(map(len, drops)), compiled),
         drop_node=_ints((node for row in drops for _, node in row), compiled),
         drop_file=_ints((file for row in drops for file, _ in row), compiled),
     )
@@ -233,6 +295,7 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
     """Room for the state of a replay of *inst*; values are set by the kernel."""
     nodes, files = inst.num_nodes, inst.num_files
     cells, resources = nodes * files, len(inst.capacity)
+    cores, flows = len(inst.core_node), inst.num_flows
 
     def ints(length: int) -> Any:
         return _zeros(length, compiled)
@@ -248,12 +311,14 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
         last_use=floats(cells), residents=ints(cells), seat=ints(cells),
         follow=ints(len(inst.files)), need=ints(files), freq=ints(files), copies=ints(files),
         flying=ints(files), num_residents=ints(nodes), used=longs(nodes), head=longs(nodes),
-        staged=longs(nodes), running=longs(nodes), run_end=floats(nodes), recv=longs(nodes),
-        source=longs(nodes), left=floats(nodes), rate=floats(nodes), since=floats(nodes),
-        due=floats(nodes), slot=longs(nodes), round_left=longs(num_rounds),
-        counters=longs(NUM_COUNTERS), clock=floats(2), victims=longs(files), keys=floats(files),
-        use=longs(3 * nodes), rates=floats(nodes), room=floats(resources),
-        crossing=longs(resources), receivers=longs(nodes),
+        staged=longs(nodes), idle=longs(nodes), running=longs(cores), run_end=floats(cores),
+        idle_since=floats(cores), saved=ints(files), made=floats(files), unsaved=longs(files),
+        waiting=longs(nodes), finished=longs(len(inst.cores)), recv=longs(flows),
+        source=longs(flows), left=floats(flows), rate=floats(flows), since=floats(flows),
+        due=floats(flows), slot=longs(flows), round_left=longs(num_rounds),
+        counters=longs(NUM_COUNTERS), clock=floats(3), victims=longs(files), keys=floats(files),
+        use=longs(3 * flows), rates=floats(flows), room=floats(resources),
+        crossing=longs(resources), receivers=longs(flows),
     )  # fmt: skip
 
 

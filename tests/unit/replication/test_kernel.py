@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.sim.replication import kernel
+from ioopt.sim.replication import disk, kernel
 from ioopt.sim.replication.simulate import simulate
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 
@@ -62,6 +62,4 @@ def test_an_arrival_is_a_use() -> None:
     assert kernel.start_transfer(inst, queues, state, log, 0, 0.0)
     kernel.arrive(inst, state, log, 0, 3.0)
     assert list(state.last_use) == [-1.0, 3.0]
-    assert kernel.victim_key(inst, queues, state, 0, 0) < kernel.victim_key(
-        inst, queues, state, 0, 1
-    )
+    assert disk.victim_key(inst, queues, state, 0, 0) < disk.victim_key(inst, queues, state, 0, 1)

@@ -9,10 +9,10 @@ import pytest
 import ioopt
 from ioopt.embed.replication import ReplicationPlanner
 from ioopt.errors import InstanceError, NotApplicableError, UnsolvableInstanceError
-from ioopt.formats.lp import export_model
 from ioopt.formats.wfformat.instance import export_wfformat
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.registry import solvers_for
+from ioopt.solvers.model_files import export_model
 
 NETWORK = {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40}
 
@@ -35,7 +35,7 @@ REFUSED = [
     ([{"id": "a", "outputs": ["x", "x"]}], None, r"tasks\[0\] \(a\)\.outputs: file 'x' .* twice"),
     # a file that two tasks write
     ([{"id": "a", "outputs": ["x"]}, {"id": "b", "outputs": ["y", "x"]}], None,
-     r"tasks\[1\] \(b\)\.outputs: file 'x' is written by 'a' too"),
+     r"tasks\[1\] \(b\)\.outputs: file 'x' is written by 'a' and 'b'"),
     # an output that is no file
     ([{"id": "a", "outputs": ["w"]}], None, r"\(a\)\.outputs: there is no file 'w'"),
     # a product on a disk before it is written

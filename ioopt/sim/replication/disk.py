@@ -1,0 +1,163 @@
+"""The disks of the timeline simulator: space, victims, and what must be saved before it goes.
+
+Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ioopt.compiled import inlined
+from ioopt.sim.replication.state import EVICTIONS, OWED, REQUEST
+
+CLASS_STEP = 1e12
+NO_PLACE = -1
+UNASSIGNED = 1 << 39
+"""Distance of a file that only unassigned tasks read: farther than any place in a queue."""
+DEAD = 1 << 40
+"""Distance of a file that no unstarted task reads, farther still."""
+
+
+@inlined
+def settle_in(inst: Any, st: Any, i: int, f: int) -> None:
+    """File *f* takes its space on node *i*."""
+    x = i * inst.num_files
+    st.residents[x + st.num_residents[i]] = f
+    st.seat[x + f] = st.num_residents[i]
+    st.num_residents[i] += 1
+    st.used[i] += inst.size[f]
+
+
+def evict(inst: Any, st: Any, log: Any, i: int, f: int, now: float) -> None:
+    """The complete copy of *f* leaves node *i*; its space is free at once."""
+    x = i * inst.num_files
+    last = st.residents[x + st.num_residents[i] - 1]
+    st.residents[x + st.seat[x + f]] = last
+    st.seat[x + last] = st.seat[x + f]
+    st.num_residents[i] -= 1
+    st.used[i] -= inst.size[f]
+    st.has[x + f] = 0
+    st.copies[f] -= 1
+    if st.copies[f] == 0 and st.flying[f] == 0 and st.need[f] > 0:
+        st.counters[OWED] += inst.size[f]
+    if inst.keep[f] and st.saved[f] == 0:
+        st.waiting[i] -= 1
+    n = st.counters[EVICTIONS]
+    if log.enabled and n < len(log.evicted_at):
+        log.evicted_file[n] = f
+        log.evicted_node[n] = i
+        log.evicted_at[n] = now
+    st.counters[EVICTIONS] = n + 1
+
+
+def at_risk(inst: Any, st: Any, f: int) -> bool:
+    """Workflow rule 6: whether a complete copy of *f*, on the node asked about, is the last and wanted."""
+    if st.saved[f] == 2 or st.copies[f] > 1:
+        return False
+    return bool(st.need[f] > 0 or inst.keep[f] > 0)
+
+
+def distance_to_use(inst: Any, st: Any, i: int, f: int) -> int:
+    """Places from the head of the own queue to the next reader, else the least over the others."""
+    x = i * inst.num_files + f
+    if st.need[f] == 0:
+        return DEAD
+    if st.nxt[x] != NO_PLACE:
+        return int(st.nxt[x] - st.head[i])
+    distance = UNASSIGNED
+    for j in range(inst.num_nodes):
+        place = st.nxt[j * inst.num_files + f]
+        if place != NO_PLACE and place - st.head[j] < distance:
+            distance = place - st.head[j]
+    return distance
+
+
+def victim_key(inst: Any, plan: Any, st: Any, i: int, f: int) -> float:
+    """What the policy orders victims by, least first (timeline rule 4; ties: lowest file index)."""
+    x = i * inst.num_files + f
+    if plan.policy == 1:
+        return st.freq[f] * float(inst.size[f]) / st.copies[f]
+    if plan.policy == 2:
+        return st.last_use[x]
+    if st.need[f] == 0:
+        return 0.0
+    distance = distance_to_use(inst, st, i, f)
+    if st.copies[f] > 1:
+        return (2.0 if st.nxt[x] != NO_PLACE else 1.0) * CLASS_STEP - distance
+    return 3.0 * CLASS_STEP - distance
+
+
+def list_victims(inst: Any, st: Any, i: int, limited: bool, risky: bool) -> tuple[int, int]:
+    """Candidates of node *i* into ``st.victims``: (how many, their bytes).
+
+    *limited*: the head waits for cores, so that only dead files and duplicates that the own queue
+    needs no more may go. *risky*: the files at risk, else all others.
+    """
+    files = inst.num_files
+    count = 0
+    freeable = 0
+    for s in range(st.num_residents[i]):
+        f = st.residents[i * files + s]
+        x = i * files + f
+        if st.has[x] != 1 or st.pin[x] > 0:
+            continue
+        if limited and st.need[f] > 0 and (st.copies[f] == 1 or st.nxt[x] != NO_PLACE):
+            continue
+        if st.saved[f] != 2 and at_risk(inst, st, f) != risky:
+            continue
+        if risky and st.saved[f] == 2:
+            continue
+        st.victims[count] = f
+        count += 1
+        freeable += inst.size[f]
+    return count, freeable
+
+
+def first_victim(st: Any, count: int) -> int:
+    """Where in ``st.victims`` the file with the least key stands."""
+    best = 0
+    for v in range(1, count):
+        if st.keys[v] < st.keys[best] or (
+            st.keys[v] == st.keys[best] and st.victims[v] < st.victims[best]
+        ):
+            best = v
+    return best
+
+
+def make_room(inst: Any, plan: Any, st: Any, log: Any, i: int, size: int, now: float) -> bool:
+    """Evict from node *i* until *size* bytes fit, or nothing where they cannot (workflow rule 7).
+
+    Where it takes a file at risk, the first of those is requested for a save instead.
+    """
+    short = st.used[i] + size - inst.disk[i]
+    limited = st.idle[i] < inst.cores[plan.entry[st.head[i]]]
+    count, freeable = list_victims(inst, st, i, limited, False)
+    if freeable < short:
+        if not inst.plain and st.counters[REQUEST] < 0:
+            request_save(inst, plan, st, i, limited, short - freeable)
+        return False
+    for v in range(count):
+        st.keys[v] = victim_key(inst, plan, st, i, st.victims[v])
+    while short > 0:
+        best = first_victim(st, count)
+        f = st.victims[best]
+        evict(inst, st, log, i, f, now)
+        short -= inst.size[f]
+        count -= 1
+        st.victims[best] = st.victims[count]
+        st.keys[best] = st.keys[count]
+    return True
+
+
+def request_save(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: int) -> None:
+    """Ask for a save of the first file at risk on node *i*, where all of them free *short* bytes."""
+    count, freeable = list_victims(inst, st, i, limited, True)
+    if freeable < short:
+        return
+    for v in range(count):
+        f = st.victims[v]
+        if plan.policy == 0:
+            st.keys[v] = -float(distance_to_use(inst, st, i, f))
+        else:
+            st.keys[v] = victim_key(inst, plan, st, i, f)
+    st.counters[REQUEST] = st.victims[first_victim(st, count)]

@@ -1,0 +1,123 @@
+"""The worked workflow cases: exact times on both engines, errors that name all they should."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import shared_files
+
+import ioopt
+from ioopt.check.replication.check import check
+from ioopt.errors import IooptError
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.problems.replication import ReplicationPlan
+from ioopt.sim.replication.simulate import simulate
+
+CASES = {path.stem: path for path in shared_files("cases/workflow") if path.suffix == ".json"}
+if not CASES:
+    pytest.skip("cases/workflow is not here (set IOOPT_SHARED)", allow_module_level=True)
+
+
+def load(path: Path) -> dict[str, Any]:
+    case: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return case
+
+
+def of_mode(*modes: str) -> list[str]:
+    return [name for name, path in sorted(CASES.items()) if load(path)["mode"] in modes]
+
+
+def near(value: float, exact: str) -> bool:
+    wanted = float(Fraction(exact))
+    return abs(value - wanted) <= 1e-9 * max(1.0, abs(wanted))
+
+
+def held_against(schedule: dict[str, Any], makespan: float, expected: dict[str, Any]) -> None:
+    assert near(makespan, expected["makespan"])
+    tasks = {row["id"]: row for row in schedule["tasks"]}
+    assert set(tasks) == set(expected["tasks"])
+    for name, (start, end) in expected["tasks"].items():
+        assert near(tasks[name]["start_seconds"], start)
+        assert near(tasks[name]["end_seconds"], end)
+    found = sorted(
+        (t["file"], t["source"] or "remote", t["destination"] or "remote",
+         t["start_seconds"], t["end_seconds"])
+        for t in schedule["transfers"]
+    )  # fmt: skip
+    wanted = sorted(
+        (file, source, target, float(Fraction(start)), float(Fraction(end)))
+        for file, source, target, start, end in expected["transfers"]
+    )
+    assert [row[:3] for row in found] == [row[:3] for row in wanted]
+    for row, other in zip(found, wanted, strict=True):
+        assert row[3:] == pytest.approx(other[3:], rel=1e-9, abs=1e-9)
+    gone = sorted((e["file"], e["node"], e["seconds"]) for e in schedule["evictions"])
+    evicted = sorted((f, n, float(Fraction(when))) for f, n, when in expected["evictions"])
+    assert [row[:2] for row in gone] == [row[:2] for row in evicted]
+    assert [row[2] for row in gone] == pytest.approx([row[2] for row in evicted], abs=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("name", of_mode("replay", "plan"))
+def test_replay_is_as_worked_out(name: str, engine: str) -> None:
+    case = load(CASES[name])
+    problem = ioopt.load(case["instance"])
+    plan = ReplicationPlan.model_validate({"order": case["order"], "eviction": case["eviction"]})
+    actual = case.get("actual_compute_seconds")
+    replayed = simulate(problem, plan, case["link"], engine=engine, actual=actual)
+    held_against(replayed.schedule, replayed.metrics["makespan_seconds"], case["expected"])
+
+
+def load_and_replay(case: dict[str, Any]) -> None:
+    problem = ioopt.load(case["instance"])
+    problem.require_room()
+    simulate(problem, ReplicationPlan.model_validate({"order": case["order"]}))
+
+
+@pytest.mark.parametrize("name", of_mode("error"))
+def test_errors_name_what_is_wrong(name: str) -> None:
+    """A circle names exactly its tasks."""
+    case = load(CASES[name])
+    with pytest.raises(IooptError) as caught:
+        load_and_replay(case)
+    text = str(caught.value)
+    named = re.findall(r"'([^']+)'", text) + re.findall(r"\bn\d\b", text)
+    assert set(case["expected"]["names"]) <= set(named)
+    if case["expected"]["error"] in ("cycle", "order-deadlock"):
+        assert sorted(named) == sorted(case["expected"]["names"])
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in of_mode("replay", "plan") if "bounds" in load(CASES[name])]
+)
+def test_bounds_are_as_worked_out(name: str) -> None:
+    case = load(CASES[name])
+    problem = ioopt.load(case["instance"])
+    found = WorkflowBound(problem, case["link"])
+    for part, wanted in case["bounds"].items():
+        assert near(found.seconds if part == "bound" else getattr(found, part), wanted), part
+    if problem.is_workflow and "actual_compute_seconds" not in case:
+        assert near(makespan_bound_seconds(problem, case["link"]), case["bounds"]["bound"])
+        assert found.seconds <= float(Fraction(case["expected"]["makespan"])) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", of_mode("replay", "plan"))
+def test_the_checker_accepts_and_recounts_every_case(name: str) -> None:
+    case = load(CASES[name])
+    instance = case["instance"]
+    instance["network"]["remote_link"] = case["link"]
+    problem = ioopt.load(instance)
+    plan = ReplicationPlan.model_validate({"order": case["order"], "eviction": case["eviction"]})
+    actual = case.get("actual_compute_seconds")
+    replayed = simulate(problem, plan, engine="python", actual=actual)
+    report = check(problem, plan, replayed.schedule)
+    assert report.violations == ()
+    for key, value in replayed.metrics.items():
+        wanted = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+        assert report.metrics[key] == wanted, key
