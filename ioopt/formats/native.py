@@ -108,6 +108,7 @@ _BOUNDS = {
     "greater_than_equal": "must be {ge:.10g} or more",
     "less_than_equal": "must be {le:.10g} or less",
     "string_too_long": "must have {max_length} characters or less",
+    "model_type": "must be an object",
 }
 
 

@@ -124,7 +124,7 @@ def hurt(document: Any, place: tuple[Any, ...], value: Any) -> Any:
         ("cycle3", ("schedule", "tasks", 0, "start_seconds"), ..., "start_seconds: missing"),
         ("cycle3", ("schedule", "tasks", 0, "end_seconds"), "x", "end_seconds: input should be a"),
         ("cycle3", ("schedule", "transfers"), "x", "schedule: transfers: input should be a valid"),
-        ("cycle3", ("schedule", "tasks", 1), "x", "schedule: tasks[1]: input should be"),
+        ("cycle3", ("schedule", "tasks", 1), "x", "schedule: tasks[1]: must be an object"),
         ("cycle3", ("schedule", "tasks", 0, "node"), [], "node: input should be a valid string"),
         ("cycle3", ("plan",), 1, "plan: input should be a valid dictionary"),
         ("cycle3", ("plan", "order", "n0"), 3, "plan: order.n0: input should be a valid tuple"),
@@ -137,7 +137,7 @@ def hurt(document: Any, place: tuple[Any, ...], value: Any) -> Any:
         ("quantum-plain", ("schedule", "slots", 0), True, "schedule: slots[0]"),
         ("quantum-plain", ("schedule", "slots", 0, "end_seconds"), None, "end_seconds"),
         ("flexgang-tiny", ("schedule", "rows"), ..., "schedule: rows: missing"),
-        ("gangedness-table-3", ("plan", "applications", 0, "verdict"), 1, "verdict: input should"),
+        ("gangedness-table-3", ("plan", "applications", 0, "verdict"), 1, "verdict: must be an object"),
         ("two-writers-now", ("plan", "grants"), [], "plan: grants: input should be"),
     ],
 )  # fmt: skip
@@ -188,7 +188,7 @@ def test_what_does_not_hold_together_is_no_internal_error(
         ({"rows": []}, "rows: "),
         ({}, "rows: missing"),
         ({"rows": [{"solver": "ip"}]}, "rows[0].instance: missing"),
-        ({"rows": [[]]}, "rows[0]: input should be"),
+        ({"rows": [[]]}, "rows[0]: must be an object"),
     ],
 )
 def test_comparisons(
@@ -327,7 +327,7 @@ BATSIM = {
             json.dumps(BATSIM),
             "1e+18 or less",
         ),
-        (["batsim-jobs"], "job_id,submission\rtime\n1,2\n", "not CSV: new-line character"),
+        (["batsim-jobs"], "job_id,submission\rtime\n1,2\n", "column 'submission_time' is missing"),
     ],
 )
 def test_foreign_files_of_impossible_values(
