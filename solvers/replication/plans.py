@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
 
 from ioopt.errors import NotApplicableError
+from ioopt.models.replication.static import StaticInstance, class_of_task
 from ioopt.problems.replication import (
     CopyEntry,
     EvictionPolicy,
@@ -59,4 +61,43 @@ def build_plan(
         copies=tuple((files[f], nodes[source], nodes[i]) for f, source, i in listed if source >= 0),
         eviction=eviction,
         moves=moves_model,
+    )
+
+
+def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
+    """(pointers, entries): row i stands at ``entries[pointers[i]:pointers[i + 1]]``."""
+    listed = list(rows)
+    return [0, *accumulate(map(len, listed))], list(chain.from_iterable(listed))
+
+
+def reading_nodes(instance: StaticInstance, assign: Sequence[int]) -> list[set[int]]:
+    """By file: the nodes on which a task reads it when task k is on node ``assign[k]``."""
+    of_task = class_of_task(instance)
+    nodes: list[set[int]] = [set() for _ in instance.files]
+    for task, node in enumerate(assign):
+        for file in instance.classes[of_task[task]].inputs:
+            nodes[file].add(node)
+    return nodes
+
+
+def lacking(instance: StaticInstance, assign: Sequence[int]) -> list[tuple[int, int]]:
+    """(file, node) of all that is read where it is not held, in order."""
+    return [
+        (file, node)
+        for file, nodes in enumerate(reading_nodes(instance, assign))
+        for node in sorted(nodes)
+        if file not in instance.held[node]
+    ]
+
+
+def tiny_batch() -> ReplicationProblem:
+    """Two tasks that read one file on one node: what kernels are compiled on."""
+    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 9.0}
+    return ReplicationProblem.model_validate(
+        {
+            "network": network,
+            "nodes": [{"id": "n", "disk_bytes": 1}],
+            "files": [{"id": "f", "bytes": 1}],
+            "tasks": [{"id": name, "compute_seconds": 1.0, "inputs": ["f"]} for name in "ab"],
+        }
     )

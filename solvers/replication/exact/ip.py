@@ -52,10 +52,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     if (hasty := in_haste(problem, request)) is not None:
         return hasty
     instance = reduce(problem)
-    search = Search(
-        instance, request, _before(request.deadline, len(problem.tasks)),
-        settings.cycles, settings.replication,
-    )  # fmt: skip
+    asked = replace(request, deadline=_before(request.deadline, len(problem.tasks)))
+    search = Search(instance, asked, settings.cycles, settings.replication)
     build = request.deadline.elapsed()
     search.quick_bounds()
     if not search.infeasible:

@@ -50,13 +50,12 @@ TERMS_PER_SECOND = 150_000
 class Search:
     """Best moves, best load and bound in units, while the steps run.
 
-    ``cycles`` and ``replication`` choose the model; ``deadline`` leaves room for what follows the
-    search. ``infeasible`` is set once a proof says that one round cannot hold the batch.
+    ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves room for what
+    follows the search. ``infeasible`` is set once a proof says that one round cannot hold the batch.
     """
 
     instance: StaticInstance
     request: SolveRequest
-    deadline: Deadline
     cycles: Cycles
     replication: bool
     moves: Moves | None = None
@@ -66,6 +65,11 @@ class Search:
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def deadline(self) -> Deadline:
+        """When the search must end."""
+        return self.request.deadline
 
     def proven(self) -> bool:
         """Whether nothing is left to search."""
@@ -306,13 +310,7 @@ class Search:
         )  # fmt: skip
 
     def _limits(self, seconds: float | None) -> BackendLimits:
-        left = self.deadline.remaining()
-        limit = left if seconds is None else min(seconds, left)
-        options = self.request.options
-        return BackendLimits(
-            None if math.isinf(limit) else limit,
-            options.gap, options.threads, options.seed, options.log,
-        )  # fmt: skip
+        return BackendLimits.of(self.request, seconds)
 
     def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
         def seen(callback: Any) -> None:

@@ -9,10 +9,22 @@ from __future__ import annotations
 import heapq
 from collections import OrderedDict
 
+from ioopt.models.replication.bounds import area_seconds
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Outcome
+from ioopt.result import StopReason
 from ioopt.solvers.replication.plans import Move, build_plan, require_batch
 
-NOTE = "the time limit is too short for {}: tasks in the order of the file, each to the first free node"
+
+def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
+    """The answer where the time limit is too short for *what*; the bound is the area bound.
+
+    Raises UnsolvableInstanceError for a task that no disk can hold.
+    """
+    short = f"the time limit is too short for {what}"
+    note = f"{short}: tasks in the order of the file, each to the first free node"
+    plan = plan_in_file_order(problem)
+    return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
 
 
 def plan_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:

@@ -8,16 +8,13 @@ that lacks it and can hold it, as a copy entry in that node's queue. LRU evictio
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass, field
 
 from ioopt.errors import OutOfTime
-from ioopt.models.replication.bounds import area_seconds
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import StopReason
-from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
+from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
 from ioopt.solvers.replication.plans import Move, build_plan, require_batch
 
 COPY_AT_ACCESS = 6
@@ -38,9 +35,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     try:
         plan, busy = plan_job_data_present(problem, settings.eviction, request.deadline)
     except OutOfTime:
-        note = NOTE.format("JobDataPresent")
-        plan = plan_in_file_order(problem)
-        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
+        return answer_in_file_order(problem, "JobDataPresent")
     return Outcome(plan, metrics={"planned_makespan_seconds": max(busy)})
 
 
@@ -63,31 +58,22 @@ def plan_job_data_present(
     return plan, planner.busy
 
 
-@dataclass
 class _Planner:
     """Planned disks (file -> number of the assignment that last read or copied it), and loads."""
 
-    problem: ReplicationProblem
-    disks: list[dict[int, int]] = field(init=False)
-    used: list[int] = field(init=False)
-    holders: list[set[int]] = field(init=False)
-    busy: list[float] = field(init=False)
-    queues: list[list[int]] = field(init=False)
-    accesses: list[int] = field(init=False)
-    moves: list[Move] = field(default_factory=list)
-    evictions: int = 0
-
-    def __post_init__(self) -> None:
-        problem = self.problem
+    def __init__(self, problem: ReplicationProblem) -> None:
         nodes = range(len(problem.nodes))
+        self.problem = problem
         self.sizes = [file.bytes for file in problem.files]
         self.limits = [node.disk_bytes for node in problem.nodes]
         self.disks = [dict.fromkeys(held, -1) for held in problem.holds]
         self.used = [sum(self.sizes[f] for f in held) for held in problem.holds]
         self.holders = [{i for i in nodes if f in self.disks[i]} for f in range(len(self.sizes))]
         self.busy = [0.0 for _ in nodes]
-        self.queues = [[] for _ in nodes]
+        self.queues: list[list[int]] = [[] for _ in nodes]
         self.accesses = [0] * len(self.sizes)
+        self.moves: list[Move] = []
+        self.evictions = 0
 
     def assign(self, k: int) -> None:
         """Queue task *k*, bring its files, count its accesses."""

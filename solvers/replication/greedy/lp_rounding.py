@@ -39,9 +39,9 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.pulp_backend import solve_pulp
 from ioopt.solvers.backends.pulp_program import PulpProgram
-from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
+from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
 from ioopt.solvers.replication.greedy.placement import Placement
-from ioopt.solvers.replication.plans import require_batch
+from ioopt.solvers.replication.plans import reading_nodes, require_batch
 
 PLACING_SECONDS_PER_CELL = 1e-6
 """What placing every task takes, per input and node."""
@@ -110,8 +110,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     require_batch(problem)
     cells = sum(map(len, problem.inputs)) * len(problem.nodes)
     if PLACING_SECONDS_PER_CELL * cells > request.deadline.remaining() + SLACK_SECONDS:
-        plan, note = plan_in_file_order(problem), NOTE.format("a rounding")
-        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
+        return answer_in_file_order(problem, "a rounding")
     instance = _one_round(reduce(problem))
     dive = Placement(instance)
     relaxation, notes = _dived(dive, request, settings.solves)
@@ -197,11 +196,7 @@ def balanced_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
     Any node with room may fetch, a node that does not read the file pays for one more copy. The
     fetching node sends to all readers, unless fetching again is cheaper than both ends of a copy.
     """
-    of_task = class_of_task(instance)
-    readers: list[set[int]] = [set() for _ in instance.files]
-    for task, node in enumerate(assign):
-        for file in instance.classes[of_task[task]].inputs:
-            readers[file].add(node)
+    readers = reading_nodes(instance, assign)
     load = loads(instance, Moves(tuple(assign), (), ()))
     read = [
         sum(size for size, nodes in zip(instance.sizes, readers, strict=True) if i in nodes)

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ioopt.compiled import available, compile_apart, compiled, is_ready, pays
+from ioopt.compiled import available, boxes, compile_apart, compiled, is_ready, pays
 from ioopt.errors import OutOfTime
-from ioopt.models.replication.bounds import area_seconds
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
@@ -22,8 +21,8 @@ from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import CHEAP_SECONDS, LOAD_SECONDS
 from ioopt.sim.replication.state import Instance, instance_arrays
 from ioopt.solvers.replication.greedy import minmin_kernel as kernel
-from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
-from ioopt.solvers.replication.plans import build_plan, require_batch
+from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
+from ioopt.solvers.replication.plans import build_plan, flat, require_batch, tiny_batch
 
 SECONDS_PER_CELL = 5e-6
 """Pure Python time per input and node, to judge whether compiling pays."""
@@ -58,8 +57,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
             problem, settings.replication, settings.eviction, request.deadline
         )
     except OutOfTime:
-        plan = plan_in_file_order(problem)
-        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(NOTE.format("MinMin"),))
+        return answer_in_file_order(problem, "MinMin")
     return Outcome(plan, metrics={"planned_makespan_seconds": max(ready)})
 
 
@@ -150,13 +148,8 @@ def _engine(plain: float, limited: bool) -> tuple[bool, Any]:
 
 
 def compile_kernel() -> None:
-    """Compile the kernel by planning no task."""
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
-            "nodes": [{"id": "n"}],
-        }
-    )
+    """Compile the kernel by planning one task."""
+    problem = tiny_batch()
     inst = instance_arrays(problem, compiled=True)
     compiled(kernel.__name__, "plan")(inst, _work(problem, inst, True), True, 1.0, 1.0, 1)
 
@@ -175,18 +168,8 @@ def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Wor
     leaves = 1
     while leaves < tasks:
         leaves *= 2
-    reader_ptr: list[int] = [0]
-    readers: list[int] = []
-    for row in problem.readers:
-        readers.extend(row)
-        reader_ptr.append(len(readers))
-
-    def array(values: list[Any], kind: str) -> Any:
-        if not fast:
-            return values
-        import numpy
-
-        return numpy.array(values, dtype=kind)
+    reader_ptr, readers = flat(problem.readers)
+    box = boxes(fast)
 
     def zeros(length: int, kind: str = "int64") -> Any:
         if not fast:
@@ -196,11 +179,11 @@ def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Wor
         return numpy.zeros(length, dtype=kind)
 
     return kernel.Work(
-        reader_ptr=array(reader_ptr, "int64"), readers=array(readers, "int64"),
+        reader_ptr=box(reader_ptr), readers=box(readers),
         fits=zeros(tasks * nodes, "int8"), on=zeros(nodes * files, "int8"),
         residents=zeros(nodes * files, "int32"), seat=zeros(nodes * files, "int32"),
         num_residents=zeros(nodes), copies=zeros(files),
-        pending=zeros(files), wanted=array([-1] * files, "int64"),
+        pending=zeros(files), wanted=box([-1] * files),
         used=zeros(nodes), fetch=zeros(tasks * nodes),
         copy=zeros(tasks * nodes), open=zeros(tasks, "int8"), ready=zeros(nodes, "float64"),
         leaves=leaves, tree=zeros(2 * leaves * nodes, "int32"),

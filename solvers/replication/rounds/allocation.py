@@ -15,7 +15,6 @@ from ioopt.models.replication.bounds import area
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
-    class_of_task,
     loads,
     queue_order,
     reduce,
@@ -24,6 +23,7 @@ from ioopt.models.replication.static import (
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.replication.plans import reading_nodes
 from ioopt.solvers.replication.rounds.selection import HINTED, timed
 
 TERMS_PER_SECOND = 15_000
@@ -155,15 +155,10 @@ def first_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
     Held copies that no task of their node reads are no sources, since they may have to go. Where no
     node can send, the reader with the least load fetches the file and sends it on if that pays.
     """
-    of_task = class_of_task(instance)
-    readers: dict[int, set[int]] = {}
-    for task, node in enumerate(assign):
-        for file in instance.classes[of_task[task]].inputs:
-            readers.setdefault(file, set()).add(node)
     remote: list[tuple[int, int]] = []
     copies: list[tuple[int, int, int]] = []
     load = loads(instance, Moves(tuple(assign), (), ()))
-    for file, nodes in sorted(readers.items()):
+    for file, nodes in enumerate(reading_nodes(instance, assign)):
         lacking = sorted(
             (i for i in nodes if file not in instance.held[i]), key=lambda i: (load[i], i)
         )
@@ -191,10 +186,9 @@ def _improved(instance: StaticInstance, best: Moves, limits: BackendLimits) -> M
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()
     model = AggregatedModel(instance, evictable=True, lower=int(area(instance)), upper=before)
-    of_task = class_of_task(instance)
-    used = {(f, i) for t, i in enumerate(best.assign) for f in instance.classes[of_task[t]].inputs}
+    reading = reading_nodes(instance, best.assign)
     hint = model.hint(best)
-    hint.update({variable: int(at in used) for at, variable in model.K.items()})
+    hint.update({variable: int(i in reading[f]) for (f, i), variable in model.K.items()})
     limits = limits.after(time.monotonic() - begun)
     answer = solve_by_cpsat(model.program, limits, hint, parameters=HINTED)
     if not answer.found:

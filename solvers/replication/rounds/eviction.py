@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -29,26 +28,21 @@ def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
     return Fraction(access_freq * file_bytes, max(1, num_copies))
 
 
-@dataclass
 class Disks:
     """Files on every node between rounds, and the round of their last use."""
 
-    problem: ReplicationProblem
-    policy: EvictionPolicy
-    present: list[set[int]] = field(default_factory=list)
-    last_use: dict[Removal, int] = field(default_factory=dict)
-    access: dict[int, int] = field(default_factory=dict)
-    copies: dict[int, int] = field(default_factory=dict)
-    sizes: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.present = [set(files) for files in self.problem.holds]
-        self.sizes = [self.problem.task_bytes(task) for task in range(len(self.problem.tasks))]
+    def __init__(self, problem: ReplicationProblem, policy: EvictionPolicy) -> None:
+        self.problem, self.policy = problem, policy
+        self.present = [set(files) for files in problem.holds]
+        self.last_use: dict[Removal, int] = {}
+        self.access: Counter[int] = Counter()
+        self.copies: Counter[int] = Counter()
+        self.sizes = [problem.task_bytes(task) for task in range(len(problem.tasks))]
 
     def open_round(self, pending: Sequence[int]) -> None:
         """Count the pending requests and the copies of every file."""
-        self.access = dict(Counter(file for task in pending for file in self.problem.inputs[task]))
-        self.copies = dict(Counter(file for files in self.present for file in files))
+        self.access = Counter(file for task in pending for file in self.problem.inputs[task])
+        self.copies = Counter(file for files in self.present for file in files)
 
     def used(self, node: int) -> int:
         """Bytes on *node*."""
@@ -88,7 +82,7 @@ class Disks:
         return gone
 
     def _rank(self, file: int, node: int) -> tuple[Any, ...]:
-        copies, readers = self.copies[file], self.access.get(file, 0)
+        copies, readers = self.copies[file], self.access[file]
         if self.policy == "popularity":
             return (popularity(readers, self.problem.files[file].bytes, copies),)
         if self.policy == "lru":

@@ -9,33 +9,28 @@ is copied, not fetched again (the paper's (8) would fetch it once a virtual node
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from ioopt.errors import UsageError
-from ioopt.problems.base import Record
-from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.replication.rounds.rounds import Scheme
-from ioopt.solvers.replication.rounds.two_stage import Effort, Thresh, solve_in_rounds
+from ioopt.solvers.replication.rounds import two_stage
 
 PAPER = {8: (4, 2), 16: (4, 4), 32: (8, 4)}
 """Hierarchies of Figure 6."""
 
 
-class Settings(Record):
+class Settings(two_stage.Settings):
     """``hierarchy`` such as ``4:2`` or ``2:2:4`` (None: by the number of nodes); others as two-stage.
 
     The models are smaller than those of the flat scheme, so each gets less ``effort``.
     """
 
     hierarchy: str | None = None
-    eviction: EvictionPolicy = "popularity"
-    barriers: bool = True
-    thresh: Thresh = 0.2
     ties: Literal["any", "bytes"] = "bytes"
-    effort: Effort = 0.1
+    effort: Annotated[float, Field(gt=0, le=10_000)] = 0.1
 
     @field_validator("hierarchy")
     @classmethod
@@ -74,8 +69,5 @@ def levels_for(num_nodes: int, hierarchy: str | None) -> tuple[int, ...]:
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Solve in rounds down the tree of virtual nodes."""
     settings = request.settings or Settings()
-    scheme = Scheme(
-        settings.thresh, settings.eviction, settings.barriers, settings.ties, settings.effort
-    )
     levels = levels_for(len(problem.nodes), settings.hierarchy)
-    return solve_in_rounds(problem, request, scheme, levels)
+    return two_stage.solve_in_rounds(problem, request, settings, levels)

@@ -10,11 +10,13 @@ leaves on the disks are free in the next (rule 6).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ioopt.models.replication.subbatch import Place
-from ioopt.options import Deadline
+from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
     ReplicationPlan,
@@ -23,6 +25,7 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.rounds.allocation import Allocation, allocate, hasty_allocation
 from ioopt.solvers.replication.rounds.eviction import Disks, Removal
 from ioopt.solvers.replication.rounds.selection import (
@@ -40,41 +43,38 @@ HASTE_SECONDS_PER_TASK = 0.0008
 """What a round without models takes for each task, kept back from the time limit."""
 
 
-@dataclass(frozen=True)
-class Scheme:
-    """What the two solvers set: balance, eviction, barriers, ties of (20), effort, replication.
+class Settings(Record):
+    """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers`` between rounds.
 
-    ``effort`` is the deterministic work of one CP-SAT call in its own seconds.
+    ``ties``: what (20) leaves open goes to ``any`` selection or to the one that brings the fewest
+    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not
+    cut short by its deadline can be repeated.
     """
 
-    thresh: float
-    eviction: EvictionPolicy
-    barriers: bool
-    ties: Literal["any", "bytes"]
-    effort: float
+    eviction: EvictionPolicy = "popularity"
+    barriers: bool = True
+    thresh: Annotated[float, Field(ge=0, le=1000)] = 0.2
+    ties: Literal["any", "bytes"] = "any"
+    effort: Annotated[float, Field(gt=0, le=10_000)] = 1.0
 
 
-@dataclass
 class Rounds:
     """The rounds made so far and what they leave behind."""
 
-    problem: ReplicationProblem
-    request: SolveRequest
-    scheme: Scheme
-    levels: tuple[int, ...]
-    disks: Disks = field(init=False)
-    rounds: list[Round] = field(default_factory=list)
-    queues: list[list[int]] = field(init=False)
-    unbalanced: int = 0
-    unproven: int = 0
-    rushed: int = 0
-    last_count: int = 0
-    hurried: int = 0
-    interrupted: bool = False
-
-    def __post_init__(self) -> None:
-        self.disks = Disks(self.problem, self.scheme.eviction)
-        self.queues = [[] for _ in self.problem.nodes]
+    def __init__(
+        self,
+        problem: ReplicationProblem,
+        request: SolveRequest,
+        settings: Settings,
+        levels: tuple[int, ...],
+    ) -> None:
+        self.problem, self.request, self.settings = problem, request, settings
+        self.levels = levels
+        self.disks = Disks(problem, settings.eviction)
+        self.rounds: list[Round] = []
+        self.queues: list[list[int]] = [[] for _ in problem.nodes]
+        self.unbalanced = self.unproven = self.rushed = self.hurried = self.last_count = 0
+        self.interrupted = False
 
     def run(self) -> ReplicationPlan:
         """Make rounds until every task is planned; in haste after the deadline or an interruption."""
@@ -170,8 +170,8 @@ class Rounds:
             greedy = greedy_selection(self.problem, tasks, places)
             return Selection(tuple(map(tuple, greedy)), True, True)
         limits = self._limits(None if budget is None else SELECTION_SHARE * budget)
-        scheme = self.scheme
-        chosen = select(self.problem, tasks, places, scheme.thresh, limits, scheme.ties)
+        wanted = self.settings
+        chosen = select(self.problem, tasks, places, wanted.thresh, limits, wanted.ties)
         self.unbalanced += not chosen.balanced
         self.unproven += not chosen.proven
         return chosen
@@ -182,19 +182,10 @@ class Rounds:
         return single and all(place.disk_bytes is None for place in places)
 
     def _limits(self, seconds: float | None) -> BackendLimits:
-        left: Deadline = self.request.deadline
         if seconds is not None:
-            seconds = min(seconds, left.remaining())
-            self.rushed += seconds < self.scheme.effort
-        options = self.request.options
-        return BackendLimits(
-            seconds,
-            options.gap,
-            options.threads,
-            options.seed,
-            options.log,
-            work=self.scheme.effort,
-        )
+            least = min(seconds, self.request.deadline.remaining())
+            self.rushed += least < self.settings.effort
+        return replace(BackendLimits.of(self.request, seconds), work=self.settings.effort)
 
     def _place(self, nodes: tuple[int, ...]) -> Place:
         disks = [self.problem.nodes[node].disk_bytes for node in nodes]
@@ -274,22 +265,14 @@ class Rounds:
         )
 
     def _plan(self) -> ReplicationPlan:
-        problem = self.problem
-        nodes = [node.id for node in problem.nodes]
-        names = [task.id for task in problem.tasks]
-        return ReplicationPlan(
-            assign={names[task]: nodes[i] for i, queue in enumerate(self.queues) for task in queue},
-            order={
-                nodes[i]: tuple(names[task] for task in queue)
-                for i, queue in enumerate(self.queues)
-            },
-            remote=tuple(move for part in self.rounds for move in part.remote),
-            copies=tuple(move for part in self.rounds for move in part.copies),
-            eviction=self.scheme.eviction,
-            rounds=tuple(self.rounds),
-            barriers=self.scheme.barriers,
-            moves="static",
-        )
+        plan = build_plan(self.problem, self.queues, self.settings.eviction, (), "static")
+        parts = {
+            "remote": tuple(move for part in self.rounds for move in part.remote),
+            "copies": tuple(move for part in self.rounds for move in part.copies),
+            "rounds": tuple(self.rounds),
+            "barriers": self.settings.barriers,
+        }
+        return plan.model_copy(update=parts)
 
     def notes(self) -> list[str]:
         """What a reader should know of how the rounds were found."""
@@ -301,5 +284,7 @@ class Rounds:
         if self.hurried:
             said.append(f"{self.hurried} round(s) made in haste when the time was over")
         if self.rushed:
-            said.append(f"{self.rushed} model(s) had less time than effort={self.scheme.effort:g}")
+            said.append(
+                f"{self.rushed} model(s) had less time than effort={self.settings.effort:g}"
+            )
         return said

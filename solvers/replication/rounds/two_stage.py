@@ -11,53 +11,26 @@ last task that is never balanced, is closed in any case.
 from __future__ import annotations
 
 import time
-from typing import Annotated, Literal
-
-from pydantic import Field
 
 from ioopt.models.replication.bounds import area_seconds
-from ioopt.problems.base import Record
-from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.greedy.file_order import NOTE, plan_in_file_order
+from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
 from ioopt.solvers.replication.plans import require_batch
-from ioopt.solvers.replication.rounds.rounds import HASTE_SECONDS_PER_TASK, Rounds, Scheme
-
-Thresh = Annotated[float, Field(ge=0, le=1000)]
-Effort = Annotated[float, Field(gt=0, le=10_000)]
-
+from ioopt.solvers.replication.rounds.rounds import HASTE_SECONDS_PER_TASK, Rounds, Settings
 
 SLACK_SECONDS = 0.3
 """How far past its limit a run may be planned in haste."""
 
 
-class Settings(Record):
-    """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers`` between rounds.
-
-    ``ties``: what (20) leaves open goes to ``any`` selection or to the one that brings the fewest
-    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not
-    cut short by its deadline can be repeated.
-    """
-
-    eviction: EvictionPolicy = "popularity"
-    barriers: bool = True
-    thresh: Thresh = 0.2
-    ties: Literal["any", "bytes"] = "any"
-    effort: Effort = 1.0
-
-
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Solve in rounds over all nodes at once."""
-    settings = request.settings or Settings()
-    scheme = Scheme(
-        settings.thresh, settings.eviction, settings.barriers, settings.ties, settings.effort
-    )
-    return solve_in_rounds(problem, request, scheme, (len(problem.nodes),))
+    return solve_in_rounds(problem, request, request.settings or Settings(), (len(problem.nodes),))
 
 
 def solve_in_rounds(
-    problem: ReplicationProblem, request: SolveRequest, scheme: Scheme, levels: tuple[int, ...]
+    problem: ReplicationProblem, request: SolveRequest, settings: Settings, levels: tuple[int, ...]
 ) -> Outcome:
     """Plan with the tree of virtual nodes *levels* and report the time a task took to schedule.
 
@@ -69,10 +42,8 @@ def solve_in_rounds(
     begun = time.perf_counter()
     require_batch(problem)
     if HASTE_SECONDS_PER_TASK * len(problem.tasks) > request.deadline.remaining() + SLACK_SECONDS:
-        note = NOTE.format("rounds")
-        plan = plan_in_file_order(problem)
-        return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
-    rounds = Rounds(problem, request, scheme, levels)
+        return answer_in_file_order(problem, "rounds")
+    rounds = Rounds(problem, request, settings, levels)
     plan = rounds.run()
     milliseconds = 1000 * (time.perf_counter() - begun) / max(1, len(problem.tasks))
     stop = StopReason.TIME if rounds.rushed or rounds.hurried else StopReason.FINISHED

@@ -18,7 +18,6 @@ from ioopt.models.replication.static import (
     StaticInstance,
     class_of_task,
     enough_disk,
-    loads,
     reduce,
     tidied,
     to_plan,
@@ -30,7 +29,13 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste
 from ioopt.solvers.replication.greedy.placement import Placement
-from ioopt.solvers.replication.plans import one_round_too_small, require_batch
+from ioopt.solvers.replication.plans import (
+    flat,
+    lacking,
+    one_round_too_small,
+    require_batch,
+    tiny_batch,
+)
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST, COLDEST = 0.2, 0.0006
@@ -173,15 +178,9 @@ def _pays(instance: StaticInstance, steps: int, deadline: Deadline) -> bool:
 
 def compile_kernel() -> None:
     """Compile the kernel by a run of no steps."""
-    node, file = {"id": "n"}, {"id": "f", "bytes": 1}
-    task = {"id": "t", "compute_seconds": 0.0, "inputs": ["f"]}
-    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 9.0}
-    problem = ReplicationProblem.model_validate(
-        {"network": network, "nodes": [node], "files": [file], "tasks": [task]}
-    )
-    instance = reduce(problem)
+    instance = reduce(tiny_batch())
     data = _data(instance, True, True)
-    compiled.compiled(kernel.__name__, "run")(data, _state(instance, data, [0], 0, True), 0, 1)
+    compiled.compiled(kernel.__name__, "run")(data, _state(instance, data, [0, 0], 0, True), 0, 1)
 
 
 def _requests(instance: StaticInstance) -> int:
@@ -233,13 +232,8 @@ def _data(
 ) -> kernel.Data:
     of_task = class_of_task(instance)
     nodes, files = instance.num_nodes, instance.num_files
-    ptr: list[int] = [0]
-    listed: list[int] = []
-    work: list[int] = []
-    for k in of_task:
-        listed.extend(instance.classes[k].inputs)
-        ptr.append(len(listed))
-        work.extend(instance.work[k])
+    ptr, listed = flat(instance.classes[k].inputs for k in of_task)
+    work = [units for k in of_task for units in instance.work[k]]
     held = [int(f in instance.held[i]) for f in range(files) for i in range(nodes)]
     fixed = [int(any(held[f * nodes : (f + 1) * nodes])) for f in range(files)]
     pays = instance.problem.replica_seconds_per_byte * 2 < instance.problem.remote_seconds_per_byte
@@ -286,20 +280,14 @@ def _state(
     )  # fmt: skip
     for task, node in enumerate(assign):
         for x in range(data.ptr[task], data.ptr[task + 1]):
-            kernel.join(data, state, int(data.files[x]), node)
+            kernel.read(data, state, int(data.files[x]), node, 1)
     return state
 
 
 def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -> Moves:
     """The best state as moves: the root fetches and sends to every other reader's node."""
     assign = tuple(int(node) for node in state.best_node)
-    of_task = class_of_task(instance)
-    where = {
-        (file, node)
-        for t, node in enumerate(assign)
-        for file in instance.classes[of_task[t]].inputs
-    }
-    wanted = sorted(key for key in where if key[0] not in instance.held[key[1]])
+    wanted = lacking(instance, assign)
     if not data.copying:
         return Moves(assign, tuple(wanted), ())
     remote, copies = set(), []
@@ -310,8 +298,3 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
         if node != root:
             copies.append((file, root, node))
     return tidied(instance, Moves(assign, tuple(sorted(remote)), tuple(copies)))
-
-
-def largest_load(instance: StaticInstance, moves: Moves) -> int:
-    """The batch time (13) of *moves* in units."""
-    return max(loads(instance, moves), default=0)

@@ -66,40 +66,23 @@ def draw(state: Any, below: int) -> Any:
     return state.numbers[RANDOM] % below
 
 
-def join(data: Any, state: Any, file: int, node: int) -> None:
-    """One more task on *node* reads *file*."""
+def read(data: Any, state: Any, file: int, node: int, step: int) -> None:
+    """One task more (*step* 1) or less (-1) on *node* reads *file*."""
     x = file * data.num_nodes + node
-    state.count[x] += 1
-    if state.count[x] > 1 or data.held[x]:
+    state.count[x] += step
+    others = state.count[x] - (1 if step > 0 else 0)
+    if others > 0 or data.held[x]:
         return
     if data.copying == 0:
-        state.load[node] += data.far[file]
-        state.used[node] += data.sizes[file]
+        state.load[node] += step * data.far[file]
+        state.used[node] += step * data.sizes[file]
         return
     root = state.root[file]
     if root != node:
-        state.load[node] += data.near[file]
-        state.load[root] += data.near[file]
-        state.others[file] += 1
-        state.used[node] += data.sizes[file]
-
-
-def leave(data: Any, state: Any, file: int, node: int) -> None:
-    """One task less on *node* reads *file*."""
-    x = file * data.num_nodes + node
-    state.count[x] -= 1
-    if state.count[x] > 0 or data.held[x]:
-        return
-    if data.copying == 0:
-        state.load[node] -= data.far[file]
-        state.used[node] -= data.sizes[file]
-        return
-    root = state.root[file]
-    if root != node:
-        state.load[node] -= data.near[file]
-        state.load[root] -= data.near[file]
-        state.others[file] -= 1
-        state.used[node] -= data.sizes[file]
+        state.load[node] += step * data.near[file]
+        state.load[root] += step * data.near[file]
+        state.others[file] += step
+        state.used[node] += step * data.sizes[file]
 
 
 def reroot(data: Any, state: Any, file: int, node: int) -> None:
@@ -157,8 +140,8 @@ def shift(data: Any, state: Any, task: int, node: int) -> None:
     """Move *task* to *node* and leave every root where it is."""
     before = state.node[task]
     for x in range(data.ptr[task], data.ptr[task + 1]):
-        leave(data, state, data.files[x], before)
-        join(data, state, data.files[x], node)
+        read(data, state, data.files[x], before, -1)
+        read(data, state, data.files[x], node, 1)
     state.load[before] -= data.work[task * data.num_nodes + before]
     state.load[node] += data.work[task * data.num_nodes + node]
     state.node[task] = node

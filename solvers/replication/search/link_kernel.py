@@ -74,7 +74,7 @@ def uniform(random: Any) -> float:
     return random[0] / 2147483647.0
 
 
-def node_at(inst: Any, plan: Any, place: int) -> int:
+def node_at(plan: Any, place: int) -> int:
     """The node whose queue holds *place*."""
     i = 0
     while plan.ptr[i + 1] <= place:
@@ -84,7 +84,7 @@ def node_at(inst: Any, plan: Any, place: int) -> int:
 
 def lift(inst: Any, plan: Any, search: Any, start: int, length: int) -> None:
     """Take *length* entries from *start* on out of their queue, into ``search.block``."""
-    a = node_at(inst, plan, start)
+    a = node_at(plan, start)
     last = plan.ptr[inst.num_nodes]
     for x in range(length):
         search.block[x] = plan.entry[start + x]
@@ -124,7 +124,7 @@ def change(inst: Any, plan: Any, search: Any) -> None:
         plan.entry[p] = plan.entry[other]
         plan.entry[other] = entry
         return
-    a = node_at(inst, plan, p)
+    a = node_at(plan, p)
     length = 1
     if kind >= 60:
         length = min(1 + draw(search.random, LONGEST_BLOCK), plan.ptr[a + 1] - p)
@@ -140,7 +140,7 @@ def change(inst: Any, plan: Any, search: Any) -> None:
     if mate >= 0:
         place = place_of(plan, total - length, mate)
     if place >= 0:
-        node = node_at(inst, plan, place)
+        node = node_at(plan, place)
         place += draw(search.random, 2)
     else:
         node = draw(search.random, inst.num_nodes)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ioopt.compiled import compiled, is_ready
+from ioopt.compiled import boxes, compiled, is_ready
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
+from ioopt.solvers.replication.plans import flat, tiny_batch
 from ioopt.solvers.replication.search import link_kernel as kernel
 
 OUR_EVICTION = "farthest-next-use"
@@ -22,15 +23,7 @@ def kernels_ready() -> bool:
 
 def compile_kernels() -> None:
     """Compile every kernel of the search, by running each on a batch of two tasks."""
-    problem = ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
-            "nodes": [{"id": "n", "disk_bytes": 1}],
-            "files": [{"id": "f", "bytes": 1}],
-            "tasks": [{"id": name, "compute_seconds": 1.0, "inputs": ["f"]} for name in "ab"],
-        }
-    )
-    engine = Engine(problem, 0, fast=True)
+    engine = Engine(tiny_batch(), 0, fast=True)
     queues = engine.deal([0, 1], 1, 0.0, 0.0, 0.0)
     assert queues is not None
     engine.score(queues)
@@ -56,33 +49,13 @@ class Engine:
         self.inst = instance_arrays(problem, compiled=fast)
         self._state = new_state(self.inst, compiled=fast)
         self._log = new_log(self.inst, 0, 0, fast)
-        readers = problem.readers
-        pointers = [0]
-        for row in readers:
-            pointers.append(pointers[-1] + len(row))
-        self.reader_ptr = self.ints(pointers)
-        self.readers = self.ints([k for row in readers for k in row])
-        self._random = self.ints([random])
+        self.box = boxes(fast)
+        self.reader_ptr, self.readers = map(self.box, flat(problem.readers))
+        self._random = self.box([random])
         self._work = self._dispatch_arrays()
         self._dispatch = self._function("dispatch")
         self._anneal = self._function("anneal")
         self._scoring = self.search([0] * (self.inst.num_nodes + 1), [], float("inf"))
-
-    def ints(self, values: Sequence[int]) -> Any:
-        """*values* in the form that the kernels take."""
-        if not self.fast:
-            return list(values)
-        import numpy
-
-        return numpy.array(values, dtype=numpy.int64)
-
-    def floats(self, values: Sequence[float]) -> Any:
-        """*values* in the form that the kernels take."""
-        if not self.fast:
-            return list(values)
-        import numpy
-
-        return numpy.array(values, dtype=numpy.float64)
 
     def _function(self, name: str) -> Any:
         return compiled(kernel.__name__, name) if self.fast else getattr(kernel, name)
@@ -91,10 +64,10 @@ class Engine:
         """The state of an annealing that begins from these queues."""
         return kernel.Search(
             reader_ptr=self.reader_ptr, readers=self.readers,
-            best_ptr=self.ints(ptr), best_entry=self.ints(entries),
-            kept_ptr=self.ints(ptr), kept_entry=self.ints(entries),
-            block=self.ints([0] * kernel.LONGEST_BLOCK), random=self._random,
-            values=self.floats([score, score]), counts=self.ints([0, 0, 0]),
+            best_ptr=self.box(ptr), best_entry=self.box(entries),
+            kept_ptr=self.box(ptr), kept_entry=self.box(entries),
+            block=self.box([0] * kernel.LONGEST_BLOCK), random=self._random,
+            values=self.box([score, score], real=True), counts=self.box([0, 0, 0]),
         )  # fmt: skip
 
     def _dispatch_arrays(self) -> kernel.Dispatch:
@@ -102,15 +75,14 @@ class Engine:
         network = self.problem.network
         cells = [0] * (nodes * files)
         return kernel.Dispatch(
-            reader_ptr=self.reader_ptr, readers=self.readers, order=self.ints([0] * tasks),
-            rank=self.ints([0] * tasks), taken=self.ints([0] * tasks), on=self.ints(cells),
-            copies=self.ints([0] * files), pending=self.ints([0] * files), wanted=self.ints([0] * files),
-            used=self.ints([0] * nodes), ready=self.floats([0.0] * nodes),
-            residents=self.ints(cells), num_residents=self.ints([0] * nodes),
-            queue=self.ints([0] * (nodes * tasks)), length=self.ints([0] * nodes),
-            costs=self.floats(
-                [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
-            ),
+            reader_ptr=self.reader_ptr, readers=self.readers, order=self.box([0] * tasks),
+            rank=self.box([0] * tasks), taken=self.box([0] * tasks), on=self.box(cells),
+            copies=self.box([0] * files), pending=self.box([0] * files), wanted=self.box([0] * files),
+            used=self.box([0] * nodes), ready=self.box([0.0] * nodes, real=True),
+            residents=self.box(cells), num_residents=self.box([0] * nodes),
+            queue=self.box([0] * (nodes * tasks)), length=self.box([0] * nodes),
+            costs=self.box([1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second],
+                real=True),
             random=self._random,
         )  # fmt: skip
 
@@ -165,11 +137,11 @@ class Annealing:
     def go_fast(self) -> None:
         """Go on with compiled kernels, once the engine does."""
         engine, arrays, search = self._engine, self._arrays, self._search
-        self._arrays = type(arrays)(*(engine.ints(v) if isinstance(v, list) else v for v in arrays))
+        self._arrays = type(arrays)(*(engine.box(v) if isinstance(v, list) else v for v in arrays))
         new = engine.search(search.kept_ptr, search.kept_entry, 0.0)
         self._search = new._replace(
-            best_ptr=engine.ints(search.best_ptr), best_entry=engine.ints(search.best_entry),
-            values=engine.floats(search.values), counts=engine.ints(search.counts),
+            best_ptr=engine.box(search.best_ptr), best_entry=engine.box(search.best_entry),
+            values=engine.box(search.values, real=True), counts=engine.box(search.counts),
         )  # fmt: skip
 
     @property

@@ -11,9 +11,10 @@ from collections import defaultdict
 from fractions import Fraction
 
 from ioopt.models.replication.bounds import partition_model
-from ioopt.models.replication.static import Moves, StaticInstance, class_of_task
+from ioopt.models.replication.static import Moves, StaticInstance
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.replication.plans import lacking
 
 
 def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
@@ -135,11 +136,4 @@ def _assigned(
 
 def gathered(instance: StaticInstance, assign: list[int]) -> Moves:
     """Every file fetched wherever one of its tasks runs, nothing copied."""
-    of_task = class_of_task(instance)
-    wanted = {
-        (file, node)
-        for task, node in enumerate(assign)
-        for file in instance.classes[of_task[task]].inputs
-    }
-    remote = sorted(key for key in wanted if key[0] not in instance.held[key[1]])
-    return Moves(tuple(assign), tuple(remote), ())
+    return Moves(tuple(assign), tuple(lacking(instance, assign)), ())
