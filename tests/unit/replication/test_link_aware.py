@@ -17,7 +17,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.auto import pick
-from ioopt.solvers.replication.search import link_aware
+from ioopt.solvers.replication.search import link_aware, link_run
 from ioopt.solvers.replication.search.link_search import Engine
 from ioopt.solvers.replication.search.spectral import task_order
 
@@ -96,7 +96,7 @@ def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
 
 
 def test_without_numba_the_search_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_aware, "available", lambda: False)
+    monkeypatch.setattr(link_run, "available", lambda: False)
     monkeypatch.setattr(compiling, "available", lambda: False)
     problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 30})
@@ -128,13 +128,13 @@ def test_kernels_that_arrive_in_the_middle_change_nothing(
             return 0 if self.asked > polls else None
 
     problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
-    monkeypatch.setattr(link_aware, "STRETCH_SECONDS", 0.05)
+    monkeypatch.setattr(link_run, "STRETCH_SECONDS", 0.05)
     with monkeypatch.context() as plain:
-        plain.setattr(link_aware, "available", lambda: False)
+        plain.setattr(link_run, "available", lambda: False)
         alone = link_aware.solve(problem, ticking(0.01, evaluations=200))
     process = Process()
-    monkeypatch.setattr(link_aware, "kernels_ready", lambda: False)
-    monkeypatch.setattr(link_aware, "compile_apart", lambda call: process)
+    monkeypatch.setattr(link_run, "kernels_ready", lambda: False)
+    monkeypatch.setattr(link_run, "compile_apart", lambda call: process)
     switched = link_aware.solve(problem, ticking(0.01, evaluations=200))
     assert process.asked == polls + 1
     assert ("pure Python" in alone.notes[0], "compiled" in switched.notes[0]) == (True, True)
@@ -149,7 +149,7 @@ def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run(solver: Any) ->
     slow, fast = (solver(problem, ticking(seconds)) for seconds in (1e-7, 1e-4))
     assert (slow.plan, slow.stop, slow.metrics) == (fast.plan, fast.stop, fast.metrics)
     assert slow.stop is StopReason.ITERATIONS
-    assert slow.metrics["evaluations"] == link_aware.default_evaluations(problem) == 800
+    assert slow.metrics["evaluations"] == link_run.default_evaluations(problem) == 800
     late = solver(problem, ticking(2.0))
     assert late.stop is StopReason.TIME
     assert late.plan is not None

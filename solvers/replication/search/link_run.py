@@ -1,0 +1,321 @@
+"""One run of the link-aware search: baselines, dealing in spectral order, annealing of the queues.
+
+See :mod:`ioopt.solvers.replication.search.link_aware`.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from ioopt.compiled import available, compile_apart
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.protocols import SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim.replication.simulate import LOAD_SECONDS, simulate
+from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
+from ioopt.solvers.replication.greedy.minmin import plan_minmin
+from ioopt.solvers.replication.plans import build_plan
+from ioopt.solvers.replication.search.link_search import (
+    OUR_EVICTION,
+    Annealing,
+    Engine,
+    Queues,
+    compile_kernels,
+    kernels_ready,
+)
+from ioopt.solvers.replication.search.spectral import task_order
+
+DEFAULT_SECONDS = 60.0
+"""Length of a run that has no time limit."""
+FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200
+"""Replays to make in a run that the deadline does not end."""
+LAG = 0.2
+"""Share of the time by which the count of replays may be late before the clock takes over."""
+COMPILE_SECONDS = 5.0
+"""Less time left than that is not worth a compiler beside."""
+STRETCH_SECONDS = 0.1
+"""Annealing between two looks at the clock, MOST_STEPS moves of it at the most."""
+MOST_STEPS = 100_000
+SMALL_CELLS, MEDIUM_CELLS, SLOW_CELLS = 150, 10_000, 90_000
+"""Inputs x nodes from which compiling pays, deals are tried before a replay, replays are slow."""
+DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
+DEAL_SHARE, SLOW_DEAL_SHARE = 0.12, 0.85
+"""Share of what is left of the run for dealing; where replays are slow nearly all of it."""
+HOT, COLD = 5e-3, 1e-4
+"""Temperatures as shares of the makespan, for up to MANY_TASKS tasks."""
+MANY_TASKS = 100
+"""A move changes what a few tasks cost: in larger batches that is a smaller share."""
+WINDOWS, PENALTIES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0)
+DRIFTS, NOISES = (0.0, 0.02, 0.1), (0.0, 0.1, 0.3)
+"""Parameters of a deal, drawn at random: see :func:`link_kernel.dispatch`."""
+
+
+def default_evaluations(problem: ReplicationProblem) -> int:
+    """Replays of a run that no deadline ends: 200 a task, at least 500."""
+    return max(FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK * len(problem.tasks))
+
+
+@dataclass
+class _Best:
+    """The best plan so far: its queues and eviction, or the baseline plan itself."""
+
+    score: float = float("inf")
+    queues: Queues = field(default_factory=list)
+    eviction: EvictionPolicy = "farthest-next-use"
+    plan: ReplicationPlan | None = None
+    origin: str = "nothing"
+
+
+class LinkAwareRun:
+    """Starts, dealing, annealing, and the clock over all three.
+
+    *evaluations*: replays to make (None: by the number of tasks, or by the clock where that is
+    sooner).
+    """
+
+    def __init__(
+        self, problem: ReplicationProblem, request: SolveRequest, evaluations: int | None
+    ) -> None:
+        self.problem, self.request = problem, request
+        self.effort = evaluations or default_evaluations(problem)
+        self.by_clock, self._may_follow_clock = False, evaluations is None
+        self.bound = makespan_bound_seconds(problem)
+        gap = request.options.gap or 0.0
+        self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10))
+        self.best = _Best()
+        self.evaluations = 0
+        self.clock = request.deadline.clock
+        request.incumbents.objective_name = "makespan_seconds"
+        request.incumbents.bound = self.bound
+        self._said = -1.0
+        self._replay_seconds = 0.0
+        inputs = sum(map(len, problem.inputs))
+        self._cells = inputs * len(problem.nodes)
+        # The front door still has to replay and check the plan.
+        limit = request.options.time_limit_seconds
+        left = request.deadline.remaining()
+        self._reserve = min(0.2 * left, 0.05 + 4e-5 * inputs) if limit else 0.0
+        self._begun = self.clock()
+        self._end = self._begun + (left if limit else DEFAULT_SECONDS) - self._reserve
+        self._compiler: Any = None
+        self.engine = Engine(problem, request.options.seed, self._fast_from_start())
+        self._begun = self.clock()
+
+    def _fast_from_start(self) -> bool:
+        """Compiled kernels where they stand ready; else plain ones while another process compiles."""
+        if not available() or self._cells < SMALL_CELLS or self._left() < LOAD_SECONDS:
+            return False
+        if kernels_ready():
+            return True
+        if self._left() > COMPILE_SECONDS:
+            call = f"{compile_kernels.__module__}:{compile_kernels.__name__}"
+            self._compiler = compile_apart(call)
+        return False
+
+    def _switch(self, annealing: Annealing | None = None) -> None:
+        """Take the compiled kernels once the other process has made them, in the middle of the run."""
+        if self._compiler is None or self._compiler.poll() is None:
+            return
+        if self._compiler.returncode == 0:
+            self.engine.go_fast()
+            self._replay_seconds = 0.0
+            if annealing is not None:
+                annealing.go_fast()
+        self._compiler = None
+
+    def _left(self) -> float:
+        return self._end - self.clock()
+
+    def _affords(self, replays: int) -> bool:
+        """Whether there is time for so many replays; where there is not, the clock ends the run."""
+        if self._left() >= replays * self._replay_seconds:
+            return True
+        self.by_clock = self._may_follow_clock
+        return False
+
+    def _over(self) -> bool:
+        return self._reached() or self._counted_out() or self._late()
+
+    def _reached(self) -> bool:
+        """Whether the best plan meets the bound or the gap asked for."""
+        return self.best.score <= self.target
+
+    def _counted_out(self) -> bool:
+        """Whether the number of replays is used up, where the number ends the run."""
+        return self.evaluations >= self.effort and not self.by_clock
+
+    def _late(self) -> bool:
+        """Whether no time is left for another replay."""
+        return self._left() <= self._replay_seconds and self.best.score < float("inf")
+
+    def stop(self) -> StopReason:
+        """Why the run is over."""
+        if self._reached():
+            proven = self.best.score <= self.bound * (1 + 1e-9)
+            return StopReason.FINISHED if proven else StopReason.GAP
+        return StopReason.ITERATIONS if self._counted_out() else StopReason.TIME
+
+    def _progress(self) -> float:
+        """Share of the run that is over, 0 to 1, by the count or, once that is late, by the clock."""
+        counted = self.evaluations / self.effort
+        passed = 1.0 - self._left() / max(self._end - self._begun, 1e-9)
+        if self._may_follow_clock and passed > counted + LAG:
+            self.by_clock = True
+        return min(1.0, max(0.0, passed if self.by_clock else counted))
+
+    def _offer(
+        self,
+        queues: Queues,
+        score: float,
+        origin: str,
+        eviction: EvictionPolicy = "farthest-next-use",
+        plan: ReplicationPlan | None = None,
+    ) -> None:
+        if score >= self.best.score:
+            return
+        self.best = _Best(score, queues, eviction, plan, origin)
+        now = self.clock()
+        if self._said < 0 or now - self._said > 1.0:
+            self._said = now
+            self.request.incumbents.report(self.best_plan(), score, self.bound)
+
+    def _try(self, queues: Queues, origin: str) -> float:
+        begun = self.clock()
+        score = self.engine.score(queues)
+        self._replay_seconds = self.clock() - begun
+        self.evaluations += 1
+        self._offer(queues, score, origin)
+        return score
+
+    def best_plan(self) -> ReplicationPlan:
+        """The best plan so far, with nothing but queues and eviction stated."""
+        if self.best.plan is not None:
+            return self.best.plan
+        return build_plan(self.problem, self.best.queues, self.best.eviction)
+
+    def notes(self) -> tuple[str, ...]:
+        """Where the plan came from."""
+        kind = "compiled" if self.engine.fast else "pure Python"
+        return (f"best plan from {self.best.origin}; {self.evaluations} replays ({kind})",)
+
+    def start(self) -> None:
+        """Score the baselines, exactly as their own solvers would hand them out, and a given plan."""
+        given = self.request.start
+        if isinstance(given, ReplicationPlan):
+            self._baseline(given, "the given plan")
+        self._baseline(plan_minmin(self.problem)[0], "MinMin")
+        if self._over() or self._cells > SLOW_CELLS or not self._affords(2):
+            return
+        self._baseline(plan_job_data_present(self.problem)[0], "JobDataPresent")
+        if self._affords(10):
+            self._baseline(plan_minmin(self.problem, False)[0], "MinMin without replication")
+
+    def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
+        begun = self.clock()
+        index = self.problem.task_index
+        entries = [plan.order.get(node.id, ()) for node in self.problem.nodes]
+        queues = [[index[name] for name in row if isinstance(name, str)] for row in entries]
+        if plan.rounds or sum(map(len, entries)) > sum(map(len, queues)):
+            score = simulate(self.problem, plan).metrics["makespan_seconds"]
+        else:
+            score = self.engine.score(queues, plan.eviction)
+        self._replay_seconds = self.clock() - begun
+        if origin == "MinMin":
+            # The front door will replay the answer once more, as slowly as this.
+            self._end -= min(1.2 * self._replay_seconds, 0.5 * max(0.0, self._left()))
+        self._offer(queues, score, origin, plan.eviction, plan)
+        if plan.eviction != OUR_EVICTION:
+            self._try(queues, f"{origin} with farthest-next-use eviction")
+
+    def improve(self) -> None:
+        """Deal and anneal until time, count or bound says stop."""
+        if self._over():
+            return
+        self._deal()
+        if not self._over():
+            self._anneal()
+
+    def _deal(self) -> None:
+        """Random dispatches of the spectral order, both ways, for a share of the run."""
+        order = task_order(self.problem)
+        rng = random.Random(self.request.options.seed)
+        self._segments(order)
+        slow = self._cells > SLOW_CELLS
+        until = self._progress() + (SLOW_DEAL_SHARE if slow else DEAL_SHARE) * (
+            1.0 - self._progress()
+        )
+        files = [file.bytes for file in self.problem.files] or [0]
+        typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
+        deals = DEALS_PER_REPLAY if self._cells > MEDIUM_CELLS else 1
+        replays = 0
+        while not self._over():
+            self._switch()
+            if self._progress() >= (until if replays >= FEWEST_DEALS else max(until, 0.5)):
+                return
+            first = replays == 0
+            planned, queues = float("inf"), None
+            for _ in range(1 if first else deals):
+                dealt = self._random_deal(order, rng, typical, first)
+                order = order[::-1]
+                if dealt is None:
+                    return
+                if dealt[0] < planned:
+                    planned, queues = dealt
+            replays += 1
+            if queues is not None:
+                self._try(queues, "dispatch in spectral order")
+
+    def _random_deal(
+        self, order: list[int], rng: random.Random, typical: float, first: bool
+    ) -> tuple[float, Queues] | None:
+        """A dispatch under random parameters (at *first* under fixed ones), with its planned end."""
+        window, penalty = rng.choice(WINDOWS), rng.choice(PENALTIES)
+        drift, noise = rng.choice(DRIFTS) * typical, rng.choice(NOISES)
+        if first:
+            window, penalty, drift, noise = 40, 2.0, 0.1 * typical, 0.0
+        queues = self.engine.deal(order, window, penalty, drift, noise)
+        return None if queues is None else (self.engine.planned_end(), queues)
+
+    def _segments(self, order: list[int]) -> None:
+        """Each node one stretch of the order, neighbours in opposite directions: their borders meet."""
+        nodes = len(self.problem.nodes)
+        cuts = [len(order) * i // nodes for i in range(nodes + 1)]
+        for turn in (0, 1):
+            queues = [
+                order[cuts[i] : cuts[i + 1]][:: 1 if (i + turn) % 2 else -1] for i in range(nodes)
+            ]
+            if not self._over():
+                self._try(queues, "stretches of the spectral order")
+
+    def _anneal(self) -> None:
+        """Anneal from the best queues until the run is over."""
+        score = self.best.score
+        if self.best.eviction != OUR_EVICTION or self.best.plan is not None:
+            score = self.engine.score(self.best.queues)
+        if score == float("inf"):
+            self._end = self.clock()
+            return
+        annealing = self.engine.annealing(self.best.queues, score)
+        start, base = self._progress(), self.evaluations
+        scale = MANY_TASKS / max(MANY_TASKS, len(self.problem.tasks))
+        hot, total, steps = score * scale * HOT, max(1, self.effort - base), 1
+        while not self._over():
+            self._switch(annealing)
+            share = (self._progress() - start) / max(1.0 - start, 1e-9)
+            begun, before = self.clock(), annealing.evaluations
+            if self.by_clock:
+                heat = self.best.score * scale * HOT * (COLD / HOT) ** share
+                annealing.run(steps, heat, heat, self.target)
+            else:
+                steps = min(steps, self.effort - self.evaluations)
+                annealing.run(steps, hot, hot * COLD / HOT, self.target, before, total)
+            made = annealing.evaluations - before
+            self.evaluations += made
+            self._replay_seconds = (self.clock() - begun) / max(1, made)
+            budget = min(STRETCH_SECONDS, 0.5 * max(0.0, self._left()))
+            steps = min(MOST_STEPS, max(1, int(budget / max(self._replay_seconds, 1e-7))))
+            if annealing.best_score < self.best.score:
+                self._offer(annealing.best_queues(), annealing.best_score, "annealing")
