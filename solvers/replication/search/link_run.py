@@ -18,6 +18,7 @@ from ioopt.sim.replication.simulate import LOAD_SECONDS, simulate
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
 from ioopt.solvers.replication.plans import build_plan
+from ioopt.solvers.replication.search.deal_kernel import Dealing
 from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
@@ -50,7 +51,7 @@ MANY_TASKS = 100
 """A move changes what a few tasks cost: in larger batches that is a smaller share."""
 WINDOWS, PENALTIES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0)
 DRIFTS, NOISES = (0.0, 0.02, 0.1), (0.0, 0.1, 0.3)
-"""Parameters of a deal, drawn at random: see :func:`link_kernel.dispatch`."""
+"""Parameters of a deal, drawn at random: see :func:`deal_kernel.Dealing`."""
 
 
 def default_evaluations(problem: ReplicationProblem) -> int:
@@ -272,11 +273,11 @@ class LinkAwareRun:
         self, order: list[int], rng: random.Random, typical: float, first: bool
     ) -> tuple[float, Queues] | None:
         """A dispatch under random parameters (at *first* under fixed ones), with its planned end."""
-        window, penalty = rng.choice(WINDOWS), rng.choice(PENALTIES)
-        drift, noise = rng.choice(DRIFTS) * typical, rng.choice(NOISES)
-        if first:
-            window, penalty, drift, noise = 40, 2.0, 0.1 * typical, 0.0
-        queues = self.engine.deal(order, window, penalty, drift, noise)
+        dealing = Dealing(
+            rng.choice(WINDOWS), rng.choice(PENALTIES), rng.choice(DRIFTS) * typical,
+            rng.choice(NOISES),
+        )  # fmt: skip
+        queues = self.engine.deal(order, Dealing(40, 2.0, 0.1 * typical, 0.0) if first else dealing)
         return None if queues is None else (self.engine.planned_end(), queues)
 
     def _segments(self, order: list[int]) -> None:

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from ioopt.compiled import boxes, compiled, is_ready
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.plans import flat, tiny_batch
+from ioopt.solvers.replication.search import deal_kernel
 from ioopt.solvers.replication.search import link_kernel as kernel
 
 OUR_EVICTION = "farthest-next-use"
-MODULUS = 2147483647
 Queues = list[list[int]]
 
 
 def kernels_ready() -> bool:
     """Whether every kernel of the search stands compiled on disk."""
-    return is_ready(kernel.__name__, "anneal") and is_ready(kernel.__name__, "dispatch")
+    return is_ready(kernel.__name__, "anneal") and is_ready(deal_kernel.__name__, "dispatch")
 
 
 def compile_kernels() -> None:
     """Compile every kernel of the search, by running each on a batch of two tasks."""
     engine = Engine(tiny_batch(), 0, fast=True)
-    queues = engine.deal([0, 1], 1, 0.0, 0.0, 0.0)
+    queues = engine.deal([0, 1], deal_kernel.Dealing(1, 0.0, 0.0, 0.0))
     assert queues is not None
     engine.score(queues)
 
@@ -37,7 +38,7 @@ class Engine:
 
     def __init__(self, problem: ReplicationProblem, seed: int, fast: bool) -> None:
         self.problem, self.fast = problem, fast
-        self._allocate(1 + (seed * 7919 + 104729) % (MODULUS - 1))
+        self._allocate(1 + (seed * 7919 + 104729) % (kernel.MODULUS - 1))
 
     def go_fast(self) -> None:
         """Go on with compiled kernels, exactly as the plain ones would have gone on."""
@@ -53,12 +54,12 @@ class Engine:
         self.reader_ptr, self.readers = map(self.box, flat(problem.readers))
         self._random = self.box([random])
         self._work = self._dispatch_arrays()
-        self._dispatch = self._function("dispatch")
-        self._anneal = self._function("anneal")
+        self._dispatch = self._function(deal_kernel, "dispatch")
+        self._anneal = self._function(kernel, "anneal")
         self._scoring = self.search([0] * (self.inst.num_nodes + 1), [], float("inf"))
 
-    def _function(self, name: str) -> Any:
-        return compiled(kernel.__name__, name) if self.fast else getattr(kernel, name)
+    def _function(self, module: ModuleType, name: str) -> Any:
+        return compiled(module.__name__, name) if self.fast else getattr(module, name)
 
     def search(self, ptr: list[int], entries: list[int], score: float) -> kernel.Search:
         """The state of an annealing that begins from these queues."""
@@ -70,11 +71,11 @@ class Engine:
             values=self.box([score, score], real=True), counts=self.box([0, 0, 0]),
         )  # fmt: skip
 
-    def _dispatch_arrays(self) -> kernel.Dispatch:
+    def _dispatch_arrays(self) -> deal_kernel.Dispatch:
         nodes, files, tasks = self.inst.num_nodes, self.inst.num_files, self.inst.num_tasks
         network = self.problem.network
         cells = [0] * (nodes * files)
-        return kernel.Dispatch(
+        return deal_kernel.Dispatch(
             reader_ptr=self.reader_ptr, readers=self.readers, order=self.box([0] * tasks),
             rank=self.box([0] * tasks), taken=self.box([0] * tasks), on=self.box(cells),
             copies=self.box([0] * files), pending=self.box([0] * files), wanted=self.box([0] * files),
@@ -89,16 +90,14 @@ class Engine:
     def score(self, queues: Queues, eviction: str = OUR_EVICTION) -> float:
         """Simulated makespan of *queues* (tasks only) in seconds; infinity if they cannot run."""
         arrays = queue_arrays(queues, eviction, compiled=self.fast)
-        self.run_anneal(arrays, self._scoring, 0, 0, 1, 1.0, 1.0, 0.0)
+        self.run_anneal(arrays, self._scoring, kernel.Schedule(0, 0, 1, 1.0, 1.0, 0.0))
         return float(self._scoring.values[kernel.NOW])
 
-    def deal(
-        self, order: Sequence[int], window: int, penalty: float, drift: float, noise: float
-    ) -> Queues | None:
-        """Queues dealt from *order* (see :func:`link_kernel.dispatch`); None where a task fits nowhere."""
+    def deal(self, order: Sequence[int], dealing: deal_kernel.Dealing) -> Queues | None:
+        """Queues dealt from *order*; None where a task fits nowhere."""
         for rank, k in enumerate(order):
             self._work.order[rank] = k
-        if not self._dispatch(self.inst, self._work, window, penalty, drift, noise):
+        if not self._dispatch(self.inst, self._work, dealing):
             return None
         tasks = self.inst.num_tasks
         return [
@@ -114,9 +113,9 @@ class Engine:
         """An annealing that starts from *queues*, whose score is *score*."""
         return Annealing(self, queues, score)
 
-    def run_anneal(self, arrays: Any, search: kernel.Search, *schedule: float) -> None:
-        """One stretch of annealing over *arrays*: the last arguments of :func:`link_kernel.anneal`."""
-        self._anneal(self.inst, arrays, self._state, self._log, search, *schedule)
+    def run_anneal(self, arrays: Any, search: kernel.Search, schedule: kernel.Schedule) -> None:
+        """One stretch of annealing over *arrays*."""
+        self._anneal(self.inst, arrays, self._state, self._log, search, schedule)
 
 
 class Annealing:
@@ -131,8 +130,8 @@ class Annealing:
         self, steps: int, hot: float, cold: float, target: float, first: int = 0, total: int = 0
     ) -> None:
         """Moves from number *first* of *total* (0: all are *steps*); ends early at *target* seconds."""
-        schedule = (steps, first, total or steps, hot, cold, target)
-        self._engine.run_anneal(self._arrays, self._search, *schedule)
+        schedule = kernel.Schedule(steps, first, total or steps, hot, cold, target)
+        self._engine.run_anneal(self._arrays, self._search, schedule)
 
     def go_fast(self) -> None:
         """Go on with compiled kernels, once the engine does."""

@@ -18,6 +18,7 @@ from ioopt.result import StopReason
 from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.auto import pick
 from ioopt.solvers.replication.search import link_aware, link_run
+from ioopt.solvers.replication.search.deal_kernel import Dealing
 from ioopt.solvers.replication.search.link_search import Engine
 from ioopt.solvers.replication.search.spectral import task_order
 
@@ -74,7 +75,7 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
     answers = []
     for fast in (False, True):
         engine = Engine(problem, 5, fast)
-        queues = engine.deal(task_order(problem), 10, 1.0, 0.1, 0.2)
+        queues = engine.deal(task_order(problem), Dealing(10, 1.0, 0.1, 0.2))
         assert queues is not None
         annealing = engine.annealing(queues, engine.score(queues))
         annealing.run(60, 2.0, 0.1, 0.0)
