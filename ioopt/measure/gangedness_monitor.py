@@ -347,8 +347,7 @@ def judge_means(
         return verdict("UNKNOWN", f"{gang:.3g} messages a gang quantum are too few to judge")
     if mean == 0:
         return verdict("UNKNOWN", "silence, and no number of samples to weigh it")
-    side = "LOW" if ratio >= limit else "HIGH"
     return verdict(
-        "LOW" if side == "LOW" else "HIGH",
+        "LOW" if ratio >= limit else "HIGH",
         f"point ratio {ratio:.3g} against {limit:g}; no interval from means alone",
     )

@@ -5,7 +5,6 @@ Read from the instance's own table where it has one, else from the stationary ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,11 +80,3 @@ class Surface:
 
 def _same(first: float, second: float) -> bool:
     return round(first - second, _DIGITS - 3) == 0
-
-
-def table_of(pairs: dict[tuple[float, float], Sequence[float]]) -> tuple[SurfaceEntry, ...]:
-    """A table from {(on, off) in seconds: [S, beta]} (the form of the worked cases)."""
-    return tuple(
-        SurfaceEntry(on_seconds=on, off_seconds=off, slowdown=pair[0], beta=pair[1])
-        for (on, off), pair in pairs.items()
-    )

@@ -173,15 +173,12 @@ def use_compiled(
 
     ``auto`` loads or compiles nothing that *deadline* leaves no time for.
     """
-    runs = problem.runs * len(problem.environments)
-    events = problem.work_quanta * problem.processors * app.events_per_quantum
-    long = events * runs >= COMPILE_FROM
     if engine != "auto":
         return engine == "compiled"
-    return long and available() and _time_for_kernel(app, deadline)
-
-
-def _time_for_kernel(app: Application, deadline: Deadline | None) -> bool:
+    runs = problem.runs * len(problem.environments)
+    events = problem.work_quanta * problem.processors * app.events_per_quantum
+    if events * runs < COMPILE_FROM or not available():
+        return False
     if deadline is None or "numba" in sys.modules or deadline.remaining() > COMPILE_SECONDS:
         return True
     return deadline.remaining() > LOAD_SECONDS and is_ready(perturbation_kernel.__name__, app.kind)

@@ -5,13 +5,16 @@ Points that the time limit does not reach are solved on a coarse grid, with a no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 
 from ioopt.measure.quantum_chain import COARSE_CELLS, measure
 from ioopt.problems.flexgang.quantum_model import (
     MeasuredPoint,
     QuantumModelPlan,
     QuantumModelProblem,
+    QuantumPoint,
+    TwoJobMeasures,
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
@@ -19,21 +22,32 @@ from ioopt.result import StopReason
 
 def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:
     """Solve the chain of every point; raises NotApplicableError for a burst that is not random."""
+    return each_point(problem, request, partial(measure, problem))
+
+
+def each_point(
+    problem: QuantumModelProblem,
+    request: SolveRequest,
+    measured: Callable[[QuantumPoint], TwoJobMeasures],
+) -> Outcome:
+    """Every point by *measured*; those past the time limit by the chain on its coarsest grid."""
     points: list[MeasuredPoint] = []
     for point in problem.points:
         if request.deadline.expired():
-            return with_coarse_rest(problem, points)
-        points.append(MeasuredPoint.of(point, measure(problem, point)))
-    return Outcome(QuantumModelPlan(points=tuple(points)))
-
-
-def with_coarse_rest(problem: QuantumModelProblem, points: Sequence[MeasuredPoint]) -> Outcome:
-    """The first *points* as they are, those missing by the chain on its coarsest grid."""
-    missing = problem.points[len(points) :]
-    rest = [MeasuredPoint.of(point, measure(problem, point, COARSE_CELLS)) for point in missing]
+            break
+        points.append(MeasuredPoint.of(point, measured(point)))
+    done, missing = len(points), problem.points[len(points) :]
+    if not missing:
+        return Outcome(QuantumModelPlan(points=tuple(points)))
+    if problem.burst_shape is None:  # the chain has no answer
+        note = (
+            f"{done} of {len(problem.points)} points simulated before the time limit; "
+            "give more time, fewer points or a shorter horizon_seconds"
+        )
+        return Outcome(None, stop=StopReason.TIME, notes=(note,))
+    points += [MeasuredPoint.of(point, measure(problem, point, COARSE_CELLS)) for point in missing]
     note = (
-        f"the time limit came after {len(points)} of {len(problem.points)} points; the others are "
+        f"the time limit came after {done} of {len(problem.points)} points; the others are "
         f"the chain's on {COARSE_CELLS} cells (0.1 % of slowdown, 0.004 of fragmentation)"
     )
-    plan = QuantumModelPlan(points=(*points, *rest))
-    return Outcome(plan, stop=StopReason.TIME, notes=(note,))
+    return Outcome(QuantumModelPlan(points=tuple(points)), stop=StopReason.TIME, notes=(note,))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -160,16 +160,11 @@ class PatternSearch:
     def _left(self) -> float:
         return self.request.deadline.remaining()
 
-    def _limits(self, seconds: float, gap: float | None = None) -> BackendLimits:
-        options = self.request.options
-        limit = None if seconds == math.inf else seconds
-        return BackendLimits(limit, gap, options.threads, options.seed, options.log)
-
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
         start = None
         if state.plan is not None and self.backend in ("HiGHS", "CBC", "CP-SAT"):
             start = state.model.start_values(state.plan)
-        limits = self._limits(seconds, gap or None)
+        limits = replace(BackendLimits.of(self.request, seconds), gap=gap or None)
         program = state.model.program
         if self.backend == "CP-SAT":
             steps = STEPS_PER_QUANTUM * state.pattern.rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from ioopt.measure.io_server import start_seconds
@@ -43,7 +44,7 @@ class Ranked:
     @property
     def mean(self) -> float:
         """Mean simulated objective."""
-        return math.fsum(self.values) / len(self.values)
+        return fmean(self.values)
 
     def row(self) -> dict[str, Any]:
         """The line of a report."""
@@ -105,7 +106,7 @@ def _surely_better(first: Ranked, second: Ranked) -> bool:
     if first is second:
         return True
     gains = [a - b for a, b in zip(first.values, second.values)]
-    mean = math.fsum(gains) / len(gains)
+    mean = fmean(gains)
     if len(gains) < 2:
         return mean > 0
     spread = math.fsum((gain - mean) ** 2 for gain in gains) / (len(gains) - 1)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import InstanceError
@@ -116,15 +117,13 @@ def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
 def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> dict[str, Any]:
     """Means over *runs*, the standard error of the objective, and the floors."""
     count = len(runs)
-    objective = _mean([run.objective for run in runs])
+    objective = fmean([run.objective for run in runs])
     spread = math.fsum((run.objective - objective) ** 2 for run in runs)
     per_job = {
-        key: {name: _mean([getattr(run, key)[name] for run in runs]) for name in values}
-        for key, values in (
-            ("progress", runs[0].progress),
-            ("slowdown", runs[0].slowdown),
-            ("response_seconds", runs[0].response_seconds),
-        )
+        key: {
+            name: fmean([getattr(run, key)[name] for run in runs]) for name in getattr(runs[0], key)
+        }
+        for key in ("progress", "slowdown", "response_seconds")
     }
     floors = []
     for at, job in enumerate(problem.jobs):
@@ -135,8 +134,8 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> dict[str,
     return {
         "simulated_objective": objective,
         "simulated_stderr": math.sqrt(spread / (count - 1) / count) if count > 1 else None,
-        "cpu_utilisation": _mean([run.cpu_utilisation for run in runs]),
-        "useful_utilisation": _mean([run.useful_utilisation for run in runs]),
+        "cpu_utilisation": fmean([run.cpu_utilisation for run in runs]),
+        "useful_utilisation": fmean([run.useful_utilisation for run in runs]),
         "io_slowdown": _mean_over_jobs(per_job["slowdown"]),
         "io_response_seconds": _mean_over_jobs(per_job["response_seconds"]),
         "compute_progress": math.fsum(
@@ -149,13 +148,9 @@ def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> dict[str,
     }
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 def _mean_over_jobs(by_job: Mapping[str, float]) -> float | None:
     """Mean over the jobs; None when there is no job of that kind."""
-    return _mean(list(by_job.values())) if by_job else None
+    return fmean(by_job.values()) if by_job else None
 
 
 def measure(

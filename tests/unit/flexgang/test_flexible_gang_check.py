@@ -9,7 +9,7 @@ import pytest
 
 import ioopt
 from ioopt.errors import InstanceError
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem, SurfaceEntry
 
 PROBLEM = {
     "format": "ioopt/flexible-gang",
@@ -143,9 +143,9 @@ def test_written_then_read_is_equal() -> None:
 
 
 def test_surface_without_an_entry_is_named() -> None:
-    from ioopt.measure.io_surface import Surface, table_of
+    from ioopt.measure.io_surface import Surface
 
-    surface = Surface(4, table_of({(0.01, 0.02): (1.5, 0.1)}))
+    surface = Surface(4, (SurfaceEntry(on_seconds=0.01, off_seconds=0.02, slowdown=1.5, beta=0.1),))
     io = ioopt.load(PROBLEM).jobs[3]
     assert surface.at(io, 0.01, 0.02)[:2] == (1.5, 0.1)
     assert surface.at(io, 0.03, 0.0)[:2] == (1.0, pytest.approx(0.2))
