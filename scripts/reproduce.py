@@ -51,6 +51,7 @@ def main() -> None:
 
 
 def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
+    """Run each paper's module on the store, keep what it came to, write the page."""
     from papers.experiments import within
     from papers.page import conclusion, write_page
 

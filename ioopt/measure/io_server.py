@@ -176,9 +176,10 @@ def num_bursts(processes: Sequence[IoBehaviour], horizon: int, processors: int =
     shortest = min(max(1, nanoseconds(process.io_seconds)) for process in processes)
     count = horizon // shortest + 2
     require_numbers(
-        12.5 * count * len(processes) * processors, f"a replay of {horizon / NANOSECONDS:g} s",
+        12.5 * count * len(processes) * processors,
+        f"a replay of {horizon / NANOSECONDS:g} s",
         f"an I/O takes {shortest / NANOSECONDS:g} s: use shorter quanta or a longer io_seconds",
-    )  # fmt: skip
+    )
     return count
 
 

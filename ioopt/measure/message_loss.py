@@ -103,6 +103,7 @@ class Stretches:
             self._end_quantum()
 
     def _end_quantum(self) -> None:
+        """All processors were heard: count the quantum into both open stretches."""
         for processor in self.away:
             self.absences[processor] += 1
         self.disturbances += self.disturbed

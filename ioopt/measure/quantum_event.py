@@ -101,6 +101,7 @@ def _measure(
     request: Integers,
     window: tuple[int, int],
 ) -> TwoJobMeasures:
+    """The measures of a walk in the *window* of whole cycles after the warm-up."""
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io = nanoseconds(problem.io_seconds)
     begin, end = window

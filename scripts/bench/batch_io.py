@@ -226,7 +226,7 @@ def month_rows(quick: bool) -> list[Row]:
 
     AccaSim's seconds are those of its simulation, which reads the jobs as it goes; ours start at
     the loaded instance. What loading takes stands in a row of its own. Seconds are sums over the
-    months: how long AccaSim takes for one hangs on how long its queue gets.
+    months: how long AccaSim takes for one depends on how long its queue gets.
     """
     seeds = range(1, 2 if quick else 7)
     settings = {"jobs": 400, "days": 4} if quick else {}

@@ -69,8 +69,9 @@ def planner_step() -> Step:
     planner = ReplicationPlanner(
         {"remote_bytes_per_second": 1e7, "replica_bytes_per_second": 1e8},
         [{"id": f"n{k}", "disk_bytes": 10**9} for k in range(8)],
-        [{"id": name, "bytes": 10**8} for name in names], solver="minmin",
-    )  # fmt: skip
+        [{"id": name, "bytes": 10**8} for name in names],
+        solver="minmin",
+    )
     rng, running = random.Random(5), dict[str, str]()
     waiting = 0
 

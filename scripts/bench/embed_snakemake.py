@@ -148,8 +148,9 @@ def selection_rows(quick: bool) -> list[tuple[Any, ...]]:
                              f"> {PATIENCE:g}" if late else seconds))  # fmt: skip
                 continue
             value = value_of(ready, found, temp, readers)
-            rows.append((count, kinds, scheduler, len(found), value,
-                         max(0.0, 1 - value / bound), seconds))  # fmt: skip
+            rows.append(
+                (count, kinds, scheduler, len(found), value, max(0.0, 1 - value / bound), seconds)
+            )
     return rows
 
 
@@ -192,6 +193,7 @@ def real_rows(workflow: StubWorkflow, cores: int) -> list[tuple[Any, ...]]:
 
 
 def _observe(workflow: StubWorkflow, cores: int, use: str, ask_all: bool) -> list[dict[str, Any]]:
+    """The probe's lines of a real run of *workflow* that obeys scheduler *use*."""
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         write(workflow, directory, total_seconds=0.5 * cores)
@@ -292,6 +294,7 @@ def simulated_rows(workflow: StubWorkflow, cores: int) -> list[tuple[Any, ...]]:
             workflow, cores, known[scheduler], greedy, told
         )
         label = scheduler + (" +temp" if told and scheduler != "ioopt" else "")
-        rows.append((workflow.name, len(workflow.jobs), label, makespan, peak, spent,
-                     1000 * longest))  # fmt: skip
+        rows.append(
+            (workflow.name, len(workflow.jobs), label, makespan, peak, spent, 1000 * longest)
+        )
     return rows

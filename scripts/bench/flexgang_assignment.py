@@ -55,6 +55,7 @@ HEAD = ("instance", "columns", "jobs", "K", "patterns", "feasible", "worst gap",
 def _solved(
     preset: str, seed: int, settings: dict[str, int], limit: float = LIMIT_SECONDS
 ) -> tuple[object, ...]:
+    """One row: an instance solved by ``exact`` within *limit* seconds."""
     problem = flexible_gang.generate(preset, settings, seed)
     solve = partial(ioopt.solve, problem, "exact", time_limit=limit, gap=0.002)
     seconds, result = timed(solve)

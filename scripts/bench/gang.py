@@ -39,6 +39,7 @@ def _policy(name: str) -> Any:
 
 
 def _engines(jobs: int, loads: tuple[int, ...]) -> None:
+    """Both engines on the same workloads, the four policies of the paper."""
     rows, compiled_total, python_total, slowest = [], 0.0, 0.0, float("inf")
     for load in loads:
         settings = BluePacificLike(jobs=jobs, mean_local_seconds=LOADS_SECONDS[load])
@@ -63,6 +64,7 @@ def _engines(jobs: int, loads: tuple[int, ...]) -> None:
 
 
 def _grid(jobs: int, gaps: tuple[float, ...]) -> None:
+    """The compiled engine on every workload of the paper's grid."""
     spent = generating = 0.0
     count = 0
     for gap in gaps:
@@ -87,6 +89,7 @@ def _grid(jobs: int, gaps: tuple[float, ...]) -> None:
 
 
 def _embedded(jobs: int) -> None:
+    """The embedded scheduler on the events of a simulation."""
     settings = BluePacificLike(jobs=jobs, mean_local_seconds=LOADS_SECONDS[8])
     problem = problem_of(make_table(settings, 0), settings.machine, "bench")
     gangs, log = gangs_of(problem), []

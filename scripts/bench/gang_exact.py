@@ -53,6 +53,7 @@ def _greedy() -> Policy:
 
 
 def _runs(problem: GangProblem) -> dict[str, dict[str, Any]]:
+    """Metrics of one workload by the policies of NAMES."""
     greedy = _greedy()
     ordered = Policy(greedy.name, {**greedy.phases, "order": urgent_rows_first("las")})
     found = {
@@ -74,6 +75,8 @@ def _simulated(problem: GangProblem, policy: GangPolicy) -> dict[str, Any]:
 
 
 def _row(label: str, name: str, runs: list[dict[str, Mapping[str, Any]]]) -> tuple[str, ...]:
+    """One row of the table: the means of *name* over *runs*."""
+
     def mean(key: str, of: str = name) -> float:
         return statistics.fmean(run[of][key] or 0.0 for run in runs)
 

@@ -105,6 +105,7 @@ def variant_calling(samples: int, contigs: int) -> StubWorkflow:
 
 
 def _mapping(name: str, reads: tuple[str, ...], size: int) -> list[StubJob]:
+    """The jobs of one sample, from its reads to the recalibrated file."""
     trimmed = {f"trimmed_{name}.{k}.fastq.gz": size for k in (1, 2)}
     unpaired = {f"trimmed_{name}.{k}.unpaired.fastq.gz": size // 50 for k in (1, 2)}
     mapped, dedup, recal = f"mapped_{name}.bam", f"dedup_{name}.bam", f"recal_{name}.bam"

@@ -28,7 +28,7 @@ def _svg(figure: Any) -> str:
     """SVG with text as text and without a date, so that the same runs give the same small file."""
     from matplotlib import rc_context
 
-    # Exponents kept as text make matplotlib look, aloud, for fonts that the reader need not have.
+    # Exponents kept as text make matplotlib warn of fonts that the reader need not have.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     out = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ioopt"}):

@@ -9,12 +9,12 @@ reproduced when one lies above, undecided otherwise.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from papers.claims import NOT, NOT_RUN, REPRODUCED, UNDECIDED, Claim, interval
 from papers.experiments import values_of
@@ -118,31 +118,35 @@ def ratios(
     return [a[link][metric] / b[link][metric] for a, b in zip(first, second, strict=True)]
 
 
-def ordered(
-    lab: Laboratory,
-    figure: str,
-    claim: str,
-    paper: str,
-    preset: str,
-    settings: Mapping[str, Any],
-    chain: Sequence[str],
-    metric: str = "makespan_seconds",
-    links: Sequence[LinkModel] = LINKS,
-    **options: Any,
-) -> Iterator[Claim]:
-    """A row a link model for "each solver of *chain* is below the next"; *options* for the first."""
-    runs = [lab.run(preset, settings, chain[0], **options)]
-    runs += [lab.run(preset, settings, solver) for solver in chain[1:]]
-    for link in links:
+class Case(NamedTuple):
+    """That each solver of *chain* is below the next on one workload; *options* are for the first."""
+
+    figure: str
+    claim: str
+    paper: str
+    preset: str
+    settings: Mapping[str, Any]
+    chain: Sequence[str]
+    metric: str = "makespan_seconds"
+    links: Sequence[LinkModel] = LINKS
+    options: Mapping[str, Any] = MappingProxyType({})
+
+
+def ordered(lab: Laboratory, case: Case) -> Iterator[Claim]:
+    """A row a link model for *case*."""
+    chain, workload = case.chain, (case.preset, case.settings)
+    runs = [lab.run(*workload, chain[0], **case.options)]
+    runs += [lab.run(*workload, solver) for solver in chain[1:]]
+    for link in case.links:
         said, verdict = [], REPRODUCED
         for at in range(len(chain) - 1):
-            mean, low, high = interval(ratios(runs[at], runs[at + 1], link, metric))
+            mean, low, high = interval(ratios(runs[at], runs[at + 1], link, case.metric))
             said.append(f"{NAMES[chain[at]]}/{NAMES[chain[at + 1]]} {mean:.3f} ± {high - mean:.3f}")
             if low >= 1:
                 verdict = NOT
             elif high >= 1 and verdict == REPRODUCED:
                 verdict = UNDECIDED
-        yield row(figure, claim, paper, link, ", ".join(said), verdict)
+        yield row(case.figure, case.claim, case.paper, link, ", ".join(said), verdict)
 
 
 ORDER = ("two-stage", "job-data-present", "minmin")
@@ -156,10 +160,10 @@ def figure_2(lab: Laboratory) -> Iterator[Claim]:
         ("2b", ("sat-85", "sat-40", "sat-10")),
     ):
         for preset in presets:
-            yield from ordered(
-                lab, part, f"{preset}, paper's disk: IP < JobDataPresent < MinMin",
+            yield from ordered(lab, Case(
+                part, f"{preset}, paper's disk: IP < JobDataPresent < MinMin",
                 "IP best in all cases; JobDataPresent better than MinMin", preset, tasks, ORDER,
-            )  # fmt: skip
+            ))  # fmt: skip
         yield from _benefit(lab, part, presets, tasks)
 
 
@@ -192,15 +196,15 @@ def figure_3(lab: Laboratory) -> Iterator[Claim]:
     for preset, settings in (
         ("image-85", {"tasks": lab.sizes.tasks}), ("sat-85", {"tasks": lab.sizes.tasks}), ("ppa", ppa),
     ):  # fmt: skip
-        yield from ordered(
-            lab, "3a", f"{preset}: IP < JobDataPresent < MinMin",
+        yield from ordered(lab, Case(
+            "3a", f"{preset}: IP < JobDataPresent < MinMin",
             "IP much better; JobDataPresent second", preset, settings, ORDER,
-        )  # fmt: skip
-        yield from ordered(
-            lab, "3b", f"{preset}: files fetched remotely, IP < JobDataPresent < MinMin",
+        ))  # fmt: skip
+        yield from ordered(lab, Case(
+            "3b", f"{preset}: files fetched remotely, IP < JobDataPresent < MinMin",
             "IP minimizes the number of remote transfers", preset, settings, ORDER,
             "remote_transfers",
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 def figure_4(lab: Laboratory) -> Iterator[Claim]:
@@ -208,28 +212,28 @@ def figure_4(lab: Laboratory) -> Iterator[Claim]:
     tasks = {"tasks": lab.sizes.tasks, "disk": "unlimited"}
     ppa = {"tasks": min(500, lab.sizes.ppa_tasks), "disk": "unlimited"}
     for preset, settings in (("image-85", tasks), ("sat-85", tasks), ("ppa", ppa)):
-        yield from ordered(
-            lab, "4a", f"{preset}, unlimited disk: additive time with copies < without",
+        yield from ordered(lab, Case(
+            "4a", f"{preset}, unlimited disk: additive time with copies < without",
             "significant speedup", preset, settings, ("ip", "ip-no-replication"),
                 "additive_seconds", ("per-node",),
-        )  # fmt: skip
+        ))  # fmt: skip
     for disk in lab.sizes.disks:
         settings = {"tasks": lab.sizes.tasks, "disk": disk, "cap": "300MB"}
-        yield from ordered(
-            lab, "4b", f"image-85, disk {disk}: IP < JobDataPresent < MinMin",
+        yield from ordered(lab, Case(
+            "4b", f"image-85, disk {disk}: IP < JobDataPresent < MinMin",
             "IP best at every disk size", "image-85", settings, ORDER,
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 def figure_5(lab: Laboratory) -> Iterator[Claim]:
     """IMAGE with many tasks against the number of nodes (a); testbed against simulation (b)."""
     for nodes in (4, 8, 16):
         settings = {"tasks": lab.sizes.many_tasks, "nodes": nodes}
-        yield from ordered(
-            lab, "5a",
+        yield from ordered(lab, Case(
+            "5a",
             f"image-85, {lab.sizes.many_tasks} tasks, {nodes} nodes: IP < JobDataPresent < MinMin",
             "IP best in all configurations", "image-85", settings, ORDER,
-        )  # fmt: skip
+        ))  # fmt: skip
     yield row(
         "5b", "simulation follows the testbed", "relative trends agree", "shared",
         "the testbed is not available", NOT_RUN,
@@ -244,11 +248,11 @@ def figure_6(lab: Laboratory) -> Iterator[Claim]:
     for nodes, hierarchy in sizes:
         settings = {"tasks": lab.sizes.ppa_tasks, "nodes": nodes}
         for other in ("job-data-present", "minmin"):
-            yield from ordered(
-                lab, "6a", f"ppa, {lab.sizes.ppa_tasks} tasks, {nodes}({hierarchy}): IP < {NAMES[other]}",
+            yield from ordered(lab, Case(
+                "6a", f"ppa, {lab.sizes.ppa_tasks} tasks, {nodes}({hierarchy}): IP < {NAMES[other]}",
                 "hierarchical better in all cases", "ppa", settings, ("hierarchical", other),
-                hierarchy=hierarchy,
-            )  # fmt: skip
+                options={"hierarchy": hierarchy},
+            ))  # fmt: skip
     for nodes, hierarchy in sizes:
         settings = {"tasks": lab.sizes.ppa_tasks, "nodes": nodes}
         times = {
@@ -285,20 +289,13 @@ def ample(lab: Laboratory) -> Iterator[Claim]:
     ):
         settings = {"tasks": number, "disk": "unlimited"}
         more = f" ({many} seeds, {where.sizes.seconds:g} s)" if where is long else ""
-        yield from ordered(
-            where, "order", f"{preset}, unlimited disk: IP < JobDataPresent < MinMin{more}",
+        yield from ordered(where, Case(
+            "order", f"{preset}, unlimited disk: IP < JobDataPresent < MinMin{more}",
             "the paper's ranking (printed for limited disks)", preset, settings, chain,
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
-PARTS: Mapping[str, Callable[[Laboratory], Iterator[Claim]]] = {
-    "order": ample,
-    "2": figure_2,
-    "3": figure_3,
-    "4": figure_4,
-    "5": figure_5,
-    "6": figure_6,
-}
+PARTS = (ample, figure_2, figure_3, figure_4, figure_5, figure_6)
 
 
 def sizes(quick: bool) -> str:
@@ -311,25 +308,10 @@ def sizes(quick: bool) -> str:
     )
 
 
-def main(
-    quick: bool = False, parts: Sequence[str] = tuple(PARTS), seconds: float | None = None
-) -> list[Claim]:
-    """Run the figures *parts* with *seconds* a solve, print the table, return its rows."""
-    sizes = Sizes.of(quick)
-    lab = Laboratory(sizes if seconds is None else replace(sizes, seconds=seconds))
-    rows = [found for part in parts for found in PARTS[part](lab)]
+def main(quick: bool = False) -> list[Claim]:
+    """Run all figures, print the table, return its rows."""
+    lab = Laboratory(Sizes.of(quick))
+    rows = [found for part in PARTS for found in part(lab)]
     ours = f"ours (mean ± 95 %, {lab.sizes.seeds} seeds, {lab.sizes.seconds:g} s a solve)"
     print(render(("claim", "where", "paper", ours, "verdict"), [found[:5] for found in rows]))
     return rows
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seconds", type=float)
-    given = parser.parse_args()
-    unknown = set(given.parts) - set(PARTS)
-    if unknown:
-        parser.error(f"no part {unknown.pop()!r}; known: {', '.join(PARTS)}")
-    main(given.quick, given.parts or tuple(PARTS), given.seconds)

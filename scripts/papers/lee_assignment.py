@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
 from papers.claims import Claim, interval, show, verdict
@@ -102,7 +103,7 @@ def mix_claims(seeds: range, seconds: float = HEAVY_SECONDS) -> list[Claim]:
     print("\nHeavy mix, 10 jobs, 32 processors, q = 10 ms, lambda = .1: simulated objectives\n")
     print(render(head, table))
     count = len(rows)
-    strict = _mean([r.utilisation["strict"] for r in rows])
+    strict = fmean([r.utilisation["strict"] for r in rows])
     exact, *exact_ends = interval(r.utilisation["exact"] for r in rows)
     ratio, *ratio_ends = interval(r.slowdown_ratio for r in rows)
     cost = [r.progress["k0"] - r.progress["exact"] for r in rows if r.pattern != "0,1"]
@@ -131,10 +132,6 @@ def mix_claims(seeds: range, seconds: float = HEAVY_SECONDS) -> list[Claim]:
 
 def _ends(ends: list[float]) -> str:
     return f"[{ends[0]:.3f} .. {ends[1]:.3f}]"
-
-
-def _mean(values: list[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def correction_claims(count: int) -> list[Claim]:
@@ -170,7 +167,7 @@ def surface_errors(problem: dict[str, Any], plan: dict[str, Any]) -> dict[str, l
     runs = [measure(mix, chosen, seed, 40.0) for seed in (1, 2, 3)]
     errors: dict[str, list[float]] = {"plain": [], "corrected": []}
     for j, job in enumerate(mix.jobs):
-        simulated = _mean([item.slowdown[job.id] for item in runs])
+        simulated = fmean([item.slowdown[job.id] for item in runs])
         surface = Surface(32).at(job, pattern.on_seconds, pattern.off_seconds).slowdown
         errors["plain"].append(surface / simulated - 1)
         errors["corrected"].append(found[j].slowdown / simulated - 1)
@@ -178,6 +175,7 @@ def surface_errors(problem: dict[str, Any], plan: dict[str, Any]) -> dict[str, l
 
 
 def _random_loose(draw: random.Random, mixed: bool) -> tuple[FlexibleGangProblem, FlexibleGangPlan]:
+    """A plan of two to four loose I/O jobs, alike or *mixed*, on a random frame."""
     rows = draw.choice([5, 6, 7, 8, 10])
     jobs = []
     for at in range(draw.choice([2, 3, 4])):

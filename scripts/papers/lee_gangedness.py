@@ -194,8 +194,9 @@ def _measured(group: list[Trial], least: float = 0.95) -> tuple[str, str]:
         return "none drawn", "not reproduced"
     return (
         f"{right / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of "
-        f"{total}", verdict(right >= least * total and wrong <= 0.01 * total),
-    )  # fmt: skip
+        f"{total}",
+        verdict(right >= least * total and wrong <= 0.01 * total),
+    )
 
 
 def quiet(app: Application) -> bool:
@@ -275,6 +276,7 @@ def confusion(name: str, group: list[Trial]) -> list[tuple[object, ...]]:
 
 
 def _table3() -> list[Claim]:
+    """The claims on the means of Table 3."""
     verdicts = {
         name: judge_means(gang, absent, running, 4)
         for name, (gang, running, absent) in TABLE_3.items()

@@ -134,8 +134,9 @@ def _claim(case: Expected, found: ApplicationSlopes, where: str) -> Claim:
     slopes = [found.slopes[name] for name in ENVIRONMENTS]
     worst = max(abs(slope - wanted) for slope, wanted in zip(slopes, case.slopes))
     return Claim(
-        f"{case.app.id} is {case.kind}", where,
+        f"{case.app.id} is {case.kind}",
+        where,
         "Sub {:g}, {:g}, Add {:g}, {:g} (FX, RR)".format(*case.slopes),
         "Sub {:.3f}, {:.3f}, Add {:.3f}, {:.3f}".format(*slopes) + f"; off by {worst:.3f}",
         verdict(worst <= TOLERANCE),
-    )  # fmt: skip
+    )

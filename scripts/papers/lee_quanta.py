@@ -98,6 +98,7 @@ def _peaks(values: Sequence[float], slack: float = 1e-4) -> int:
 
 
 def _figure2(found: Found) -> list[Claim]:
+    """The statements on a longer compute quantum."""
     slow = {qi: [found[qi, float(qc)].slowdown for qc in SWEEP] for qi in FIGURE_2}
     frag = {qi: [found[qi, float(qc)].fragmentation for qc in SWEEP] for qi in FIGURE_2}
     up = {qi: _rises(slow[qi]) for qi in FIGURE_2}
@@ -141,6 +142,7 @@ def _uneven(slow: dict[float, list[float]]) -> bool:
 
 
 def _figure3(found: Found) -> list[Claim]:
+    """The statements on a longer I/O quantum."""
     slow = {qc: [found[float(qi), qc].slowdown for qi in SWEEP] for qc in FIGURE_3}
     frag = {qc: [found[float(qi), qc].fragmentation for qi in SWEEP] for qc in FIGURE_3}
     ends = ", ".join(f"qc {qc:g}: {slow[qc][0]:.2f} -> {slow[qc][-1]:.2f}" for qc in FIGURE_3)
@@ -162,13 +164,14 @@ def _figure3(found: Found) -> list[Claim]:
         rows.append(
             Claim(
                 f"low inversion at qc {qc:g}, qi {begin} to {end}, where fragmentation is high",
-                "Section 3.2, end", "low",
+                "Section 3.2, end",
+                "low",
                 f"slowdown {min(part):.2f} to {max(part):.2f} (least of the curve {least:.2f}), {part[0]:.2f}"
                 f" at qi {begin}; fragmentation {min(frag[qc][begin - 1 : end]):.2f} to "
                 f"{max(frag[qc][begin - 1 : end]):.2f}",
                 verdict(max(part) <= LOW_INVERSION),
             )
-        )  # fmt: skip
+        )
     return rows
 
 

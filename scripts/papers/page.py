@@ -72,6 +72,7 @@ def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
 
 
 def _counts(chosen: Mapping[str, str], found: Mapping[tuple[str, str], Conclusion]) -> str:
+    """The table of verdicts by paper."""
     rows = []
     for paper, size in chosen.items():
         one = found[paper, size]
@@ -88,6 +89,7 @@ def _counts(chosen: Mapping[str, str], found: Mapping[tuple[str, str], Conclusio
 
 
 def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterable[str]:
+    """The parts of one paper's section; its pictures are written on the way."""
     yield f"## {TITLES.get(paper, paper)}\n"
     reduced = "" if size == "full" else " **Quick sizes; the full ones have not been run.**"
     option = "" if size == "full" else " --quick"

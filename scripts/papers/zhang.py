@@ -59,7 +59,7 @@ def main(quick: bool = False) -> list[Claim]:
           f"{runs.settling_seeds} where those do not settle a claim. [a .. b]: 95 % interval of the "
           "mean.\n")  # fmt: skip
     head = ("no", "where", "claim", "paper", "ours", "verdict")
-    print(render(head, [_cells(row) for row in rows]))
+    print(render(head, [(r.number, r.where, r.claim, r.paper, r.ours, r.verdict) for r in rows]))
     counts = [row for row in rows if row.number.startswith("L")]
     statements = [row for row in rows if row.counted and row not in counts]
     print(f"\n{_held(statements)} of {len(statements)} statements reproduced "
@@ -69,10 +69,6 @@ def main(quick: bool = False) -> list[Claim]:
     _points(runs)
     _from_start(runs)
     return [row._replace(claim=f"{row.number}. {row.claim}") for row in rows]
-
-
-def _cells(row: Claim) -> tuple[str, ...]:
-    return row.number, row.where, row.claim, row.paper, row.ours, row.verdict
 
 
 def _held(rows: list[Claim], verdict: str = REPRODUCED) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 
-from papers.claims import Claim, mean_and_error, verdict
+from papers.claims import Claim, mean_and_error, show, verdict
 from papers.zhou_runs import FACTORS, PAPER_POLICIES, TOPPED, Runs, Size, run_all
 
 from ioopt.tables import render
@@ -94,9 +94,10 @@ def figure_9(runs: Runs) -> list[Claim]:
     for policy in ("cons-min-aggr-sld", "adaptive"):
         ratios = response(policy)
         rows.append(
-            claim(f"{policy} lowers the response time", "Fig. 9", "< 1", shown(ratios),
-                  below(ratios))
-        )  # fmt: skip
+            claim(
+                f"{policy} lowers the response time", "Fig. 9", "< 1", shown(ratios), below(ratios)
+            )
+        )
     for policy, limit in (("adaptive", 0.70), ("cons-min-aggr-sld", 0.80)):
         ratios = response(policy)
         rows.append(
@@ -176,21 +177,23 @@ def ours(runs: Runs) -> list[Claim]:
     rows = []
     for factor in FACTORS:
         for metric, name, limit, loop in (
-            (DELAY, "I/O delay", 0.55, "open"), (WEIGHTED, "node-weighted delay", 0.65, "open"),
+            (DELAY, "I/O delay", 0.55, "open"),
+            (WEIGHTED, "node-weighted delay", 0.65, "open"),
             (RESPONSE, "response time", 0.97, "closed"),
-        ):  # fmt: skip
+        ):
             if loop == "closed" and factor < 0.8:  # no goal is set where I/O hardly congests
                 continue
             ratio, error = runs.ratio_of_means(metric, "fill", "adaptive", factor, loop)
             rows.append(
                 claim(
-                    f"EF {factor:.0%}: FILL / ADAPTIVE, {name}, {loop} loop", "ours",
+                    f"EF {factor:.0%}: FILL / ADAPTIVE, {name}, {loop} loop",
+                    "ours",
                     f"<= {limit}",
                     f"{ratio:.4f}±{error:.4f}, mean of ratios "
                     + shown(runs.ratios(metric, "fill", "adaptive", factor, loop)),
                     ratio <= limit,
                 )
-            )  # fmt: skip
+            )
     return rows
 
 
@@ -216,10 +219,8 @@ def main(quick: bool = False) -> list[Claim]:
     begun = time.monotonic()
     runs = run_all(size)
     rows = figure_8(runs) + figure_9(runs) + figure_10(runs) + figure_11(runs) + ours(runs)
-    print(
-        f"\nZhou et al.: {size.describe()}; mean ± standard error; {time.monotonic() - begun:.0f} s\n"
-    )
-    print(render(("claim", "where", "paper", "measured", "verdict"), [row[:5] for row in rows]))
+    spent = time.monotonic() - begun
+    show(f"Zhou et al.: {size.describe()}; mean ± standard error; {spent:.0f} s", rows)
     print_sweep(runs)
     for whose, some in (
         ("the paper's", [row for row in rows if row.where.startswith("Fig.")]),

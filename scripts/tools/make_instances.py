@@ -73,6 +73,7 @@ def crowded_matrix() -> GangMatrixProblem:
 
 
 def _decision(state: State, now: float) -> dict[str, Any]:
+    """*state* at *now* as the parts of a gang-matrix instance."""
     started = {job.key for job in state.admitted}
     running = []
     for job, columns, home in zip(state.jobs, state.columns, state.homes):

@@ -147,6 +147,7 @@ def _offer(
 
 
 def _search(search: PatternSearch, request: SolveRequest) -> None:
+    """Bound all patterns, bring each within FIRST_GAP, then to the gap asked for while it may win."""
     limit = request.options.time_limit_seconds
     reserve = RESERVE_FRACTION * limit if limit is not None else 0.0
     target = request.options.gap or 0.0

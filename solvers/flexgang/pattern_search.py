@@ -161,6 +161,7 @@ class PatternSearch:
         return self.request.deadline.remaining()
 
     def _solve(self, state: PatternState, gap: float, seconds: float) -> None:
+        """Run the backend on one pattern for at most *seconds*."""
         start = None
         if state.plan is not None and self.backend in ("HiGHS", "CBC", "CP-SAT"):
             start = state.model.start_values(state.plan)

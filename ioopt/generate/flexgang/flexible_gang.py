@@ -78,9 +78,10 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Flex
         size = sizes[int(stream.integers(len(sizes)))]
         jobs.append({"id": f"c{at}", "kind": "compute", "processes": size, "gamma": gamma})
     machine = {
-        "processors": chosen.processors, "columns": chosen.columns,
+        "processors": chosen.processors,
+        "columns": chosen.columns,
         "quantum_seconds": chosen.quantum_seconds,
-    }  # fmt: skip
+    }
     document = {
         "name": f"{name}-{seed}",
         "meta": {"source": f"generated: {name}", "seed": seed, "settings": chosen.model_dump()},

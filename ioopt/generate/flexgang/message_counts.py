@@ -68,6 +68,7 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Mess
 
 
 def _laboratory(settings: LaboratorySettings, seed: int) -> MessageCountsProblem:
+    """Counts of runs of the laboratory, a run an application."""
     apps: list[Application] = [
         *(Blocking(id=f"Blocking-{x:g}", requests_per_quantum=x) for x in settings.requests_per_quantum),
         *(Barrier(id=f"Barrier-{x:g}", interval_quanta=x) for x in settings.barrier_quanta),

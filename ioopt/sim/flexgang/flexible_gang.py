@@ -186,6 +186,7 @@ class _Run:
             self._column(column)
 
     def _column(self, column: int) -> None:
+        """Serve the processors of one column and share out what they leave free."""
         problem, plan, pattern = self.problem, self.plan, self.pattern
         quantum = problem.machine.quantum_seconds
         present = [

@@ -89,6 +89,7 @@ def simulate(
 def _measure(
     job: QuantumJob, at: int, windows: Windows, processors: int, seed: int, horizon: int
 ) -> dict[str, float]:
+    """Slowdown, response and waste of one I/O job in its *windows*, over all processors."""
     import numpy as np
 
     warm = int(horizon * WARM_FRACTION)
@@ -137,6 +138,7 @@ def _union(begins: np.ndarray, ends: np.ndarray) -> int:
 def _schedule(
     problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]
 ) -> dict[str, Any]:
+    """The slots of one cycle by job, in seconds."""
     return {
         "cycle_seconds": plan.cycle_seconds,
         "slots": [

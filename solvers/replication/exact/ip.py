@@ -132,6 +132,7 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
 def _outcome(
     search: Search, problem: ReplicationProblem, request: SolveRequest, build: float
 ) -> Outcome:
+    """The answer: the best plan with its bound, minmin's where there is none."""
     instance, notes = search.instance, list(search.notes)
     if search.infeasible:
         raise one_round_too_small()

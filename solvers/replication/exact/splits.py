@@ -42,9 +42,8 @@ def spreads(
     not listed: one too many says so.
     """
     file = instance.classes[heavy[0]].inputs[0]
-    far, near = instance.far[file], 2 * min(
-        instance.near[instance.classes[k].inputs[0]] for k in heavy
-    )  # fmt: skip
+    far = instance.far[file]
+    near = 2 * min(instance.near[instance.classes[k].inputs[0]] for k in heavy)
     price = min(far, near) if replication else far
     work = sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
     spare = instance.num_nodes * upper - work - sum(instance.far)
@@ -57,6 +56,7 @@ def spreads(
 def _masks(
     counts: list[int], nodes: int, used: int, price: int, spare: int
 ) -> Iterator[tuple[int, ...]]:
+    """Masks for the classes of *counts* when *used* nodes are taken and *spare* load may be spent."""
     if spare < 0:
         return
     if not counts:

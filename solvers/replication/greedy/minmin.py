@@ -163,6 +163,7 @@ def _moved(work: kernel.Work, arrays: kernel.Work) -> kernel.Work:
 
 
 def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Work:
+    """The state of a plan before its first step: lists, or arrays where *fast*."""
     nodes, files, tasks = inst.num_nodes, inst.num_files, inst.num_tasks
     reads = len(inst.files)
     leaves = 1

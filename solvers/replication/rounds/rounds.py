@@ -96,6 +96,7 @@ class Rounds:
         return self._plan()
 
     def _round(self, pending: list[int], hurry: bool) -> set[int]:
+        """Make one round of some of *pending* (in a *hurry* without models); returns the tasks planned."""
         # Nothing has run before the first round: what is held is evicted only for what arrives.
         self.disks.open_round(pending)
         gone = self.disks.evict_for_one_task(pending) if self.rounds else []
@@ -164,6 +165,7 @@ class Rounds:
     def _select(
         self, tasks: list[int], children: Sequence[tuple[int, ...]], budget: float | None
     ) -> Selection:
+        """First stage: which of *tasks* each of *children* takes in this round."""
         places = [self._place(child) for child in children]
         if self._all_fit(tasks, places):
             # Section 4.1: with room for everything at once there is nothing to select.
@@ -242,6 +244,7 @@ class Rounds:
         copies: list[Copy],
         gone: list[Removal],
     ) -> None:
+        """Note the round by names, and what it leaves on the disks."""
         problem = self.problem
         nodes = [node.id for node in problem.nodes]
         files = [file.id for file in problem.files]

@@ -230,6 +230,7 @@ def _chain(instance: StaticInstance, inputs: list[set[int]], order: list[int]) -
 def _data(
     instance: StaticInstance, replication: bool, arrays: bool, scale: float = 1.0
 ) -> kernel.Data:
+    """The kernel's view of *instance*; loads are judged against *scale* units."""
     of_task = class_of_task(instance)
     nodes, files = instance.num_nodes, instance.num_files
     ptr, listed = flat(instance.classes[k].inputs for k in of_task)

@@ -175,6 +175,7 @@ class LinkAwareRun:
         eviction: EvictionPolicy = "farthest-next-use",
         plan: ReplicationPlan | None = None,
     ) -> None:
+        """Keep *queues* (or the baseline *plan* itself) if they score better; report once a second."""
         if score >= self.best.score:
             return
         self.best = _Best(score, queues, eviction, plan, origin)
@@ -215,6 +216,7 @@ class LinkAwareRun:
             self._baseline(plan_minmin(self.problem, False)[0], "MinMin without replication")
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
+        """Score a whole plan under its own eviction, then under ours."""
         begun = self.clock()
         index = self.problem.task_index
         entries = [plan.order.get(node.id, ()) for node in self.problem.nodes]

@@ -72,6 +72,7 @@ class Engine:
         )  # fmt: skip
 
     def _dispatch_arrays(self) -> deal_kernel.Dispatch:
+        """The arrays of a dispatch, all at their start."""
         nodes, files, tasks = self.inst.num_nodes, self.inst.num_files, self.inst.num_tasks
         network = self.problem.network
         cells = [0] * (nodes * files)

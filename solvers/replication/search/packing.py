@@ -94,6 +94,7 @@ def longest_first(weights: list[int], nodes: int) -> list[int]:
 
 
 def _packed_exactly(weights: list[int], nodes: int, bound: int, seconds: float) -> list[int] | None:
+    """A node for every weight by CP-SAT, no node above *bound*; None where it finds none."""
     model = partition_model([Fraction(weight) for weight in weights], nodes, bound)
     if model is None:
         return None
