@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +44,7 @@ LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive", "set-10")
 LONG = {"compiled": (10, (7_500, 15_000, 30_000)), "python": (90, (7_500, 30_000))}
 MONTH_POLICIES = ("base-line", "cons-fcfs", "adaptive", "fill")
 Row = list[Any]
+MISSING: Row = ["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]
 
 
 def state(count: int, seed: int) -> View:
@@ -56,7 +58,7 @@ def state(count: int, seed: int) -> View:
     return View(limits, 1000.0, sorted(requests, key=lambda request: request.key))
 
 
-def knapsack_rows(quick: bool) -> list[Row]:
+def knapsack_rows(quick: bool) -> Iterator[Row]:
     """Cons-MaxUtil at K = 20 as a bitset dynamic program and as everybody else's knapsack.
 
     By the wall clock: PuLP starts a process and waits for it.
@@ -67,9 +69,8 @@ def knapsack_rows(quick: bool) -> list[Row]:
     wall = time.perf_counter
     ours = sum(per_call(partial(best_subset, w, capacity), 0.5, wall) for w in states)
     ours /= len(states)
-    rows: list[Row] = [["MaxUtil, K = 20", "bitset dynamic program", f"{ours:.1f} us", "", ""]]
-    goals = (("or-tools", 3), ("cp-sat", 200), ("pulp", 2000))
-    for name, goal in goals:
+    yield ["MaxUtil, K = 20", "bitset dynamic program", f"{ours:.1f} us", "", ""]
+    for name, goal in (("or-tools", 3), ("cp-sat", 200), ("pulp", 2000)):
         solve = engine(name)
         theirs = 0.0
         for weights in states:
@@ -77,24 +78,19 @@ def knapsack_rows(quick: bool) -> list[Row]:
             assert answer.value == sum(weights[k] for k in best_subset(weights, capacity))
             theirs += per_call(partial(solve, weights, weights, capacity, None), 0.5, wall)
         theirs /= len(states)
-        rows.append([
-            "", f"{name}, the same optimum", f"{theirs:.1f} us", f"{theirs / ours:.0f}x", f">= {goal}x",
-        ])  # fmt: skip
-    return rows
+        times = f"{theirs / ours:.0f}x"
+        yield ["", f"{name}, the same optimum", f"{theirs:.1f} us", times, f">= {goal}x"]
 
 
-def policy_rows(quick: bool) -> list[Row]:
+def policy_rows(quick: bool) -> Iterator[Row]:
     """ADAPTIVE in pure Python, and what the arbiter adds to a policy."""
-    rows: list[Row] = []
     count = 3 if quick else 20
     for size, goal in ((20, 60), (50, 300)):
         views = [state(size, seed) for seed in range(count)]
         quickly = sum(per_call(lambda v=v: adaptive(v), 0.1) for v in views) / count
         naively = sum(per_call(lambda v=v: adaptive_naive(v), 0.1) for v in views) / count
-        rows.append(
-            [f"ADAPTIVE, K = {size}", "incremental", f"{quickly:.0f} us", "", f"<= {goal} us"]
-        )
-        rows.append(["", "naive", f"{naively:.0f} us", f"{naively / quickly:.0f}x", ""])
+        yield [f"ADAPTIVE, K = {size}", "incremental", f"{quickly:.0f} us", "", f"<= {goal} us"]
+        yield ["", "naive", f"{naively:.0f} us", f"{naively / quickly:.0f}x", ""]
     for name in ("fill", "adaptive"):
         view = state(20, 7)
         arbiter = IoArbiter(MIRA, name)
@@ -103,9 +99,8 @@ def policy_rows(quick: bool) -> list[Row]:
         decide = arbiter._policy.decide
         bare = per_call(lambda: decide(View(view.limits, 1000.0, view.requests)))  # noqa: B023
         whole = per_call(lambda: arbiter.decide(1000.0))  # noqa: B023
-        rows.append([f"IoArbiter({name}), K = 20", "more than the bare policy",
-                     f"{whole - bare:.1f} us", "", "<= 10 us"])  # fmt: skip
-    return rows
+        yield [f"IoArbiter({name}), K = 20", "more than the bare policy",
+                     f"{whole - bare:.1f} us", "", "<= 10 us"]  # fmt: skip
 
 
 class Timed(NamedTuple):
@@ -163,7 +158,7 @@ def long_runs(jobs: int, policies: tuple[str, ...], name: str) -> list[Timed]:
     return [simulate(problem, policy, name) for policy in policies]
 
 
-def long_rows(quick: bool) -> list[Row]:
+def long_rows(quick: bool) -> Iterator[Row]:
     """Traces of growing length: seconds, and microseconds an instant.
 
     The policies beside LONG_POLICIES share a process (its memory is not theirs) and are run in pure
@@ -177,34 +172,30 @@ def long_rows(quick: bool) -> list[Row]:
         for policy in LONG_POLICIES
         for jobs in lengths
     ]
-    rows: list[Row] = []
     for name, jobs, policies in [*runs, ("compiled", 30_000, others), ("python", 10_000, others)]:
         jobs //= 15 if quick else 1
         for policy, found in zip(policies, apart(long_runs, jobs, policies, name)):
             memory = f", {found.peak / 1e6:.0f} MB" if len(policies) == 1 else ""
-            rows.append([
+            yield [
                 f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
                 f"{found.per_instant}, {found.decisions} decisions{memory}",
                 f"<= {LONG[name][0]} s" if jobs == 30_000 else "",
-            ])  # fmt: skip
-    return rows
+            ]  # fmt: skip
 
 
-def trace_rows(quick: bool) -> list[Row]:
+def trace_rows(quick: bool) -> Iterator[Row]:
     """KTH jobs with I/O added, through the front door: simulated, checked, schedule written."""
-    rows: list[Row] = []
     for jobs, goal in ((1000, 1), (20_000, 10)) if not quick else ((1000, 1),):
         problem = kth(jobs)
         if problem is None:
-            return [["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]]
+            yield MISSING
+            return
         for policy in ("base-line", "adaptive", "fill"):
             warm_up(policy, "compiled")
             solve = partial(ioopt.solve, problem, policy, settings={"engine": "compiled"})
             seconds, result = timed(solve, cpu)
-            rows.append([f"KTH-SP2, {jobs} jobs", f"compiled, {policy}, checked",
-                         f"{seconds:.2f} s", f"{len(result.violations)} violations",
-                         f"<= {goal} s"])  # fmt: skip
-    return rows
+            yield [f"KTH-SP2, {jobs} jobs", f"compiled, {policy}, checked", f"{seconds:.2f} s",
+                   f"{len(result.violations)} violations", f"<= {goal} s"]  # fmt: skip
 
 
 def kth(jobs: int) -> BatchIoProblem | None:
@@ -221,7 +212,7 @@ def kth(jobs: int) -> BatchIoProblem | None:
     return problem
 
 
-def month_rows(quick: bool) -> list[Row]:
+def month_rows(quick: bool) -> Iterator[Row]:
     """Months with I/O against AccaSim on the same jobs without I/O.
 
     AccaSim's seconds are those of its simulation, which reads the jobs as it goes; ours start at
@@ -234,12 +225,13 @@ def month_rows(quick: bool) -> list[Row]:
     log = kth(400 if quick else 2600)
     if log is not None:
         months["1 KTH-SP2"] = [log]
-    rows = [row for label, problems in months.items() for row in rows_of_months(label, problems)]
-    missing: Row = ["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]
-    return rows if log is not None else [*rows, missing]
+    for label, problems in months.items():
+        yield from rows_of_months(label, problems)
+    if log is None:
+        yield MISSING
 
 
-def rows_of_months(label: str, problems: list[BatchIoProblem]) -> list[Row]:
+def rows_of_months(label: str, problems: list[BatchIoProblem]) -> Iterator[Row]:
     """AccaSim, loading, and both engines on the same months."""
     jobs = sum(len(p.jobs) for p in problems)
     phases = sum(job.num_phases for p in problems for job in p.jobs)
@@ -247,22 +239,18 @@ def rows_of_months(label: str, problems: list[BatchIoProblem]) -> list[Row]:
     failed = next((peer for peer in peers if isinstance(peer, str)), "")
     known = [peer for peer in peers if not isinstance(peer, str)]
     theirs = sum(peer["seconds"] for peer in known)
-    load = sum(map(loading, problems))
-    rows: list[Row] = [
-        [f"{label} month(s), {jobs} jobs, {phases} phases", "AccaSim, EASY, no I/O",
-         failed or f"{theirs:.2f} s", "" if failed else peer_figures(jobs, known), ""],
-        ["", "loading the instance files", f"{load:.3f} s", "", ""],
-    ]  # fmt: skip
+    yield [f"{label} month(s), {jobs} jobs, {phases} phases", "AccaSim, EASY, no I/O",
+           failed or f"{theirs:.2f} s", "" if failed else peer_figures(jobs, known), ""]  # fmt: skip
+    yield ["", "loading the instance files", f"{sum(map(loading, problems)):.3f} s", "", ""]
     for name, goal in (("python", 5), ("compiled", 60)):
         for policy in MONTH_POLICIES:
             found: list[Timed] = apart(month_runs, problems, policy, name)
             ours = sum(month.seconds for month in found)
             decisions = sum(month.decisions for month in found)
             times = "" if failed else f"{theirs / ours:.1f}x, "
-            rows.append(["", f"{name}, {policy}, {decisions} I/O decisions", f"{ours:.4f} s",
-                         f"{times}{jobs / ours:.0f} jobs/s, {found[0].per_instant}, "
-                         f"{found[-1].peak / 1e6:.0f} MB", f">= {goal}x"])  # fmt: skip
-    return rows
+            yield ["", f"{name}, {policy}, {decisions} I/O decisions", f"{ours:.4f} s",
+                   f"{times}{jobs / ours:.0f} jobs/s, {found[0].per_instant}, "
+                   f"{found[-1].peak / 1e6:.0f} MB", f">= {goal}x"]  # fmt: skip
 
 
 def peer_figures(jobs: int, months: list[dict[str, float]]) -> str:
@@ -326,4 +314,4 @@ def main(quick: bool) -> None:
     """Print all figures of one run."""
     parts = (knapsack_rows, policy_rows, trace_rows, month_rows, long_rows)
     for part in parts:
-        print(render(("what", "how", "time", "figures", "goal"), part(quick)), flush=True)
+        print(render(("what", "how", "time", "figures", "goal"), list(part(quick))), flush=True)

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from timeit import timeit
 from typing import Any
 
@@ -22,9 +23,8 @@ REPEATS, CHUNKS = 7, 100
 MEGABYTE_LIMIT = 1.0
 
 
-def arbiter_rows(count: int) -> list[tuple[Any, ...]]:
+def arbiter_rows(count: int) -> Iterator[tuple[Any, ...]]:
     """(policy, K, us of the bare policy, us embedded, difference): the best of many short runs."""
-    rows = []
     for policy in ("fill", "adaptive", "cons-max-util", "base-line"):
         for requests in (5, 20, 50):
             arbiter, rng = IoArbiter(MACHINE, policy), random.Random(1)
@@ -38,17 +38,14 @@ def arbiter_rows(count: int) -> list[tuple[Any, ...]]:
                 bare = min(bare, timeit(lambda d=decide, v=view: d(v), number=count))
                 whole = min(whole, timeit(lambda a=arbiter: a.decide(100.0), number=count))
             bare, whole = 1e6 * bare / count, 1e6 * whole / count
-            rows.append((policy, requests, bare, whole, whole - bare))
-    return rows
+            yield (policy, requests, bare, whole, whole - bare)
 
 
-def gang_rows(events: int) -> list[tuple[Any, ...]]:
+def gang_rows(events: int) -> Iterator[tuple[Any, ...]]:
     """(policy, best and median us an event): arrival or departure with its matrix, 320 nodes, 5 rows."""
-    rows = []
     for policy in ("gs", "migrate-iogs", "guarded-iogs", "index-iogs"):
         times = [_gang_events(policy, events, seed) for seed in range(REPEATS)]
-        rows.append((policy, min(times), statistics.median(times)))
-    return rows
+        yield (policy, min(times), statistics.median(times))
 
 
 def _gang_events(policy: str, events: int, seed: int) -> float:
@@ -105,18 +102,18 @@ def _check(what: str, wanted: str, measured: float, holds: bool) -> Check:
 
 def objects(quick: bool) -> list[Check]:
     """Costs and memory of the embedded objects."""
-    rows = arbiter_rows(20 if quick else 100)
+    rows = list(arbiter_rows(20 if quick else 100))
     print(render(("IoArbiter with", "requests", "bare policy us", "embedded us", "more us"), rows))
     worst = max(row[4] for row in rows)
     checks = [_check("IoArbiter beyond the bare policy, us, at most", "10", worst, worst <= 10)]
-    gang = gang_rows(500 if quick else 4000)
+    gang = list(gang_rows(500 if quick else 4000))
     print(render(("GangScheduler, 320 nodes", "us an event, best", "median"), gang))
     slowest = max(row[1] for row in gang)
     checks.append(_check("GangScheduler us an event (best run)", "100", slowest, slowest <= 100))
     rate = decisions_per_second(1000 if quick else 10_000)
     print(f"serve --stdio: {rate:.0f} decisions a second, each waited for")
     checks.append(_check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
-    memory = memory_rows(20_000 if quick else 1_000_000)
+    memory = list(memory_rows(20_000 if quick else 1_000_000))
     heads = ("object", "events", "MB after 1/10", "MB at the end", "growth MB", "seconds")
     print(render(heads, memory))
     grown = max(row[4] for row in memory)
@@ -130,7 +127,7 @@ def snakemake(quick: bool) -> list[Check]:
     """Selections of ready sets, selections in real Snakemake, whole executions."""
     import embed_snakemake as own
 
-    rows = own.selection_rows(quick)
+    rows = list(own.selection_rows(quick))
     heads = ("ready jobs", "kinds", "scheduler", "chosen", "value", "lost at most", "seconds")
     print(render(heads, rows))
     ours = [row for row in rows if row[2] == "ioopt"]
@@ -143,7 +140,7 @@ def snakemake(quick: bool) -> list[Check]:
     for workflow, cores in found[:1] if quick else found[:3]:
         heads = ("real Snakemake, stub commands", "scheduler", "selections", "value", "mean ms",
                  "worst ms", "no answer", "peak temp GB")  # fmt: skip
-        real = own.real_rows(workflow, cores)
+        real = list(own.real_rows(workflow, cores))
         print(render(heads, real))
         behind = max(row[3] for row in real) / real[0][3] - 1
         checks.append(_check(f"value missed on {workflow.name}", "0", behind, behind <= 1e-6))
@@ -158,7 +155,7 @@ def dask(quick: bool) -> list[Check]:
     """Plans carried out on a Dask cluster."""
     from bench.embed_dask import dask_rows
 
-    rows = dask_rows(quick)
+    rows = list(dask_rows(quick))
     heads = ("on Dask, files at 1/1000", "tasks", "placed by", "MB moved", "workers used",
              "deviations")  # fmt: skip
     print(render(heads, rows))

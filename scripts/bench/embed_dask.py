@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import ioopt
@@ -22,14 +23,13 @@ def _sleeper(seconds: dict[str, float]) -> Worker:
     return work
 
 
-def dask_rows(quick: bool) -> list[tuple[Any, ...]]:
+def dask_rows(quick: bool) -> Iterator[tuple[Any, ...]]:
     """(instance, tasks, placed by, MB moved between workers, workers used, deviations from the plan).
 
     Tasks sleep for their share of three seconds in all, so that Dask has a reason to spread them.
     """
     from distributed import Client, LocalCluster
 
-    rows: list[tuple[Any, ...]] = []
     names = ("image-16x3",) if quick else ("image-16x3", "ppa-60x4")
     for name in names:
         problem = ioopt.load(name)
@@ -44,7 +44,6 @@ def dask_rows(quick: bool) -> list[tuple[Any, ...]]:
                 if solver is not None:
                     plan = ReplicationPlan.model_validate(ioopt.solve(problem, solver).plan)
                 done = execute(client, problem, plan, work=work, scale=SCALE)
-                rows.append((name, len(problem.tasks), solver or "Dask itself",
+                yield (name, len(problem.tasks), solver or "Dask itself",
                              done.moved_bytes / 1e6, len(set(done.ran_on.values())),
-                             len(done.deviations)))  # fmt: skip
-    return rows
+                             len(done.deviations))  # fmt: skip

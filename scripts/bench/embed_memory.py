@@ -6,7 +6,7 @@ import gc
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +115,8 @@ STEPS: dict[str, Callable[[], Step]] = {
 }
 
 
-def memory_rows(events: int) -> list[tuple[Any, ...]]:
+def memory_rows(events: int) -> Iterator[tuple[Any, ...]]:
     """(object, events, MB after a tenth of them, MB at the end, growth in MB, seconds)."""
-    rows = []
     for name, make in STEPS.items():
         step, begun = make(), time.perf_counter()
         for k in range(events // 10):
@@ -126,6 +125,5 @@ def memory_rows(events: int) -> list[tuple[Any, ...]]:
         for k in range(events // 10, events):
             step(k)
         after = resident_bytes()
-        rows.append((name, events, before / 1e6, after / 1e6, (after - before) / 1e6,
-                     time.perf_counter() - begun))  # fmt: skip
-    return rows
+        yield (name, events, before / 1e6, after / 1e6, (after - before) / 1e6,
+                     time.perf_counter() - begun)  # fmt: skip

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -127,9 +127,8 @@ def patiently(scheduler: str, count: int, kinds: int) -> tuple[float, list[int] 
     return seconds, found
 
 
-def selection_rows(quick: bool) -> list[tuple[Any, ...]]:
+def selection_rows(quick: bool) -> Iterator[tuple[Any, ...]]:
     """(ready jobs, shapes, scheduler, chosen, value, part of the best bound, seconds)."""
-    rows: list[tuple[Any, ...]] = []
     load_solver()
     sizes = ((100, 50), (1000, 50)) if quick else (
         (100, 50), (1000, 50), (1000, 1000), (10_000, 50), (100_000, 50), (100_000, 100_000))  # fmt: skip
@@ -144,14 +143,11 @@ def selection_rows(quick: bool) -> list[tuple[Any, ...]]:
             seconds, found = patiently(scheduler, count, kinds)
             if found is None:
                 late = seconds == float("inf")
-                rows.append((count, kinds, scheduler, "no answer" if late else "gave up", None, None,
-                             f"> {PATIENCE:g}" if late else seconds))  # fmt: skip
+                yield (count, kinds, scheduler, "no answer" if late else "gave up", None, None,
+                       f"> {PATIENCE:g}" if late else seconds)  # fmt: skip
                 continue
             value = value_of(ready, found, temp, readers)
-            rows.append(
-                (count, kinds, scheduler, len(found), value, max(0.0, 1 - value / bound), seconds)
-            )
-    return rows
+            yield (count, kinds, scheduler, len(found), value, max(0.0, 1 - value / bound), seconds)
 
 
 def workflows(quick: bool) -> list[tuple[StubWorkflow, int]]:
@@ -171,25 +167,23 @@ def workflows(quick: bool) -> list[tuple[StubWorkflow, int]]:
     return found
 
 
-def real_rows(workflow: StubWorkflow, cores: int) -> list[tuple[Any, ...]]:
+def real_rows(workflow: StubWorkflow, cores: int) -> Iterator[tuple[Any, ...]]:
     """Real Snakemake on stubs: each scheduler asked at every selection of a run that obeys ioopt.
 
     (scheduler, selections, sum of values, mean ms, worst ms, gave up, peak GB of temporary files).
     The peak is of a run that obeys the scheduler of the row.
     """
     first = _observe(workflow, cores, "ioopt", ask_all=True)
-    rows: list[tuple[Any, ...]] = []
     for scheduler in ("ioopt", "greedy", "milp", "greedy+temp", "milp+temp"):
         seen = [line[scheduler] for line in first]
         lines = first if scheduler == "ioopt" else _observe(workflow, cores, scheduler, False)
         milliseconds = [1000 * item["seconds"] for item in seen]
-        rows.append((
+        yield (
             workflow.name, scheduler, len(seen), sum(item["value"] for item in seen),
             sum(milliseconds) / len(seen), max(milliseconds),
             sum(item["gave_up"] for item in seen),
             max(line["temp_bytes"] for line in lines) / 1e9,
-        ))  # fmt: skip
-    return rows
+        )  # fmt: skip
 
 
 def _observe(workflow: StubWorkflow, cores: int, use: str, ask_all: bool) -> list[dict[str, Any]]:
