@@ -181,18 +181,15 @@ class GangednessMonitor:
         if tally.count < MIN_SAMPLES:
             return verdict("UNKNOWN", f"{tally.count} {basis} samples, {MIN_SAMPLES} are needed")
         if gang.mean < MIN_GANG_MEAN:
-            return verdict(
-                "UNKNOWN", f"{gang.mean:.3g} messages a gang quantum are too few to judge"
-            )
+            quiet = f"{gang.mean:.3g} messages a gang quantum are too few to judge"
+            return verdict("UNKNOWN", quiet)
         if tally.mean == 0:
             expected = tally.count * threshold * gang.mean / self._fewer_senders(basis)
             if expected >= SILENCE:
-                return verdict(
-                    "HIGH", f"silent where {expected:.3g} messages would be the threshold"
-                )
-            return verdict(
-                "UNKNOWN", f"silence, but only {expected:.3g} messages would be expected"
-            )
+                silent = f"silent where {expected:.3g} messages would be the threshold"
+                return verdict("HIGH", silent)
+            few = f"silence, but only {expected:.3g} messages would be expected"
+            return verdict("UNKNOWN", few)
         known["low"], known["high"] = self._interval(tally, factor)
         return verdict(*self._by_interval(known, basis, threshold))
 

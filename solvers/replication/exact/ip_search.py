@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -78,11 +78,9 @@ class Search:
     def good_enough(self) -> bool:
         """Whether the gap that was asked for is reached."""
         gap = self.request.options.gap
-        return gap is not None and self.moves is not None and self.gap() <= gap
-
-    def gap(self) -> float:
-        """(load - bound) / load."""
-        return (self.load - self.bound) / max(self.load, 1)
+        if gap is None or self.moves is None:
+            return False
+        return (self.load - self.bound) / max(self.load, 1) <= gap
 
     def over(self) -> bool:
         """Whether the search must end now."""
@@ -204,7 +202,7 @@ class Search:
         for masks in ways:
             model = self._model(self.load - 1)
             model.hold_to(dict(zip(heavy, masks, strict=True)))
-            limits = replace(self._limits(None), gap=None)
+            limits = replace(BackendLimits.of(self.request), gap=None)
             answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
             if answer.found:
                 self.offer(model.moves(answer.values))
@@ -268,7 +266,7 @@ class Search:
     def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
         """One run of CP-SAT for any plan of at most *target* units."""
         model = self._model(target)
-        limits = replace(self._limits(seconds), gap=None)
+        limits = replace(BackendLimits.of(self.request, seconds), gap=None)
         answer = solve_by_cpsat(
             model.program, limits, objective=False, parameters=PROOF, cancel=cancel
         )
@@ -286,7 +284,7 @@ class Search:
         model = self._model(upper)
         hint = None if proof or self.moves is None else model.hint(self.moves)
         answer = solve_by_cpsat(
-            model.program, replace(self._limits(seconds), work=work), hint,
+            model.program, replace(BackendLimits.of(self.request, seconds), work=work), hint,
             parameters=PROOF if proof else SEARCH, on_solution=self._watch(model), cancel=cancel,
         )  # fmt: skip
         self._take(model, answer, "ortools", upper)
@@ -300,7 +298,9 @@ class Search:
         """One run of a PuLP backend on the same model."""
         model = self._model(None)
         start = None if self.moves is None else model.hint(self.moves)
-        answer = solve_by_pulp(model.program, backend, self._limits(seconds), start, cancel)
+        answer = solve_by_pulp(
+            model.program, backend, BackendLimits.of(self.request, seconds), start, cancel
+        )
         self._take(model, answer, backend, None)
 
     def _model(self, upper: int | None) -> AggregatedModel:
@@ -309,15 +309,11 @@ class Search:
             lower=self.bound, upper=None if upper is None else max(upper, self.bound),
         )  # fmt: skip
 
-    def _limits(self, seconds: float | None) -> BackendLimits:
-        return BackendLimits.of(self.request, seconds)
-
     def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
-        def seen(callback: Any) -> None:
-            values: Mapping[int, float] = dict(enumerate(callback.response_proto.solution))
-            self.offer(model.moves(values))
-
-        return seen
+        """Offers every solution on the way."""
+        return lambda callback: self.offer(
+            model.moves(dict(enumerate(callback.response_proto.solution)))
+        )
 
     def _take(
         self, model: AggregatedModel, answer: BackendAnswer, package: str, below: int | None
