@@ -22,7 +22,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.frame import ROOT, shared_data
-from bench.snakemake_workflows import StubJob, StubWorkflow, from_wfformat, variant_calling, write
+from bench.snakemake_workflows import (
+    Name,
+    StubJob,
+    StubWorkflow,
+    from_wfformat,
+    variant_calling,
+    write,
+)
 
 from ioopt.embed.selection import ReadyJob, load_solver, select, value_of
 
@@ -32,30 +39,12 @@ PATIENCE = 30.0
 CAPACITIES = {"_cores": 64, "mem_mb": 100_000}
 
 
-class Name(str):
-    """A file as Snakemake hands it to a scheduler."""
-
-    __slots__ = ("temp",)
-    temp: bool
-
-    def is_flagged(self, flag: str) -> bool:
-        """Whether it has the mark *flag*."""
-        return flag == "temp" and self.temp
-
-
 class Job:
     """A job as Snakemake hands it to a scheduler."""
 
     def __init__(self, jobid: int, reads: list[Name], needs: dict[str, int]) -> None:
         self.jobid, self.input, self.scheduler_resources = jobid, reads, needs
         self.priority = 0
-
-
-def name(text: str, temp: bool) -> Name:
-    """A file name with or without the mark."""
-    made = Name(text)
-    made.temp = temp
-    return made
 
 
 Answer = Callable[[list[Job], list[Job], dict[str, int], dict[Any, int]], "list[Job] | None"]
@@ -81,7 +70,7 @@ def ready_set(count: int, kinds: int) -> tuple[list[Job], dict[Any, int]]:
     jobs, sizes = [], {}
     for k in random.Random(5).sample(range(count), count):
         shape = k % kinds
-        file = name(f"file-{k}", shape % 3 == 0)
+        file = Name(f"file-{k}", shape % 3 == 0)
         sizes[file] = 10**6 * (1 + shape)
         needs = {"_cores": 1 + shape % 4, "mem_mb": 500 * (1 + (shape * 7) % 9)}
         jobs.append(Job(k, [file], needs))
@@ -226,7 +215,7 @@ class _Progress:
             for file in job.reads:
                 self.readers.setdefault(file, set()).add(k)
         self.jobs = [
-            Job(k, [name(file, told and file in self.temp) for file in job.reads],
+            Job(k, [Name(file, told and file in self.temp) for file in job.reads],
                 {"_cores": job.threads, "mem_mb": job.mem_mb}) for k, job in enumerate(self.stubs)
         ]  # fmt: skip
         self.held = self.peak = 0

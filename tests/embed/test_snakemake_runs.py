@@ -56,7 +56,7 @@ def test_the_temporary_file_that_can_go_decides(scripts):
 def test_in_real_snakemake_no_scheduler_selects_better(scripts):
     from bench.snakemake_workflows import variant_calling
 
-    rows = scripts.real_rows(variant_calling(2, 2), cores=8)
+    rows = list(scripts.real_rows(variant_calling(2, 2), cores=8))
     values = {row[1]: row[3] for row in rows}
     assert set(values) == {"ioopt", "greedy", "milp", "greedy+temp", "milp+temp"}
     assert rows[0][2] > 5 and values["ioopt"] == pytest.approx(max(values.values()))

@@ -19,6 +19,7 @@ from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 from snakemake_scheduler_plugin_ioopt import Scheduler as Ours
 from snakemake_scheduler_plugin_ioopt import SchedulerSettings as OurSettings
 from snakemake_scheduler_plugin_ioopt import TempInputs, question
+from snakemake_workflows import Name
 
 from ioopt.embed.selection import value_of
 
@@ -83,20 +84,7 @@ class Told:
 
     def __init__(self, job: Any, temp: frozenset[str]) -> None:
         self.priority, self.scheduler_resources = job.priority, job.scheduler_resources
-        self.input = [Marked(str(file)) for file in job.input]
-        for file in self.input:
-            file.temp = file in temp
-
-
-class Marked(str):
-    """A file name that knows whether its file is temporary."""
-
-    __slots__ = ("temp",)
-    temp: bool
-
-    def is_flagged(self, flag: str) -> bool:
-        """Whether it has the mark *flag*."""
-        return flag == "temp" and self.temp
+        self.input = [Name(str(file), str(file) in temp) for file in job.input]
 
 
 def _present(names: set[str]) -> int:
