@@ -33,7 +33,7 @@ def entries() -> dict[str, dict[str, Any]]:
 def resolve(source: str | os.PathLike[str]) -> str:
     """The path of *source*: ``-`` or an existing file as it is, else the bundled instance so named.
 
-    Raises InstanceError with the nearest name for one that is neither but nearly a bundled one.
+    Raises InstanceError for a name that is neither but close to a bundled one, which it suggests.
     """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):

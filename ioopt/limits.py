@@ -1,4 +1,4 @@
-"""What one answer may hold in memory: said before it is allocated, in the instance's own terms."""
+"""How much memory one run may take; what would need more is refused before it is allocated."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def pictures_of(spec: KindSpec) -> Mapping[str, str]:
 
 
 def draw_result(result: Result, picture: str = DEFAULT) -> Any:
-    """The axes of one picture of a result; UsageError when there is none of that name."""
+    """The axes of one picture of a result; UsageError when it has no such picture."""
     name = result.kind or result.family
     spec = KINDS.get(name)
     known = {} if spec is None else pictures_of(spec)

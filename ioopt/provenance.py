@@ -1,4 +1,4 @@
-"""What an instance says of its own making: what an importer dropped, invented or scaled.
+"""What an instance says about its origin: what an importer dropped, invented or scaled.
 
 Importers write it with :func:`ioopt.formats.report.imported`: ``meta.warnings``, one line each, and
 ``meta.synthetic``, what was invented and how. Results that rest on invented I/O carry a note, and

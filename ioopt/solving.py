@@ -268,7 +268,7 @@ def _checked(
     violations = (*report.violations, *false_metrics(measured, report))
     name = values["objective_name"]
     if simulation is None and name not in report.objectives and kind.objective_name != name:
-        # Without a replay only the plan can be measured, and a bound of another measure is none of it.
+        # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
     if values["bound"] is None and kind.bound is not None and name == kind.objective_name:

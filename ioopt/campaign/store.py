@@ -80,7 +80,7 @@ def _inspect(connection: sqlite3.Connection, path: str) -> int:
 
 @contextmanager
 def clearly(path: str) -> Iterator[None]:
-    """What SQLite finds wrong with the file, in the middle of it or with its disk, in one line."""
+    """Errors of SQLite, about the file or the disk under it, as an InstanceError of one line."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -98,7 +98,7 @@ class Store:
     """A store open for writing by the one client of a sweep. Use as a context manager.
 
     Raises UsageError when another sweep has it, when it *must_be_new* and is not, or when it cannot
-    be opened, and InstanceError for a file that is no store.
+    be opened, and InstanceError for a file that is not a store.
     """
 
     def __init__(self, path: str, must_be_new: bool = False) -> None:

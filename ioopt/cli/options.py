@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _target(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """A file to be written: said to be impossible at once, not after the work is done."""
+    """A file to be written: one that cannot be is refused at once, not after the work."""
     if value is not None and value != "-":
         check_writable(value)
     return value

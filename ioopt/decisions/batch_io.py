@@ -213,7 +213,7 @@ class IoPolicy:
     ``reads_progress`` that it needs ``left`` and ``moved`` to be current. ``conservative``
     policies never grant more than the storage can take, and never less than the peak (except the
     last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``
-    only the first request of each lane, in FCFS order, is granted anything, and how much hangs on
+    only the first request of each lane, in FCFS order, is granted anything, and how much depends on
     these first requests alone, not on time. ``needs_start`` says that it looks at the start of a
     request's job. ``twin`` is its compiled form; one without runs on the plain engine, and
     ``no_twin`` names the setting that is to blame, if one is.

@@ -160,7 +160,7 @@ class IoArbiter:
         return self._guarded(now, deadline)
 
     def _guarded(self, now: float, deadline: float | None) -> dict[Any, float]:
-        # A copy: a policy that hangs on in its thread must not see later requests come and go.
+        # A copy: a policy that still runs in an abandoned thread must not see later requests come and go.
         requests = list(self._requests)
         rates, self.notes = self._guard.run(
             lambda: self._policy.decide(View(self._limits, now, requests)),

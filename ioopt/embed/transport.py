@@ -38,7 +38,7 @@ class StdioServer:
         self._process = worker.start(["stdio", str(max_bytes)], self._group)
 
     def run(self) -> None:
-        """Wait for the end of the input, of the reader of our output, or :meth:`stop`."""
+        """Serve until the input ends, the reader of the output has gone, or :meth:`stop`."""
         reader = select.poll()
         reader.register(1, 0)
         while self._process.poll() is None:
@@ -50,7 +50,7 @@ class StdioServer:
                 self._process.wait(0.1)
 
     def stop(self) -> None:
-        """Answer the line in hand and end; may be called from a signal handler."""
+        """Answer the present line and end; may be called from a signal handler."""
         if self._stopping is None:
             self._stopping = time.monotonic() + DRAIN_SECONDS
             self._process.terminate()
@@ -143,7 +143,7 @@ class SocketServer:
             self._workers.append(Worker(self.max_bytes))
 
     def _accept(self) -> None:
-        """Hand a new connection to an idle worker, or say that there is none to be had."""
+        """Hand a new connection to an idle worker, or tell the client that no more are served."""
         try:
             connection, _ = self._listener.accept()
         except OSError as error:

@@ -119,7 +119,7 @@ class StreamServer:
         return answered
 
     def stop(self) -> None:
-        """From a signal handler: finish the line in hand, or leave the wait for the next one."""
+        """From a signal handler: finish the present line, or stop waiting for the next one."""
         self._stopped = True
         if not self._busy:
             raise SystemExit(0)

@@ -92,8 +92,8 @@ def validate(cls: type[BaseModel], data: Any, name: str) -> Any:
 def reading(name: str) -> Iterator[None]:
     """Turn failures of code that trusts a user's data into an InstanceError about *name*.
 
-    Its place is where plans and schedules are checked, replayed and drawn, and where instances are
-    made of foreign files: their form is validated before, but not that all in them belongs together.
+    It stands around the checking, replaying and drawing of plans and schedules, and around the
+    making of instances from foreign files: their form has been validated, their consistency has not.
     """
     try:
         yield

@@ -118,7 +118,7 @@ class GangednessMonitor:
         *ganged*: the quantum was undisturbed, all processes ran. *running*: this one's did.
         *quantum*, a number that never falls, and *processor*, 0 to P - 1, are not needed; with both
         of all P processors, meetings rarer than quanta can be told from progress. Raises UsageError
-        for a gang quantum with a process not running, a count that is no number >= 0, or a quantum
+        for a gang quantum with a process not running, a count that is not a number >= 0, or a quantum
         or processor that cannot be.
         """
         if ganged and not running:

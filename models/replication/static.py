@@ -187,7 +187,7 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
     """*moves* without transfers that serve neither a task nor a copy, in a fixed order.
 
     Removing them never raises a load, and among plans of equal cost the one that moves less is
-    wanted. The last fetch of a file stays, as (8) asks even where a printed circle makes no use of it.
+    wanted. The last fetch of a file stays, as (8) asks even where a printed circle does not use it.
     """
     task_class = class_of_task(instance)
     read = {

@@ -1,4 +1,4 @@
-"""Solves the assignment models of all patterns under one deadline, shared out by promise.
+"""Solves the assignment models of all patterns under one deadline, the most promising first.
 
 The promise of a pattern is how far its linear relaxation lies above the best plan so far. Patterns
 that promise nothing are settled by their relaxation alone, which needs no program; a first round

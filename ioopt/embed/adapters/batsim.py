@@ -101,7 +101,7 @@ class BatsimDecider:
     def reply(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """What to do now; all events of the message count as simultaneous.
 
-        Raises InstanceError for a message that is none of the protocol's: a simulation that went
+        Raises InstanceError for a message that is not of the protocol: a simulation that went
         on without its scheduler would only seem to be one.
         """
         try:

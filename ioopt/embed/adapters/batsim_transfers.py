@@ -22,7 +22,7 @@ class Transfers:
     """Asks an :class:`IoArbiter` and begins what fits beside the transfers that are under way.
 
     A transfer begun keeps its rate, or takes the rate of a later decision when that is above 0;
-    what it has moved is reckoned from its rates, since nobody reports it.
+    what it has moved follows from its rates, since nobody reports it.
     """
 
     def __init__(self, machine: Mapping[str, Any], policy: str) -> None:

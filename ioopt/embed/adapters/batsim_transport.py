@@ -1,7 +1,7 @@
 """The ZeroMQ side of the Batsim adapter: Batsim asks (REQ), the decision component answers.
 
 One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What others send is dropped
-unread, and what is no JSON of the protocol is answered without events; neither ends the service.
+unread, and what is not a message of the protocol is answered without events; neither ends the service.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class BatsimServer:
     def run(self) -> int:
         """Answer until the simulation ends or :meth:`stop`; returns how many messages there were.
 
-        Raises InstanceError when Batsim, once its simulation has begun, sends JSON that is none of
-        its protocol, after an answer without events, so that it does not wait for ever.
+        Raises InstanceError when Batsim, once its simulation has begun, sends JSON that is not
+        of its protocol; an answer without events goes first, so that it does not wait for ever.
         """
         answered = 0
         try:

@@ -132,7 +132,7 @@ def _job(
     machine: Machine,
     left_out: dict[str, list[Any]],
 ) -> dict[str, Any] | None:
-    """A job as the instance has it; None, and its id in *left_out*, where it cannot be had."""
+    """A job as the instance has it; None for one that is left out, with its id in *left_out*."""
     if not isinstance(job, Mapping):
         raise InstanceError(f"{where}: a job is an object, not {type(job).__name__}")
     for key in ("id", "subtime", "res", "profile"):

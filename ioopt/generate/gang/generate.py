@@ -1,6 +1,6 @@
 """Gang workloads: ``blue-pacific-like`` and variations of it.
 
-The tables of Jann et al. 1997 are not to be had, so the preset is a stated, calibrated assumption
+The tables of Jann et al. 1997 are not available, so the preset is a stated, calibrated assumption
 and not the published Blue-Pacific fit. :func:`make_table` yields arrays (for sweeps),
 :func:`generate` a problem. Every random quantity has its own stream, so that workloads that
 differ in load, intensity or placement share their sizes and gaps.

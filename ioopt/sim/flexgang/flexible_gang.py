@@ -76,7 +76,7 @@ def simulate(
     """Run *plan* under every seed for *seconds*; metrics are means over the seeds.
 
     Seeds that *deadline* leaves no time for are left out, and a note says so; with none at all
-    there are no metrics. Raises InstanceError when the plan's pattern is none of the instance's.
+    there are no metrics. Raises InstanceError when the instance does not have the plan's pattern.
     """
     plan.require_jobs_of(problem)
     runs: list[Measured] = []
