@@ -29,17 +29,19 @@ def available() -> bool:
 
 
 @cache
-def compiled(module: str, name: str) -> Callable[..., Any]:
+def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     """Function *name* of kernel module *module*, compiled on its first call.
 
-    It may call every function of its module and of the kernel modules that this one imports from.
-    Kernels allocate nothing, so reference counting is off: on, it takes 20 times the kernel's time.
+    It may call every function of its module and of the kernel modules that this one imports from;
+    *whole* puts their machine code in the place of the calls, which pays where they hand on many
+    arrays (each takes seven arguments of a call). Kernels allocate nothing, so reference counting
+    is off: on, it takes 20 times the kernel's time.
     """
     from numba import njit
 
     loaded = import_module(module)
     seen: set[str] = set()
-    _register(loaded, seen)
+    _register(loaded, seen, whole)
     result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(getattr(loaded, name))
     stored = _cache_file(result)
     if stored is not None:
@@ -177,17 +179,32 @@ def inlined(function: Callable[..., Any]) -> Any:
     return function
 
 
-def _register(module: ModuleType, seen: set[str]) -> None:
-    """Make the functions of *module*, and of ioopt modules it takes functions from, callable."""
-    from numba.extending import register_jitable
+def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
+    """Make the functions of *module*, and of ioopt modules it takes functions from, callable.
+
+    A module may name another in ``COMPILED_AS``, whose functions of the same names take the place
+    of its own in machine code.
+    """
+    from numba.extending import overload
 
     seen.add(module.__name__)
-    for function in list(vars(module).values()):
+    twins = module
+    if "COMPILED_AS" in vars(module):
+        twins = import_module(module.COMPILED_AS)
+        _register(twins, seen, whole)
+    for name, function in list(vars(module).items()):
         if not isinstance(function, FunctionType) or not function.__module__.startswith("ioopt."):
             continue
         if function.__module__ not in seen:
-            _register(import_module(function.__module__), seen)
+            _register(import_module(function.__module__), seen, whole)
         if function not in _REGISTERED:
             _REGISTERED.add(function)
+            text = getattr(twins, name, function)
+            options = {"_nrt": False, "forceinline": whole}
             inline = "always" if function in _INLINED else "never"
-            register_jitable(_nrt=False, inline=inline)(function)
+            overload(function, jit_options=options, inline=inline, strict=False)(_always(text))
+
+
+def _always(text: Callable[..., Any]) -> Callable[..., Any]:
+    """What numba asks for the text of a function, whatever the types of its arguments."""
+    return lambda *arguments, **named: text

@@ -10,8 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ioopt.decisions.gang.state import UNLIMITED, State, Twin, guard_slots
+from ioopt.compiled import compiled
+from ioopt.decisions.gang.rules import RuleNumbers, Rules
+from ioopt.decisions.gang.state import State
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
+from ioopt.sim.gang.board import Board, Jobs
+from ioopt.sim.gang.update import Phase, updated
 from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
 from ioopt.solvers.gang.gs import POLICY as GS
 from ioopt.solvers.gang.iogs import POLICY as IOGS
@@ -67,74 +71,49 @@ def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
 
 
 @cache
-def from_python(kernel: Any) -> Any:
-    """A kernel that only other kernels call, made callable."""
-    from numba import njit
-
-    @njit(_nrt=False)
-    def call(*values: Any) -> Any:
-        return kernel(*values)
-
-    return call
-
-
-def compiled_phase(state: State, name: str, twin: Twin) -> State:
-    """One compiled phase on *state*, replicas in it ignored as they are by CleanMatrix."""
-    from ioopt.sim.gang import board as parts
-    from ioopt.sim.gang import kernels
+def in_machine_code(name: str) -> Phase:
+    """One phase as machine code on arrays, as a phase on lists."""
+    from ioopt.sim.gang import phases
+    from ioopt.sim.gang.compiled import board_arrays, word_sets
     from ioopt.sim.gang.table import pack_masks, unpack_masks
 
-    everyone = [*state.jobs, *state.waiting]
-    count, levels, nodes = len(state.jobs), len(state.rows), state.nodes
+    kernel = compiled(phases.__name__, name, whole=True)
 
-    def words(masks: list[int]) -> Any:
+    def words(masks: list[int], nodes: int) -> Any:
         taken = np.array([[mask >> node & 1 for node in range(nodes)] for mask in masks], bool)
         return pack_masks(taken.reshape(len(masks), nodes))
 
-    jobs = parts.make_jobs(
-        np.array([job.size for job in everyone], np.int64), words([job.files for job in everyone])
-    )
-    board = parts.make_board(max(len(everyone), 1), nodes, levels)
-    placed = words(list(state.columns))
-    for i in range(count):
-        used = np.flatnonzero(placed[i])
-        jobs.columns[i], jobs.low[i], jobs.high[i] = placed[i], used[0], used[-1] + 1
-        jobs.local[i] = state.columns[i] == state.jobs[i].files
-        from_python(parts.put)(board, jobs, i, state.homes[i])
-        board.run[i] = i
-    from_python(kernels.clean)(board, jobs, count)
-    budget, moved = state.budget, 0
-    order = np.zeros((2, levels), np.int64)
-    total = count
-    if name == "migrate":
-        moved, budget = from_python(kernels.migrate)(board, jobs, count, nodes, budget)
-    elif name == "compact":
-        from_python(kernels.compact)(board, jobs, count, nodes, order[0], order[1])
-    elif name == "schedule":
-        limit = UNLIMITED if twin.share is None else guard_slots(twin.share, nodes, levels)
-        total, _ = from_python(kernels.schedule)(
-            board, jobs, count, nodes, twin.place, limit, count, len(everyone)
-        )
-    elif name == "fill":
-        from_python(kernels.fill)(board, jobs, count, nodes, twin.local_first)
-    keys = [int(key) for key in board.run[:total]]
-    taken = unpack_masks(jobs.columns, nodes)
-    columns = [sum(1 << int(node) for node in np.flatnonzero(taken[key])) for key in keys]
-    spans = [int(jobs.span[key]) for key in keys]
-    if name == "migrate":
-        spans = [1 << int(jobs.home[key]) for key in keys]
-    rows = [0] * levels
-    for mask, span in zip(columns, spans):
-        for row in range(levels):
-            if span >> row & 1:
-                rows[row] |= mask
-    return state._replace(
-        jobs=[everyone[key] for key in keys], columns=columns,
-        homes=[int(jobs.home[key]) for key in keys], spans=spans, rows=rows, budget=int(budget),
-        admitted=tuple(everyone[key] for key in keys[count:]),
-        moved=tuple(state.jobs[int(k)].key for k in board.moved[:moved]),
-        tasks_moved=state.budget - int(budget),
-    )  # fmt: skip
+    def masks(words: Any, nodes: int) -> list[int]:
+        taken = unpack_masks(words, nodes)
+        return [sum(1 << int(node) for node in np.flatnonzero(row)) for row in taken]
+
+    def phase(board: Board, jobs: Jobs, rules: RuleNumbers, now: Any) -> None:
+        nodes = board.nodes
+        there, table = board_arrays(board), {}
+        for name in ("homes", "filled"):
+            getattr(there, name)[:] = words(getattr(board, name), nodes)
+        for name, value in jobs._asdict().items():
+            if name in ("files", "columns"):
+                table[name] = word_sets(words(value, nodes))
+            elif name in ("packed", "local"):
+                table[name] = np.array(value, np.bool_)
+            else:
+                whole = np.uint32 if name == "home" else np.int64
+                table[name] = np.array(value, whole if name in ("size", "home", "span") else float)
+        kernel(there, Jobs(**table), rules, now)
+        board.homes[:], board.filled[:] = masks(there.homes, nodes), masks(there.filled, nodes)
+        for name in ("run", "moved", "tally"):
+            getattr(board, name)[:] = getattr(there, name).tolist()
+        jobs.columns[:] = masks(table["columns"].words, nodes)
+        for name in ("home", "span", "local"):
+            getattr(jobs, name)[:] = table[name].tolist()
+
+    return phase
+
+
+def compiled_phase(state: State, name: str, rules: Rules) -> State:
+    """One compiled phase on *state*."""
+    return updated(state, rules, [in_machine_code(name)], full=name == "fill")
 
 
 def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:

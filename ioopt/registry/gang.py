@@ -7,7 +7,6 @@ from ioopt.registry.types import BOUND, EXACT, ONLINE, KindSpec, SolverSpec
 _AT = "ioopt.solvers.gang."
 _BOTH = ("gang", "gang-matrix")
 _FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
-_SETTINGS = _AT + "run:Settings"
 _ONLINE = frozenset({ONLINE})
 
 KINDS: tuple[KindSpec, ...] = (
@@ -52,43 +51,45 @@ KINDS: tuple[KindSpec, ...] = (
     ),
 )
 
+
+def _policy(
+    name: str, module: str, summary: str, source: str, settings: str = "run:Settings"
+) -> SolverSpec:
+    return SolverSpec(
+        name, _BOTH, _AT + "run:solve", summary, source, _AT + settings, _AT + module + ":policy",
+        abilities=_ONLINE,
+    )  # fmt: skip
+
+
 SOLVERS: tuple[SolverSpec, ...] = (
-    SolverSpec(
-        "gs", _BOTH, _AT + "gs:solve",
-        "plain gang scheduling, blind to files", "Zhang et al., Section 3.2", _SETTINGS, abilities=_ONLINE,
+    _policy("gs", "gs", "plain gang scheduling, blind to files", "Zhang et al., Section 3.2"),
+    _policy("iogs", "iogs", "jobs start on their file nodes or wait", "Zhang et al., Section 3.3"),
+    _policy(
+        "adaptive-iogs", "adaptive_iogs",
+        "on the file nodes where free, else anywhere", "Zhang et al., Section 3.5",
+    ),
+    _policy(
+        "migrate-iogs", "migrate_iogs",
+        "adaptive-iogs that moves remote jobs to their files", "Zhang et al., Section 3.6",
+    ),
+    _policy(
+        "guarded-iogs", "guarded",
+        "migrate-iogs that refuses remote starts on a crowded machine", "ours", "guarded:Settings",
+    ),
+    _policy(
+        "index-iogs", "index",
+        "least attained service first, guarded, with an age term", "ours", "index:Settings",
     ),
     SolverSpec(
-        "iogs", _BOTH, _AT + "iogs:solve",
-        "jobs start on their file nodes or wait", "Zhang et al., Section 3.3", _SETTINGS, abilities=_ONLINE,
-    ),
-    SolverSpec(
-        "adaptive-iogs", _BOTH, _AT + "adaptive_iogs:solve",
-        "on the file nodes where free, else anywhere", "Zhang et al., Section 3.5", _SETTINGS,
-        abilities=_ONLINE,
-    ),
-    SolverSpec(
-        "migrate-iogs", _BOTH, _AT + "migrate_iogs:solve",
-        "adaptive-iogs that moves remote jobs to their files", "Zhang et al., Section 3.6", _SETTINGS,
-        abilities=_ONLINE,
-    ),
-    SolverSpec(
-        "guarded-iogs", _BOTH, _AT + "guarded:solve",
-        "migrate-iogs that refuses remote starts on a crowded machine", "ours",
-        _AT + "guarded:Settings", abilities=_ONLINE,
-    ),
-    SolverSpec(
-        "index-iogs", _BOTH, _AT + "index:solve",
-        "least attained service first, guarded, with an age term", "ours",
-        _AT + "index:Settings", abilities=_ONLINE,
-    ),
-    SolverSpec(
-        "dedicated", ("gang",), _AT + "dedicated:solve",
-        "each job alone on its file nodes, without slices: a plan in closed form", "ours", _SETTINGS,
+        "dedicated", ("gang",), _AT + "run:solve",
+        "each job alone on its file nodes, without slices: a plan in closed form", "ours",
+        _AT + "run:Settings", _AT + "dedicated:policy",
     ),
     SolverSpec(
         "exact-iogs", _BOTH, _AT + "exact:solve",
         "every decision an integer program over rows and columns", "ours",
-        _AT + "exact:Settings", abilities=frozenset({EXACT, BOUND, ONLINE}),
+        _AT + "exact:Settings", _AT + "exact:policy", abilities=frozenset({EXACT, BOUND, ONLINE}),
         backends=("CP-SAT", "HiGHS", "CBC"),
     ),
 )  # fmt: skip
+"""One row a policy: its name, its file, and what is said of it."""

@@ -41,8 +41,7 @@ def gang_policy(name: str, settings: Mapping[str, Any]) -> tuple[GangPolicy, Any
     """The gang policy called *name* and its settings; UsageError for an unknown name or setting."""
     spec = registry.solver(name, registry.KINDS["gang"])
     chosen = registry.settings_for(spec, settings)
-    module = spec.target.partition(":")[0]
-    return registry.load_target(f"{module}:policy")(chosen), chosen
+    return registry.load_target(spec.policy or "")(chosen), chosen
 
 
 def simulate_gang(problem: GangProblem, plan: GangPlan) -> Simulation:

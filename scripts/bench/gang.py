@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bench.frame import timed
-from papers.zhang_runs import FOUR, TWINS
+from papers.zhang_runs import FOUR, RULES
 
 from ioopt.decisions.gang.state import Timing, gangs_of
 from ioopt.embed import GangScheduler
@@ -46,16 +46,15 @@ def _engines(jobs: int, loads: tuple[int, ...]) -> None:
         table, timing = make_table(settings, 0), Timing.of(settings.machine)
         gangs = gangs_of(problem_of(table, settings.machine, "bench"))
         for name in FOUR:
-            twin = TWINS[name]
-            assert twin is not None
-            run(table, timing, twin)
-            fast, twin_answer = timed(partial(run, table, timing, twin), CPU, 3)
+            rules = RULES[name]
+            run(table, timing, rules)
+            fast, compiled = timed(partial(run, table, timing, rules), CPU, 3)
             slow, answer = timed(GangSimulation(gangs, timing, _policy(name)).run, CPU)
             compiled_total, python_total = compiled_total + fast, python_total + slow
             slowest = min(slowest, jobs / fast)
             rows.append((
                 f"{LOADS_SECONDS[load]:.0f}", name, f"{jobs / slow:,.0f}", f"{jobs / fast:,.0f}",
-                f"{slow / fast:.1f}", "yes" if answer.finish == twin_answer.finish else "NO",
+                f"{slow / fast:.1f}", "yes" if answer.finish == compiled.finish else "NO",
             ))  # fmt: skip
     print(f"Engines, {jobs} jobs, r = .5\n")
     head = ("t_e", "policy", "Python jobs/s", "compiled jobs/s", "ratio", "same finish times")
@@ -78,9 +77,7 @@ def _grid(jobs: int, gaps: tuple[float, ...]) -> None:
                 generating += made
                 count += 1
                 for name in FOUR:
-                    twin = TWINS[name]
-                    assert twin is not None
-                    spent += timed(partial(run, table, timing, twin), CPU)[0]
+                    spent += timed(partial(run, table, timing, RULES[name]), CPU)[0]
     total = jobs * count * len(FOUR)
     print(
         f"Grid: {count} workloads x {len(FOUR)} policies x {jobs} jobs in {spent + generating:.1f} "

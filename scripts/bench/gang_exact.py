@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ioopt.decisions.gang.state import GangPolicy, Timing, gangs_of
+from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table, problem_of
 from ioopt.problems.gang import GangProblem
 from ioopt.sim.gang.metrics import simulation_of
@@ -52,14 +52,23 @@ def _greedy() -> Policy:
     )
 
 
+class _Ordered:
+    """The greedy, rows put in order after every update."""
+
+    name, rules = "greedy, urgent", None
+
+    def update(self, state: State) -> State:
+        """One scheduling event."""
+        return urgent_rows_first(_greedy().update(state), "las")
+
+
 def _runs(problem: GangProblem) -> dict[str, dict[str, Any]]:
     """Metrics of one workload by the policies of NAMES."""
     greedy = _greedy()
-    ordered = Policy(greedy.name, {**greedy.phases, "order": urgent_rows_first("las")})
     found = {
         "migrate-iogs": _simulated(problem, MIGRATE_IOGS),
         "greedy": _simulated(problem, greedy),
-        "greedy, urgent": _simulated(problem, ordered),
+        "greedy, urgent": _simulated(problem, _Ordered()),
     }
     for name, kept in (("exact, kept", "kept"), ("exact-iogs", "urgent")):
         log: list[exact.Decision] = []

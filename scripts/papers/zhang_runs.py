@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from papers.experiments import values_of
 
-from ioopt.decisions.gang.state import Timing, Twin
+from ioopt.decisions.gang.rules import Rules
+from ioopt.decisions.gang.state import Timing
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.sim.gang.compiled import run
 from ioopt.sim.gang.simulate import Trajectory
@@ -24,11 +25,16 @@ from ioopt.solvers.gang.iogs import POLICY as IOGS
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 
 FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
-TWINS: dict[str, Twin | None] = {
-    policy.name: policy.twin for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)
-} | {
-    "guarded-iogs": guarded.policy(guarded.Settings()).twin,
-    "index-iogs": index.policy(index.Settings()).twin,
+RULES: dict[str, Rules] = {
+    policy.name: policy.rules
+    for policy in (
+        GS,
+        IOGS,
+        ADAPTIVE_IOGS,
+        MIGRATE_IOGS,
+        guarded.policy(guarded.Settings()),
+        index.policy(index.Settings()),
+    )
 }
 INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
 
@@ -56,9 +62,7 @@ def point(
         migration_seconds=migration, migration_tasks_per_quantum=budget,
     )  # fmt: skip
     table, timing = make_table(settings, seed), Timing.of(settings.machine)
-    twin = TWINS[policy]
-    assert twin is not None
-    return figures(table, timing, run(table, timing, twin))
+    return figures(table, timing, run(table, timing, RULES[policy]))
 
 
 def simulated(**settings: Any) -> dict[str, float]:

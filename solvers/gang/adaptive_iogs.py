@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from ioopt.decisions.gang.state import ADAPTIVE, Twin
-from ioopt.solvers.gang.phases import (
-    clean,
-    compact,
-    file_nodes_or_best_fit,
-    fill,
-    local_first,
-    schedule,
-)
+from ioopt.decisions.gang.rules import ADAPTIVE, Rules
 from ioopt.solvers.gang.policy import Policy
-from ioopt.solvers.gang.run import fixed
+from ioopt.solvers.gang.run import Settings
 
-POLICY = Policy(
-    "adaptive-iogs",
-    {
-        "clean": clean,
-        "compact": compact,
-        "schedule": schedule(file_nodes_or_best_fit),
-        "fill": fill(local_first),
-    },
-    Twin(ADAPTIVE, migrate=False, local_first=True),
-)
+POLICY = Policy("adaptive-iogs", Rules(ADAPTIVE, local_first=True))
 
-policy, solve = fixed(POLICY)
+
+def policy(settings: Settings) -> Policy:
+    """The policy, which has no settings of its own."""
+    return POLICY

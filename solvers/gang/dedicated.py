@@ -6,9 +6,24 @@ on a matrix.
 
 from __future__ import annotations
 
-from ioopt.solvers.gang.policy import Policy
-from ioopt.solvers.gang.run import DEDICATED, fixed
+from ioopt.decisions.gang.state import State
+from ioopt.solvers.gang.run import DEDICATED, Settings
 
-POLICY = Policy(DEDICATED, {})
 
-policy, solve = fixed(POLICY)
+class Dedicated:
+    """A policy in name: there is no matrix to update."""
+
+    name = DEDICATED
+    rules = None
+
+    def update(self, state: State) -> State:
+        """The state as it was."""
+        return state
+
+
+POLICY = Dedicated()
+
+
+def policy(settings: Settings) -> Dedicated:
+    """The policy, which has no settings of its own."""
+    return POLICY

@@ -28,6 +28,7 @@ from ioopt.options import Deadline
 from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
+from ioopt.sim.gang.update import with_replicas
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
@@ -101,7 +102,7 @@ class ExactPolicy:
     """
 
     name = "exact-iogs"
-    twin = None
+    rules = None
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class ExactPolicy:
         after = self._chosen(state)
         if self.settings.row_order == "kept" or not after.jobs:
             return after
-        return urgent_rows_first(self.settings.weight)(after)
+        return urgent_rows_first(after, self.settings.weight)
 
     def _chosen(self, state: State) -> State:
         event, self.events = self.events, self.events + 1
@@ -161,7 +162,7 @@ class ExactPolicy:
         if not question.options:
             return greedy, Decision(floor, floor, floor, False, 0.0)
         best, bound, rows_solved = self._search(question, state, greedy)
-        filled = index.fill_weighted(kind)(best) if best is not greedy else greedy
+        filled = with_replicas(best, self.greedy.rules) if best is not greedy else greedy
         value = float(value_of(filled, kind))
         if value < floor:
             filled, value = greedy, floor

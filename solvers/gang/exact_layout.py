@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ioopt.decisions.gang.state import State
 from ioopt.models.gang.question import Question
 from ioopt.problems.gang import mask_of, nodes_of
-from ioopt.solvers.gang.phases import Board, freest_columns, take
+from ioopt.sim.gang.phases import choose_nodes
 
 Placed = dict[int, tuple[int, int]]
 """(columns, rows) as masks, by option."""
@@ -81,9 +81,9 @@ def _in_rows(
     question: Question, counts: Mapping[int, int], spans: dict[int, int], partial: bool
 ) -> Placed | None:
     """Remote jobs, large ones first, into the rows with the fewest free nodes that suffice."""
-    board = _board(question, {o: (question.options[o].columns, s) for o, s in spans.items()})
+    rows = _rows(question, {o: (question.options[o].columns, s) for o, s in spans.items()})
     spans = dict(spans)
-    counted = list(board.counts)
+    counted = [question.nodes - row.bit_count() for row in rows]
     for o in _largest_first(question, counts):
         size = question.options[o].size
         fitting = [(free, r) for r, free in enumerate(counted) if free >= size]
@@ -97,12 +97,13 @@ def _in_rows(
     return with_columns(question, spans)
 
 
-def _board(question: Question, placed: Placed) -> Board:
-    free = [(1 << question.nodes) - 1] * question.levels
+def _rows(question: Question, placed: Placed) -> list[int]:
+    """The occupied nodes of each row."""
+    rows = [0] * question.levels
     for columns, span in placed.values():
         for r in nodes_of(span):
-            free[r] &= ~columns
-    return Board(question.nodes, free, [row.bit_count() for row in free])
+            rows[r] |= columns
+    return rows
 
 
 def _at_least(masks: list[int], levels: int) -> list[int]:
@@ -147,11 +148,15 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
     Contiguous where the row has such a gap, else the nodes that are free in most rows.
     """
     placed = {o: (question.options[o].columns, span) for o, span in spans.items()}
-    board = _board(question, placed)
+    rows = _rows(question, placed)
+    chosen, layers = [0], [0] * (question.levels + 1)
     for o in _largest_first(question, spans):
         row, size = spans[o].bit_length() - 1, question.options[o].size
-        columns = tightest_run(board.free[row], size) or freest_columns(board, row, size)
-        take(board, row, columns)
+        columns = tightest_run((1 << question.nodes) - 1 & ~rows[row], size)
+        if columns is None:
+            choose_nodes(rows, row, question.nodes, size, layers, chosen, 0)
+            columns = chosen[0]
+        rows[row] |= columns
         placed[o] = (columns, spans[o])
     return placed
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from ioopt.decisions.gang.state import BEST_FIT, Twin
-from ioopt.solvers.gang.phases import best_fit, clean, compact, fill, schedule, start_order
+from ioopt.decisions.gang.rules import BEST_FIT, Rules
 from ioopt.solvers.gang.policy import Policy
-from ioopt.solvers.gang.run import fixed
+from ioopt.solvers.gang.run import Settings
 
-POLICY = Policy(
-    "gs",
-    {
-        "clean": clean,
-        "compact": compact,
-        "schedule": schedule(best_fit),
-        "fill": fill(start_order),
-    },
-    Twin(BEST_FIT, migrate=False, local_first=False),
-)
+POLICY = Policy("gs", Rules(BEST_FIT))
 
-policy, solve = fixed(POLICY)
+
+def policy(settings: Settings) -> Policy:
+    """The policy, which has no settings of its own."""
+    return POLICY

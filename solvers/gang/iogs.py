@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from ioopt.decisions.gang.state import FILE_NODES, Twin
-from ioopt.solvers.gang.phases import clean, compact, fill, on_file_nodes, schedule, start_order
+from ioopt.decisions.gang.rules import FILE_NODES, Rules
 from ioopt.solvers.gang.policy import Policy
-from ioopt.solvers.gang.run import fixed
+from ioopt.solvers.gang.run import Settings
 
-POLICY = Policy(
-    "iogs",
-    {
-        "clean": clean,
-        "compact": compact,
-        "schedule": schedule(on_file_nodes),
-        "fill": fill(start_order),
-    },
-    Twin(FILE_NODES, migrate=False, local_first=False),
-)
+POLICY = Policy("iogs", Rules(FILE_NODES))
 
-policy, solve = fixed(POLICY)
+
+def policy(settings: Settings) -> Policy:
+    """The policy, which has no settings of its own."""
+    return POLICY

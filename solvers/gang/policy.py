@@ -1,32 +1,27 @@
-"""A gang-scheduling policy is a name and the phases it runs at every event."""
+"""A gang-scheduling policy is a name and how it runs the phases of a matrix update."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ioopt.decisions.gang.state import State, Twin
+from ioopt.decisions.gang.rules import Rules
+from ioopt.decisions.gang.state import State
 from ioopt.errors import UsageError
-from ioopt.solvers.gang.phases import Phase
+from ioopt.sim.gang.update import phases_of, updated
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The phases of a matrix update, by name and in order; ``twin`` is its compiled form."""
+    """The policy of these rules, the same object simulated and live."""
 
     name: str
-    phases: Mapping[str, Phase]
-    twin: Twin | None = None
+    rules: Rules
 
-    def update(self, state: State) -> State:
-        """Run all phases once (a scheduling event)."""
-        for phase in self.phases.values():
-            state = phase(state)
-        return state
-
-    def only(self, name: str) -> Policy:
-        """This policy reduced to one phase; UsageError when it has no such phase."""
-        if name not in self.phases:
-            known = ", ".join(self.phases)
-            raise UsageError(f"{self.name} has no phase {name!r}; its phases: {known}, all")
-        return Policy(self.name, {name: self.phases[name]})
+    def update(self, state: State, phase: str = "all") -> State:
+        """Run all phases once (a scheduling event), or one; UsageError when it has no such phase."""
+        phases = phases_of(self.rules)
+        if phase != "all" and phase not in phases:
+            known = ", ".join(phases)
+            raise UsageError(f"{self.name} has no phase {phase!r}; its phases: {known}, all")
+        chosen = [phases[phase]] if phase != "all" else [*phases.values()]
+        return updated(state, self.rules, chosen, full=phase in ("all", "fill"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
+from ioopt.decisions.gang.rules import HDF
 from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.options import Deadline
@@ -17,12 +17,12 @@ from ioopt.problems.gang import (
     PlacedJob,
     nodes_of,
 )
-from ioopt.protocols import Outcome, Simulation, SolveRequest, SolverFunction
+from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.gang.dedicated import run_dedicated
 from ioopt.sim.gang.history import History
 from ioopt.sim.gang.metrics import simulation_of
-from ioopt.sim.gang.simulate import GangSimulation, Trajectory
+from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.gang.policy import Policy
 
@@ -51,27 +51,20 @@ class Settings(Record):
     phase: Literal["all", "clean", "migrate", "compact", "schedule", "fill"] = "all"
 
 
-PolicyOf = Callable[[Any], Policy]
-
-
-def solver(policy_of: PolicyOf) -> SolverFunction:
-    """The solver function of the policy that *policy_of* makes from the settings."""
-
-    def solve(problem: Any, request: SolveRequest) -> Outcome:
-        settings = request.settings or Settings()
-        policy = policy_of(settings)
-        if isinstance(problem, GangMatrixProblem):
-            return Outcome(decide(problem, policy, settings.phase))
-        if settings.phase != "all":
-            raise UsageError(f"phase={settings.phase} is for ioopt/gang-matrix, not ioopt/gang")
-        plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
-        try:
-            simulation = simulate_policy(problem, policy, settings, request.deadline)
-        except OutOfTime as late:
-            return _cheapest(problem, request, policy, f"{policy.name}: {late}")
-        return Outcome(plan, simulation=simulation)
-
-    return solve
+def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
+    """Simulate a workload under the request's policy, or take the one decision of a snapshot."""
+    policy: Policy = request.policy
+    settings: Settings = request.settings
+    if isinstance(problem, GangMatrixProblem):
+        return Outcome(decide(problem, policy, settings.phase))
+    if settings.phase != "all":
+        raise UsageError(f"phase={settings.phase} is for ioopt/gang-matrix, not ioopt/gang")
+    plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
+    try:
+        simulation = simulate_policy(problem, policy, settings, request.deadline)
+    except OutOfTime as late:
+        return _cheapest(problem, request, policy, f"{policy.name}: {late}")
+    return Outcome(plan, simulation=simulation)
 
 
 def _cheapest(problem: GangProblem, request: SolveRequest, slow: Policy, late: str) -> Outcome:
@@ -79,7 +72,7 @@ def _cheapest(problem: GangProblem, request: SolveRequest, slow: Policy, late: s
     from ioopt.solvers.gang import dedicated, gs
 
     settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
-    policy = dedicated.POLICY if slow is gs.POLICY else gs.POLICY
+    policy: GangPolicy = dedicated.POLICY if slow is gs.POLICY else gs.POLICY
     try:
         simulation = simulate_policy(problem, policy, settings, request.deadline)
     except OutOfTime:
@@ -88,15 +81,6 @@ def _cheapest(problem: GangProblem, request: SolveRequest, slow: Policy, late: s
     plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
     note = f"{late}; answered by {policy.name}"
     return Outcome(plan, stop=StopReason.FALLBACK, simulation=simulation, notes=(note,))
-
-
-def fixed(policy: Policy) -> tuple[PolicyOf, SolverFunction]:
-    """The ``policy`` and ``solve`` functions of a policy that has no settings of its own."""
-
-    def policy_of(settings: Settings) -> Policy:
-        return policy
-
-    return policy_of, solver(policy_of)
 
 
 def simulate_policy(
@@ -113,10 +97,10 @@ def simulate_policy(
     wanted = settings.history == "yes" or (
         settings.history == "auto" and settings.engine != "compiled" and _is_small(problem)
     )
-    timing = Timing.of(problem.machine, settings.arithmetic)
+    timing = Timing.of(problem.machine, settings.arithmetic, settings.recompute)
     if policy.name == DEDICATED:
         gangs = gangs_of(problem, settings.arithmetic)
-        return simulation_of(problem, run_dedicated(gangs, timing, settings.recompute), None)
+        return simulation_of(problem, run_dedicated(gangs, timing), None)
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")
@@ -125,12 +109,16 @@ def simulate_policy(
         watch = relay_to(module, "_simulate", deadline, policy.name == "gs")
         gangs = gangs_of(problem, settings.arithmetic)
         history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
-        engine = GangSimulation(gangs, timing, policy, settings.recompute, history)
+        engine = GangSimulation(gangs, timing, policy, history)
         try:
             return simulation_of(problem, engine.run(relay=watch), history)
         except Handover:
             pass
-    return simulation_of(problem, _compiled(problem, timing, policy, settings, deadline), None)
+    from ioopt.sim.gang.compiled import run
+    from ioopt.sim.gang.table import table_of
+
+    assert policy.rules is not None
+    return simulation_of(problem, run(table_of(problem), timing, policy.rules, deadline), None)
 
 
 def _is_small(problem: GangProblem) -> bool:
@@ -139,7 +127,7 @@ def _is_small(problem: GangProblem) -> bool:
 
 
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
-    if policy.twin is None:
+    if policy.rules is None or policy.rules.weight == HDF:
         return f"{policy.name} has no compiled form"
     if settings.arithmetic == "exact":
         return "exact arithmetic needs Python numbers"
@@ -148,25 +136,9 @@ def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | N
     return "more than 62 rows" if timing.levels > 62 else None
 
 
-def _compiled(
-    problem: GangProblem,
-    timing: Timing,
-    policy: GangPolicy,
-    settings: Settings,
-    deadline: Deadline | None,
-) -> Trajectory:
-    from ioopt.sim.gang.compiled import run
-    from ioopt.sim.gang.table import table_of
-
-    assert policy.twin is not None
-    return run(table_of(problem), timing, policy.twin, settings.recompute, deadline)
-
-
 def decide(problem: GangMatrixProblem, policy: Policy, phase: str = "all") -> GangMatrixPlan:
     """One matrix update of a snapshot, by the whole policy or by one of its phases."""
-    if phase != "all":
-        policy = policy.only(phase)
-    after = policy.update(state_of(problem))
+    after = policy.update(state_of(problem), phase)
     ids = [job.id for job in (*problem.running, *problem.waiting)]
     return plan_of_state(after, ids)
 

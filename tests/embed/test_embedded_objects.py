@@ -185,7 +185,7 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
             assert made.decide(1.0, deadline) == {"a": 6.0}
             notes = made.notes
         elif name == "GangScheduler":
-            policy = SimpleNamespace(name="wrong", twin=None, update=wrong)
+            policy = SimpleNamespace(name="wrong", rules=None, update=wrong)
             made, sound = (
                 GangScheduler(GANG_MACHINE, policy),
                 GangScheduler(GANG_MACHINE, MIGRATE_IOGS),

@@ -16,6 +16,7 @@ from ioopt.decisions.gang.state import State, state_of
 from ioopt.formats.native import dump_json
 from ioopt.problems.gang import GangMatrixProblem, GangProblem
 from ioopt.registry import solvers_for
+from ioopt.sim.gang.update import phases_of
 
 ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs")
 SEEDS = st.integers(0, 10**6)
@@ -110,12 +111,11 @@ def _same(plain: State, twin: State) -> None:
 def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
     """Phase after phase on 150 random matrices of one and two words."""
     chosen, moved, admitted = POLICIES[policy], 0, 0
-    assert chosen.twin is not None
     for seed in range(150):
         state = state_of(_snapshot(seed))
-        for name, phase in chosen.phases.items():
-            after = phase(state)
-            _same(after, compiled_phase(state, name, chosen.twin))
+        for name in phases_of(chosen.rules):
+            after = chosen.update(state, name)
+            _same(after, compiled_phase(state, name, chosen.rules))
             moved += after.tasks_moved - state.tasks_moved
             admitted += len(after.admitted)
             state = after._replace(admitted=(), moved=(), tasks_moved=0)

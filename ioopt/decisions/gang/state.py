@@ -6,19 +6,13 @@ are floats or, in exact arithmetic, Fractions; nothing here depends on which.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
+from ioopt.decisions.gang.rules import UNLIMITED, Number, Rules
 from ioopt.problems.gang import GangMatrixProblem, GangProblem, Machine, mask_of
 from ioopt.units import exact
-
-Number = float | Fraction
-
-UNLIMITED = 1 << 62
-"""A migration budget that nothing exhausts."""
 
 
 class Gang(NamedTuple):
@@ -70,38 +64,11 @@ class State(NamedTuple):
     tasks_moved: int = 0
 
 
-BEST_FIT, FILE_NODES, ADAPTIVE = 0, 1, 2
-"""Values of :attr:`Twin.place`: the Schedule rules of GS, IOGS and Adaptive-IOGS."""
-
-
-class IndexTwin(NamedTuple):
-    """Settings of the index policy for the compiled engine; ``age`` 0 means no age term."""
-
-    las: bool
-    fcfs: bool
-    age: float
-    pack_ratio: Fraction
-
-
-class Twin(NamedTuple):
-    """How the compiled engine imitates a policy; ``share`` is the guard (None: no guard)."""
-
-    place: int
-    migrate: bool
-    local_first: bool
-    share: Fraction | None = None
-    weighted: IndexTwin | None = None
-
-
-def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
-    """Home slots that may be occupied after a remote start: the whole part of share x M P."""
-    return math.floor(share * nodes * levels)
-
-
 class GangPolicy(Protocol):
     """A scheduler: one matrix update from what stands. ``name`` is the one of the registry.
 
-    ``twin`` tells the compiled engine how to imitate it; None where it cannot.
+    ``rules`` tells how it runs the phases of :mod:`ioopt.sim.gang.phases`, which simulators then do
+    in place, compiled or not; None for one that does anything else.
     """
 
     @property
@@ -110,8 +77,8 @@ class GangPolicy(Protocol):
         ...
 
     @property
-    def twin(self) -> Twin | None:
-        """The policy for the compiled engine."""
+    def rules(self) -> Rules | None:
+        """How the policy runs the phases."""
         ...
 
     def update(self, state: State) -> State:
@@ -119,9 +86,11 @@ class GangPolicy(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Timing:
-    """T, C, Q and the shape of the matrix in one arithmetic; ``tolerance`` joins instants."""
+class Timing(NamedTuple):
+    """T, C, Q and the shape of the matrix in one arithmetic; ``tolerance`` joins instants.
+
+    ``at_boundary``: matrix updates are held to the slice boundaries (rule 2).
+    """
 
     nodes: int
     levels: int
@@ -129,19 +98,21 @@ class Timing:
     migration: Number
     budget: int
     tolerance: Number
+    at_boundary: bool = False
 
     @classmethod
-    def of(cls, machine: Machine, arithmetic: str = "float") -> Timing:
+    def of(cls, machine: Machine, arithmetic: str = "float", recompute: str = "event") -> Timing:
         """The numbers of *machine* as floats or, with ``exact``, as Fractions."""
         budget = machine.migration_tasks_per_quantum
-        quantum: Number = machine.quantum_seconds
-        migration: Number = machine.migration_seconds
+        quantum: Number = float(machine.quantum_seconds)
+        migration: Number = float(machine.migration_seconds)
         tolerance: Number = 1e-7
         if arithmetic == "exact":
             quantum, migration = exact(quantum), exact(migration)
             tolerance = Fraction(1, 10**7)
         limit = UNLIMITED if budget is None else budget
-        return cls(machine.nodes, machine.levels, quantum, migration, limit, tolerance)
+        held = recompute == "boundary"
+        return cls(machine.nodes, machine.levels, quantum, migration, limit, tolerance, held)
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from ioopt.decisions.gang.state import Clock, Gang, Number, State
+from ioopt.decisions.gang.rules import HDF, LAS, ONE, Number, weight_of
+from ioopt.decisions.gang.state import Clock, Gang, State
 
 Weight = Literal["las", "hdf", "one"]
+WEIGHTS: dict[Weight, int] = {"las": LAS, "hdf": HDF, "one": ONE}
 
 
 def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
-    """The weights of *jobs* (docs/gang.md, The mathematics), per second squared; 1 for ``one``."""
-    if kind == "las":
-        attained, quantum = clock.attained, clock.quantum
-        since = [attained[job.key] + quantum for job in jobs]
-        return [1 / (seconds * seconds) for seconds in since]
-    if kind == "hdf":
-        need, quantum = clock.need, clock.quantum
-        return [1 / (max(job.local, quantum) * max(need[job.key], 50)) for job in jobs]
-    return [1 for _ in jobs]
+    """The weights of *jobs*: ``las``, ``hdf``, or 1 for each (:func:`weight_of`)."""
+    code, attained, need = WEIGHTS[kind], clock.attained, clock.need
+    return [
+        weight_of(code, job.local, attained[job.key], need[job.key], clock.quantum) for job in jobs
+    ]
 
 
 def move_speed(clock: Clock) -> Number:

@@ -1,141 +1,100 @@
-"""Job table and matrix of the compiled gang engine, on 64-bit words, and what changes them.
+"""The state of a gang simulation as flat lists, or as arrays where machine code runs it.
 
-``low[j] .. high[j]`` bounds the words that the columns of job j touch. ``_nrt=False`` leaves out
-reference counts, which would take most of the time; so nothing here may allocate an array.
+Jobs are numbered by key (FCFS position). All changes are made in place, so that the kernels of
+:mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numba import types
-from numba.extending import intrinsic
+from ioopt.decisions.gang.rules import Number, Rules
+from ioopt.sim.gang.nodes import Sets
 
-from ioopt.compiled import cached, called
-
-MAX_LEVELS = 62
-entry, kernel = cached(_nrt=False), called(_nrt=False)
+RUNNING, STARTED, HEAD, TAIL, MOVED, BUDGET, BUDGET_SLICE, TASKS, UPDATES = range(9)
+SLICE, GONE, LEFT, DONE, SLOTS, DUE = range(9, 15)
+"""Places of :attr:`Board.tally`. Jobs: running, of them before this update's starts; the queue is
+``queue[HEAD:TAIL]``, TAIL all that have arrived; moved in this update. Tasks that may still
+migrate in the slice BUDGET_SLICE, and all that did; updates. The slice; jobs that finished and are
+still in the matrix, that left in this update, that are done; occupied node slots; an update is due.
+"""
+NOW, SLOT_SECONDS = 0, 1
+"""Places of :attr:`Board.clock`: the time, and the integral of occupied slots over it."""
 
 
 class Jobs(NamedTuple):
-    """Columns of the job table by key; masks are (jobs, words), the rest (jobs,)."""
+    """The jobs by key, seconds throughout; from ``columns`` on what changes.
 
-    size: Any
-    files: Any
-    first: Any
-    last: Any
-    columns: Any
-    low: Any
-    high: Any
-    home: Any
-    span: Any
-    local: Any
+    ``packed`` ones hardly need their files; ``span`` is the mask of rows that hold the job,
+    ``local`` whether its columns are its file nodes; ``need`` the scheduled time still needed.
+    """
+
+    size: list[int]
+    files: Sets
+    at_files: list[Number]
+    remote: list[Number]
+    arrival: list[Number]
+    packed: list[bool]
+    columns: Sets
+    home: list[int]
+    span: list[int]
+    local: list[bool]
+    need: list[Number]
+    attained: list[Number]
+    start: list[Any]
+    finish: list[Any]
 
 
 class Board(NamedTuple):
-    """The matrix at home rows and after filling, running jobs in start order, scratch space."""
+    """The matrix and the queue; from ``common`` on scratch space.
 
-    run: Any
-    homes: Any
-    occupied: Any
-    filled: Any
-    levels: Any
-    members: Any
-    following: Any
-    group: Any
-    moved: Any
-    begin: Any
-    filled_count: Any
-    taken: Any
+    ``run`` are the keys of running jobs in start order; ``homes`` and ``population`` the nodes and
+    their number in each row without replicas, ``filled`` the nodes with them.
+    """
 
-
-def make_board(num_jobs: int, nodes: int, levels: int) -> Board:
-    """An empty matrix and scratch space for it."""
-    words = (nodes + 63) // 64
-    room = min(num_jobs, nodes * levels) + 1
-    homes, filled, at_least = (
-        np.zeros((rows, words), np.uint64) for rows in (levels, levels, levels + 1)
-    )
-    run, members, following, group, moved = (np.zeros(room, np.uint32) for _ in range(5))
-    occupied, filled_count = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
-    begin, taken = np.zeros(levels + 2, np.int64), np.zeros(words, np.uint64)
-    return Board(
-        run, homes, occupied, filled, at_least, members, following, group, moved, begin,
-        filled_count, taken,
-    )  # fmt: skip
+    nodes: int
+    levels: int
+    run: list[int]
+    queue: list[int]
+    homes: Sets
+    population: list[int]
+    filled: Sets
+    moved: list[int]
+    gone: list[int]
+    tally: list[int]
+    clock: list[Number]
+    common: Sets
+    group: list[int]
+    loose: list[int]
+    layers: Sets
+    worth: list[Number]
+    ascending: list[int]
+    descending: list[int]
 
 
-def make_jobs(size: Any, files: Any) -> Jobs:
-    """A job table from sizes (jobs,) and file-node masks (jobs, words); nothing placed yet."""
+def make_jobs(
+    size: Sequence[int], files: Sequence[int], times: Sequence[Sequence[Number]], rules: Rules
+) -> Jobs:
+    """A table of jobs for plain Python; *times* are local, remote and arrival seconds."""
+    local, remote, arrival = (list(column) for column in times)
     num = len(size)
-    used = files != 0
-    first = used.argmax(axis=1).astype(np.int64) if num else np.zeros(0, np.int64)
-    words = files.shape[1]
-    last = (words - used[:, ::-1].argmax(axis=1)).astype(np.int64) if num else first
-    low, high, span = (np.zeros(num, np.int64) for _ in range(3))
-    home = np.zeros(num, np.uint32)
+    packed = [False] * num
+    if rules.pack_ratio:
+        packed = [rules.packs(*pair) for pair in zip(local, remote)]
     return Jobs(
-        size.astype(np.int64), files, first, last, np.zeros_like(files), low, high, home, span,
-        np.zeros(num, np.bool_),
+        list(size), list(files), local, remote, arrival, packed, [0] * num, [0] * num, [0] * num,
+        [False] * num, list(local), [0] * num, [None] * num, [None] * num,
     )  # fmt: skip
 
 
-@intrinsic
-def popcount(typing_context: Any, word: Any) -> Any:
-    """Number of set bits of a uint64 word, as an int64; compiled code only."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-@kernel
-def clear(board: Board, jobs: Jobs, j: int) -> None:
-    """Take job *j* out of its home row."""
-    for w in range(jobs.low[j], jobs.high[j]):
-        board.homes[jobs.home[j], w] &= ~jobs.columns[j, w]
-    board.occupied[jobs.home[j]] -= jobs.size[j]
-
-
-@kernel
-def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
-    """Put job *j*, columns as they are, into *row* and call that its home."""
-    for w in range(jobs.low[j], jobs.high[j]):
-        board.homes[row, w] |= jobs.columns[j, w]
-    board.occupied[row] += jobs.size[j]
-    jobs.home[j] = row
-
-
-@kernel
-def use_files(jobs: Jobs, j: int) -> None:
-    """Make the file nodes of job *j* its columns."""
-    for w in range(jobs.low[j], jobs.high[j]):
-        jobs.columns[j, w] = 0
-    for w in range(jobs.first[j], jobs.last[j]):
-        jobs.columns[j, w] = jobs.files[j, w]
-    jobs.low[j] = jobs.first[j]
-    jobs.high[j] = jobs.last[j]
-    jobs.local[j] = True
-
-
-@kernel
-def find_taken(rows: Any, taken: Any, low: int, high: int) -> None:
-    """Nodes (words *low* .. *high* - 1) that are taken in every row: no job can be added there."""
-    for w in range(low, high):
-        word = rows[0, w]
-        for row in range(1, rows.shape[0]):
-            word &= rows[row, w]
-        taken[w] = word
-
-
-@kernel
-def is_stuck(board: Board, jobs: Jobs, j: int) -> bool:
-    """Is a column of *j* taken in every row (``taken``), so that no further row can hold it?"""
-    stuck = False
-    for w in range(jobs.low[j], jobs.high[j]):
-        if board.taken[w] & jobs.columns[j, w]:
-            stuck = True
-            break
-    return stuck
+def make_board(num_jobs: int, nodes: int, levels: int, zero: Number = 0.0) -> Board:
+    """An empty matrix of *nodes* x *levels* for plain Python; *zero* in the arithmetic of times."""
+    room = min(num_jobs, nodes * levels) + 1
+    tally = [0] * (DUE + 1)
+    tally[BUDGET_SLICE] = -1
+    return Board(
+        nodes, levels, [0] * room, list(range(num_jobs)), [0] * levels, [0] * levels, [0] * levels,
+        [0] * room, [0] * room, tally, [zero, zero], [0], [0] * room, [0] * room, [0] * (levels + 1),
+        [zero] * num_jobs, [0] * levels, [0] * levels,
+    )  # fmt: skip

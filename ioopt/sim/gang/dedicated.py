@@ -10,20 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ioopt.decisions.gang.state import Gang, Number, Timing
+from ioopt.decisions.gang.rules import Number
+from ioopt.decisions.gang.state import Gang, Timing
 from ioopt.problems.gang import nodes_of
 from ioopt.sim.gang.simulate import Trajectory
 
 
-def run_dedicated(gangs: Sequence[Gang], timing: Timing, recompute: str = "event") -> Trajectory:
-    """Start and finish of every job; with ``recompute=boundary`` starts are held to slice boundaries."""
+def run_dedicated(gangs: Sequence[Gang], timing: Timing) -> Trajectory:
+    """Start and finish of every job; starts may be held to slice boundaries."""
     zero = timing.quantum * 0
     free: list[Number] = [zero] * timing.nodes
     result = Trajectory([], [], [True] * len(gangs), occupied=zero, updates=2 * len(gangs))
     for gang in gangs:
         nodes = nodes_of(gang.files)
         start = max(gang.arrival, max(free[node] for node in nodes))
-        if recompute == "boundary":
+        if timing.at_boundary:
             start = math.ceil(start / timing.quantum) * timing.quantum
         finish = start + gang.local
         for node in nodes:

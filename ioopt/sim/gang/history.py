@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ioopt.decisions.gang.state import Number, State
+from ioopt.decisions.gang.rules import Number
+from ioopt.decisions.gang.state import State
 from ioopt.problems.gang import nodes_of
 
 

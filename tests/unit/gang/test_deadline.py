@@ -56,9 +56,9 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
     table, timing = make_table(settings, 0), Timing.of(settings.machine)
     for looks in (0, 1):
         with pytest.raises(OutOfTime, match=f"of {settings.jobs} jobs finished"):
-            gang_compiled.run(table, timing, POLICY.twin, deadline=open_for(looks))
-    free = gang_compiled.run(table, timing, POLICY.twin)
-    watched = gang_compiled.run(table, timing, POLICY.twin, deadline=open_for(10**9))
+            gang_compiled.run(table, timing, POLICY.rules, deadline=open_for(looks))
+    free = gang_compiled.run(table, timing, POLICY.rules)
+    watched = gang_compiled.run(table, timing, POLICY.rules, deadline=open_for(10**9))
     assert (free.start, free.finish, free.occupied) == (
         watched.start,
         watched.finish,

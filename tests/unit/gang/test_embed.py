@@ -71,7 +71,7 @@ class _Broken:
     """A policy that answers in a wrong way of choice."""
 
     name = "broken"
-    twin = None
+    rules = None
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

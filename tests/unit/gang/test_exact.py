@@ -146,7 +146,7 @@ def test_urgent_rows_run_first() -> None:
         update={"running": tuple(running), "now_seconds": 450.0, "waiting": ()}
     )
     before = state_of(problem)._replace(rows=[0b0011, 0b0011])
-    after = urgent_rows_first("las")(before)
+    after = urgent_rows_first(before, "las")
     assert (list(before.homes), list(after.homes)) == ([0, 1], [1, 0])
     assert list(after.spans) == [0b10, 0b01]
     assert list(after.columns) == list(before.columns)

@@ -1,0 +1,84 @@
+"""What the policies of the five phases differ in (rules 11 to 15), and the weight of a job."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+Number = float | Fraction
+
+UNLIMITED = 1 << 62
+"""A number of tasks or slots that nothing exhausts."""
+
+BEST_FIT, FILE_NODES, ADAPTIVE = 0, 1, 2
+"""Values of :attr:`Rules.place`: the Schedule rules of GS, IOGS and Adaptive-IOGS."""
+
+UNWEIGHTED, ONE, LAS, HDF = 0, 1, 2, 3
+"""Values of :attr:`Rules.weight`: start order, or the weights of :mod:`ioopt.decisions.gang.weights`."""
+
+LEAST_NEED_SECONDS = 50
+"""The weight HDF counts at least so much remaining work, or a job about to end would be all."""
+
+
+class RuleNumbers(NamedTuple):
+    """The rules on one machine, as numbers for the kernels; ``limit`` is the guard in slots."""
+
+    place: int
+    migrate: bool
+    local_first: bool
+    weight: int
+    free_queue: bool
+    age: float
+    limit: int
+    quantum: Number
+
+
+class Rules(NamedTuple):
+    """How a policy runs the phases.
+
+    ``local_first``: FillMatrix serves local jobs to exhaustion, then remote ones. With a
+    ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix, and a ``free_queue``
+    passes over jobs that do not fit, but not over those that have waited longer than ``age``
+    seconds (0: none). A remote start may not fill more than the share ``guard`` of all slots. Jobs
+    whose R/L is at most ``pack_ratio`` hardly need their files: they start where they run most,
+    unguarded, and never migrate.
+    """
+
+    place: int
+    migrate: bool = False
+    local_first: bool = False
+    weight: int = UNWEIGHTED
+    free_queue: bool = False
+    age: float = 0.0
+    guard: Fraction = Fraction(1)
+    pack_ratio: Fraction = Fraction(0)
+
+    def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
+        """The rules on a machine of *nodes* x *levels* slots with slices of *quantum* seconds."""
+        limit = guard_slots(self.guard, nodes, levels)
+        return RuleNumbers(
+            self.place, self.migrate, self.local_first, self.weight, self.free_queue,
+            float(self.age), limit, quantum,
+        )  # fmt: skip
+
+    def packs(self, local: Any, remote: Any) -> Any:
+        """Whether a job of these times is packed; for arrays of times an array."""
+        return remote * self.pack_ratio.denominator <= local * self.pack_ratio.numerator
+
+
+def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
+    """Home slots that may be occupied after a remote start: the whole part of share x M P."""
+    return math.floor(share * nodes * levels)
+
+
+def weight_of(
+    weight: int, local: Number, attained: Number, need: Number, quantum: Number
+) -> Number:
+    """The weight of a job (docs/gang.md, The mathematics), per second squared; 1 for ``ONE``."""
+    if weight == LAS:
+        since = attained + quantum
+        return 1 / (since * since)
+    if weight == HDF:
+        return 1 / (max(local, quantum) * max(need, LEAST_NEED_SECONDS))
+    return 1

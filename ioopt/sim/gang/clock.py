@@ -1,0 +1,192 @@
+"""The clock of a time-sliced machine (rules 1 to 5), in place on a board.
+
+Plain Python and machine code run this one text. The row that runs at time t is floor(t/T) mod M.
+Arrivals and departures within the tolerance are one event: departures, arrivals, one update.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ioopt.decisions.gang.rules import Number, RuleNumbers
+from ioopt.decisions.gang.state import Timing
+from ioopt.sim.gang.board import (
+    BUDGET,
+    BUDGET_SLICE,
+    DONE,
+    DUE,
+    GONE,
+    HEAD,
+    LEFT,
+    MOVED,
+    NOW,
+    RUNNING,
+    SLICE,
+    SLOT_SECONDS,
+    SLOTS,
+    STARTED,
+    TAIL,
+    UPDATES,
+    Board,
+    Jobs,
+)
+from ioopt.sim.gang.nodes import drop, in_row, num_rows
+from ioopt.sim.gang.phases import clean, compact, fill, migrate, schedule, take_out
+
+NEVER = 1 << 60
+"""More cycles than any run has."""
+
+
+def simulate(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers, steps: int) -> None:
+    """At most *steps* steps of the event loop, with a matrix update at every event."""
+    tally = board.tally
+    while steps > 0 and tally[DONE] < len(jobs.size):
+        steps = advance(board, jobs, timing, steps)
+        if tally[DUE]:
+            update(board, jobs, timing, rules)
+
+
+def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
+    """One matrix update: departures leave, the phases run, what they did takes effect."""
+    open_update(board, jobs, timing)
+    now = board.clock[NOW]
+    clean(board, jobs, rules, now)
+    if rules.migrate:
+        migrate(board, jobs, rules, now)
+    compact(board, jobs, rules, now)
+    schedule(board, jobs, rules, now)
+    fill(board, jobs, rules, now)
+    close_update(board, jobs, timing)
+
+
+def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
+    """Take finished jobs out of the matrix and give a new slice its migration budget."""
+    tally = board.tally
+    for j in board.gone[: tally[GONE]]:
+        take_out(board, jobs, j)
+        drop(board.run, tally[RUNNING], j)
+        tally[RUNNING] -= 1
+    tally[LEFT] = tally[GONE]
+    tally[GONE] = 0
+    tally[MOVED] = 0
+    tally[STARTED] = tally[RUNNING]
+    if tally[BUDGET_SLICE] != tally[SLICE]:
+        tally[BUDGET_SLICE] = tally[SLICE]
+        tally[BUDGET] = timing.budget
+
+
+def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
+    """What an update means for the time that jobs need: stalls of those that moved, starts."""
+    tally, now = board.tally, board.clock[NOW]
+    for j in board.moved[: tally[MOVED]]:
+        jobs.need[j] = timing.migration + jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
+    for j in board.run[tally[STARTED] : tally[RUNNING]]:
+        jobs.start[j] = max(now, jobs.arrival[j])
+        jobs.need[j] = jobs.at_files[j] if jobs.local[j] else jobs.remote[j]
+    tally[UPDATES] += 1
+    tally[DUE] = 0
+
+
+def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
+    """Let time pass until an update is due or *steps* steps are made; returns the steps left."""
+    tally, clock, arrival = board.tally, board.clock, jobs.arrival
+    quantum, tolerance, total = timing.quantum, timing.tolerance, len(jobs.size)
+    now, index, arrived = clock[NOW], tally[SLICE], tally[TAIL]
+    due = False
+    while steps > 0 and not due and tally[DONE] < total:
+        steps -= 1
+        following: Number = arrival[arrived] if arrived < total else math.inf
+        if tally[RUNNING] > 0:
+            if now == index * quantum:
+                index += skip_cycles(board, jobs, timing, following - now)
+                now = index * quantum
+        elif tally[HEAD] == arrived and now + tolerance < following < math.inf:
+            jump = slice_of(following, timing)
+            if jump > index:
+                index = jump
+                now = index * quantum
+        if following > now + tolerance:
+            until = run_row(board, jobs, timing, now, index, following)
+            clock[SLOT_SECONDS] += tally[SLOTS] * (until - now)
+            now = until
+            if until == (index + 1) * quantum:
+                index += 1
+        fresh = arrived
+        while arrived < total and arrival[arrived] <= now + tolerance:
+            arrived += 1
+        held = timing.at_boundary and now != index * quantum
+        due = not held and (tally[GONE] > 0 or fresh != arrived)
+    clock[NOW], tally[SLICE], tally[TAIL], tally[DUE] = now, index, arrived, int(due)
+    return steps
+
+
+def slice_of(instant: Number, timing: Timing) -> int:
+    """The slice of an instant; one on a boundary belongs to the later slice."""
+    index = math.floor(instant / timing.quantum)
+    if (index + 1) * timing.quantum - instant <= timing.tolerance:
+        index += 1
+    return index
+
+
+def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
+    """Let whole cycles pass in which nothing can happen; returns the slices passed over.
+
+    *gap* is the time to the next arrival.
+    """
+    quantum = timing.quantum
+    cycle = timing.levels * quantum
+    cycles = NEVER
+    if gap < math.inf:
+        if gap < 3 * cycle:
+            return 0
+        cycles = math.floor(gap / cycle) - 1
+    running = board.run[: board.tally[RUNNING]]
+    for j in running:
+        replicas = num_rows(jobs.span[j])
+        cycles = min(cycles, math.floor(jobs.need[j] / (replicas * quantum)) - 1)
+        if cycles < 1:
+            return 0
+    for j in running:
+        passed = (cycles * num_rows(jobs.span[j])) * quantum
+        jobs.need[j] -= passed
+        jobs.attained[j] += passed
+    board.clock[SLOT_SECONDS] += board.tally[SLOTS] * (cycles * cycle)
+    return cycles * timing.levels
+
+
+def run_row(
+    board: Board, jobs: Jobs, timing: Timing, now: Number, index: int, following: Number
+) -> Number:
+    """Run the row of slice *index* to the next instant at which anything can change.
+
+    *following* is the next arrival. Finished jobs go to ``gone``. With ``at_boundary`` jobs end
+    inside the slice, but the matrix stands until its end (rule 2).
+    """
+    tally, need, tolerance = board.tally, jobs.need, timing.tolerance
+    end = (index + 1) * timing.quantum
+    until: Number = end
+    running = board.run[: tally[RUNNING]]
+    active = board.group[: in_row(running, jobs.span, index % timing.levels, board.group)]
+    if not timing.at_boundary:
+        if following < until - tolerance:
+            until = following
+        first: Number = math.inf
+        for j in active:
+            if need[j] < first:
+                first = need[j]
+        if now + first < until - tolerance:
+            until = now + first
+    passed = until - now
+    for j in active:
+        if timing.at_boundary and need[j] <= 0:
+            continue
+        jobs.attained[j] += passed
+        remaining = need[j] - passed
+        if remaining <= tolerance:
+            jobs.finish[j] = min(now + need[j], end) if timing.at_boundary else until
+            remaining = 0
+            board.gone[tally[GONE]] = j
+            tally[GONE] += 1
+            tally[DONE] += 1
+        need[j] = remaining
+    return until

@@ -1,0 +1,160 @@
+"""Sets of nodes, and lists of jobs that depend on them, as the rules of the matrix use them.
+
+A list of sets is a list of whole numbers (bit k of one is node k). :mod:`ioopt.sim.gang.words` has
+the same operations for machine code, where a set is a row of 64-bit words; the rules are one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioopt.decisions.gang.rules import Number
+
+COMPILED_AS = "ioopt.sim.gang.words"
+
+Sets = list[int]
+
+
+def add(rows: Sets, row: int, sets: Sets, j: int) -> None:
+    """Put the nodes of set *j* into *row*."""
+    rows[row] |= sets[j]
+
+
+def remove(rows: Sets, row: int, sets: Sets, j: int) -> None:
+    """Take the nodes of set *j* out of *row*."""
+    rows[row] &= ~sets[j]
+
+
+def copy_rows(rows: Sets, to: Sets) -> None:
+    """Make *to* what *rows* is."""
+    to[:] = rows
+
+
+def assign(sets: Sets, j: int, source: Sets) -> None:
+    """Make set *j* that of *source*."""
+    sets[j] = source[j]
+
+
+def equal(sets: Sets, others: Sets, j: int) -> bool:
+    """Whether both sets *j* are the same."""
+    return sets[j] == others[j]
+
+
+def num_outside(sets: Sets, others: Sets, j: int) -> int:
+    """Number of nodes in set *j* that are not in that of *others*."""
+    return (sets[j] & ~others[j]).bit_count()
+
+
+def num_rows(span: int) -> int:
+    """Number of rows in a mask of rows."""
+    return span.bit_count()
+
+
+def is_free(rows: Sets, row: int, sets: Sets, j: int) -> bool:
+    """Whether *row* holds none of the nodes of set *j*."""
+    return not rows[row] & sets[j]
+
+
+def first_free(rows: Sets, sets: Sets, j: int) -> int:
+    """The first row that holds none of the nodes of set *j*, -1 when there is none."""
+    wanted = sets[j]
+    for row, taken in enumerate(rows):
+        if not taken & wanted:
+            return row
+    return -1
+
+
+def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> int:
+    """As :func:`first_free`; the nodes *own* [j] count as free in the row *home*."""
+    wanted = sets[j]
+    for row, taken in enumerate(rows):
+        if not (taken & ~own[j] if row == home else taken) & wanted:
+            return row
+    return -1
+
+
+def intersect(rows: Sets, common: Sets) -> None:
+    """Make *common* [0] the nodes that every row holds."""
+    common[0] = rows[0]
+    for taken in rows:
+        common[0] &= taken
+
+
+def free_of(keys: Sequence[int], sets: Sets, taken: Sets, found: list[int]) -> int:
+    """The *keys* whose sets hold none of *taken* [0], into *found*; their number."""
+    avoided = taken[0]
+    free = [j for j in keys if not sets[j] & avoided]
+    found[: len(free)] = free
+    return len(free)
+
+
+def first_to_fit(
+    keys: Sequence[int], homes: Sequence[int], home: int, sets: Sets, rows: Sets, row: int
+) -> int:
+    """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
+    taken = rows[row]
+    for j in keys:
+        if homes[j] == home and not taken & sets[j]:
+            return j
+    return -1
+
+
+def in_row(keys: Sequence[int], spans: Sequence[int], row: int, found: list[int]) -> int:
+    """The *keys* whose *spans* hold *row*, into *found*; their number."""
+    held = [j for j in keys if spans[j] >> row & 1]
+    found[: len(held)] = held
+    return len(held)
+
+
+def drop(keys: list[int], count: int, j: int) -> None:
+    """Take *j* out of the first *count* of the *keys*; those behind it move up."""
+    keys.remove(j)
+    keys.append(0)
+
+
+def sort_keys(keys: list[int], count: int, value: Sequence[Number], descending: bool) -> None:
+    """Sort the first *count* of the *keys* by their *value*; equal ones keep their order."""
+    keys[:count] = sorted(keys[:count], key=value.__getitem__, reverse=descending)
+
+
+def find_layers(rows: Sets, row: int, nodes: int, layers: Sets) -> None:
+    """Make *layers* [k] the nodes free in *row* and in at least k of the other rows."""
+    layers[0] = ~rows[row] & (1 << nodes) - 1
+    layers[1:] = [0] * len(rows)
+    for other, taken in enumerate(rows):
+        if other != row:
+            for k in range(other, -1, -1):
+                layers[k + 1] |= layers[k] & ~taken
+
+
+def clear(sets: Sets, j: int) -> None:
+    """Empty set *j*."""
+    sets[j] = 0
+
+
+def take_lowest(layers: Sets, k: int, sets: Sets, j: int, most: int) -> int:
+    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*; their number."""
+    fresh = layers[k] & ~sets[j]
+    count = fresh.bit_count()
+    if count > most:
+        fresh, count = lowest_bits(fresh, most), most
+    sets[j] |= fresh
+    return count
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """The *count* lowest bits of *mask*.
+
+    >>> bin(lowest_bits(0b110101, 2))
+    '0b101'
+    """
+    if count == 0:
+        return 0
+    low, high = 0, mask.bit_length()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if (mask & ((1 << middle) - 1)).bit_count() < count:
+            low = middle
+        else:
+            high = middle
+    return mask & ((1 << high) - 1)

@@ -1,0 +1,298 @@
+"""The phases of a matrix update (Section 3.1, rules 11 to 15), in place on a board.
+
+Plain Python and machine code run this one text. Rows, nodes and jobs tie to the lowest index. What
+differs between policies is in :class:`~ioopt.decisions.gang.rules.Rules`.
+"""
+
+from __future__ import annotations
+
+from ioopt.decisions.gang.rules import (
+    ADAPTIVE,
+    BEST_FIT,
+    FILE_NODES,
+    UNWEIGHTED,
+    Number,
+    RuleNumbers,
+    weight_of,
+)
+from ioopt.sim.gang.board import BUDGET, HEAD, MOVED, RUNNING, SLOTS, TAIL, TASKS, Board, Jobs
+from ioopt.sim.gang.nodes import (
+    Sets,
+    add,
+    assign,
+    clear,
+    copy_rows,
+    equal,
+    find_layers,
+    first_free,
+    first_free_but_own,
+    first_to_fit,
+    free_of,
+    intersect,
+    is_free,
+    num_outside,
+    remove,
+    sort_keys,
+    take_lowest,
+)
+
+
+def take_out(board: Board, jobs: Jobs, j: int) -> None:
+    """Take job *j* out of its home row."""
+    remove(board.homes, jobs.home[j], jobs.columns, j)
+    board.population[jobs.home[j]] -= jobs.size[j]
+
+
+def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
+    """Put job *j*, columns as they are, into *row* and call that its home."""
+    add(board.homes, row, jobs.columns, j)
+    board.population[row] += jobs.size[j]
+    jobs.home[j] = row
+    jobs.span[j] = 1 << row
+
+
+def use_files(jobs: Jobs, j: int) -> None:
+    """Make the file nodes of job *j* its columns."""
+    assign(jobs.columns, j, jobs.files)
+    jobs.local[j] = True
+
+
+def clean(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+    """CleanMatrix: every job keeps its home instance only (rule 11)."""
+    for j in board.run[: board.tally[RUNNING]]:
+        jobs.span[j] = 1 << jobs.home[j]
+
+
+def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> None:
+    """Sort the first *num* of the group by weight x speed, heaviest first."""
+    worth = board.worth
+    for j in board.group[:num]:
+        local, remote = jobs.at_files[j], jobs.remote[j]
+        weight = weight_of(rules.weight, local, jobs.attained[j], jobs.need[j], rules.quantum)
+        worth[j] = weight if jobs.local[j] else weight * local / remote
+    sort_keys(board.group, num, worth, True)
+
+
+def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+    """MigrateMatrix: remote jobs move to their file nodes where a row has them free (rule 12).
+
+    A job's own columns in its home row count as free. A move that costs more tasks than the
+    budget is skipped whole; passes repeat until one changes nothing.
+    """
+    tally, group, num = board.tally, board.group, 0
+    for j in board.run[: tally[RUNNING]]:
+        if not jobs.local[j] and not jobs.packed[j]:
+            group[num] = j
+            num += 1
+    if rules.weight != UNWEIGHTED and num > 1:
+        sort_by_worth(board, jobs, rules, num)
+    changed = num > 0
+    while changed:
+        changed = False
+        for j in group[:num]:
+            if jobs.local[j]:
+                continue
+            cost = num_outside(jobs.files, jobs.columns, j)
+            if cost > tally[BUDGET]:
+                continue
+            row = first_free_but_own(board.homes, jobs.files, j, jobs.columns, jobs.home[j])
+            if row >= 0:
+                take_out(board, jobs, j)
+                use_files(jobs, j)
+                put(board, jobs, j, row)
+                tally[BUDGET] -= cost
+                tally[TASKS] += cost
+                board.moved[tally[MOVED]] = j
+                tally[MOVED] += 1
+                changed = True
+
+
+def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+    """CompactMatrix: jobs move, columns unchanged, from sparse to populated rows (rule 13).
+
+    One move, then all populations afresh: stale populations can cycle for ever.
+    """
+    while move_one(board, jobs):
+        pass
+
+
+def move_one(board: Board, jobs: Jobs) -> bool:
+    """The first feasible move of CompactMatrix, made; False when there is none."""
+    population, ascending, descending = board.population, board.ascending, board.descending
+    intersect(board.homes, board.common)
+    running = board.run[: board.tally[RUNNING]]
+    num = free_of(running, jobs.columns, board.common, board.group)
+    if num == 0:
+        return False
+    for row in range(board.levels):
+        ascending[row] = row
+        descending[row] = row
+    sort_keys(ascending, board.levels, population, False)
+    sort_keys(descending, board.levels, population, True)
+    loose = board.group[:num]
+    for source in ascending:
+        if population[source] == 0:
+            continue
+        for target in descending:
+            if population[target] < population[source]:
+                break
+            if target == source or population[target] == board.nodes:
+                continue
+            j = first_to_fit(loose, jobs.home, source, jobs.columns, board.homes, target)
+            if j >= 0:
+                take_out(board, jobs, j)
+                put(board, jobs, j, target)
+                return True
+    return False
+
+
+def file_row(board: Board, jobs: Jobs, j: int) -> int:
+    """The IOGS row: fewest free nodes with all file nodes free; -1 when there is none."""
+    best, fullest = -1, -1
+    for row in range(board.levels):
+        taken = board.population[row]
+        fitting = fullest < taken <= board.nodes - jobs.size[j]
+        if fitting and is_free(board.homes, row, jobs.files, j):
+            best, fullest = row, taken
+    return best
+
+
+def best_fit_row(board: Board, size: int) -> int:
+    """The GS row: fewest free nodes that suffice for *size*; -1 when there is none."""
+    best, fullest = -1, -1
+    for row in range(board.levels):
+        if fullest < board.population[row] <= board.nodes - size:
+            best, fullest = row, board.population[row]
+    return best
+
+
+def choose_nodes(
+    rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
+) -> None:
+    """Make *columns* [j] *size* nodes free in *row*: those free in most rows, then the lowest."""
+    find_layers(rows, row, nodes, layers)
+    clear(columns, j)
+    for k in range(len(rows), -1, -1):
+        size -= take_lowest(layers, k, columns, j, size)
+        if size == 0:
+            break
+
+
+def rows_free(board: Board, sets: Sets, j: int) -> int:
+    """Number of rows that hold none of the nodes of set *j*."""
+    count = 0
+    for row in range(board.levels):
+        if is_free(board.homes, row, sets, j):
+            count += 1
+    return count
+
+
+def place(board: Board, jobs: Jobs, rules: RuleNumbers, j: int) -> int:
+    """Choose columns for the waiting job *j*; its row, -1 when it may not start (rule 14).
+
+    A packed job starts where it runs most: its speed times the rows that have its columns free.
+    """
+    row = -1 if rules.place == BEST_FIT else file_row(board, jobs, j)
+    packed = jobs.packed[j]
+    if rules.place == FILE_NODES or (row >= 0 and not packed):
+        if row >= 0:
+            use_files(jobs, j)
+        return row
+    other = best_fit_row(board, jobs.size[j])
+    if other < 0:
+        return -1
+    if rules.place == ADAPTIVE and not packed:
+        occupied = jobs.size[j]
+        for taken in board.population:
+            occupied += taken
+        if occupied > rules.limit:
+            return -1
+    size = jobs.size[j]
+    choose_nodes(board.homes, other, board.nodes, size, board.layers, jobs.columns, j)
+    jobs.local[j] = equal(jobs.columns, jobs.files, j)
+    if row >= 0:
+        near, far = rows_free(board, jobs.files, j), rows_free(board, jobs.columns, j)
+        if near * jobs.remote[j] >= far * jobs.at_files[j]:
+            use_files(jobs, j)
+            return row
+    return other
+
+
+def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+    """Schedule: FCFS, stopping at the first job that does not fit (rule 14).
+
+    A free queue passes over it, unless it has waited longer than the age term allows.
+    """
+    queue, tally = board.queue, board.tally
+    at = kept = tally[HEAD]
+    while at < tally[TAIL]:
+        j = queue[at]
+        row = place(board, jobs, rules, j)
+        if row >= 0:
+            put(board, jobs, j, row)
+            board.run[tally[RUNNING]] = j
+            tally[RUNNING] += 1
+        elif not rules.free_queue or (rules.age > 0 and now - jobs.arrival[j] > rules.age):
+            break
+        else:
+            queue[kept] = j
+            kept += 1
+        at += 1
+    while kept > tally[HEAD]:  # those passed over close up to those behind
+        kept -= 1
+        at -= 1
+        queue[at] = queue[kept]
+    tally[HEAD] = at
+
+
+def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+    """FillMatrix from the home instances alone (rule 15)."""
+    copy_rows(board.homes, board.filled)
+    slots = 0
+    for taken in board.population:
+        slots += taken
+    board.tally[SLOTS] = slots
+    add_replicas(board, jobs, rules)
+
+
+def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
+    """FillMatrix into the cells left: the heaviest job first, or passes over the jobs in order."""
+    intersect(board.filled, board.common)
+    running, group = board.run[: board.tally[RUNNING]], board.group
+    loose = board.loose[: free_of(running, jobs.columns, board.common, board.loose)]
+    for turn in range(2 if rules.local_first else 1):
+        num = 0
+        for j in loose:
+            if not rules.local_first or jobs.local[j] == (turn == 0):
+                group[num] = j
+                num += 1
+        if rules.weight == UNWEIGHTED:
+            fill_in_passes(board, jobs, num)
+            continue
+        sort_by_worth(board, jobs, rules, num)
+        for j in group[:num]:
+            while replicate(board, jobs, j):
+                pass
+
+
+def fill_in_passes(board: Board, jobs: Jobs, num: int) -> None:
+    """Passes over the first *num* of the group, one replica a job a pass, until none fits."""
+    group = board.group
+    while num > 0:
+        again = 0
+        for j in group[:num]:
+            if replicate(board, jobs, j):
+                group[again] = j
+                again += 1
+        num = again
+
+
+def replicate(board: Board, jobs: Jobs, j: int) -> bool:
+    """Add a replica of *j* in the first row that has its columns free; False when none has."""
+    row = first_free(board.filled, jobs.columns, j)
+    if row < 0:
+        return False
+    add(board.filled, row, jobs.columns, j)
+    jobs.span[j] |= 1 << row
+    board.tally[SLOTS] += jobs.size[j]
+    return True

@@ -1,0 +1,144 @@
+"""One matrix update, or some of its phases, from state to state: how policies decide live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from ioopt.decisions.gang.rules import UNWEIGHTED, Number, RuleNumbers, Rules, weight_of
+from ioopt.decisions.gang.state import Gang, State
+from ioopt.sim.gang.board import (
+    BUDGET,
+    HEAD,
+    MOVED,
+    RUNNING,
+    STARTED,
+    TAIL,
+    Board,
+    Jobs,
+    make_board,
+    make_jobs,
+)
+from ioopt.sim.gang.phases import (
+    add_replicas,
+    clean,
+    compact,
+    fill,
+    migrate,
+    put,
+    schedule,
+)
+
+Phase = Callable[[Board, Jobs, RuleNumbers, Number], None]
+
+PHASES: dict[str, Phase] = {
+    "clean": clean,
+    "migrate": migrate,
+    "compact": compact,
+    "schedule": schedule,
+    "fill": fill,
+}
+"""The phases of an update, in order; ``migrate`` only where the rules say so."""
+
+
+def phases_of(rules: Rules) -> dict[str, Phase]:
+    """The phases that a policy of these rules runs."""
+    return {name: run for name, run in PHASES.items() if name != "migrate" or rules.migrate}
+
+
+def table_of_gangs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
+    """The job table of *gangs*, keyed by position."""
+    times = [
+        [gang.local for gang in gangs],
+        [gang.remote for gang in gangs],
+        [gang.arrival for gang in gangs],
+    ]
+    return make_jobs([gang.size for gang in gangs], [gang.files for gang in gangs], times, rules)
+
+
+def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
+    """*state* after *phases* under *rules*; replicas in it are ignored, as CleanMatrix does.
+
+    *full* says that the last phase is FillMatrix.
+    """
+    gangs = [*state.jobs, *_queue(state, rules)]
+    board, jobs = _begin(state, gangs, rules)
+    board.tally[TAIL] = len(gangs)
+    numbers = rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
+    for phase in phases:
+        phase(board, jobs, numbers, state.clock.now)
+    rows = board.filled if full else board.homes
+    return state_of_board(board, jobs, gangs, rows, state)
+
+
+def with_replicas(state: State, rules: Rules) -> State:
+    """*state*, replicas and all, with the cells that are left filled under *rules*."""
+    board, jobs = _begin(state, state.jobs, rules)
+    board.filled[:] = state.rows
+    jobs.span[:] = state.spans
+    add_replicas(board, jobs, rules.numbers(state.nodes, len(state.rows), state.clock.quantum))
+    return state._replace(spans=jobs.span, rows=board.filled)
+
+
+def state_of_board(
+    board: Board, jobs: Jobs, gangs: Sequence[Gang], rows: Sequence[int], before: State
+) -> State:
+    """The state that *board* has come to from *before*; *gangs* are its jobs by key."""
+    tally = board.tally
+    run = board.run[: tally[RUNNING]]
+    return before._replace(
+        jobs=[gangs[j] for j in run],
+        columns=[jobs.columns[j] for j in run],
+        homes=[jobs.home[j] for j in run],
+        spans=[jobs.span[j] for j in run],
+        rows=rows,
+        budget=tally[BUDGET],
+        admitted=tuple(gangs[j] for j in run[tally[STARTED] :]),
+        moved=tuple(gangs[j].key for j in board.moved[: tally[MOVED]]),
+        tasks_moved=before.budget - tally[BUDGET],
+    )
+
+
+def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jobs]:
+    """The home instances of *state* on a board; *gangs* are its running jobs first."""
+    board = make_board(len(gangs), state.nodes, len(state.rows))
+    jobs = table_of_gangs(gangs, rules)
+    count = len(state.jobs)
+    board.run[:count] = range(count)
+    jobs.columns[:count] = state.columns
+    jobs.local[:count] = [job.files == own for job, own in zip(state.jobs, state.columns)]
+    for j, home in enumerate(state.homes):
+        put(board, jobs, j, home)
+    if rules.weight != UNWEIGHTED:
+        attained, need = state.clock.attained, state.clock.need
+        jobs.attained[:] = [attained[job.key] for job in gangs]
+        jobs.need[:] = [need[job.key] for job in gangs]
+    tally = board.tally
+    tally[RUNNING] = tally[STARTED] = tally[HEAD] = count
+    tally[BUDGET] = state.budget
+    return board, jobs
+
+
+def _queue(state: State, rules: Rules) -> Sequence[Gang]:
+    """The waiting jobs that may start, in the order in which they may.
+
+    Overdue jobs go first, the others of a free queue by weight. Of a queue that stops at the first
+    job that does not fit, only those can start that together fit in the free slots.
+    """
+    waiting, clock = state.waiting, state.clock
+    if not rules.free_queue:
+        free = state.nodes * len(state.rows) - sum(job.size for job in state.jobs)
+        fitting = 0
+        for total in accumulate(job.size for job in waiting):
+            if total > free:
+                break
+            fitting += 1
+        return waiting[:fitting]
+
+    def order(job: Gang) -> tuple[bool, Number]:
+        overdue = rules.age > 0 and clock.now - job.arrival > rules.age
+        attained, need = clock.attained[job.key], clock.need[job.key]
+        weight = weight_of(rules.weight, job.local, attained, need, clock.quantum)
+        return not overdue, 0 if overdue else -weight
+
+    return sorted(waiting, key=order)

@@ -1,0 +1,202 @@
+"""The operations of :mod:`ioopt.sim.gang.nodes` on 64-bit words, for machine code only.
+
+Nothing here may allocate an array: it is compiled without reference counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+Keys = NDArray[np.uint32]
+
+
+class WordSets(NamedTuple):
+    """Sets by key: (keys, words), and the bounds of the words that each touches."""
+
+    words: Words
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+@intrinsic
+def popcount(typing_context: Any, word: Any) -> Any:
+    """Number of set bits of a uint64 word, as an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+def add(rows: Words, row: int, sets: WordSets, j: int) -> None:
+    for w in range(sets.low[j], sets.high[j]):
+        rows[row, w] |= sets.words[j, w]
+
+
+def remove(rows: Words, row: int, sets: WordSets, j: int) -> None:
+    for w in range(sets.low[j], sets.high[j]):
+        rows[row, w] &= ~sets.words[j, w]
+
+
+def copy_rows(rows: Words, to: Words) -> None:
+    for row in range(rows.shape[0]):
+        for w in range(rows.shape[1]):
+            to[row, w] = rows[row, w]
+
+
+def assign(sets: WordSets, j: int, source: WordSets) -> None:
+    clear(sets, j)
+    for w in range(source.low[j], source.high[j]):
+        sets.words[j, w] = source.words[j, w]
+    sets.low[j] = source.low[j]
+    sets.high[j] = source.high[j]
+
+
+def equal(sets: WordSets, others: WordSets, j: int) -> bool:
+    differing = np.uint64(0)
+    for w in range(sets.words.shape[1]):
+        differing |= sets.words[j, w] ^ others.words[j, w]
+    return not differing
+
+
+def num_outside(sets: WordSets, others: WordSets, j: int) -> int:
+    count = 0
+    for w in range(sets.low[j], sets.high[j]):
+        count += popcount(sets.words[j, w] & ~others.words[j, w])
+    return count
+
+
+def num_rows(span: int) -> int:
+    return popcount(np.uint64(span))
+
+
+def is_free(rows: Words, row: int, sets: WordSets, j: int) -> bool:
+    taken = np.uint64(0)
+    for w in range(sets.low[j], sets.high[j]):
+        taken |= rows[row, w] & sets.words[j, w]
+    return not taken
+
+
+def first_free(rows: Words, sets: WordSets, j: int) -> int:
+    for row in range(rows.shape[0]):
+        if is_free(rows, row, sets, j):
+            return row
+    return -1
+
+
+def first_free_but_own(rows: Words, sets: WordSets, j: int, own: WordSets, home: int) -> int:
+    for row in range(rows.shape[0]):
+        taken = np.uint64(0)
+        for w in range(sets.low[j], sets.high[j]):
+            wanted = sets.words[j, w]
+            if row == home:
+                wanted &= ~own.words[j, w]
+            taken |= rows[row, w] & wanted
+        if not taken:
+            return row
+    return -1
+
+
+def intersect(rows: Words, common: Words) -> None:
+    for w in range(rows.shape[1]):
+        word = rows[0, w]
+        for row in range(1, rows.shape[0]):
+            word &= rows[row, w]
+        common[0, w] = word
+
+
+def free_of(keys: Keys, sets: WordSets, taken: Words, found: Keys) -> int:
+    count = 0
+    for j in keys:
+        if is_free(taken, 0, sets, j):
+            found[count] = j
+            count += 1
+    return count
+
+
+def first_to_fit(keys: Keys, homes: Keys, home: int, sets: WordSets, rows: Words, row: int) -> int:
+    found = -1
+    for j in keys:
+        if homes[j] == home and is_free(rows, row, sets, j):
+            found = j
+            break
+    return found
+
+
+def in_row(keys: Keys, spans: NDArray[np.int64], row: int, found: Keys) -> int:
+    count = 0
+    for j in keys:
+        if spans[j] >> row & 1:
+            found[count] = j
+            count += 1
+    return count
+
+
+def drop(keys: Keys, count: int, j: int) -> None:
+    at = 0
+    while keys[at] != j:
+        at += 1
+    for i in range(at, count - 1):
+        keys[i] = keys[i + 1]
+
+
+def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
+    for i in range(1, count):
+        j = keys[i]
+        at = i
+        while at > 0 and (
+            value[keys[at - 1]] < value[j] if descending else value[keys[at - 1]] > value[j]
+        ):
+            keys[at] = keys[at - 1]
+            at -= 1
+        keys[at] = j
+
+
+def find_layers(rows: Words, row: int, nodes: int, layers: Words) -> None:
+    levels, words = rows.shape
+    for w in range(words):
+        inside = ~np.uint64(0)
+        if w == words - 1 and nodes % 64 != 0:
+            inside = (np.uint64(1) << np.uint64(nodes % 64)) - np.uint64(1)
+        layers[0, w] = ~rows[row, w] & inside
+        for k in range(1, levels + 1):
+            layers[k, w] = 0
+        for other in range(levels):
+            if other != row:
+                for k in range(other, -1, -1):
+                    layers[k + 1, w] |= layers[k, w] & ~rows[other, w]
+
+
+def clear(sets: WordSets, j: int) -> None:
+    for w in range(sets.low[j], sets.high[j]):
+        sets.words[j, w] = 0
+    sets.low[j] = sets.words.shape[1]
+    sets.high[j] = 0
+
+
+def take_lowest(layers: Words, k: int, sets: WordSets, j: int, most: int) -> int:
+    count = 0
+    for w in range(layers.shape[1]):
+        fresh = layers[k, w] & ~sets.words[j, w]
+        if fresh == 0:
+            continue
+        here = popcount(fresh)
+        if here > most - count:
+            here = most - count
+            if here == 0:
+                break
+            rest = fresh
+            for _ in range(here):
+                rest &= rest - np.uint64(1)
+            fresh &= ~rest
+        sets.words[j, w] |= fresh
+        sets.low[j] = min(sets.low[j], w)
+        sets.high[j] = max(sets.high[j], w + 1)
+        count += here
+    return count
