@@ -27,7 +27,7 @@ class Jobs(NamedTuple):
     """The jobs by key, seconds throughout; from ``columns`` on what changes.
 
     ``packed`` ones hardly need their files; ``span`` is the mask of rows that hold the job,
-    ``local`` whether its columns are its file nodes; ``need`` the scheduled time still needed.
+    ``local`` whether its columns are its file nodes (rule 8); ``need`` the scheduled time still needed.
     """
 
     size: list[int]
@@ -49,7 +49,7 @@ class Jobs(NamedTuple):
 class Board(NamedTuple):
     """The matrix and the queue; from ``common`` on scratch space.
 
-    ``run`` are the keys of running jobs in start order; ``homes`` and ``population`` the nodes and
+    ``run`` are the keys of running jobs in start order (rule 10); ``homes`` and ``population`` the nodes and
     their number in each row without replicas, ``filled`` the nodes with them.
     """
 

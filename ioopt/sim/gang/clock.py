@@ -1,7 +1,8 @@
 """The clock of a time-sliced machine (rules 1 to 5), in place on a board.
 
-Plain Python and machine code run this one text. The row that runs at time t is floor(t/T) mod M.
-Arrivals and departures within the tolerance are one event: departures, arrivals, one update.
+Plain Python and machine code run this one text. The row that runs at time t is floor(t/T) mod M
+(rule 1). Arrivals and departures within the tolerance are one event (rule 3): departures, which cost
+nothing (rule 5), arrivals, one matrix update.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
     """What an update means for the time that jobs need: stalls of those that moved, starts."""
     tally, now = board.tally, board.clock[NOW]
     for j in board.moved[: tally[MOVED]]:
+        # The fraction of work that is left stays (rule 7).
         jobs.need[j] = timing.migration + jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
     for j in board.run[tally[STARTED] : tally[RUNNING]]:
         jobs.start[j] = max(now, jobs.arrival[j])
@@ -159,7 +161,7 @@ def run_row(
 ) -> Number:
     """Run the row of slice *index* to the next instant at which anything can change.
 
-    *following* is the next arrival. Finished jobs go to ``gone``. With ``at_boundary`` jobs end
+    *following* is the next arrival. Finished jobs go to ``gone`` (rule 4). With ``at_boundary`` jobs end
     inside the slice, but the matrix stands until its end (rule 2).
     """
     tally, need, tolerance = board.tally, jobs.need, timing.tolerance

@@ -33,7 +33,7 @@ GANGS = [
 def test_every_job_waits_for_its_file_nodes(
     recompute: str, starts: list[float], finishes: list[float]
 ) -> None:
-    run = run_dedicated(GANGS, TIMING, recompute)
+    run = run_dedicated(GANGS, TIMING._replace(at_boundary=recompute == "boundary"))
     assert (run.start, run.finish) == (starts, finishes)
     assert all(run.local)
     # 2 rows of 2 x 5, 1 x 3, 2 x 2 and 1 x 1 node-seconds.
