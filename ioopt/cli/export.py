@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ioopt import registry
-from ioopt.cli.lazy import IooptGroup
+from ioopt.cli.lazy import IooptGroup, quiet
 from ioopt.cli.options import file_argument, output_option, read_result, set_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.registry import load_target
@@ -19,7 +19,6 @@ MODELS = {
     "quantum-selection": "ioopt.solvers.model_files:export_quantum",
 }
 INSTANCES = {
-    "wfformat": ("replication", "ioopt.formats.wfformat.instance:export_wfformat"),
     "batsim": ("batch-io", "ioopt.formats.batsim.workload:export_batsim"),
 }
 
@@ -52,11 +51,8 @@ def _instance(form: str, text: str) -> click.Command:
     def export(file: str, output: str) -> int:
         from ioopt.formats.native import dump_json, write_text
 
-        problem = load(file)
         wanted, target = INSTANCES[form]
-        kind = registry.kind_of_problem(problem).kind
-        if kind != wanted:
-            raise UsageError(f"{file} is {kind}; {form} export takes {wanted}")
+        problem = _of_kind(file, form, wanted)
         document: Any = load_target(target)(problem)
         write_text(output, dump_json(document))
         return ExitCode.ANSWER
@@ -66,7 +62,6 @@ def _instance(form: str, text: str) -> click.Command:
 
 _model("lp", "The printed integer program of FILE in LP format.")
 _model("mps", "The printed integer program of FILE in MPS format.")
-_instance("wfformat", "A replication instance as a WfFormat workflow.")
 _instance("batsim", "A batch-io instance as a Batsim workload.")
 
 
@@ -81,14 +76,48 @@ def batsim_jobs(file: str, result: str, output: str) -> int:
     from ioopt.formats.batsim.workload import jobs_csv
     from ioopt.formats.native import reading, write_text
 
-    problem = load(file)
-    kind = registry.kind_of_problem(problem)
-    if kind.kind != "batch-io":
-        raise UsageError(f"{file} is {kind.kind}; batsim-jobs export takes batch-io")
-    schedule = read_result(result, kind).get("schedule")
-    if not schedule:
-        raise UsageError(f"{result} holds no schedule")
+    problem = _of_kind(file, "batsim-jobs", "batch-io")
+    schedule = _schedule(result, problem)
     with reading(result):
         text = jobs_csv(problem, schedule)
     write_text(output, text)
     return ExitCode.ANSWER
+
+
+@export_group.command(
+    name="wfformat", help="A replication instance as a WfFormat 1.5 workflow, or as it ran."
+)
+@file_argument()
+@click.option("--result", metavar="RESULT",
+              help="A result of FILE: give every task its machine, start and run time.")  # fmt: skip
+@output_option(required=True)
+def wfformat(file: str, result: str | None, output: str) -> int:
+    """Write the workflow; what the format has no place for is said on standard error."""
+    from ioopt.formats.native import dump_json, reading, write_text
+    from ioopt.formats.wfformat.export import export_wfformat, left_out
+
+    problem, schedule = _of_kind(file, "wfformat", "replication"), None
+    if result is not None:
+        schedule = _schedule(result, problem)
+    with reading(result or file):
+        document = export_wfformat(problem, schedule)
+    if not quiet():
+        said = ", ".join(left_out(problem, schedule))
+        click.echo(f"ioopt: warning: {file}: WfFormat has no place for: {said}", err=True)
+    write_text(output, dump_json(document))
+    return ExitCode.ANSWER
+
+
+def _of_kind(file: str, form: str, wanted: str) -> Any:
+    problem = load(file)
+    kind = registry.kind_of_problem(problem).kind
+    if kind != wanted:
+        raise UsageError(f"{file} is {kind}; {form} export takes {wanted}")
+    return problem
+
+
+def _schedule(result: str, problem: Any) -> Any:
+    schedule = read_result(result, registry.kind_of_problem(problem)).get("schedule")
+    if not schedule:
+        raise UsageError(f"{result} holds no schedule")
+    return schedule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,19 @@ class Imported:
 
     problem: Any
     warnings: tuple[str, ...] = ()
+
+
+Warnings = defaultdict[str, list[str]]
+"""What was odd -> the items of which it was so."""
+
+
+def by_kind(warnings: Warnings) -> tuple[str, ...]:
+    """One line a kind of oddity, with its first item and how many there were."""
+    return tuple(
+        f"{what}: {items[0][:80]}" + (f" and {len(items) - 1} more" if len(items) > 1 else "")
+        for what, items in warnings.items()
+        if items
+    )
 
 
 def imported(

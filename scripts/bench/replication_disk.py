@@ -179,7 +179,7 @@ def workflow_table(limit: float) -> None:
         f"\nWfFormat, 4 nodes, disk a third of the bytes, shared link, auto {limit:g} s: / MinMin, gap"
     )
     for path in files:
-        problem = read_wfformat(str(path), "all", Machine.model_validate({"disk": "33.34%"}))
+        problem = read_wfformat(str(path), "all", Machine(disk="33.34%"), flatten=True)
         first = makespan(ioopt.solve(problem, "minmin"))
         result = ioopt.solve(problem, "auto", time_limit=limit)
         gap = float("nan") if result.gap is None else result.gap

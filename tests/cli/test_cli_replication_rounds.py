@@ -40,7 +40,7 @@ def test_import_and_export_wfformat(tmp_path, monkeypatch, capsys):
     source = shared_path("data", "wfformat", "blast-chameleon-small-001.json")
     monkeypatch.chdir(tmp_path)
     code, _, err = run(capsys, "import", "wfformat", str(source), "--select", "program=blastall",
-                       "--disk", "33%", "-o", "blast.json")  # fmt: skip
+                       "--disk", "33%", "--flatten", "-o", "blast.json")  # fmt: skip
     assert code == 0 and "raised to the" in err
     assert run(capsys, "export", "wfformat", "blast.json", "-o", "again.json")[0] == 0
     assert run(capsys, "import", "wfformat", "again.json", "-o", "back.json")[0] == 0

@@ -74,3 +74,33 @@ def machine_options(command: Function) -> Function:
         click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
                      help="Backfill of the batch queue."),
     )(gathered)  # fmt: skip
+
+
+def cluster_options(command: Function) -> Function:
+    """The cluster that a workflow runs on; the command gets it as ``machine``."""
+
+    @wraps(command)
+    def gathered(**given: Any) -> Any:
+        from ioopt.formats.cluster import Machine
+        from ioopt.options import parse_settings
+
+        taken = {name: given.pop(name) for name in Machine.model_fields}
+        stated = {name: value for name, value in taken.items() if value is not None}
+        machine = parse_settings(Machine, stated, "import")
+        return command(machine=machine, **given)
+
+    return together(
+        click.option("--nodes", default="4", metavar="N", help="Compute nodes."),
+        click.option("--cores", metavar="N",
+                     help="Cores of a node (default: those that the widest task takes)."),
+        click.option("--disk", default="unlimited", metavar="SIZE",
+                     help="Disk of a node: 500MB, unlimited, or 33% of the distinct bytes."),
+        click.option("--remote-rate", default="12.5MB/s", metavar="RATE",
+                     help="Rate of the remote link."),
+        click.option("--replica-rate", default="1GB/s", metavar="RATE",
+                     help="Rate of a node's network interface."),
+        click.option("--link", type=click.Choice(["shared", "per-node"]), default="shared",
+                     help="One remote link for all nodes, or one each."),
+        click.option("--speed", default="1", metavar="X",
+                     help="Speed of the nodes relative to the traced machine."),
+    )(gathered)  # fmt: skip

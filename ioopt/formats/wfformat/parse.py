@@ -13,6 +13,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StrictFloa
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import shown, validate
+from ioopt.formats.report import Warnings, by_kind
 
 MAX_BYTES = 1 << 62
 _NUMBERED = re.compile(r"[_-](?:ID)?\d+$")
@@ -20,9 +21,10 @@ _NUMBERED = re.compile(r"[_-](?:ID)?\d+$")
 
 @dataclass(frozen=True)
 class WorkflowTask:
-    """One task: run time in seconds, distinct files read, tasks waited for.
+    """One task: run time in seconds, distinct files read and written, cores, tasks waited for.
 
-    ``programs`` are the names under which it may be selected, the best known first.
+    ``programs`` are the names under which it may be selected, the best known first; ``declared``
+    are the parents that the file names, ``parents`` also those known from files.
     """
 
     id: str
@@ -30,6 +32,9 @@ class WorkflowTask:
     runtime: float
     inputs: tuple[str, ...]
     parents: tuple[str, ...]
+    outputs: tuple[str, ...]
+    cores: int
+    declared: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class _Task(BaseModel):
     waits: Listed[Id] = Field([], alias="parents")
     feeds: Listed[Id] = Field([], alias="children")
     runtime: Number | None = Field(None, alias="runtimeInSeconds")
+    cores: Number | None = Field(None, alias="coreCount")
     command: Any = None
 
 
@@ -96,6 +102,7 @@ class _OldTask(BaseModel):
     runtime: Number | None = Field(
         None, validation_alias=AliasChoices("runtimeInSeconds", "runtime")
     )
+    cores: Number | None = Field(None, validation_alias=AliasChoices("coreCount", "cores"))
     command: Any = None
     files: Listed[_OldFile] = []
 
@@ -106,16 +113,13 @@ class _OldWorkflow(BaseModel):
     tasks: Listed[_OldTask] = []
 
 
-Warnings = defaultdict[str, list[str]]
-"""What was odd -> the items of which it was so."""
-
-
 def parse_workflow(data: Any, name: str) -> Workflow:
     """Read parsed JSON *data* from file *name*.
 
-    Warned of: an input listed twice, a file without a size (0 bytes), a run time that is missing
-    or negative (0 s), a parent that does not exist. Raises InstanceError for the rest: another
-    version, wrong types, ids given twice, negative sizes, no tasks.
+    Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0 bytes, a run
+    time that is missing or negative (0 s) or 0, cores that are no whole number of 1 or more, a
+    parent that does not exist. Raises InstanceError for the rest: another version, wrong types, ids
+    given twice, negative sizes, no tasks.
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{name}: wanted an object, not {shown(data)}")
@@ -132,11 +136,7 @@ def parse_workflow(data: Any, name: str) -> Workflow:
         raise InstanceError(f"{where}: {error}") from None
     title = data.get("name")
     title = title[:200] if isinstance(title, str) and title else "workflow"
-    said = tuple(
-        f"{what}: {items[0][:80]}" + (f" and {len(items) - 1} more" if len(items) > 1 else "")
-        for what, items in warnings.items()
-    )
-    return Workflow(title, str(version), resolved, sizes, said)
+    return Workflow(title, str(version), resolved, sizes, by_kind(warnings))
 
 
 def _from_old(workflow: _OldWorkflow) -> tuple[list[_Task], dict[str, int]]:
@@ -155,7 +155,7 @@ def _from_old(workflow: _OldWorkflow) -> tuple[list[_Task], dict[str, int]]:
         made = _Task.model_construct(
             id=task.name if known else f"{task.name}_{task.id}", name=task.name,
             reads=files["input"], writes=files["output"], waits=task.parents, feeds=task.children,
-            runtime=task.runtime, command=task.command,
+            runtime=task.runtime, cores=task.cores, command=task.command,
         )  # fmt: skip
         tasks.append(made)
     return tasks, sizes
@@ -174,7 +174,8 @@ def _from_new(workflow: _Workflow, warnings: Warnings) -> tuple[list[_Task], dic
         task.name = task.name if isinstance(task.name, str) and task.name else task.id
     for run in workflow.execution.tasks if workflow.execution is not None else ():
         if run.id in by_id:
-            by_id[run.id].command, by_id[run.id].runtime = run.command, run.runtime
+            task = by_id[run.id]
+            task.command, task.runtime, task.cores = run.command, run.runtime, run.cores
         else:
             warnings["run times of unknown tasks were left out"].append(run.id)
     return tasks, sizes
@@ -189,13 +190,18 @@ def _resolve(
     if twice is not None or not given:
         raise ValueError("no tasks" if not given else f"task id {shown(twice)} is given twice")
     meant = {task.name: task.id for task in given} | {key: key for key in seen}
-    parents = _parents(given, meant, warnings)
+    declared = _declared(given, meant, warnings)
+    parents = _parents(given, declared)
     tasks = []
+    warnings["a file of 0 bytes"] += [file for file, size in sizes.items() if size == 0]
     for task in given:
         inputs = tuple(dict.fromkeys(task.reads))
         if len(inputs) < len(task.reads):
             warnings["an input listed twice was taken once, in task"].append(task.id)
-        for file in inputs:
+        outputs = tuple(dict.fromkeys(task.writes))
+        if len(outputs) < len(task.writes):
+            warnings["an output listed twice was taken once, in task"].append(task.id)
+        for file in (*inputs, *outputs):
             if file not in sizes:
                 warnings["a file without a size counts as 0 bytes"].append(file)
                 sizes[file] = 0
@@ -203,21 +209,26 @@ def _resolve(
             warnings["a task without a run time counts as 0 s"].append(task.id)
         elif task.runtime < 0:
             warnings["a negative run time counts as 0 s, in task"].append(task.id)
+        elif task.runtime == 0:
+            warnings["a run time of 0 s, in task"].append(task.id)
         seconds = max(0.0, float(task.runtime or 0.0))
+        cores = max(1, math.ceil(task.cores or 0))
+        if task.cores is not None and cores != task.cores:
+            what = "cores were rounded up to a whole number of 1 or more, in task"
+            warnings[what].append(task.id)
         waits = tuple(parents[task.id])
-        tasks.append(WorkflowTask(task.id, _programs(task), seconds, inputs, waits))
+        known = tuple(declared[task.id])
+        tasks.append(
+            WorkflowTask(task.id, _programs(task), seconds, inputs, waits, outputs, cores, known)
+        )
     return tuple(tasks)
 
 
-def _parents(
+def _declared(
     given: list[_Task], meant: Mapping[str, str], warnings: Warnings
 ) -> dict[str, dict[str, None]]:
-    """Ordered sets of parents: declared at either end, and writers of files that are read."""
+    """Ordered sets of parents that are declared at either end."""
     parents: dict[str, dict[str, None]] = {task.id: {} for task in given}
-    writers: dict[str, list[str]] = {}
-    for task in given:
-        for file in task.writes:
-            writers.setdefault(file, []).append(task.id)
     for task in given:
         for other in task.waits:
             if other in meant:
@@ -229,6 +240,19 @@ def _parents(
                 parents[meant[other]][task.id] = None
             else:
                 warnings["an unknown child was left out"].append(other)
+    return parents
+
+
+def _parents(
+    given: list[_Task], declared: Mapping[str, Mapping[str, None]]
+) -> dict[str, dict[str, None]]:
+    """The *declared* parents and the writers of files that are read."""
+    writers: dict[str, list[str]] = {}
+    for task in given:
+        for file in task.writes:
+            writers.setdefault(file, []).append(task.id)
+    parents = {name: dict(known) for name, known in declared.items()}
+    for task in given:
         for file in task.reads:
             parents[task.id].update(
                 (writer, None) for writer in writers.get(file, ()) if writer != task.id

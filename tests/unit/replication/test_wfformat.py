@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,13 +15,11 @@ from conftest import shared_files, shared_path
 from ioopt.cli.imports.wfformat import import_wfformat
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import parse_json
-from ioopt.formats.wfformat.instance import (
-    Machine,
-    export_wfformat,
-    problem_from_wfformat,
-    read_wfformat,
-)
+from ioopt.formats.wfformat.export import export_wfformat, left_out
+from ioopt.formats.wfformat.instance import Machine, problem_from_wfformat, read_wfformat
 from ioopt.problems.replication import ReplicationProblem
+
+flat = partial(problem_from_wfformat, flatten=True)
 
 
 def v15() -> dict[str, Any]:
@@ -86,7 +85,7 @@ def _tasks(problem: ReplicationProblem) -> list[tuple[float, tuple[str, ...]]]:
 
 
 def test_files_read_become_inputs_and_run_times_compute_seconds():
-    problem = problem_from_wfformat(v15(), "blast.json")
+    problem = flat(v15(), "blast.json")
     assert [task.id for task in problem.tasks] == ["s", "b1", "b2", "c"]
     assert _tasks(problem) == [
         (1.5, ("fasta", "nt")), (2.0, ("p1", "nt")), (3.25, ("nt", "p2")), (0.0, ("o1", "o2")),
@@ -98,7 +97,7 @@ def test_files_read_become_inputs_and_run_times_compute_seconds():
 
 
 def test_version_1_4_says_the_same():
-    old, new = problem_from_wfformat(v14(), "old"), problem_from_wfformat(v15(), "new")
+    old, new = flat(v14(), "old"), flat(v15(), "new")
     assert _tasks(old) == _tasks(new)
     assert set(old.files) == set(new.files)
     assert [task.id for task in old.tasks] == ["split_ID01", "blast_ID02", "blast_ID03", "cat_ID04"]
@@ -121,8 +120,8 @@ def test_version_1_4_says_the_same():
     ],
 )
 def test_select(make, select, chosen):
-    whole = problem_from_wfformat(make(), "x")
-    part = problem_from_wfformat(make(), "x", select)
+    whole = flat(make(), "x")
+    part = flat(make(), "x", select)
     assert part.tasks == tuple(whole.tasks[k] for k in chosen)
     assert all(part.readers)
 
@@ -139,7 +138,7 @@ def test_select(make, select, chosen):
 )
 def test_selections_that_do_not_exist(select, words):
     with pytest.raises(UsageError, match=words):
-        problem_from_wfformat(v15(), "x", select)
+        flat(v15(), "x", select)
 
 
 def test_machine_options():
@@ -147,7 +146,7 @@ def test_machine_options():
         {"nodes": "3", "disk": "2kB", "remote_rate": "100Mbps", "replica_rate": "8Gbps",
          "link": "per-node", "speed": "2"}
     )  # fmt: skip
-    problem = problem_from_wfformat(v15(), "x", machine=machine)
+    problem = flat(v15(), "x", machine=machine)
     assert [(n.disk_bytes, n.speed) for n in problem.nodes] == [(2000, 2.0)] * 3
     network = problem.network
     assert (network.remote_bytes_per_second, network.replica_bytes_per_second) == (12.5e6, 1e9)
@@ -156,12 +155,10 @@ def test_machine_options():
 
 def test_disk_as_a_share_is_never_less_than_the_largest_task():
     # 530 distinct bytes: half is 265, but split reads 510.
-    problem = problem_from_wfformat(v15(), "x", machine=Machine(disk="50%"))
+    problem = flat(v15(), "x", machine=Machine(disk="50%"))
     assert problem.nodes[0].disk_bytes == 510
-    assert "raised to the 510" in problem.meta["warnings"][0]
-    assert (
-        problem_from_wfformat(v15(), "x", machine=Machine(disk="100%")).nodes[0].disk_bytes == 530
-    )
+    assert "raised to the 510" in problem.meta["warnings"][-2]
+    assert flat(v15(), "x", machine=Machine(disk="100%")).nodes[0].disk_bytes == 530
 
 
 def _spec(document: dict[str, Any]) -> dict[str, Any]:
@@ -176,16 +173,17 @@ def test_oddities_are_warned_of():
     runs = data["workflow"]["execution"]["tasks"]
     runs[1]["runtimeInSeconds"] = -4
     del runs[2]
-    problem = problem_from_wfformat(data, "x")
+    problem = flat(data, "x")
     assert problem.tasks[1].inputs == ("p1", "nt")
     assert [task.compute_seconds for task in problem.tasks] == [1.5, 0, 0, 0]
     assert {f.id: f.bytes for f in problem.files}["o1"] == 0
     assert [text.removeprefix("x: ") for text in problem.meta["warnings"]] == [
         "an unknown parent was left out: nobody",
         "an input listed twice was taken once, in task: b1",
+        "a file without a size counts as 0 bytes: o1",
         "a negative run time counts as 0 s, in task: b1",
         "a task without a run time counts as 0 s: b2",
-        "a file without a size counts as 0 bytes: o1",
+        "a run time of 0 s, in task: c",
         "precedence is dropped: 3 of 4 tasks wait for others (3 for tasks of this batch), and what "
         "those write counts as lying on remote storage",
         "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote storage (shared), "
@@ -196,9 +194,9 @@ def test_oddities_are_warned_of():
 def test_a_circle_is_harmless_unless_levels_are_asked_for():
     data = v15()
     _spec(data)["tasks"][0]["parents"] = ["c"]
-    assert len(problem_from_wfformat(data, "x").tasks) == 4
+    assert len(flat(data, "x").tasks) == 4
     with pytest.raises(InstanceError, match="in a circle"):
-        problem_from_wfformat(data, "x", "level=0")
+        flat(data, "x", "level=0")
 
 
 def _broken(change) -> dict[str, Any]:
@@ -240,21 +238,133 @@ def _broken(change) -> dict[str, Any]:
 )
 def test_refusals_name_the_file_and_the_place(data, words):
     with pytest.raises(InstanceError, match=words) as caught:
-        problem_from_wfformat(data, "flow.json")
+        flat(data, "flow.json")
     assert str(caught.value).startswith("flow.json: ")
 
 
 def test_export_is_read_back():
-    problem = problem_from_wfformat(v15(), "x", machine=Machine(nodes=2))
-    again = problem_from_wfformat(export_wfformat(problem), "y", machine=Machine(nodes=2))
+    problem = flat(v15(), "x", machine=Machine(nodes=2))
+    again = flat(export_wfformat(problem), "y", machine=Machine(nodes=2))
     assert (again.tasks, again.files, again.nodes) == (problem.tasks, problem.files, problem.nodes)
 
 
 def test_export_keeps_ids_apart_that_the_schema_would_merge():
     data = json.loads(json.dumps(v15()).replace('"p1"', '"a/b"').replace('"p2"', '"a-b"'))
-    document = export_wfformat(problem_from_wfformat(data, "x"))
+    document = export_wfformat(flat(data, "x"))
     ids = [file["id"] for file in document["workflow"]["specification"]["files"]]
     assert len(set(ids)) == 6 and {"a-b", "a-b.2"} <= set(ids)
+
+
+def _said(problem: ReplicationProblem, words: str) -> list[str]:
+    return [text.removeprefix("x: ") for text in problem.meta["warnings"] if words in text]
+
+
+@pytest.mark.parametrize("make", [v14, v15])
+def test_a_workflow_is_kept_whole(make):
+    problem = problem_from_wfformat(make(), "x")
+    assert [task.outputs for task in problem.tasks] == [("p1", "p2"), ("o1",), ("o2",), ("all",)]
+    assert problem.predecessors == ((), (0,), (0,), (1, 2))
+    assert {file.id for file in problem.files if file.keep} == {"all"}
+    assert {file.id: file.bytes for file in problem.files}["all"] == 9
+    assert not _said(problem, "precedence")
+
+
+def test_a_part_of_a_workflow_keeps_what_others_read():
+    """split and the blasts of levels 0 to 1; cat, outside, reads o1 and o2."""
+    part = problem_from_wfformat(v15(), "x", "level=0-1")
+    assert [task.id for task in part.tasks] == ["s", "b1", "b2"]
+    assert {file.id for file in part.files if file.keep} == {"o1", "o2"}
+    blasts = problem_from_wfformat(v15(), "x", "program=blastall")
+    assert [task.inputs for task in blasts.tasks] == [("p1", "nt"), ("nt", "p2")]
+    assert _said(blasts, "outside") == [
+        "precedence on a task outside the selection is dropped: b1 and 1 more",
+        "a file that a task outside the selection writes lies on remote storage: p1 and 1 more",
+    ]
+
+
+def test_cores_are_whole_and_the_widest_task_fits():
+    data = v15()
+    for run, cores in zip(data["workflow"]["execution"]["tasks"], (0, 2.5, 4, None)):
+        run["coreCount"] = cores
+    problem = problem_from_wfformat(data, "x")
+    assert [task.cores for task in problem.tasks] == [1, 3, 4, 1]
+    assert {node.cores for node in problem.nodes} == {4}
+    assert "4 nodes of 4 cores" in _said(problem, "invented machine")[0]
+    assert _said(problem, "cores were") == [
+        "cores were rounded up to a whole number of 1 or more, in task: s and 1 more"
+    ]
+    assert problem_from_wfformat(data, "x", machine=Machine(cores=8)).nodes[0].cores == 8
+    assert _said(flat(data, "x"), "cores are dropped")
+
+
+def test_precedence_without_a_file_is_kept_by_a_file_of_no_bytes():
+    data = v15()
+    _spec(data)["tasks"][3]["parents"] = ["s", "b1"]  # cat reads nothing of split
+    problem = problem_from_wfformat(data, "x")
+    assert problem.predecessors == ((), (0,), (0,), (0, 1, 2))
+    assert problem.tasks[0].outputs == ("p1", "p2", "s has ended")
+    assert {f.id: (f.bytes, f.keep) for f in problem.files}["s has ended"] == (0, False)
+    assert "1 stand for precedence" in problem.meta["synthetic"]["files of 0 bytes"]
+
+
+def test_versions_of_a_file_that_several_tasks_write():
+    """b1 and b2 both write ``o``; b2 waits for b1, cat for b2; split comes before both."""
+    text = json.dumps(v15()).replace('"o1"', '"o"').replace('"o2"', '"o"')
+    data = json.loads(text.replace('"sizeInBytes": 6', '"sizeInBytes": 7'))
+    blast = _spec(data)["tasks"]
+    blast[2]["parents"] = ["s", "b1"]
+    blast[3].update(inputFiles=["o"], parents=["b2"])
+    blast[2]["inputFiles"].append("o")  # b2 extends what b1 wrote
+    blast[0]["inputFiles"].append("o")  # split saw what was there before
+    problem = problem_from_wfformat(data, "x")
+    read = {task.id: task.inputs for task in problem.tasks}
+    assert {task.id: task.outputs for task in problem.tasks}["b1"] == ("o (2)",)
+    assert (read["s"][-1], read["b2"][-1], read["c"]) == ("o", "o (2)", ("o (3)",))
+    assert {f.id: f.bytes for f in problem.files}["o (3)"] == 7
+    assert _said(problem, "versions") == [] and _said(problem, "one file a version") == [
+        "a file written by several tasks became one file a version, all of its last size: o"
+    ]
+
+
+def test_a_task_that_reads_what_it_writes_reads_what_was_there_before():
+    data = v15()
+    _spec(data)["tasks"][3]["inputFiles"].append("all")
+    problem = problem_from_wfformat(data, "x")
+    assert problem.tasks[3].inputs == ("o1", "o2", "all")
+    assert problem.tasks[3].outputs == ("all (2)",)
+    assert _said(problem, "as it was before and after: all")
+
+
+def test_a_circle_is_named():
+    data = v15()
+    _spec(data)["tasks"][0]["parents"] = ["c"]
+    with pytest.raises(InstanceError, match="circle") as caught:
+        problem_from_wfformat(data, "x")
+    assert str(caught.value).startswith("x: ")
+    _spec(data)["tasks"][3]["inputFiles"].append("all")
+    with pytest.raises(InstanceError, match="x: tasks wait for each other in a circle"):
+        problem_from_wfformat(data, "x")
+
+
+def test_a_whole_workflow_is_exported_and_read_back():
+    data = v15()
+    data["workflow"]["execution"]["tasks"][1]["coreCount"] = 2
+    problem = problem_from_wfformat(data, "x", machine=Machine(cores=2))
+    again = problem_from_wfformat(export_wfformat(problem), "y", machine=Machine(cores=2))
+    assert (again.tasks, again.files, again.nodes) == (problem.tasks, problem.files, problem.nodes)
+    assert left_out(problem, None) == ["rates of links and storage", "which files are kept"]
+
+
+def test_a_schedule_is_exported_with_machines_starts_and_run_times():
+    problem = problem_from_wfformat(v15(), "x", machine=Machine(nodes=2))
+    rows = [{"id": task.id, "node": f"n{k % 2}", "start_seconds": 2.5 * k, "end_seconds": 2.5 * k + k}
+            for k, task in enumerate(problem.tasks)]  # fmt: skip
+    execution = export_wfformat(problem, {"tasks": rows})["workflow"]["execution"]
+    assert execution["makespanInSeconds"] == 10.5
+    assert execution["tasks"][3] == {
+        "id": "c", "command": {"program": "task"}, "coreCount": 1, "runtimeInSeconds": 3.0,
+        "executedAt": "1970-01-01T00:00:07.500000+00:00", "machines": ["n1"],
+    }  # fmt: skip
 
 
 _JUNK = (None, True, -1, 0, 1.5, 10**30, 1e308, "", "x", "s", [], {}, [1], {"id": "s"}, ["s", "s"])
@@ -290,7 +400,8 @@ def test_2000_mutated_workflows_raise_nothing_but_ioopt_errors():
         for _ in range(rng.randint(1, 4)):
             _mutate(data, rng)
         try:
-            problem_from_wfformat(data, "fuzz", rng.choice(selections))
+            make = rng.choice((flat, problem_from_wfformat))
+            make(data, "fuzz", rng.choice(selections))
             outcomes["read"] += 1
         except IooptError:
             outcomes["refused"] += 1
@@ -299,7 +410,7 @@ def test_2000_mutated_workflows_raise_nothing_but_ioopt_errors():
         at, end = sorted(rng.sample(range(len(text)), 2))
         cut = text[:at] + rng.choice(["", "[", '"', "1e999", "}", text[end:]])
         try:
-            problem_from_wfformat(parse_json(cut, "fuzz"), "fuzz")
+            flat(parse_json(cut, "fuzz"), "fuzz")
             outcomes["read"] += 1
         except IooptError:
             outcomes["refused"] += 1
@@ -310,12 +421,14 @@ def test_2000_mutated_workflows_raise_nothing_but_ioopt_errors():
 @pytest.mark.parametrize("path", shared_files("data/wfformat"), ids=lambda path: path.stem)
 def test_real_workflows(path):
     document = json.loads(path.read_text())["workflow"]["specification"]
-    problem = read_wfformat(str(path), "all")
+    problem = read_wfformat(str(path), "all", flatten=True)
     assert len(problem.tasks) == len(document["tasks"])
     sizes = {file["id"]: file["sizeInBytes"] for file in document["files"]}
     read = {name for task in document["tasks"] for name in task["inputFiles"]}
     assert {file.id: file.bytes for file in problem.files} == {name: sizes[name] for name in read}
-    levels, ready = read_wfformat(str(path), "level=0"), read_wfformat(str(path), "ready")
+    levels, ready = (
+        read_wfformat(str(path), select, flatten=True) for select in ("level=0", "ready")
+    )
     assert levels.tasks == ready.tasks and ready.tasks
 
 
@@ -324,7 +437,8 @@ def test_command_line(tmp_path):
     target = tmp_path / "out.json"
     run = CliRunner().invoke(
         import_wfformat,
-        [str(source), "--select", "program=blastall", "--nodes", "2", "--disk", "33%", "-o", str(target)],
+        [str(source), "--select", "program=blastall", "--nodes", "2", "--disk", "33%", "--flatten",
+         "-o", str(target)],
     )  # fmt: skip
     assert run.exit_code == 0 and "raised to the" in run.stderr
     problem = ReplicationProblem.model_validate_json(target.read_text())

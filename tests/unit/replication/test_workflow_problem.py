@@ -9,7 +9,6 @@ import pytest
 import ioopt
 from ioopt.embed.replication import ReplicationPlanner
 from ioopt.errors import InstanceError, NotApplicableError, UnsolvableInstanceError
-from ioopt.formats.wfformat.instance import export_wfformat
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.registry import solvers_for
 from ioopt.solvers.model_files import export_model
@@ -108,8 +107,6 @@ def test_who_plans_batches_refuses_workflows(instance: dict[str, Any]) -> None:
             ioopt.solve(problem, name, time_limit=5)
     with pytest.raises(NotApplicableError, match="the static model"):
         export_model(problem, "-", "lp")
-    with pytest.raises(NotApplicableError, match="WfFormat"):
-        export_wfformat(problem)
     rows = ioopt.compare(problem, ["ip", "lpt"])
     assert list(rows["status"]) == ["does not apply", "does not apply"]
 

@@ -1,0 +1,127 @@
+"""Instances of replication from workflows of other programs, which describe no cluster of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.formats.report import imported
+from ioopt.formats.values import Number, Rate
+from ioopt.problems.base import Record
+from ioopt.problems.replication import LinkModel, ReplicationProblem
+from ioopt.units import format_bytes, parse_bytes
+
+
+class Machine(Record):
+    """The machine that a workflow file does not describe.
+
+    ``disk`` is a size such as ``500MB``, ``unlimited``, or a share of the distinct bytes such as
+    ``33%`` (never less than the largest task needs); ``cores`` None: those of the widest task.
+    """
+
+    nodes: Number = 4
+    cores: Number | None = None
+    disk: str = "unlimited"
+    remote_rate: Rate = 12.5e6
+    replica_rate: Rate = 1e9
+    link: LinkModel = "shared"
+    speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+
+
+FOUR_NODES = Machine()
+"""Unlimited disks on a shared 100 Mbps link."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Chosen tasks of a workflow: the files each reads and writes, sizes in bytes, what to keep.
+
+    ``warnings`` say what was odd or dropped, ``invented`` what was made up, and how.
+    """
+
+    inputs: dict[str, list[str]]
+    outputs: dict[str, list[str]]
+    sizes: dict[str, int]
+    keep: frozenset[str]
+    warnings: tuple[str, ...]
+    invented: Mapping[str, str] = field(default_factory=dict)
+
+
+def built(
+    head: Mapping[str, Any],
+    tasks: Sequence[dict[str, Any]],
+    part: Part,
+    machine: Machine,
+    warnings: Iterable[str],
+    name: str,
+) -> ReplicationProblem:
+    """The instance of *tasks*, whose files stand in *part*, on *machine*; *name* is the source's."""
+    rows = [
+        task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
+        for task in tasks
+    ]
+    disk, remark = _disk_bytes(machine.disk, part.sizes, rows)
+    cores = machine.cores or max((task.get("cores", 1) for task in tasks), default=1)
+    synthetic = {
+        "machine": f"{machine.nodes} nodes"
+        + (f" of {cores} cores" if cores > 1 else "")
+        + f", disk {machine.disk}, speed {machine.speed:g}, "
+        f"{format_bytes(machine.remote_rate)}/s from remote storage ({machine.link}), "
+        f"{format_bytes(machine.replica_rate)}/s between nodes (the file describes none)",
+        **part.invented,
+    }
+    document = {
+        **head,
+        "network": {
+            "remote_bytes_per_second": machine.remote_rate,
+            "replica_bytes_per_second": machine.replica_rate,
+            "remote_link": machine.link,
+        },
+        "nodes": [
+            {"id": f"n{i}", "disk_bytes": disk, "speed": machine.speed, "cores": cores}
+            for i in range(machine.nodes)
+        ],
+        "files": [
+            {"id": file, "bytes": size, "keep": file in part.keep}
+            for file, size in part.sizes.items()
+        ],
+        "tasks": rows,
+    }
+    said = [*warnings, *part.warnings, *([remark] if remark else [])]
+    problem: ReplicationProblem = imported(
+        ReplicationProblem, document, [f"{name}: {text}" for text in said], name, synthetic
+    ).problem
+    return problem
+
+
+def _disk_bytes(
+    text: str, sizes: Mapping[str, int], tasks: Sequence[Mapping[str, Any]]
+) -> tuple[int | None, str | None]:
+    """Disk of a node, and a remark where a share had to be raised to the largest task."""
+    word = text.strip().lower()
+    if word in ("unlimited", "none"):
+        return None, None
+    if not word.endswith("%"):
+        return parse_bytes(text), None
+    try:
+        share = float(word[:-1]) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 < share < float("inf"):
+        raise UsageError(
+            f"disk {text!r} is not a share such as 33%, a size such as 500MB, or unlimited"
+        )
+    wanted = int(share * sum(sizes.values()))
+    needs = [sum(sizes[f] for f in (*task["inputs"], *task["outputs"])) for task in tasks]
+    needed = max(needs, default=0)
+    if needed <= wanted:
+        return wanted, None
+    writes = " and writes" if any(task["outputs"] for task in tasks) else ""
+    return (
+        needed,
+        f"disk {text} is {wanted} bytes, raised to the {needed} that one task reads{writes}",
+    )
