@@ -32,7 +32,7 @@ SECONDS_PER_CELL = 3e-6
 COMPILED_SECONDS_PER_CELL = 2.5e-7
 REPORT_SECONDS_PER_READ = 3e-5
 """Time of schedule, timeline and check per input and task."""
-LOAD_SECONDS = 1.0
+LOAD_SECONDS = 0.8
 """Time to load numba and stored machine code."""
 CHEAP_SECONDS = 0.3
 INSTANTS = 1_000

@@ -29,6 +29,8 @@ SECONDS_PER_CELL = 5e-6
 COMPILED_SECONDS_PER_CELL = 1.5e-7
 MODEL_SECONDS_PER_READ = 3e-5
 """Time to reduce a problem to its static form and to read a plan back, per input and task."""
+CHECK_SECONDS_PER_READ = 3e-6
+"""Time to check a plan that is not replayed, per input and task."""
 SLACK_SECONDS = 0.3
 COMPILE_SECONDS = 8.0
 """Less time left than that is not worth waiting for a compiler."""
@@ -113,6 +115,8 @@ def planning_seconds(problem: ReplicationProblem) -> tuple[float, float]:
 def _run(problem: ReplicationProblem, replication: bool, deadline: Deadline) -> kernel.Work:
     """The kernel in pieces, on machine code as soon as there is some; OutOfTime after *deadline*."""
     plain, machine = planning_seconds(problem)
+    reads = sum(map(len, problem.inputs)) + len(problem.tasks)
+    deadline = deadline.with_overtime(CHECK_SECONDS_PER_READ * reads)
     left, limited = deadline.remaining(), deadline.limit_seconds is not None
     if limited and min(plain, machine + LOAD_SECONDS) > left and plain > CHEAP_SECONDS:
         raise OutOfTime("MinMin takes longer than the time limit leaves")

@@ -146,6 +146,19 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(module: Any, monkey
     assert outcome.plan == file_order.plan_in_file_order(SMALL)
 
 
+@pytest.mark.parametrize(("limit", "planned"), [(1.0, True), (0.5, False)])
+def test_minmin_may_use_what_a_check_leaves_of_the_overtime(
+    monkeypatch: Any, limit: float, planned: bool
+) -> None:
+    """Compiled .6 s and .8 s to load it: of 1.05 x 1 s + .8 s 1.85 are left, of .5 s 1.325."""
+    monkeypatch.setattr(minmin, "planning_seconds", lambda problem: (99.0, 0.6))
+    monkeypatch.setattr(minmin, "_engine", lambda plain, limited: (True, None))
+    monkeypatch.setattr(minmin, "compiled", lambda module, name: minmin_kernel.plan)
+    deadline = Deadline(limit, lambda: 0.0, 0.0)
+    outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(limit), deadline))
+    assert (outcome.stop is StopReason.FINISHED) == planned
+
+
 def test_without_a_limit_or_with_enough_nothing_is_cut_short() -> None:
     for deadline in (Deadline(None), ticking(1e6)):
         outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(None), deadline))
