@@ -71,6 +71,12 @@ def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
     The least and the most; the same where the rates are recorded, else what a transfer moves inside
     the window is what it cannot, and what it can, have moved outside.
     """
+    if view.end <= begin or view.start >= end:
+        return 0.0, 0.0
+    whole = view.start >= begin and view.end <= end and not view.killed
+    if whole and all(record.rates is None for record in view.requests):
+        work = fsum(seconds + volume / view.peak for seconds, volume in view.phases)
+        return work, work
     parts, more = [], []
     records = {record.phase: record for record in view.requests}
     now = view.start
