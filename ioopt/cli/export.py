@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from ioopt import registry
-from ioopt.cli.lazy import IooptGroup, quiet
-from ioopt.cli.options import file_argument, output_option, read_result, set_option
+from ioopt.cli.lazy import IooptGroup, quiet, set_option
+from ioopt.cli.options import file_argument, output_option, read_result
 from ioopt.errors import ExitCode, UsageError
 from ioopt.registry import load_target
 from ioopt.solving import load

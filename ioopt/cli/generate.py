@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import output_option, set_option
+from ioopt.cli.lazy import IooptCommand, set_option
+from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.registry import KindSpec, generator_of, load_target
 from ioopt.registry import generate as make

@@ -1,14 +1,20 @@
-"""Click groups and commands of ioopt: loaded on use, with -q, -v and --traceback everywhere."""
+"""Click groups and commands of ioopt: loaded on use, with -q, -v and --traceback everywhere.
+
+Also the options that need nothing but click, for commands that load nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import click
 
-from ioopt.options import suggest
+from ioopt.options import parse_assignments, suggest
 from ioopt.registry.types import load_target
+from ioopt.units import parse_rate
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class IooptCommand(click.Command):
@@ -97,3 +103,30 @@ class IooptGroup(click.Group):
         ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order of ``--help``."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def set_option(text: str) -> Callable[[F], F]:
+    """--set KEY=VALUE, any number of times; the command gets them as a mapping, ``settings``."""
+    return click.option(
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help=text,
+        callback=lambda context, option, words: parse_assignments(words),
+    )  # fmt: skip
+
+
+def rate_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
+    """An option that takes a rate such as 12.5MB/s; the command gets bytes per second."""
+    return click.option(
+        *names, metavar="RATE", help=text, **more,
+        callback=lambda context, option, given: None if given is None else parse_rate(given),
+    )  # fmt: skip

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ioopt.cli.lazy import F, set_option, together
 from ioopt.errors import InstanceError
 from ioopt.formats.native import check_writable, read_json, shown, validate
-from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, parse_assignments
+from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.registry import KindSpec
 from ioopt.result import Result
 from ioopt.solving import require_form
-from ioopt.units import parse_rate
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _target(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -27,33 +25,6 @@ def _target(context: click.Context, option: click.Parameter, value: str | None) 
     if value is not None and value != "-":
         check_writable(value)
     return value
-
-
-def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options as one decorator, in the order of ``--help``."""
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-def set_option(text: str) -> Callable[[F], F]:
-    """--set KEY=VALUE, any number of times; the command gets them as a mapping, ``settings``."""
-    return click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help=text,
-        callback=lambda context, option, words: parse_assignments(words),
-    )  # fmt: skip
-
-
-def rate_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
-    """An option that takes a rate such as 12.5MB/s; the command gets bytes per second."""
-    return click.option(
-        *names, metavar="RATE", help=text, **more,
-        callback=lambda context, option, given: None if given is None else parse_rate(given),
-    )  # fmt: skip
 
 
 def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:

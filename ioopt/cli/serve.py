@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import rate_option
+from ioopt.cli.lazy import IooptCommand, rate_option
 from ioopt.embed.service import MAX_LINE_BYTES
 from ioopt.errors import ExitCode, UsageError
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ioopt.cli.imports.common import import_command, machine_options, target_option
-from ioopt.cli.options import rate_option
+from ioopt.cli.lazy import rate_option
 
 EPILOG = """\b
 Examples:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import output_option, rate_option, together
+from ioopt.cli.lazy import IooptCommand, quiet, rate_option, together
+from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode
 
 target_option = output_option(required=True, text="Where to write the instance.")
