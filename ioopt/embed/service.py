@@ -149,7 +149,7 @@ class Service:
 
     def _open(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Make or restore an object; its number is what later messages call it by."""
-        from ioopt import embed
+        import ioopt.embed as embed
 
         name = _wanted(message, "object", str)
         if name not in METHODS:

@@ -12,12 +12,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ioopt.errors import BackendMissingError, InstanceError
-
-if TYPE_CHECKING:
-    from ioopt.formats.darshan.log import RawLog
+from ioopt.formats.darshan.text import RawLog
 
 TIME_LIMIT_SECONDS = 300
 _HINT = "; the output of `darshan-parser` for it can be imported instead"
@@ -29,8 +27,6 @@ def read_binary(raw: bytes, name: str) -> RawLog:
     Raises InstanceError when it is of format 1.x or 2.x or damaged, BackendMissingError when the
     ``darshan`` package is not installed.
     """
-    from ioopt.formats.darshan.log import RawLog
-
     version = raw[:4].decode("ascii")
     if not version.startswith("3"):
         raise InstanceError(

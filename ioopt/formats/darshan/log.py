@@ -1,6 +1,6 @@
 """Darshan logs: what a job read and wrote, how long that took, and in how many phases.
 
-Reads the text of ``darshan-parser`` 2.x and 3.x (plain or gzipped) here, and binary 3.x logs
+Reads the text of ``darshan-parser`` 2.x and 3.x (plain or gzipped; :mod:`ioopt.formats.darshan.text`), and binary 3.x logs
 through the optional ``darshan`` package (:mod:`ioopt.formats.darshan.binary`). Source: Carns et
 al., ACM TOS 7(3), 2011, and the documentation of darshan-util 2.3 and 3.5.
 
@@ -20,17 +20,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ioopt.errors import InstanceError
+from ioopt.formats.darshan.binary import read_binary
 from ioopt.formats.darshan.phases import Activity, DarshanPhase, find_phases
+from ioopt.formats.darshan.text import LARGEST, MODULES, RawLog, parse_text
 from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import some
 
-MODULES = ("POSIX", "MPI-IO", "STDIO")
-_PREFIX = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_"}
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
-_HEAD_LINES = 5000
-_LARGEST = float(1 << 64)  # counters have 64 bits
 _SLACK_SECONDS = 1.0  # 2.x rounds the start of a job down to a whole second
 
 
@@ -61,21 +59,6 @@ class DarshanLog:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RawLog:
-    """What a parser (text or binary) found: header fields, counters by record, remarks.
-
-    ``records`` maps (module, rank, record) to its counters without the module's prefix; a log of
-    format 2.x has the one module ``CP``. ``listed`` are the modules that the header announces.
-    """
-
-    name: str
-    header: Mapping[str, str]
-    records: Mapping[tuple[str, int, str], Mapping[str, float]]
-    listed: Mapping[str, int] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-
 def read_darshan(source: str | os.PathLike[str], *, gap_seconds: float = 1.0) -> DarshanLog:
     """Read one log, text or binary; phases less than *gap_seconds* apart are one phase.
 
@@ -86,85 +69,9 @@ def read_darshan(source: str | os.PathLike[str], *, gap_seconds: float = 1.0) ->
     name = named(source)
     raw = read_bytes(source)
     if _BINARY.match(raw):
-        from ioopt.formats.darshan.binary import read_binary
-
         return summarise(read_binary(raw, name), gap_seconds=gap_seconds)
     text = raw.decode("utf-8", errors="replace")
     return summarise(parse_text(text, name), gap_seconds=gap_seconds)
-
-
-def parse_text(text: str, name: str) -> RawLog:
-    """Parse the output of ``darshan-parser`` (no options); *name* is used in messages."""
-    header: dict[str, str] = {}
-    listed: dict[str, int] = {}
-    warnings: list[str] = []
-    records: dict[tuple[str, int, str], dict[str, float]] = {}
-    lines = text.split("\n")
-    if any(line.startswith("# DXT, ") for line in lines[:_HEAD_LINES]):
-        raise InstanceError(
-            f"{name}: this is the output of darshan-dxt-parser; import that of darshan-parser"
-        )
-    if not any(line.startswith("# darshan log version") for line in lines[:_HEAD_LINES]):
-        raise InstanceError(
-            f"{name}: no '# darshan log version' line; is this the output of darshan-parser?"
-        )
-    last = max((k for k, line in enumerate(lines) if line.strip()), default=-1)
-    for number, line in enumerate(lines):
-        if line.startswith("#"):
-            _comment(line[1:].strip(), header, listed, warnings)
-        elif line.strip():
-            try:
-                _record_line(line, records)
-            except ValueError as error:
-                if number != last or not records:
-                    raise InstanceError(f"{name}: line {number + 1}: {error}") from None
-                warnings.append(f"the text ends in the middle of line {number + 1}")
-    return RawLog(name, header, records, listed, tuple(warnings))
-
-
-def _comment(
-    text: str, header: dict[str, str], listed: dict[str, int], warnings: list[str]
-) -> None:
-    """Take from a comment line a header field, the size of a module, or a remark on lost data."""
-    if "incomplete data" in text or "partial data" in text:
-        warnings.append("Darshan says: " + text.lstrip("*# "))
-    module = re.match(r"([A-Z0-9_/-]+) module: (\d+) bytes", text)
-    if module:
-        listed[module.group(1)] = int(module.group(2))
-    key, colon, value = text.partition(": ")
-    if colon and key in _HEADER and key not in header:
-        header[key] = value.strip()
-
-
-_HEADER = ("darshan log version", "jobid", "start_time", "end_time", "nprocs", "run time")
-
-
-def _record_line(line: str, records: dict[tuple[str, int, str], dict[str, float]]) -> None:
-    """Add one counter line; ValueError says what is wrong with it."""
-    if line.startswith("total_"):
-        raise ValueError(
-            "this is a summary (darshan-parser --total); import the output without options"
-        )
-    words = line.split("\t")
-    if len(words) < 4:
-        raise ValueError("fewer columns than a counter line has")
-    if words[2].startswith("CP_"):
-        module, rank, record, counter, text = "CP", words[0], words[1], words[2][3:], words[3]
-    elif len(words) >= 5:
-        module, rank, record, counter, text = words[:5]
-        prefix = _PREFIX.get(module)
-        if prefix is None:
-            records.setdefault((module, 0, ""), {})
-            return
-        if not counter.startswith(prefix):
-            raise ValueError(f"counter {counter!r} does not belong to module {module}")
-        counter = counter[len(prefix) :]
-    else:
-        raise ValueError("fewer columns than a counter line has")
-    value = float(text)
-    if not math.isfinite(value) or abs(value) > _LARGEST:
-        raise ValueError(f"{counter} {text!r} is not a finite number in range")
-    records.setdefault((module, int(rank), record), {})[counter] = value
 
 
 def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
@@ -236,7 +143,7 @@ class _Header:
             value = float(text.split()[0])
         except (ValueError, IndexError):
             raise InstanceError(f"{self._raw.name}: {key} {text!r} is not a number") from None
-        if not math.isfinite(value) or abs(value) > _LARGEST:
+        if not math.isfinite(value) or abs(value) > LARGEST:
             raise InstanceError(f"{self._raw.name}: {key} {text!r} is out of range")
         return value
 

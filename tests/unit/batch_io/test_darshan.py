@@ -11,8 +11,9 @@ from conftest import shared_files, shared_path
 
 from ioopt.errors import BackendMissingError, InstanceError
 from ioopt.formats.darshan.io import batch_io_from_darshan, phases_of
-from ioopt.formats.darshan.log import DarshanLog, parse_text, read_darshan, summarise
+from ioopt.formats.darshan.log import DarshanLog, read_darshan, summarise
 from ioopt.formats.darshan.phases import Activity, DarshanPhase, find_phases
+from ioopt.formats.darshan.text import parse_text
 from ioopt.formats.io_rule import MachineRule
 
 HEADER = """# darshan log version: 3.41
