@@ -82,7 +82,7 @@ def replacing(target: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[An
 
     A regular file (or none yet) is replaced at once by one written beside it, and keeps its mode
     and owner; a symbolic link stays and what it points at is replaced. Anything else (FIFO, device,
-    ``/dev/stdout``, ``>(...)``) is written through, at the end. A name that ends in ``.gz`` is
+    ``/dev/stdout``, ``>(...)``, a file that has other names too) is written through, at the end. A name that ends in ``.gz`` is
     compressed (with a fixed time stamp, so that equal content gives equal files). Raises
     UsageError when the target cannot be written.
     """
@@ -90,7 +90,8 @@ def replacing(target: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[An
     try:
         known = _stat(path)
         descriptor = _descriptor(path)
-        if descriptor is not None or (known is not None and not stat.S_ISREG(known.st_mode)):
+        sole = known is None or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1)
+        if descriptor is not None or not sole:
             with _through(path, descriptor) as raw:
                 yield from _layers(raw, path, mode)
         else:
@@ -145,7 +146,8 @@ def _through(path: Path, descriptor: int | None) -> Iterator[IO[bytes]]:
     content = io.BytesIO()
     yield content
     if descriptor is None:
-        descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+        shorter = os.O_TRUNC if path.is_file() else 0
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY | shorter)
     else:
         sys.stdout.flush()
         descriptor = os.dup(descriptor)  # and not opened anew, which would begin at its start

@@ -237,6 +237,21 @@ def test_a_link_stays_and_its_target_is_written(tmp_path):
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["c.json", "l.json", "r.json", "real"]
 
 
+def test_a_file_with_two_names_keeps_both(tmp_path):
+    """Both names show the new content, which is shorter; where writing fails, the old one stays."""
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    first.write_text("old and long")
+    second.hardlink_to(first)
+    with pytest.raises(RuntimeError), replacing(second) as stream:
+        stream.write("half")
+        raise RuntimeError("half way")
+    assert first.read_text() == "old and long"
+    write_text(second, "new")
+    assert first.read_text() == second.read_text() == "new"
+    assert first.stat().st_nlink == 2
+    assert sorted(tmp_path.iterdir()) == [first, second]
+
+
 def test_a_circle_of_links_is_an_error_and_stays(tmp_path):
     link = tmp_path / "l.json"
     link.symlink_to("l.json")
