@@ -82,9 +82,9 @@ def replacing(target: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[An
 
     A regular file (or none yet) is replaced at once by one written beside it, and keeps its mode
     and owner; a symbolic link stays and what it points at is replaced. Anything else (FIFO, device,
-    ``/dev/stdout``, ``>(...)``, a file that has other names too) is written through, at the end. A name that ends in ``.gz`` is
-    compressed (with a fixed time stamp, so that equal content gives equal files). Raises
-    UsageError when the target cannot be written.
+    ``/dev/stdout``, ``>(...)``, a file that has other names too) is written through, at the end. A
+    name that ends in ``.gz`` is compressed (with a fixed time stamp, so that equal content gives
+    equal files). Raises UsageError when the target cannot be written.
     """
     path = Path(target)
     try:
