@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ioopt.compiled import available, compiled
+from ioopt.compiled import compiled, pays
 from ioopt.errors import InstanceError, UsageError
 from ioopt.limits import require_numbers
 from ioopt.measure import quantum_kernel
@@ -26,8 +26,8 @@ WARM_UP_SHARE = 0.1
 REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
 NUMBERS_PER_BURST = 25.2
 """Most that is held at once for a burst (while instants are sorted), as tracemalloc counts it."""
-COMPILE_FROM = 20_000
-"""Iterations from which compiling the walk pays."""
+SECONDS_PER_ITERATION = 1e-6
+"""Plain Python's time for an iteration, to judge whether machine code pays."""
 
 
 def nanoseconds(seconds: float) -> int:
@@ -44,8 +44,8 @@ def simulate_point(
 ) -> TwoJobMeasures:
     """Simulate one point of an instance over its horizon and measure it after a warm-up.
 
-    *engine* picks the plain or the compiled walk, which give the same numbers; ``auto`` compiles
-    long runs only.
+    *engine* picks the plain or the compiled walk, which give the same numbers; ``auto`` takes
+    machine code for long runs where it stands ready, and has it made for very long ones.
     """
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
@@ -57,10 +57,11 @@ def simulate_point(
         _require_room(problem, point, count, end)
         bursts = draw_bursts(problem, count, seed)
         ready, request = bursts.copy(), bursts.copy()
+        kernel = quantum_kernel.__name__, "walk"
         fast = engine == "compiled" or (
-            engine == "auto" and bursts.size >= COMPILE_FROM and available()
+            engine == "auto" and pays(*kernel, SECONDS_PER_ITERATION * bursts.size)
         )
-        walk = compiled(quantum_kernel.__name__, "walk") if fast else quantum_kernel.walk
+        walk = compiled(*kernel) if fast else quantum_kernel.walk
         walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
         if int(request[:, -1].min()) > end:
             break
