@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Sums of linear algebra differ in their last bits with the number of threads."""
 Runs = dict[str, dict[str, Any]]
 BY_CLOCK = ("time", "interrupted")
 """Reasons for stopping after which a run need not repeat."""
@@ -68,7 +70,7 @@ def plans_of_tree(arguments: argparse.Namespace) -> Runs:
         command += ["--time-limit", str(arguments.time_limit)]
         command += ["--seeds", *map(str, arguments.seeds)]
         command += ["--solvers", *arguments.solvers] if arguments.solvers else []
-        environment = {**os.environ, "PYTHONPATH": str(tree), "IOOPT_TREE": str(tree)}
+        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(tree), "IOOPT_TREE": str(tree)}
         run = subprocess.run(
             command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True, check=False
         )

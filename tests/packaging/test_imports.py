@@ -58,10 +58,6 @@ LAYERS = (
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
 EXCEPTIONS = {
     ("ioopt.check", "ioopt.checking"): "the package is also the public call ioopt.check(...)",
-    ("ioopt.check.flexgang.flexible_gang", "ioopt.measure.io_surface"): (
-        "the objective is defined by the chain's surface, discretisation included"
-    ),
-    ("ioopt.check.flexgang.quantum_selection", "ioopt.measure.io_surface"): "as above",
 }
 PLOT_NEEDS = {"errors", "result", "problems", "timeline", "quantities", "formats"}
 """A picture is drawn from a result, not by a solver."""

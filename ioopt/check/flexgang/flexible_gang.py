@@ -1,6 +1,6 @@
 """Checker of flexible gang plans: every rule of F5 by itself, and the objective recomputed.
 
-It shares nothing with the models but the response surface. Times in seconds.
+It shares nothing with the models. Times in seconds.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ioopt.measure.io_surface import Surface
+from ioopt.check.flexgang.response import Response, respond
 from ioopt.problems.flexgang.flexible_gang import (
     FlexibleGangPlan,
     FlexibleGangProblem,
@@ -34,7 +34,6 @@ class _Checker:
     def __init__(self, problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> None:
         self.problem, self.plan = problem, plan
         self.found: list[Violation] = []
-        self.surface = Surface(problem.machine.processors, problem.surface)
 
     def report(self) -> CheckReport:
         """All violations; the objective when the plan is sound enough to have one."""
@@ -134,13 +133,16 @@ class _Checker:
         return self.problem.jobs[self.problem.job_index[name]]
 
     def _loose_cpu(self, job: FlexibleJob, pattern: Pattern) -> float:
-        response = self.surface.at(job, pattern.on_seconds, pattern.off_seconds)
+        response = self._response(job, pattern.on_seconds, pattern.off_seconds)
         return response.beta * pattern.frame_seconds
 
     def _strict_cpu(self, job: FlexibleJob, pattern: Pattern) -> float:
         quantum = self.problem.machine.quantum_seconds
-        response = self.surface.at(job, quantum, pattern.frame_seconds - quantum)
+        response = self._response(job, quantum, pattern.frame_seconds - quantum)
         return response.beta * pattern.frame_seconds
+
+    def _response(self, job: FlexibleJob, on: float, off: float) -> Response:
+        return respond(job, on, off, self.problem.machine.processors, self.problem.surface)
 
     def _capacity(self, pattern: Pattern) -> None:
         """Column: granted CPU <= k q - loose I/O + idle cells + fragments of strict I/O rows."""
@@ -209,6 +211,6 @@ class _Checker:
             on, off = quantum, pattern.frame_seconds - quantum
             if job.id in self.plan.loose:
                 on, off = pattern.on_seconds, pattern.off_seconds
-            slowdown = self.surface.at(job, on, off).slowdown
+            slowdown = self._response(job, on, off).slowdown
             terms.append(-self.problem.lambda_ * share * (slowdown - 1.0))
         return terms

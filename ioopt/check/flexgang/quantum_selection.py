@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ioopt.measure.io_surface import Surface
+from ioopt.check.flexgang.response import respond
+from ioopt.errors import InstanceError
 from ioopt.problems.flexgang.quantum_selection import QuantumPlan, QuantumSelectionProblem
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
 from ioopt.units import exact
 
 TOLERANCE = 1e-9
+ROUNDING = 1e-11
+"""What the checker's own sum over cells may differ from the solvers' by, relative to its terms."""
 
 
 def check(
@@ -35,7 +38,7 @@ def check(
         },
     }
     objectives = {"predicted_cost": predicted}
-    return CheckReport(tuple(found), objectives, metrics, rounding=1e-14 * size)
+    return CheckReport(tuple(found), objectives, metrics, rounding=ROUNDING * size)
 
 
 def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violation]:
@@ -100,7 +103,7 @@ def _slots(plan: QuantumPlan, schedule: dict[str, Any]) -> list[Violation]:
 
 def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[float, float]:
     """The predicted cost, and the size of its terms before the 1 of S - 1 is taken off."""
-    surface = Surface(problem.machine.processors, problem.surface)
+    machine = problem.machine
     costs, size = [], 0.0
     for job in problem.jobs:
         if not job.is_io:
@@ -108,9 +111,15 @@ def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[flo
         choice = plan.options[job.id]
         off = plan.cycle_seconds / choice.visits - choice.quantum_seconds
         off = max(0.0, round(off, 12))
-        response = surface.at(job, choice.quantum_seconds, off)
+        response = respond(
+            job, choice.quantum_seconds, off, machine.processors, problem.surface
+        )  # fmt: skip
         costs.append(job.weight * (response.slowdown - 1.0))
         size += job.weight * response.slowdown
         if problem.mu > 0:
-            costs.append(problem.mu * surface.waste(job, choice.quantum_seconds, off))
+            if response.waste is None:
+                raise InstanceError(
+                    "surface: mu is more than 0, so every entry needs fragmentation"
+                )
+            costs.append(problem.mu * response.waste)
     return math.fsum(costs), size

@@ -1,0 +1,129 @@
+"""What an I/O job gets from a slot of ``on`` in every ``on + off`` seconds: the checkers' own account.
+
+Lee et al., Section 3.2: bursts run in the I/O slot alone, I/O goes on meanwhile. Here as plain sums
+over N cells of the slot, the law of the completion phase uniform in each: an I/O that ends inside the
+slot starts the next burst at once, any other at the next slot. The number of cells belongs to the
+definition of the objectives (F4, F5), and is that of the solvers; nothing else is shared with them.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ioopt.errors import InstanceError
+from ioopt.limits import require_numbers
+from ioopt.problems.flexgang.flexible_gang import IoBehaviour, SurfaceEntry
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+CELLS_PER_DEVIATION, FEWEST_CELLS, MOST_CELLS = 16, 96, 640
+POINTS_PER_CELL = 4
+"""Trapezoids a cell for the time that CPUs are given away."""
+CLOCK = 1e-9
+"""Seconds within which two times are the same."""
+DIGITS = 12
+"""Decimals of a second to which slots are rounded."""
+
+
+class Response(NamedTuple):
+    """Slowdown, CPU fraction of one process, wasted fraction (None where a table omits it)."""
+
+    slowdown: float
+    beta: float
+    waste: float | None
+
+
+def respond(
+    job: IoBehaviour,
+    on: float,
+    off: float,
+    processors: int,
+    table: tuple[SurfaceEntry, ...] | None,
+) -> Response:
+    """The response of *job*, from the instance's own *table* where it has one."""
+    for entry in table or ():
+        if abs(entry.on_seconds - on) < CLOCK and abs(entry.off_seconds - off) < CLOCK:
+            return Response(entry.slowdown, entry.beta, entry.fragmentation)
+    on, off = round(on, DIGITS), round(off, DIGITS)
+    if off <= (CLOCK if table is not None else 0.0):
+        blocked = job.io_seconds / job.dedicated_seconds
+        return Response(1.0, 1.0 - blocked, blocked - blocked**processors)
+    if table is not None:
+        raise InstanceError(f"surface: no entry for on_seconds {on:g}, off_seconds {off:g}")
+    return _stationary(on, off, job.burst_seconds, job.io_seconds, job.burst_shape, processors)
+
+
+@lru_cache(maxsize=4096)
+def _stationary(
+    on: float, off: float, burst: float, io: float, shape: int, processors: int
+) -> Response:
+    import numpy as np
+
+    cells = math.ceil(CELLS_PER_DEVIATION * on / (burst / math.sqrt(shape)))
+    cells = min(MOST_CELLS, max(FEWEST_CELLS, cells))
+    width, cycle = on / cells, on + off
+    left = np.arange(cells) * width
+
+    # Where an I/O ends that a burst ending in cell i began: it covers [ends, ends + width).
+    ends = (left + io) % cycle
+    inside, waits = np.zeros((cells, cells)), np.zeros(cells)
+    for turn in (0.0, cycle):
+        low = np.maximum(left[:, None] + turn, ends[None, :])
+        high = np.minimum(left[:, None] + turn + width, ends[None, :] + width)
+        inside += np.maximum(high - low, 0.0) / width
+        low, high = np.maximum(ends, on + turn), np.minimum(ends + width, cycle + turn)
+        waits += np.maximum(high - low, 0.0) / width * (cycle + turn - (low + high) / 2)
+
+    fresh, onward = _lands(burst, shape, width, cells)
+    shift = (np.arange(cells)[:, None] - np.arange(cells)[None, :]) % cells
+    step = onward[shift] @ inside + np.outer(fresh, 1.0 - inside.sum(axis=0))
+    equations = np.vstack([(step - np.eye(cells))[:-1], np.ones(cells)])
+    try:
+        law = np.clip(np.linalg.solve(equations, np.eye(cells)[-1]), 0.0, None)
+    except np.linalg.LinAlgError:
+        raise InstanceError(
+            f"slots of {on:g} s in {cycle:g} s are too far from bursts of {burst:g} s and I/O of "
+            f"{io:g} s to compute with"
+        ) from None
+    law /= law.sum()
+
+    middle = left + width / 2
+    missed = (middle @ (inside @ law) + burst - middle @ law) / on
+    iteration = float(burst + off * missed + io + waits @ law)
+
+    phase = np.linspace(0.0, on, POINTS_PER_CELL * cells + 1)
+    edges, so_far = np.append(left, on), np.append(0.0, np.cumsum(law))
+
+    def ended(time: Array) -> Array:
+        """Completions up to *time*, one a cycle."""
+        turns = np.floor(time / cycle)
+        counted: Array = turns + np.interp(time - turns * cycle, edges, so_far)
+        return counted
+
+    blocked = np.clip(cycle / iteration * (ended(phase) - ended(phase - io)), 0.0, 1.0)
+    given = blocked - blocked**processors
+    wasted = float(np.sum((given[1:] + given[:-1]) / 2) * (phase[1] - phase[0]) / cycle)
+    return Response(iteration / (burst + io), burst / iteration, wasted)
+
+
+def _lands(burst: float, shape: int, width: float, cells: int) -> tuple[Array, Array]:
+    """Chances that a burst ends d cells on (around the slot): from its edge, from within a cell."""
+    import numpy as np
+    from scipy.special import gammainc
+
+    scale = burst / shape
+    turns = math.ceil((shape + 12 * math.sqrt(shape) + 40) * scale / (cells * width)) + 1
+    what = f"bursts of {burst:g} s in slots of {cells * width:g} s"
+    require_numbers(12.5 * turns * cells, what, "use longer slots or shorter bursts")
+    edge = np.arange(turns * cells + 1) * width
+    # Mean time left at x of a burst that has ended by then: integral of the distribution function.
+    past = edge * gammainc(shape, edge / scale) - burst * gammainc(shape + 1, edge / scale)
+    fresh = np.diff(gammainc(shape, edge / scale)).reshape(turns, cells).sum(axis=0)
+    onward = np.diff(past, 2, prepend=0.0).reshape(turns, cells).sum(axis=0)
+    return fresh / fresh.sum(), onward / onward.sum()
