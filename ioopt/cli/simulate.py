@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,30 +19,53 @@ from ioopt.cli.options import (
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
 from ioopt.quantities import quantity, title
+from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
 
+DISPATCHERS = ("fifo", "locality", "ready-min-min")
 EPILOG = """\b
 Examples:
   ioopt simulate image.json result.json
   ioopt simulate image.json result.json --link per-node --format json
   ioopt simulate image.json result.json --timeline trace.json   (open it in Perfetto)
+  ioopt simulate workflow.json result.json --actual-noise 0.3 --seed 7
+  ioopt simulate workflow.json --policy locality --actual-noise 0.3 --seed 7
 """
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
-@click.argument("result")
+@click.argument("result", required=False)
 @click.option("--link", type=click.Choice(["shared", "per-node"]),
               help="Replay with this remote link instead of the instance's own.")  # fmt: skip
 @click.option(
     "--timeline", metavar="OUT", help="Write the timeline: OUT.json (Trace Events) or .csv."
 )
+@click.option("--actual-noise", "sigma", type=float, metavar="SIGMA",
+              help="Tasks compute planned seconds x lognormal(0, SIGMA).")  # fmt: skip
+@click.option("--seed", type=int, default=0, help="Seed of the noise (default 0).")
+@click.option(
+    "--actual", metavar="JSON", help="Or actual compute seconds from a file {task: seconds}."
+)
+@click.option("--policy", type=click.Choice(DISPATCHERS),
+              help="Instead of RESULT: let this dispatcher decide while the tasks run.")  # fmt: skip
+@click.option("--prefetch", is_flag=True, help="With --policy: one task may wait on a busy node.")
 @output_option(text="Write the replay there as JSON.")
 @format_option("table", "json")
 def simulate(
-    file: str, result: str, link: str | None, timeline: str | None, output: str | None, form: str
+    file: str,
+    result: str | None,
+    link: str | None,
+    timeline: str | None,
+    sigma: float | None,
+    seed: int,
+    actual: str | None,
+    policy: str | None,
+    prefetch: bool,
+    output: str | None,
+    form: str,
 ) -> int:
     """Replay the plan of RESULT on FILE and print what happened.
 
@@ -53,12 +77,32 @@ def simulate(
     kind = registry.kind_of_problem(problem)
     if link is not None and kind.family != "replication":
         raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")
-    plan = plan_of(kind, read_result(result, kind).get("plan"), result)
-    with reading(result):
-        replayed = replay(problem, plan, **({"link": link} if link else {}))
+    options: dict[str, Any] = {"link": link} if link else {}
+    options |= _actual(problem, kind, sigma, seed, actual)
+    if (result is None) == (policy is None):
+        raise UsageError("give either the RESULT to replay or a --policy to dispatch by")
+    decided: Mapping[str, Any] = {}
+    if result is not None:
+        plan = plan_of(kind, read_result(result, kind).get("plan"), result)
+        if "actual" in options and getattr(plan, "dispatches", None) is not None:
+            raise UsageError(
+                f"{result}: its dispatches were decided on other times; use --policy, or --set "
+                "mode=replay for a plan of queues"
+            )
+        with reading(result):
+            replayed = replay(problem, plan, **options)
+    else:
+        from ioopt.sim.replication.dispatch import dispatch
+
+        with reading(file):
+            made, replayed = dispatch(
+                problem, _dispatcher(kind, policy), prefetch=prefetch, **options
+            )
+        decided = {"plan": made.to_dict()}
     document = {
         "format": "ioopt/simulation", "version": 1, "instance": problem.name,
         "family": kind.family, "metrics": dict(replayed.metrics), "schedule": replayed.schedule,
+        **decided,
     }  # fmt: skip
     if timeline is not None:
         _write_timeline(replayed, timeline)
@@ -67,6 +111,35 @@ def simulate(
     if output != "-":
         click.echo(dump_json(document) if form == "json" else _table(replayed.metrics), nl=False)
     return ExitCode.ANSWER
+
+
+def _actual(
+    problem: Any, kind: KindSpec, sigma: float | None, seed: int, source: str | None
+) -> dict[str, Any]:
+    """The option that replaces compute times, where one is asked for."""
+    from ioopt.formats.native import read_json
+    from ioopt.sim.replication.noise import noisy_seconds
+
+    if sigma is None and source is None:
+        return {}
+    if kind.family != "replication":
+        raise UsageError(f"actual compute times belong to replication instances, not {kind.kind}")
+    if source is None:
+        return {"actual": noisy_seconds(problem, sigma or 0.0, seed)}
+    if sigma is not None:
+        raise UsageError("give either --actual-noise or --actual")
+    times = read_json(source)
+    good = isinstance(times, dict) and all(type(value) in (int, float) for value in times.values())
+    if not good:
+        raise UsageError(f"{source}: wanted an object of compute seconds by task")
+    return {"actual": times}
+
+
+def _dispatcher(kind: KindSpec, name: str | None) -> Any:
+    if kind.family != "replication":
+        raise UsageError(f"--policy belongs to replication instances, not {kind.kind}")
+    row = registry.solver(name, kind)
+    return registry.load_target(row.policy or "")(None)
 
 
 def _table(metrics: Any) -> str:

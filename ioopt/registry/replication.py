@@ -91,9 +91,20 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Kwok and Ahmad 1999; files and cores ours", _AT + "greedy.b_level:Settings",
     ),
     SolverSpec(
+        "fifo", _KIND, _AT + "dispatch.run:solve",
+        "workflows: a dispatcher; the first ready task to the core that has idled longest", "ours",
+        _AT + "dispatch.run:Settings", policy=_AT + "dispatch.fifo:policy",
+    ),
+    SolverSpec(
+        "locality", _KIND, _AT + "dispatch.run:solve",
+        "workflows: a dispatcher; the ready task with the most input bytes on a node", "ours",
+        _AT + "dispatch.run:Settings", policy=_AT + "dispatch.locality:policy",
+    ),
+    SolverSpec(
         "ready-min-min", _KIND, _AT + "greedy.ready_min_min:solve",
         "workflows: MinMin over the tasks whose producers are planned; on a batch, minmin",
         "Khanna et al., Section 3; workflows ours", _AT + "greedy.ready_min_min:Settings",
+        policy=_AT + "dispatch.ready_min_min:policy",
     ),
     SolverSpec(
         "two-stage", _KIND, _AT + "rounds.two_stage:solve",

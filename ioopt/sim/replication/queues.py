@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ioopt.errors import SimulationError
-from ioopt.problems.base import find_cycle
+from ioopt.errors import SimulationError, UsageError
+from ioopt.problems.base import LONGEST_SECONDS, find_cycle
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem
 
 
@@ -136,3 +137,14 @@ def _barriers(
             pairs.append((file, problem.node_index[node]))
         drops.append(pairs)
     return places, drops
+
+
+def require_actual(problem: ReplicationProblem, actual: Mapping[str, float] | None) -> None:
+    """Raise UsageError for actual compute seconds of a task that is not there, or below 0."""
+    for name, seconds in (actual or {}).items():
+        if name not in problem.task_index:
+            raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
+        if not 0 <= seconds <= LONGEST_SECONDS:
+            raise UsageError(
+                f"actual_compute_seconds of {name!r}: {seconds!r} is no time from 0 on"
+            )

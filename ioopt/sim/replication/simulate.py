@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ioopt.compiled import available, compile_apart, compiled, is_ready, pays
-from ioopt.errors import OutOfTime, SimulationError, UsageError
+from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
-from ioopt.problems.base import LONGEST_SECONDS
 from ioopt.problems.replication import LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.queues import Entries
+from ioopt.sim.replication.dispatch import replay_record
+from ioopt.sim.replication.queues import Entries, require_actual
 from ioopt.sim.replication.report import report
 from ioopt.sim.replication.state import (
     Queues,
@@ -49,6 +49,8 @@ def simulate(
 ) -> Simulation:
     """Replay ``plan.order`` under ``plan.eviction`` (and ``plan.rounds`` with ``plan.barriers``).
 
+    A plan with ``dispatches`` is run by that record instead.
+
     *actual* are compute seconds by task, where they differ from the planned ones. *link* overrides
     the instance's link model. *engine* picks the plain or the compiled kernel, which agree; ``auto``
     compiles only large replays. Raises SimulationError, naming the item, for queues that leave a
@@ -59,6 +61,9 @@ def simulate(
     if problem.is_workflow:
         problem.require_room()
     require_actual(problem, actual)
+    if plan.dispatches is not None:
+        options = {"link": link, "engine": engine, "deadline": deadline, "actual": actual}
+        return replay_record(problem, plan, **options)
     until = _until(problem, deadline)
     parsed = Entries.of(problem, plan)
     fast = engine == "compiled" or (engine == "auto" and _compiled_pays(problem, until))
@@ -81,17 +86,6 @@ def simulate(
         raise _stuck(problem, queues, state, parsed)
     entries = parsed.names, parsed.owner, parsed.copy_files
     return report(problem, link, (log, state), entries, float(makespan), actual)
-
-
-def require_actual(problem: ReplicationProblem, actual: Mapping[str, float] | None) -> None:
-    """Raise UsageError for actual compute seconds of a task that is not there, or below 0."""
-    for name, seconds in (actual or {}).items():
-        if name not in problem.task_index:
-            raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
-        if not 0 <= seconds <= LONGEST_SECONDS:
-            raise UsageError(
-                f"actual_compute_seconds of {name!r}: {seconds!r} is no time from 0 on"
-            )
 
 
 def replay_seconds(problem: ReplicationProblem) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from functools import cached_property
 from math import lcm
 from typing import Protocol
 
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
@@ -155,6 +156,8 @@ class Commits:
         plan: ReplicationPlan = build_plan(self.problem, queues, eviction)
         return Outcome(
             plan,
+            makespan_bound_seconds(self.problem) if self.problem.is_workflow else None,
+            objective_name="makespan_seconds" if self.problem.is_workflow else None,
             stop=StopReason.TIME if hurried else StopReason.FINISHED,
             notes=(NOTE.format(hurried, len(self.order)),) if hurried else (),
             metrics={"planned_makespan_seconds": max(self.end, default=0) / self.ticks.second},

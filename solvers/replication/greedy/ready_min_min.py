@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush, heapreplace
 from math import lcm
+from typing import Literal
 
 from ioopt.options import Deadline
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
+from ioopt.solvers.replication.dispatch import run
+from ioopt.solvers.replication.dispatch.ready_min_min import decide
 from ioopt.solvers.replication.greedy import commits, minmin
 from ioopt.solvers.replication.greedy.commits import TASKS_A_LOOK, Commits, FreeTimes
 
@@ -24,16 +27,24 @@ NONE: Entry = (float("inf"), -1)
 
 
 class Settings(commits.Settings):
-    """``eviction``: policy of the replay; the plan itself always evicts by popularity."""
+    """``eviction``: policy of the replay; the plan itself always evicts by popularity.
+
+    ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` or without.
+    """
 
     eviction: EvictionPolicy = "popularity"
+    mode: Literal["replay", "dispatch"] = "replay"
+    prefetch: bool = False
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Plan; the planned end of the last task is metric ``planned_makespan_seconds``."""
+    settings = request.settings or Settings()
+    if settings.mode == "dispatch":
+        online = run.Settings(**settings.model_dump())
+        return run.answer(problem, request, request.policy or decide, online)
     if not problem.is_workflow:
         return minmin.solve(problem, request)
-    settings = request.settings or Settings()
     planned = plan_ready_min_min(problem, request.deadline)
     return planned.commits.outcome(settings.eviction, planned.hurried, by_start=False)
 

@@ -17,7 +17,9 @@ from ioopt.errors import IooptError
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.models.replication.workflow_bound import WorkflowBound
 from ioopt.problems.replication import ReplicationPlan
+from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
 
 CASES = {path.stem: path for path in shared_files("cases/workflow") if path.suffix == ".json"}
 if not CASES:
@@ -121,3 +123,41 @@ def test_the_checker_accepts_and_recounts_every_case(name: str) -> None:
     for key, value in replayed.metrics.items():
         wanted = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
         assert report.metrics[key] == wanted, key
+
+
+DISPATCHERS = {
+    "fifo": fifo.decide,
+    "locality": locality.decide,
+    "ready-min-min": ready_min_min.decide,
+}
+
+
+@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("name", of_mode("dispatch"))
+def test_dispatch_is_as_worked_out(name: str, engine: str) -> None:
+    case = load(CASES[name])
+    instance = case["instance"]
+    instance["network"]["remote_link"] = case["link"]
+    problem = ioopt.load(instance)
+    actual = case.get("actual_compute_seconds")
+    plan, ran = dispatch(
+        problem, DISPATCHERS[case["policy"]], engine=engine, actual=actual,
+        prefetch=case["prefetch"], eviction=case["eviction"],
+    )  # fmt: skip
+    held_against(ran.schedule, ran.metrics["makespan_seconds"], case["expected"])
+    assert plan.dispatches is not None
+    rows = [(task, node) for _, _, task, node in plan.dispatches]
+    assert rows == [(task, node) for task, node, _ in case["expected"]["dispatches"]]
+    for (seconds, *_), (*_, when) in zip(
+        plan.dispatches, case["expected"]["dispatches"], strict=True
+    ):
+        assert near(seconds, when)
+    assert check(problem, plan, ran.schedule).violations == ()
+    assert simulate(problem, plan, engine=engine, actual=actual).schedule == ran.schedule
+
+
+@pytest.mark.parametrize("name", [name for name in of_mode("plan") if "locality" in name])
+def test_queues_of_a_dispatch_are_the_planner(name: str) -> None:
+    case = load(CASES[name])
+    plan, _ = dispatch(ioopt.load(case["instance"]), DISPATCHERS[case["planner"]])
+    assert plan.to_dict()["order"] == case["order"]

@@ -1,0 +1,157 @@
+"""What a dispatcher of workflows sees while they run, and what it answers (workflow rules 11 and 12).
+
+Tasks, files and nodes are named by their position in the instance. A dispatcher sees planned times
+alone, and no task that has not arrived; sizes are bytes, times seconds, rates bytes per second.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ioopt.errors import SimulationError
+from ioopt.problems.replication import Network, Node, Task
+
+Pair = tuple[int, int]
+"""A task and the node that is to run it."""
+
+
+@dataclass(frozen=True)
+class Computing:
+    """A task that computes: when it started, and when it ends if the plan is right (never before now)."""
+
+    task: int
+    start_seconds: float
+    end_seconds: float
+
+
+class DispatchView(ABC):
+    """The state of a run at one instant, read-only."""
+
+    now: float
+    """The time in seconds."""
+    round: int
+    """How many completions of this instant came before this question, from 0 (workflow rule 12)."""
+    prefetch: bool
+    """Whether a node may be given a task while its cores are busy."""
+    network: Network
+    nodes: tuple[Node, ...]
+    ready: Sequence[int]
+    """Tasks that have arrived, are not assigned and miss no product, in the order of the file."""
+
+    @abstractmethod
+    def released(self) -> Sequence[int]:
+        """All tasks that have arrived."""
+
+    @abstractmethod
+    def task(self, k: int) -> Task:
+        """A task that has arrived; KeyError for one that has not."""
+
+    @abstractmethod
+    def inputs(self, k: int) -> Sequence[int]:
+        """The files that a task reads."""
+
+    @abstractmethod
+    def size(self, f: int) -> int:
+        """Bytes of a file."""
+
+    @abstractmethod
+    def holds(self, i: int, f: int) -> bool:
+        """Whether a file is complete on a node."""
+
+    @abstractmethod
+    def copies(self, f: int) -> int:
+        """On how many nodes a file is complete."""
+
+    @abstractmethod
+    def on_remote(self, f: int) -> bool:
+        """Whether a file is on the remote storage."""
+
+    @abstractmethod
+    def incoming(self, i: int) -> int | None:
+        """The file that a node receives."""
+
+    @abstractmethod
+    def unstarted(self, i: int) -> int | None:
+        """The task that a node has been given and has not started."""
+
+    @abstractmethod
+    def computing(self, i: int) -> Sequence[Computing]:
+        """The tasks that compute on a node."""
+
+    @abstractmethod
+    def idle_cores(self, i: int) -> int:
+        """How many cores of a node idle."""
+
+    @abstractmethod
+    def core_times(self, i: int) -> Sequence[float]:
+        """Per core, since when it idles, or the planned end of its task; ascending.
+
+        Cores that all tasks together could not take are left out.
+        """
+
+    @abstractmethod
+    def fits(self, k: int, i: int) -> bool:
+        """Whether a node has the cores and the disk for a task (workflow rule 2)."""
+
+    def core_time(self, k: int, i: int) -> float:
+        """When enough cores are free on a node for a task, as far as planned (workflow rule 12)."""
+        return self.core_times(i)[self.task(k).cores - 1]
+
+    def open_nodes(self) -> list[int]:
+        """Nodes that may be given a task at all."""
+        return [
+            i
+            for i in range(len(self.nodes))
+            if self.unstarted(i) is None and (self.prefetch or self.idle_cores(i) > 0)
+        ]
+
+    def takes(self, k: int, i: int) -> bool:
+        """Whether the pair of a ready task and an open node may be answered (workflow rule 11)."""
+        return self.fits(k, i) and (self.prefetch or self.task(k).cores <= self.idle_cores(i))
+
+
+Dispatcher = Callable[[DispatchView], Pair | None]
+"""Answers a pair that the view allows, or None to let time move on."""
+
+CLOSE = 1e-9
+"""Times this close, absolutely or relatively, tie."""
+
+
+def least(rows: Iterable[tuple[float, Pair]]) -> Pair | None:
+    """The pair with the least value; among those that tie with it, the least pair.
+
+    >>> least([(2.0, (0, 1)), (1.0 + 1e-12, (1, 0)), (1.0, (2, 0))])
+    (1, 0)
+    """
+    listed = list(rows)
+    if not listed:
+        return None
+    best = min(value for value, _ in listed)
+    limit = best + CLOSE * max(1.0, abs(best))
+    return min(pair for value, pair in listed if value <= limit)
+
+
+@dataclass
+class Recorded:
+    """A dispatcher that answers as a recorded run did: (seconds, round, task, node) in order."""
+
+    rows: Sequence[tuple[float, int, int, int]]
+    place: int = field(default=0)
+
+    def __call__(self, view: DispatchView) -> Pair | None:
+        """The next pair, at its instant and round; SimulationError where the run has no such."""
+        if self.place == len(self.rows):
+            return None
+        seconds, number, task, node = self.rows[self.place]
+        slack = CLOSE * max(1.0, seconds)
+        if view.now < seconds - slack or (view.now <= seconds + slack and view.round < number):
+            return None
+        if view.now > seconds + slack or view.round > number:
+            raise SimulationError(
+                f"dispatches: nothing can be given at {seconds!r} s, round {number}: the run has no "
+                "such instant"
+            )
+        self.place += 1
+        return task, node

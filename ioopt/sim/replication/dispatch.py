@@ -1,0 +1,264 @@
+"""Runs whose queues a dispatcher fills while they go (workflow rules 11 and 12)."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from ioopt.compiled import compiled, pays
+from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair, Recorded
+from ioopt.errors import OutOfTime, SimulationError
+from ioopt.options import Deadline
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    LinkModel,
+    ReplicationPlan,
+    ReplicationProblem,
+    Task,
+)
+from ioopt.protocols import Simulation
+from ioopt.sim.replication import kernel
+from ioopt.sim.replication.queues import require_actual
+from ioopt.sim.replication.report import report
+from ioopt.sim.replication.state import (
+    ENDED,
+    ROUND,
+    instance_arrays,
+    new_log,
+    new_state,
+    queue_arrays,
+)
+
+Engine = Literal["auto", "python", "compiled"]
+SECONDS_PER_CELL = 3e-6
+"""Pure Python time of a run per input and node, to judge whether compiling pays."""
+
+
+def dispatch(
+    problem: ReplicationProblem,
+    dispatcher: Dispatcher,
+    link: LinkModel | None = None,
+    engine: Engine = "auto",
+    *,
+    prefetch: bool = False,
+    eviction: EvictionPolicy = "farthest-next-use",
+    actual: Mapping[str, float] | None = None,
+    deadline: Deadline | None = None,
+) -> tuple[ReplicationPlan, Simulation]:
+    """Run *problem* under *dispatcher*: the queues as they came about with the record, and what happened.
+
+    *actual* are compute seconds by task where they differ from the planned ones, which are all that
+    the dispatcher sees. Raises UnsolvableInstanceError for a task that fits no node, SimulationError
+    for an illegal pair and for ready tasks that the dispatcher leaves lying, UsageError for *actual*
+    times that are none, and OutOfTime when *deadline* passes first.
+    """
+    problem.require_room()
+    require_actual(problem, actual)
+    cells = SECONDS_PER_CELL * sum(map(len, problem.inputs)) * len(problem.nodes)
+    fast = engine == "compiled" or (engine == "auto" and pays(kernel.__name__, "dispatch", cells))
+    room = max(64, 8 * sum(map(len, problem.inputs)))
+    while True:
+        run = _Run(problem, (link, eviction, prefetch, actual), room, fast)
+        makespan = run.to_the_end(dispatcher, deadline)
+        if makespan is not None:
+            break
+        # The log was too short: the same run once more, by its own record.
+        dispatcher, room = Recorded(run.record), 4 * room
+    simulation = report(
+        problem, link, (run.log, run.state), ([t.id for t in problem.tasks], run.owner, []),
+        makespan, actual,
+    )  # fmt: skip
+    return run.plan(eviction), simulation
+
+
+def replay_record(problem: ReplicationProblem, plan: ReplicationPlan, **options: Any) -> Simulation:
+    """Run a plan that a dispatcher made by its record; SimulationError where that cannot be."""
+    nodes = {
+        node.id: [str(entry) for entry in plan.order.get(node.id, ())] for node in problem.nodes
+    }
+    rows = []
+    for seconds, number, task, node in plan.dispatches or ():
+        if task not in problem.task_index or node not in problem.node_index:
+            raise SimulationError(f"dispatches: there is no task {task!r} or no node {node!r}")
+        rows.append((seconds, number, problem.task_index[task], problem.node_index[node]))
+    recorded = Recorded(rows)
+    ran, simulation = dispatch(
+        problem, recorded, prefetch=plan.prefetch, eviction=plan.eviction, **options
+    )
+    if {name: list(queue) for name, queue in ran.order.items()} != nodes:
+        raise SimulationError("order: the queues are not those that the dispatches make")
+    return simulation
+
+
+class _Run(DispatchView):
+    """One run over the kernel's arrays, which is also what its dispatcher sees."""
+
+    def __init__(
+        self, problem: ReplicationProblem, options: tuple[Any, ...], room: int, fast: bool
+    ) -> None:
+        link, eviction, self.prefetch, actual = options
+        self.problem, self.network, self.nodes = problem, problem.network, problem.nodes
+        self.inst = instance_arrays(problem, link, (), fast, actual)
+        self.queues = queue_arrays([[0]] * len(problem.nodes), eviction, compiled=fast)
+        self.state = new_state(self.inst, compiled=fast)
+        self.log = new_log(self.inst, room, room, fast)
+        self.step = compiled(kernel.__name__, "dispatch") if fast else kernel.dispatch
+        self.record: list[tuple[float, int, int, int]] = []
+        self.owner = [-1] * len(problem.tasks)
+        self.ready: list[int] = []
+        self._missing = [len(before) for before in problem.predecessors]
+        self._after: list[list[int]] = [[] for _ in problem.tasks]
+        for k, before in enumerate(problem.predecessors):
+            for p in before:
+                self._after[p].append(k)
+        release = [task.release_seconds for task in problem.tasks]
+        self._by_release = sorted(range(len(release)), key=release.__getitem__)
+        self._arrived = [False] * len(release)
+        self._seen = self._ended = 0
+        self._times: dict[int, list[float]] = {}
+        self.now, self.round = 0.0, 0
+
+    def to_the_end(self, dispatcher: Dispatcher, deadline: Deadline | None) -> float | None:
+        """The makespan; None where the log was too short."""
+        makespan, code = self._go(kernel.BEGIN, 0)
+        while code == kernel.ASKING:
+            if deadline is not None and deadline.expired():
+                raise OutOfTime("the deadline passed while the tasks were dispatched")
+            pair = dispatcher(self) if self.ready else None
+            if pair is None:
+                makespan, code = self._go(kernel.NOBODY, 0)
+                continue
+            task, node = self._legal(pair)
+            self.record.append((self.now, self.round, task, node))
+            self.owner[task] = node
+            self.ready.remove(task)
+            makespan, code = self._go(task, node)
+        if code == kernel.STUCK:
+            names = ", ".join(repr(self.problem.tasks[k].id) for k in self.ready)
+            raise SimulationError(f"nothing is under way, and nobody takes the ready tasks {names}")
+        return None if code == kernel.LOG_FULL else float(makespan)
+
+    def plan(self, eviction: EvictionPolicy) -> ReplicationPlan:
+        """The queues as they came about, and the record."""
+        tasks = [task.id for task in self.problem.tasks]
+        nodes = [node.id for node in self.nodes]
+        order: dict[str, list[str]] = {name: [] for name in nodes}
+        for _, _, k, i in self.record:
+            order[nodes[i]].append(tasks[k])
+        rows = [(seconds, n, tasks[k], nodes[i]) for seconds, n, k, i in self.record]
+        return ReplicationPlan(
+            assign={tasks[k]: nodes[i] for k, i in enumerate(self.owner)},
+            order={name: tuple(queue) for name, queue in order.items()},
+            eviction=eviction, moves="replay", dispatches=tuple(rows), prefetch=self.prefetch,
+        )  # fmt: skip
+
+    def _go(self, task: int, node: int) -> tuple[float, int]:
+        makespan, code = self.step(self.inst, self.queues, self.state, self.log, task, node)
+        self.now, self.round = float(self.state.clock[0]), int(self.state.counters[ROUND])
+        self._times.clear()
+        ended = int(self.state.counters[ENDED])
+        for place in range(self._ended, ended):
+            for k in self._after[self.state.finished[place]]:
+                self._missing[k] -= 1
+                if self._missing[k] == 0 and self._arrived[k]:
+                    insort(self.ready, k)
+        self._ended = ended
+        while self._seen < len(self._by_release):
+            k = self._by_release[self._seen]
+            if self.problem.tasks[k].release_seconds > self.state.clock[2]:
+                break
+            self._seen += 1
+            self._arrived[k] = True
+            if self._missing[k] == 0:
+                insort(self.ready, k)
+        return makespan, code
+
+    def _legal(self, pair: Pair) -> Pair:
+        """*pair*, where rule 11 allows it."""
+        k, i = pair
+        tasks, nodes = self.problem.tasks, self.nodes
+        if not (0 <= k < len(tasks) and 0 <= i < len(nodes)):
+            raise SimulationError(f"the dispatcher answers {pair}: there is no such task or node")
+        said = f"the dispatcher gives {tasks[k].id!r} to {nodes[i].id!r} at {self.now:g} s"
+        if k not in self.ready:
+            raise SimulationError(f"{said}, but the task is not ready")
+        if self.unstarted(i) is not None:
+            waits = tasks[self.unstarted(i) or 0].id
+            raise SimulationError(f"{said}, where {waits!r} has not started")
+        if not self.takes(k, i):
+            text = f"{said}, whose disk or cores it does not fit"
+            if self.fits(k, i):
+                text = (
+                    f"{said}, where {self.idle_cores(i)} cores idle and it takes {tasks[k].cores}"
+                )
+            raise SimulationError(text)
+        return k, i
+
+    def released(self) -> Sequence[int]:
+        """All tasks that have arrived."""
+        return [k for k, there in enumerate(self._arrived) if there]
+
+    def task(self, k: int) -> Task:
+        """A task that has arrived."""
+        if not self._arrived[k]:
+            raise KeyError(k)
+        return self.problem.tasks[k]
+
+    def inputs(self, k: int) -> Sequence[int]:
+        """The files that a task reads."""
+        return self.problem.inputs[k]
+
+    def size(self, f: int) -> int:
+        """Bytes of a file."""
+        return self.problem.files[f].bytes
+
+    def holds(self, i: int, f: int) -> bool:
+        """Whether a file is complete on a node."""
+        return bool(self.state.has[i * self.inst.num_files + f] == 1)
+
+    def copies(self, f: int) -> int:
+        """On how many nodes a file is complete."""
+        return int(self.state.copies[f])
+
+    def on_remote(self, f: int) -> bool:
+        """Whether a file is on the remote storage."""
+        return bool(self.state.saved[f] == 2)
+
+    def incoming(self, i: int) -> int | None:
+        """The file that a node receives."""
+        return None if self.state.recv[i] < 0 else int(self.state.recv[i])
+
+    def unstarted(self, i: int) -> int | None:
+        """The task that a node has been given and has not started."""
+        return int(self.queues.entry[i]) if self.state.head[i] == i else None
+
+    def computing(self, i: int) -> Sequence[Computing]:
+        """The tasks that compute on a node."""
+        first, last = self.inst.core_ptr[i], self.inst.core_ptr[i + 1]
+        tasks = sorted({int(k) for k in self.state.running[first:last] if k >= 0})
+        starts = [(k, float(self.log.task_start[k])) for k in tasks]
+        return [Computing(k, start, self._planned_end(k, i)) for k, start in starts]
+
+    def _planned_end(self, k: int, i: int) -> float:
+        seconds = self.problem.tasks[k].compute_seconds / self.nodes[i].speed
+        return max(self.now, float(self.log.task_start[k]) + seconds)
+
+    def idle_cores(self, i: int) -> int:
+        """How many cores of a node idle."""
+        return int(self.state.idle[i])
+
+    def core_times(self, i: int) -> Sequence[float]:
+        """Per core, since when it idles, or the planned end of its task; ascending."""
+        if i not in self._times:
+            cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))
+            running, since = self.state.running, self.state.idle_since
+            self._times[i] = sorted(
+                self._planned_end(int(running[c]), i) if running[c] >= 0 else float(since[c])
+                for c in cores
+            )
+        return self._times[i]
+
+    def fits(self, k: int, i: int) -> bool:
+        """Whether a node has the cores and the disk for a task."""
+        return self.problem.fits(k, i)

@@ -1,0 +1,1 @@
+"""Dispatchers of workflows, which decide while they run: one module each."""

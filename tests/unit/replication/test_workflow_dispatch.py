@@ -1,0 +1,148 @@
+"""Dispatch by hand: what is legal, what a record holds, and the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.check.replication.check import check
+from ioopt.cli.main import main
+from ioopt.decisions.replication import DispatchView, Pair
+from ioopt.errors import SimulationError, UsageError
+from ioopt.problems.replication import ReplicationPlan
+from ioopt.sim.replication.dispatch import dispatch
+from ioopt.sim.replication.noise import noisy_seconds
+from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.dispatch import fifo
+
+
+def instance(cores: int = 1) -> dict[str, Any]:
+    """a (2 s) writes x for b (1 s); c (5 s, arrives at 1 s); one node."""
+    return {
+        "format": "ioopt/replication", "version": 1,
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
+        "nodes": [{"id": "n0", "cores": cores}],
+        "files": [{"id": "x", "bytes": 10}],
+        "tasks": [
+            {"id": "a", "compute_seconds": 2, "outputs": ["x"]},
+            {"id": "b", "compute_seconds": 1, "inputs": ["x"]},
+            {"id": "c", "compute_seconds": 5, "release_seconds": 1},
+        ],
+    }  # fmt: skip
+
+
+def once(*pairs: Pair) -> Any:
+    """A dispatcher that answers these pairs one after the other, whatever it sees."""
+    left = list(pairs)
+    return lambda view: left.pop(0) if left else None
+
+
+ILLEGAL = [
+    (1, once((1, 0)), "'b' to 'n0' at 0 s, but the task is not ready"),  # x is not made
+    (1, once((2, 0)), "'c' to 'n0' at 0 s, but the task is not ready"),  # has not arrived
+    (2, once((0, 0), (0, 0)), "'a' to 'n0' at 1 s, but the task is not ready"),  # runs
+    (1, once((0, 1)), "no such task or node"),
+    (1, once((0, 0), (2, 0)), "'c' to 'n0' at 1 s, where 0 cores idle and it takes 1"),
+    (1, once(), "nothing is under way, and nobody takes the ready tasks 'a', 'c'"),
+]
+
+
+@pytest.mark.parametrize(("cores", "dispatcher", "message"), ILLEGAL)
+def test_an_illegal_pair_is_named(cores: int, dispatcher: Any, message: str) -> None:
+    with pytest.raises(SimulationError, match=message):
+        dispatch(ioopt.load(instance(cores)), dispatcher, engine="python")
+
+
+def test_rounds_count_the_completions_of_an_instant() -> None:
+    """a of 0 s ends at 0 s in a further round; then b may be given."""
+    data = instance()
+    data["tasks"][0]["compute_seconds"] = 0
+    plan, ran = dispatch(ioopt.load(data), fifo.decide, engine="python")
+    assert plan.dispatches == ((0.0, 0, "a", "n0"), (0.0, 1, "b", "n0"), (1.0, 0, "c", "n0"))
+    assert ran.metrics["makespan_seconds"] == 6.0
+
+
+def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
+    """a computes 9 s instead of 2: at 1 s its planned end is 2, at later times never before now."""
+    seen: list[Any] = []
+
+    def look(view: DispatchView) -> Pair | None:
+        seen.append((view.now, list(view.released()), list(view.core_times(0)), list(view.ready)))
+        with pytest.raises(KeyError):
+            view.task(2) if view.now < 1 else view.task(99 if view.now > 99 else {}[2])
+        return fifo.decide(view)
+
+    dispatch(ioopt.load(instance(2)), look, engine="python", actual={"a": 9.0})
+    assert seen[0] == (0.0, [0, 1], [0.0, 0.0], [0])
+    assert seen[1] == (1.0, [0, 1, 2], [0.0, 2.0], [2])
+
+
+def test_prefetch_lets_one_task_wait() -> None:
+    """One core, a until 2 s: c is given at 1 s and starts at 2, b only when c has started."""
+    problem = ioopt.load(instance())
+    plan, ran = dispatch(problem, fifo.decide, engine="python", prefetch=True)
+    assert plan.dispatches == ((0.0, 0, "a", "n0"), (1.0, 0, "c", "n0"), (2.0, 0, "b", "n0"))
+    assert check(problem, plan, ran.schedule).violations == ()
+    lazy = plan.model_copy(update={"prefetch": False})
+    assert {v.rule for v in check(problem, lazy, ran.schedule).violations} == {"dispatch"}
+    with pytest.raises(SimulationError, match="0 cores idle"):
+        simulate(problem, lazy)
+
+
+def test_a_false_record_is_found() -> None:
+    problem = ioopt.load(instance())
+    plan, ran = dispatch(problem, fifo.decide, engine="python")
+    rows = list(plan.dispatches or ())
+    early = plan.model_copy(
+        update={"dispatches": ((0.0, 0, "a", "n0"), (1.5, 0, *rows[1][2:]), rows[2])}
+    )
+    assert {v.rule for v in check(problem, early, ran.schedule).violations} == {"dispatch"}
+    with pytest.raises(SimulationError, match="no such instant"):
+        simulate(problem, early)
+    swapped = plan.model_copy(update={"order": {"n0": ("a", "c", "b")}})
+    assert check(problem, swapped, ran.schedule).violations
+    with pytest.raises(SimulationError, match="order"):
+        simulate(problem, swapped)
+
+
+def test_noise_is_seeded_and_has_median_one() -> None:
+    problem = ioopt.load(instance())
+    assert noisy_seconds(problem, 0.0) == {"a": 2.0, "b": 1.0, "c": 5.0}
+    assert noisy_seconds(problem, 0.3, 4) == noisy_seconds(problem, 0.3, 4)
+    assert noisy_seconds(problem, 0.3, 4) != noisy_seconds(problem, 0.3, 5)
+    draws = sorted(noisy_seconds(problem, 0.8, seed)["b"] for seed in range(401))
+    assert 0.85 < draws[200] < 1.15
+    with pytest.raises(UsageError, match="no task 'z'"):
+        simulate(problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"z": 1.0})
+    with pytest.raises(UsageError, match="no time"):
+        simulate(problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"a": -1.0})
+
+
+def test_commands_solve_simulate_and_check(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(instance()))
+    file = str(tmp_path / "w.json")
+    for mode in ("replay", "dispatch"):
+        for name in ("fifo", "locality", "ready-min-min"):
+            answer = str(tmp_path / f"{name}-{mode}.json")
+            assert (
+                main(["solve", file, "--solver", name, "--set", f"mode={mode}", "-o", answer]) == 0
+            )
+            result = json.loads(Path(answer).read_text())
+            assert ("dispatches" in result["plan"]) == (mode == "dispatch")
+            assert result["objective_name"] == "makespan_seconds"
+            assert result["objective"] == result["bound"] == 8.0  # all on one core
+            assert main(["check", file, answer]) == 0
+            assert main(["simulate", file, answer]) == 0
+    capsys.readouterr()
+    noisy = ["--actual-noise", "0.3", "--seed", "3", "--format", "json"]
+    assert main(["simulate", file, "--policy", "fifo", *noisy]) == 0
+    live = json.loads(capsys.readouterr().out)
+    assert set(live["schedule"]["actual_compute_seconds"]) == {"a", "b", "c"}
+    assert live["plan"]["dispatches"]
+    assert main(["simulate", file, str(tmp_path / "fifo-replay.json"), *noisy]) == 0
+    assert main(["simulate", file, str(tmp_path / "fifo-dispatch.json"), *noisy]) == 2
+    assert main(["simulate", file]) == 2
