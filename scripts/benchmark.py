@@ -17,7 +17,8 @@ NAMES = (
     "batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "io-congestion",
     "replication", "replication-disk",
 )  # fmt: skip
-"""Modules of ``scripts/bench`` with a ``main``, as typed by users."""
+"""As typed by users; each is a module of ``scripts/bench`` with a ``main`` unless PARTS has more."""
+PARTS = {"flexgang": ("flexgang-measures", "flexgang-assignment")}
 
 
 def main() -> None:
@@ -28,7 +29,8 @@ def main() -> None:
     arguments = parser.parse_args()
     sys.path[:0] = [str(HERE), str(HERE.parent)]
     for name in arguments.name:
-        importlib.import_module(f"bench.{name.replace('-', '_')}").main(arguments.quick)
+        for part in PARTS.get(name, (name,)):
+            importlib.import_module(f"bench.{part.replace('-', '_')}").main(arguments.quick)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,8 @@ from ioopt.solvers.replication.search.link_search import Engine, compile_kernels
 SEEDS = (0, 1, 2, 3, 4)
 BASELINES = ("minmin", "job-data-present", "two-stage")
 PRESETS_400 = ("image-85", "image-85-follow-up")
+Cases = Mapping[str, Callable[[int], Any]]
+"""The instance of every seed, by the name of its row."""
 DISKS = ("300MB", "500MB", "700MB", "1GB", "2GB")
 
 
@@ -104,49 +106,35 @@ def deadline_table(seeds: Sequence[int], limits: Sequence[float]) -> None:
             print(f"      / {name:18} {spread(ratios)}")
 
 
-def _row(
-    make: Callable[[int], Any], seeds: Sequence[int], limit: float
-) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Per seed: link-aware / LB, / MinMin, / JobDataPresent, MinMin / LB."""
-    over, minmin, present, base = [], [], [], []
-    for seed in seeds:
-        problem = make(seed)
-        first = ioopt.solve(problem, "minmin")
-        bound = first.metrics["link_bound_seconds"]
-        mine = makespan(ioopt.solve(problem, "link-aware", time_limit=limit, seed=seed))
-        over.append(mine / bound)
-        minmin.append(mine / makespan(first))
-        present.append(mine / baseline(problem, "job-data-present"))
-        base.append(makespan(first) / bound)
-    return over, minmin, present, base
+def ratio_table(title: str, seeds: Sequence[int], limit: float, cases: Cases) -> None:
+    """Per case, over *seeds*: link-aware / LB, / MinMin, / JobDataPresent, MinMin / LB."""
+    print(f"\n{title} | / LB | / MinMin | / JDP | MinMin / LB")
+    for name, make in cases.items():
+        rows = [_ratios(make(seed), seed, limit) for seed in seeds]
+        print(f"  {name:>10} | " + " | ".join(f"{spread(values):24}" for values in zip(*rows)))
 
 
-def _print_row(name: str, row: tuple[list[float], ...]) -> None:
-    print(f"  {name:>10} | " + " | ".join(f"{spread(values):24}" for values in row))
+def _ratios(problem: Any, seed: int, limit: float) -> tuple[float, float, float, float]:
+    first = ioopt.solve(problem, "minmin")
+    base, bound = makespan(first), first.metrics["link_bound_seconds"]
+    mine = makespan(ioopt.solve(problem, "link-aware", time_limit=limit, seed=seed))
+    return mine / bound, mine / base, mine / baseline(problem, "job-data-present"), base / bound
 
 
 def disk_table(seeds: Sequence[int], limit: float) -> None:
     """IMAGE-85, 100 x 4, disks from 300 MB to 2 GB, shared link."""
-    print(
-        f"\nIMAGE-85, 100 x 4, shared link, {limit:g} s: disk | / LB | / MinMin | / JDP | MinMin / LB"
-    )
-    for disk in DISKS:
-        _print_row(disk, _row(lambda seed, disk=disk: image(seed, disk=disk), seeds, limit))
+    cases: Cases = {disk: partial(image, disk=disk) for disk in DISKS}
+    ratio_table(f"IMAGE-85, 100 x 4, shared link, {limit:g} s: disk", seeds, limit, cases)
 
 
 def node_table(preset: str, seeds: Sequence[int], limit: float) -> None:
     """IMAGE-85 as *preset* has it, 400 tasks at 4, 8 and 16 nodes, 500 MB, shared link."""
-    print(
-        f"\n{preset}, 400 tasks, 500 MB, shared link, {limit:g} s: "
-        "nodes | / LB | / MinMin | / JDP | MinMin / LB"
-    )
-    for nodes in (4, 8, 16):
-        row = _row(
-            lambda seed, n=nodes: image(seed, preset, disk="500MB", tasks=400, nodes=n),
-            seeds,
-            limit,
-        )
-        _print_row(str(nodes), row)
+    cases: Cases = {
+        str(nodes): partial(image, preset=preset, disk="500MB", tasks=400, nodes=nodes)
+        for nodes in (4, 8, 16)
+    }
+    title = f"{preset}, 400 tasks, 500 MB, shared link, {limit:g} s: nodes"
+    ratio_table(title, seeds, limit, cases)
 
 
 def scale_table(limit: float) -> None:

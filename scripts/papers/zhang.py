@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
 from papers.claims import PARTLY, REPRODUCED, Claim
 from papers.zhang_claims import LAST, claims
-from papers.zhang_runs import FOUR, INTENSITIES, Figures, Runs
+from papers.zhang_runs import FOUR, INTENSITIES, Runs
 
 from ioopt.tables import render
 
@@ -102,16 +101,17 @@ def _points(runs: Runs) -> None:
     rows: list[tuple[str, ...]] = []
     for intensity in INTENSITIES:
         for load, seconds in enumerate(runs.loads):
-            found = {name: runs.seeds(name, load, intensity) for name in (*FOUR, *OURS)}
-            mean = {name: _mean(value, "slowdown") for name, value in found.items()}
+            mean = {name: runs.mean(name, load, intensity) for name in (*FOUR, *OURS)}
             best = min(mean[name] for name in FOUR)
-            index = found["index-iogs"]
+            big, longest = (
+                {name: runs.mean(name, load, intensity, what) for name in (*FOUR, "index-iogs")}
+                for what in ("big", "max_wait")
+            )
             rows.append((
                 str(intensity), f"{seconds:.0f}", *(f"{mean[name]:.2f}" for name in mean),
-                f"{mean['index-iogs'] / best - 1:+.0%}", f"{_mean(index, 'big'):.2f}",
-                f"{min(_mean(found[name], 'big') for name in FOUR):.2f}",
-                f"{_mean(index, 'max_wait'):.0f}",
-                f"{min(_mean(found[name], 'max_wait') for name in FOUR):.0f}",
+                f"{mean['index-iogs'] / best - 1:+.0%}", f"{big['index-iogs']:.2f}",
+                f"{min(big[name] for name in FOUR):.2f}", f"{longest['index-iogs']:.0f}",
+                f"{min(longest[name] for name in FOUR):.0f}",
             ))  # fmt: skip
     print("\nMean slowdown from arrival; index-iogs against the best of the four (negative: "
           "better), slowdown of jobs of 64 tasks or more, longest wait in seconds\n")  # fmt: skip
@@ -124,14 +124,9 @@ def _from_start(runs: Runs) -> None:
     """The slowdown as the paper prints it, from the start of a job, at all points."""
     rows = [
         (str(intensity), f"{seconds:.0f}",
-         *(f"{_mean(runs.seeds(name, load, intensity), 'from_start'):.2f}" for name in (*FOUR, *OURS)))
+         *(f"{runs.mean(name, load, intensity, 'from_start'):.2f}" for name in (*FOUR, *OURS)))
         for intensity in INTENSITIES
         for load, seconds in enumerate(runs.loads)
     ]  # fmt: skip
     print("\nMean slowdown from start, as printed in the paper (at most about M R / L)\n")
     print(render(("r", "t_e", *FOUR, *OURS), rows))
-
-
-def _mean(runs_of: list[Figures], name: str) -> float:
-    values: list[Any] = [getattr(run, name) for run in runs_of]
-    return statistics.fmean(values)

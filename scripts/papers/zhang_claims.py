@@ -178,9 +178,7 @@ def _adaptive(runs: Runs) -> list[Claim]:
     """Section 3.5."""
     low = [load for load in range(9) if runs.loads[load] <= 2500]
     near = [
-        statistics.fmean(map(slowdown, runs.seeds("adaptive-iogs", load, 0.5)))
-        / statistics.fmean(map(slowdown, runs.seeds("gs", load, 0.5)))
-        for load in (0, LAST)
+        runs.mean("adaptive-iogs", load, 0.5) / runs.mean("gs", load, 0.5) for load in (0, LAST)
     ]
     far = gains(runs, "iogs", "adaptive-iogs", [LAST], 0.5)[0]
     close = [_nearness(runs, "adaptive-iogs", load) for load in range(9)]
@@ -217,20 +215,12 @@ def _median_gain(runs: Runs, load: int) -> Gain:
 
 def _nearness(runs: Runs, policy: str, load: int) -> float:
     """Distance of *policy* to GS over that of IOGS, mean slowdown at r = .1."""
-    gs, iogs, other = (
-        statistics.fmean(map(slowdown, runs.seeds(name, load, 0.1)))
-        for name in ("gs", "iogs", policy)
-    )
+    gs, iogs, other = (runs.mean(name, load, 0.1) for name in ("gs", "iogs", policy))
     return abs(other - gs) / abs(iogs - gs)
 
 
 def _migration(runs: Runs) -> list[Claim]:
     """Section 3.6, at the highest load: the cost C and the limit Q."""
-
-    def mean(intensity: Any, **options: Any) -> float:
-        return statistics.fmean(
-            map(slowdown, runs.seeds("migrate-iogs", LAST, intensity, **options))
-        )
 
     costs = {}
     for intensity in (0.5, 0.33, 0.1):
@@ -241,7 +231,10 @@ def _migration(runs: Runs) -> list[Claim]:
         )  # fmt: skip
         costs[intensity] = [value - 1 for value in ratio_interval(free, dear)]
     negligible = [low <= 0.1 and high >= -0.1 for _, low, high in costs.values()]
-    by_budget = {budget: mean(0.5, budget=budget) for budget in (0, 16, 32, 64, 128, 256, 320)}
+    by_budget = {
+        budget: runs.mean("migrate-iogs", LAST, 0.5, budget=budget)
+        for budget in (0, 16, 32, 64, 128, 256, 320)
+    }
     gain = 1 - by_budget[320] / by_budget[0]
     early = (by_budget[0] - by_budget[64]) / (by_budget[0] - by_budget[320])
     least, low, high = _beyond_64(runs, slowdown)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cache
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -25,17 +26,11 @@ from ioopt.solvers.gang.iogs import POLICY as IOGS
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 
 FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
+OURS = (guarded.policy(guarded.Settings()), index.policy(index.Settings()))
 RULES: dict[str, Rules] = {
-    policy.name: policy.rules
-    for policy in (
-        GS,
-        IOGS,
-        ADAPTIVE_IOGS,
-        MIGRATE_IOGS,
-        guarded.policy(guarded.Settings()),
-        index.policy(index.Settings()),
-    )
+    policy.name: policy.rules for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)
 }
+"""The rules of every policy that is compared, as the compiled engine takes them."""
 INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
 
 
@@ -62,7 +57,9 @@ def point(
         migration_seconds=migration, migration_tasks_per_quantum=budget,
     )  # fmt: skip
     table, timing = make_table(settings, seed), Timing.of(settings.machine)
-    return figures(table, timing, run(table, timing, RULES[policy]))
+OURS = (guarded.policy(guarded.Settings()), index.policy(index.Settings()))
+RULES: dict[str, Rules] = {
+    policy.name: policy.rules for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)
 
 
 def simulated(**settings: Any) -> dict[str, float]:
@@ -96,6 +93,13 @@ class Runs:
             for seed in range(count or self.num_seeds)
         ]  # fmt: skip
         return [Figures(**found) for found in values_of(simulated, asked)]
+
+    def mean(
+        self, policy: str, load: int, intensity: Any, name: str = "slowdown", **options: Any
+    ) -> float:
+        """The mean of one figure of a point over the seeds."""
+        found = self.seeds(policy, load, intensity, **options)
+        return fmean(getattr(run, name) for run in found)
 
 
 def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -45,17 +45,13 @@ class _Step(NamedTuple):
     leaving: int
 
 
-@dataclass
 class _State:
     """Groups and additive seconds of every node."""
 
-    problem: ReplicationProblem
-    groups: list[list[_Group]] = field(default_factory=list)
-    load: list[float] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.groups = [[] for _ in self.problem.nodes]
-        self.load = [0.0] * len(self.problem.nodes)
+    def __init__(self, problem: ReplicationProblem) -> None:
+        self.problem = problem
+        self.groups: list[list[_Group]] = [[] for _ in problem.nodes]
+        self.load = [0.0] * len(problem.nodes)
 
     def compute(self, tasks: list[int], node: int) -> float:
         seconds = sum(self.problem.tasks[task].compute_seconds for task in tasks)
