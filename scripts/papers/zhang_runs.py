@@ -57,9 +57,7 @@ def point(
         migration_seconds=migration, migration_tasks_per_quantum=budget,
     )  # fmt: skip
     table, timing = make_table(settings, seed), Timing.of(settings.machine)
-OURS = (guarded.policy(guarded.Settings()), index.policy(index.Settings()))
-RULES: dict[str, Rules] = {
-    policy.name: policy.rules for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)
+    return figures(table, timing, run(table, timing, RULES[policy]))
 
 
 def simulated(**settings: Any) -> dict[str, float]:

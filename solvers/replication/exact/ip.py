@@ -30,6 +30,13 @@ from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, pl
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 
 HURRY_SECONDS = 3.0
+"""With less left than that annealing is begun twice only, unless the instance is small."""
+ANNEAL_SHARE, SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS = 0.6, 0.2, 6
+"""Share of the limit for annealing (less where a proof is likely), and from how many seeds."""
+BUILD_SHARE, LONGEST_SEARCH_SECONDS = 0.3, 120.0
+"""A model is built in this share of what is left, of two minutes at the most."""
+ANSWER_SECONDS, ANSWER_SECONDS_PER_TASK, LEAST_SHARE = 0.05, 4e-4, 0.6
+"""Kept back for writing, checking and replaying the plan; the search has this share in any case."""
 
 
 class Settings(Record):
@@ -67,7 +74,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 def _before(deadline: Deadline, tasks: int) -> Deadline:
     """A deadline that leaves time to write the plan, check it and replay it."""
     left = deadline.remaining()
-    return deadline.within(max(0.6 * left, left - 0.05 - 4e-4 * tasks))
+    return deadline.within(
+        max(LEAST_SHARE * left, left - ANSWER_SECONDS - ANSWER_SECONDS_PER_TASK * tasks)
+    )
 
 
 def _warm_start(search: Search, start: ReplicationPlan) -> None:
@@ -109,11 +118,14 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         search.pack()
     small = num_columns(instance) <= SMALL_COLUMNS or applies(instance)
     terms = num_terms(instance)
-    fits = terms <= TERMS_PER_SECOND * 0.3 * min(search.deadline.remaining(), 120.0)
+    fits = terms <= TERMS_PER_SECOND * BUILD_SHARE * min(
+        search.deadline.remaining(), LONGEST_SEARCH_SECONDS
+    )
     if settings.anneal:
         # Annealing gains more than CP-SAT on what is too large to prove.
         hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
-        search.anneal(0.2 if small else 0.6, 6 if small else 2 if hurried else 6)
+        share = SMALL_ANNEAL_SHARE if small else ANNEAL_SHARE
+        search.anneal(share, 2 if hurried and not small else ANNEAL_ROUNDS)
     if search.over():
         return
     if not fits:

@@ -41,7 +41,14 @@ from ioopt.solvers.replication.search import anneal_kernel as kernel
 HOTTEST, COLDEST = 0.2, 0.0006
 COMPILE_SECONDS = 30.0
 """Time to have left before compiling the kernel in this process."""
+WORTH_COMPILING_SECONDS, WORTH_SECONDS = 8.0, 0.5
+"""Plain runs as long as that are worth compiling the kernel, or loading it."""
 _CHUNK = 4_000
+"""Steps between two looks at the clock (20 times as many where compiled)."""
+STEP_SECONDS, STEP_SECONDS_PER_READ, STEP_SECONDS_PER_NODE = 1e-5, 2e-6, 5e-7
+"""What a step of the plain kernel takes on a busy machine, estimated."""
+COMPILED_TIMES = 20.0
+"""How many times as fast the compiled kernel is, about."""
 
 
 class Settings(Record):
@@ -149,14 +156,14 @@ def steps_within(instance: StaticInstance, seconds: float) -> int:
     """
     rate = 1.0 / _step_seconds(instance)
     if seconds > 0.1 and compiled.available() and compiled.is_ready(kernel.__name__, "run"):
-        rate *= 20.0
+        rate *= COMPILED_TIMES
     return int(min(max(2_000.0, rate * seconds), 6_000_000.0))
 
 
 def _step_seconds(instance: StaticInstance) -> float:
     """Seconds that a step of the plain kernel takes on a busy machine, estimated."""
     reads = max(1.0, _requests(instance) / max(1, len(instance.problem.tasks)))
-    return 1e-5 + 2e-6 * reads + 5e-7 * instance.num_nodes
+    return STEP_SECONDS + STEP_SECONDS_PER_READ * reads + STEP_SECONDS_PER_NODE * instance.num_nodes
 
 
 def _pays(instance: StaticInstance, steps: int, deadline: Deadline) -> bool:
@@ -166,11 +173,11 @@ def _pays(instance: StaticInstance, steps: int, deadline: Deadline) -> bool:
     it for the next run.
     """
     seconds = steps * _step_seconds(instance)
-    if seconds < 0.5 or deadline.remaining() < 0.5 or not compiled.available():
+    if min(seconds, deadline.remaining()) < WORTH_SECONDS or not compiled.available():
         return False
     if compiled.is_ready(kernel.__name__, "run"):
         return True
-    if seconds > 8.0 and deadline.remaining() > COMPILE_SECONDS:
+    if seconds > WORTH_COMPILING_SECONDS and deadline.remaining() > COMPILE_SECONDS:
         return True
     compiled.compile_apart(f"{__name__}:compile_kernel")
     return False
