@@ -12,6 +12,7 @@ ROOMS = ("ioopt", "models", "solvers", "scripts")
 MOST_LINES, MOST_FILES = 350, 20
 LARGER = {
     "ioopt/problems/flexgang/flexible_gang.py",
+    "ioopt/problems/replication.py",
     "ioopt/sim/batch_io/compiled.py",
     "ioopt/sim/batch_io/compiled_state.py",
     "ioopt/sim/gang/compiled.py",
