@@ -60,14 +60,20 @@ def whole(value: Any, where: str, least: int) -> int:
 
 
 def csv_rows(
-    source: str | os.PathLike[str], needed: Sequence[str]
+    source: str | os.PathLike[str], needed: Sequence[str], delimiter: str = ","
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """(place for messages, cells by column) of every row of a CSV file that has a heading.
 
-    Raises InstanceError for what is not CSV and where one of the *needed* columns is missing.
+    With ``delimiter="tab"`` cells are parted by tabs where the heading has some. Raises
+    InstanceError for what is not CSV and where one of the *needed* columns is missing.
     """
     name = named(source)
-    reader = csv.DictReader(io.StringIO(read_text(source), newline=""), skipinitialspace=True)
+    lines = io.StringIO(read_text(source), newline="")
+    if delimiter == "tab":
+        first = lines.readline()
+        lines.seek(0)
+        delimiter = "\t" if "\t" in first else ","
+    reader = csv.DictReader(lines, skipinitialspace=True, delimiter=delimiter)
     try:
         reader.fieldnames = [column.strip() for column in reader.fieldnames or ()]
         for column in needed:

@@ -144,6 +144,8 @@ SOURCES = {
             {"name": "b", "files": [], "runtimeInSeconds": 1.0, "parents": ["a"]},
         ]}}
     ),
+    "estee": json.dumps({"graph_name": {"0": "g"}, "graph": {"0": '[{"d": 2, "e_d": 3}]'}}),
+    "nextflow-trace": "name\trealtime\trchar\twchar\nA\t5s\t1 KB\t2 KB\n",
     "batsim": json.dumps(
         {"nb_res": 4, "jobs": [{"id": 1, "subtime": 0, "res": 2, "profile": "p"}],
          "profiles": {"p": {"type": "delay", "delay": 9}}}
@@ -161,6 +163,8 @@ TOLD = {
     "darshan": ("does not see the queue", "invented rates"),
     "wfformat": ("invented machine", "invented files of 0 bytes"),
     "wfformat --flatten": ("precedence is dropped: 1 of 2 tasks", "invented machine"),
+    "estee": ("1 tasks are planned with expected durations", "invented machine"),
+    "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
     "batsim": ("reads and writes are one", "invented rates", "invented platform"),
     "batsim-jobs": ("no I/O", "invented rates"),
     "io-congestion": ("invented machine", "invented jobs"),

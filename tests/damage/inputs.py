@@ -129,6 +129,34 @@ def message_counts() -> list[bytes]:
     return [("\n".join(rows) + "\n").encode(), b"ganged,running,messages\n1,1,4\n0,1,2\n0,0,1\n"]
 
 
+def estee_graphs() -> list[bytes]:
+    """A table of two graphs, the text of a graph being JSON of its own."""
+    tasks = [
+        {"d": 2.5, "e_d": 4, "cpus": 2, "outputs": [{"s": 1.5, "e_s": 2}], "inputs": []},
+        {"d": 3, "e_d": None, "cpus": 1, "outputs": [], "inputs": [[0, 0]]},
+    ]
+    graphs = {"0": json.dumps(tasks), "1": json.dumps(tasks[:1])}
+    table = {"graph_name": {"0": "a", "1": "b"}, "graph_id": {"0": "x", "1": "y"}, "graph": graphs}
+    return [json.dumps(table, indent=1).encode()]
+
+
+TRACE = b"""\
+task_id\tname\tstatus\trealtime\tcpus\trchar\twchar
+1\tRNA:INDEX (genome)\tCOMPLETED\t1m 3s\t2\t1 KB\t2 KB
+2\tRNA:QUANT (a)\tCOMPLETED\t350ms\t4\t2.5 KB\t10 B
+3\tRNA:QUANT (b)\tCACHED\t1h\t4\t1 KB\t20 B
+4\tRNA:FASTQC (a)\tFAILED\t5s\t1\t1 KB\t-
+"""
+DAG = b"""\
+digraph "flow" {
+v1 [label="INDEX"];
+v2 [shape=circle,label="",xlabel="collect"];
+v1 -> v2 [label="index"];
+v3 [label="RNA:QUANT"];
+v2 -> v3;
+}
+"""
+
 CONFIG = b"""
 time_limit = 1
 repeats = 1

@@ -13,6 +13,11 @@ COMMANDS = {
         "Darshan logs and darshan-parser text.",
     ),
     "wfformat": ("ioopt.cli.imports.wfformat:import_wfformat", "Workflows in WfFormat 1.4 or 1.5."),
+    "estee": ("ioopt.cli.imports.estee:import_estee", "Task graphs of Estee."),
+    "nextflow-trace": (
+        "ioopt.cli.imports.nextflow:import_nextflow_trace",
+        "Traces of Nextflow runs, with their DAG if given.",
+    ),
     "batsim": ("ioopt.cli.imports.batsim:import_batsim", "Batsim workloads."),
     "batsim-jobs": ("ioopt.cli.imports.batsim:import_batsim_jobs", "Batsim's _jobs.csv."),
     "io-congestion": (

@@ -1,0 +1,228 @@
+"""Traces of Nextflow runs (``-with-trace``) as workflows, as far as they tell.
+
+A trace has one row a task, with how long it ran and how many bytes it read and wrote, but neither
+files nor edges. So every task gets one product of the bytes it wrote, and reads one file of its own
+of the bytes it read; tasks are independent. With the run's DAG (``-with-dag``, ``.dot`` or
+``.mmd``), which joins processes and not tasks, a task waits for the tasks of each earlier process
+that have its tag or, where none has, for all of them; it reads their products, and only what it read
+beyond them comes from remote storage. All of this is remarked upon.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Literal
+
+from ioopt.errors import InstanceError
+from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
+from ioopt.formats.native import named, read_text
+from ioopt.formats.report import Warnings, by_kind
+from ioopt.formats.values import LARGEST, csv_rows, number
+from ioopt.problems.replication import ReplicationProblem
+
+DONE = ("COMPLETED", "CACHED")
+MAX_EDGES = 2_000_000
+"""Reads of products: past that a graph of processes says too little about tasks."""
+_UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", re.I)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTPE]?)B?", re.I)
+_NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
+Columns = Literal["rchar", "read_bytes"]
+
+
+@dataclass(frozen=True)
+class _Task:
+    id: str
+    process: str
+    tag: str | None
+    seconds: float
+    cores: int
+    read: int
+    wrote: int
+
+
+def seconds_of(text: str, where: str) -> float:
+    """Seconds of a duration such as ``1m 3s`` or ``350ms``; a bare number is milliseconds.
+
+    >>> seconds_of("1h 2m 3.5s", "here"), seconds_of("1500", "here")
+    (3723.5, 1.5)
+    """
+    text = text.strip()
+    parts = _DURATION.findall(text)
+    if parts and not _DURATION.sub("", text).strip():
+        total = sum(float(value) * _UNITS[unit.lower()] for value, unit in parts)
+        return number(total / 1000, where)
+    return number(_plain(text, where) / 1000, where)
+
+
+def bytes_of(text: str, where: str) -> int:
+    """Bytes of a size such as ``1.2 GB`` (Nextflow's units are powers of 1024) or a bare number.
+
+    >>> bytes_of("1.5 KB", "here"), bytes_of("0", "here")
+    (1536, 0)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        return math.ceil(number(_plain(text, where), where))
+    scale = 1024 ** " KMGTPE".index(found[2].upper() or " ")
+    return math.ceil(number(float(found[1]) * scale, where))
+
+
+def _plain(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InstanceError(
+            f"{where}: {text[:40]!r} is no number with a unit of Nextflow"
+        ) from None
+
+
+def read_nextflow_trace(
+    source: str, dag: str | None = None, machine: Machine = FOUR_NODES, read: Columns = "rchar"
+) -> ReplicationProblem:
+    """The workflow of a trace (tabs or commas), with the precedence of *dag* where that is given.
+
+    *read* names the column of the bytes read: ``rchar`` (all that the task asked for) or
+    ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or ``write_bytes``
+    alike. Raises InstanceError for a trace without names or run times, and for circles in the DAG.
+    """
+    name = named(source)
+    warnings: Warnings = defaultdict(list)
+    tasks = _tasks(source, read, warnings)
+    if not tasks:
+        raise InstanceError(f"{name}: no task has ended well")
+    before = {} if dag is None else _before(tasks, _edges(dag), warnings)
+    if not any(before.values()):
+        why = "without a DAG" if dag is None else "the DAG joins none of them"
+        warnings[f"precedence is unknown ({why}): all tasks are independent"].append(tasks[0].id)
+    sizes = {f"{task.id} wrote": task.wrote for task in tasks}
+    inputs: dict[str, list[str]] = {}
+    for task in tasks:
+        inputs[task.id] = [f"{other} wrote" for other in before.get(task.id, ())]
+        rest = task.read - sum(sizes[file] for file in inputs[task.id])
+        if rest > 0:
+            sizes[f"{task.id} reads"] = rest
+            inputs[task.id].append(f"{task.id} reads")
+    used = {file for files in inputs.values() for file in files}
+    invented = {
+        "files": f"one product a task ({'wchar' if read == 'rchar' else 'write_bytes'}), and one file of "
+        f"its own for what else it read ({read}): a trace names none"
+    }
+    if any(before.values()):
+        invented["precedence"] = (
+            "between tasks of processes that the DAG joins: those of one tag, else all of them"
+        )
+    part = Part(
+        inputs,
+        {task.id: [f"{task.id} wrote"] for task in tasks},
+        sizes,
+        frozenset(f"{task.id} wrote" for task in tasks) - used,
+        by_kind(warnings),
+        invented,
+    )
+    rows = [{"id": t.id, "compute_seconds": t.seconds, "cores": t.cores} for t in tasks]
+    head = {
+        "name": name.replace("\\", "/").rpartition("/")[2],
+        "meta": {"source": "Nextflow trace"},
+    }
+    return built(head, rows, part, machine, (), name)
+
+
+def _tasks(source: str, read: Columns, warnings: Warnings) -> list[_Task]:
+    wrote = "wchar" if read == "rchar" else "write_bytes"
+    tasks: list[_Task] = []
+    seen: Counter[str] = Counter()
+    for where, row in csv_rows(source, ("name", "realtime"), delimiter="tab"):
+        cells = {
+            key: (row.get(key) or "").strip().removeprefix("-")
+            for key in ("name", "status", "realtime", "cpus", read, wrote)
+        }
+        found = _NAME.fullmatch(cells["name"])
+        if found is None:
+            raise InstanceError(f"{where}: name: {cells['name'][:40]!r} is no process")
+        if cells["status"] and cells["status"] not in DONE:
+            warnings["tasks that did not complete are left out"].append(cells["name"])
+            continue
+        sizes = {}
+        for key in (read, wrote):
+            if cells[key] == "":
+                warnings[f"a task without {key} counts as 0 bytes"].append(cells["name"])
+                cells[key] = "0"
+            sizes[key] = bytes_of(cells[key], f"{where}: {key}")
+        if cells["realtime"] == "":
+            warnings["a task without a run time counts as 0 s"].append(cells["name"])
+            cells["realtime"] = "0"
+        cores = number(_plain(cells["cpus"] or "1", f"{where}: cpus"), f"{where}: cpus")
+        seen[cells["name"]] += 1
+        label = cells["name"] + (f" #{seen[cells['name']]}" if seen[cells["name"]] > 1 else "")
+        tasks.append(
+            _Task(label, found["process"], found["tag"], seconds_of(cells["realtime"], f"{where}: realtime"),
+                  max(1, math.ceil(min(cores, LARGEST))), sizes[read], sizes[wrote])
+        )  # fmt: skip
+    return tasks
+
+
+_DOT_NODE = re.compile(r'^\s*(\w+)\s*\[.*?\blabel\s*=\s*"([^"]*)"', re.M)
+_DOT_EDGE = re.compile(r"^\s*(\w+)\s*->\s*(\w+)", re.M)
+_MMD_NODE = re.compile(r'^\s*(\w+)\(\[?"?([^\])"\s]+)"?\]?\)', re.M)
+_MMD_EDGE = re.compile(r"^\s*(\w+)\s*-->\s*(?:\|[^|]*\|\s*)?(\w+)", re.M)
+
+
+def _edges(source: str) -> dict[str, list[str]]:
+    """Process -> the processes and operators that read from it, of a DOT or Mermaid file."""
+    text, name = read_text(source), named(source)
+    dot = text.lstrip().startswith("digraph")
+    if not dot and not re.match(r"\s*(?:%%.*\s+)*(?:flowchart|graph)\b", text):
+        raise InstanceError(f"{name}: neither DOT (digraph) nor Mermaid (flowchart)")
+    labels = dict((_DOT_NODE if dot else _MMD_NODE).findall(text))
+    after: dict[str, list[str]] = defaultdict(list)
+    for first, second in (_DOT_EDGE if dot else _MMD_EDGE).findall(text):
+        after[first].append(second)
+    # Operators and channels have no tasks: they keep their own names.
+    found: dict[str, list[str]] = defaultdict(list)
+    for node, others in after.items():
+        found[labels.get(node) or f"({node})"] += [labels.get(x) or f"({x})" for x in others]
+    return found
+
+
+def _before(
+    tasks: list[_Task], after: dict[str, list[str]], warnings: Warnings
+) -> dict[str, list[str]]:
+    """Task -> tasks whose products it reads."""
+    by_process: dict[str, list[_Task]] = defaultdict(list)
+    for task in tasks:
+        by_process[task.process].append(task)
+    last = Counter(process.rpartition(":")[2] for process in by_process)
+    known = {p.rpartition(":")[2]: p for p in by_process if last[p.rpartition(":")[2]] == 1}
+    known |= {process: process for process in by_process}
+    nodes = {*after, *(node for others in after.values() for node in others)}
+    named_in_dag = {known[node] for node in nodes if node in known}
+    for process in [p for p in by_process if p not in named_in_dag]:
+        warnings["the DAG does not name a process, whose tasks are independent"].append(process)
+    earlier: dict[str, list[str]] = defaultdict(list)
+    for node in after:
+        stack, seen = list(after[node]) if node in known else [], set()
+        while stack:  # through operators, up to the next process
+            other = stack.pop()
+            if other in seen:
+                continue
+            seen.add(other)
+            if other not in known:
+                stack.extend(after.get(other, ()))
+            elif other != node and known[node] not in earlier[known[other]]:
+                earlier[known[other]].append(known[node])
+    found: dict[str, list[str]] = {}
+    edges = 0
+    for task in tasks:
+        found[task.id] = []
+        for process in earlier.get(task.process, ()):
+            writers = by_process[process]
+            tagged = [w for w in writers if task.tag is not None and w.tag == task.tag] or writers
+            edges += len(tagged)
+            if edges > MAX_EDGES:
+                raise InstanceError(f"more than {MAX_EDGES} edges between tasks: leave out the DAG")
+            found[task.id] += [writer.id for writer in tagged]
+    return found

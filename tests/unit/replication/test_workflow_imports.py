@@ -1,0 +1,206 @@
+"""Estee graphs and Nextflow traces: what becomes what, what is refused, and by which words."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import shared_path
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.cluster import Machine
+from ioopt.formats.estee.instance import read_estee
+from ioopt.formats.nextflow.trace import bytes_of, read_nextflow_trace, seconds_of
+
+TASKS: list[dict[str, Any]] = [
+    {"d": 2.5, "e_d": 4, "cpus": 2, "outputs": [{"s": 1.5, "e_s": 2}, {"s": 0, "e_s": 0}], "inputs": []},
+    {"d": 3, "e_d": None, "cpus": 1, "outputs": [], "inputs": [[0, 0], [0, 1], [0, 0]]},
+]  # fmt: skip
+
+
+def table(**graphs: list[dict[str, Any]]) -> str:
+    names = {str(k): name for k, name in enumerate(graphs)}
+    texts = {str(k): json.dumps(tasks) for k, tasks in enumerate(graphs.values())}
+    return json.dumps({"graph_name": names, "graph_id": names, "graph": texts})
+
+
+def zipped(path: Path, *members: str) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for k, text in enumerate(members):
+            archive.writestr(f"{k}.zip", text)
+    return path
+
+
+def test_an_estee_graph_is_planned_with_expected_durations_and_actual_sizes(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "g.zip", table(a=TASKS, b=TASKS[:1]))
+    problem, actual = read_estee(str(path), "a", Machine(nodes=2))
+    assert [(t.id, t.compute_seconds, t.cores) for t in problem.tasks] == [
+        ("t0", 4, 2),
+        ("t1", 3, 1),
+    ]
+    assert problem.tasks[1].inputs == ("t0.0", "t0.1") and problem.predecessors == ((), (0,))
+    assert [(f.id, f.bytes, f.keep) for f in problem.files] == [
+        ("t0.0", 1_500_000, False), ("t0.1", 0, False),
+    ]  # fmt: skip
+    assert actual == {"t0": 2.5} and {node.cores for node in problem.nodes} == {2}
+    said = " ".join(problem.meta["warnings"])
+    assert "expected sizes of 1 files are dropped" in said and "taken once, in task: t1" in said
+    kept = read_estee(str(path), "1", keep=True)[0]
+    assert kept.name == "b" and all(file.keep for file in kept.files)
+
+
+@pytest.mark.parametrize(
+    ("text", "graph", "words"),
+    [
+        (table(a=TASKS, b=TASKS), None, "several graphs; --graph takes .*: a, b"),
+        (table(a=TASKS, b=TASKS), "c", "no graph 'c'"),
+        (table(a=TASKS, b=TASKS), "2", "no graph '2'"),
+        (table(a=[]), "a", "graph 'a': "),
+        (table(a=[{"d": -1}]), "a", "d: "),
+        (table(a=[{"d": 1, "cpus": 0}]), "a", "cpus"),
+        (table(a=[{"d": 1, "inputs": [[3, 0]]}]), "a", r"task 0 reads .*3, 0"),
+        (table(a=[{"d": 1, "outputs": [{"s": 1}], "inputs": [[0, 0]]}]), "a", "circle"),
+        ('{"graph_name": {}}', "a", "graph"),
+        ('{"graph_name": {}, "graph": {"0": "[{"}}', "0", "not complete, valid JSON"),
+        ("PK", None, "JSON"),
+    ],
+)
+def test_estee_files_that_are_refused(tmp_path: Path, text: str, graph: str, words: str) -> None:
+    path = tmp_path / "g.json"
+    path.write_text(text)
+    with pytest.raises((InstanceError, UsageError), match=words) as caught:
+        read_estee(str(path), graph)
+    assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+
+
+def test_archives_are_bounded(tmp_path: Path) -> None:
+    with pytest.raises(InstanceError, match="an archive of one file"):
+        read_estee(str(zipped(tmp_path / "two.zip", "{}", "{}")))
+    bomb = io.StringIO(" " * ((1 << 26) + 1))
+    with pytest.raises(InstanceError, match="unpack it first"):
+        read_estee(str(zipped(tmp_path / "bomb.zip", bomb.getvalue())))
+    cut = tmp_path / "cut.zip"
+    cut.write_bytes(zipped(tmp_path / "whole.zip", table(a=TASKS)).read_bytes()[:60])
+    with pytest.raises(InstanceError, match="cannot be unpacked"):
+        read_estee(str(cut))
+
+
+def test_the_published_estee_graphs() -> None:
+    path = str(shared_path("data", "workflows", "pegasus.zip"))
+    tasks = {name: read_estee(path, name)[0] for name in ("montage", "cybershake", "sipht")}
+    assert [len(problem.tasks) for problem in tasks.values()] == [77, 104, 64]
+    assert all(any(problem.predecessors) for problem in tasks.values())
+
+
+TRACE = """\
+task_id\thash\tname\tstatus\texit\trealtime\tcpus\trchar\twchar
+1\tab/1\tRNA:INDEX (genome)\tCOMPLETED\t0\t1m 3s\t2\t1 KB\t2 KB
+2\tab/2\tRNA:QUANT (a)\tCOMPLETED\t0\t350ms\t4\t2.5 KB\t10 B
+3\tab/3\tRNA:QUANT (b)\tCACHED\t0\t1h\t4\t1 KB\t20 B
+4\tab/4\tRNA:FASTQC (a)\tFAILED\t1\t5s\t1\t1 KB\t1 KB
+5\tab/5\tRNA:COUNT (a)\tCOMPLETED\t0\t5s\t-\t10\t-
+"""
+DOT = """\
+digraph "flow" {
+v0 [shape=point,label="",fixedsize=true,width=0.1,xlabel="Channel.of"];
+v1 [label="INDEX"];
+v0 -> v1;
+v2 [shape=circle,label="",fixedsize=true,width=0.1,xlabel="collect"];
+v1 -> v2 [label="index"];
+v3 [label="RNA:QUANT"];
+v2 -> v3;
+v4 [label="RNA:COUNT"];
+v3 -> v4;
+}
+"""
+MERMAID = """\
+flowchart TB
+    subgraph RNA
+    v1([INDEX])
+    v2(( ))
+    v3([QUANT])
+    v4([COUNT])
+    end
+    v1 -->|index| v2
+    v2 --> v3
+    v3 --> v4
+"""
+
+
+def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text(TRACE)
+    problem = read_nextflow_trace(str(tmp_path / "trace.txt"))
+    rows = [(t.id, t.compute_seconds, t.cores) for t in problem.tasks]
+    assert rows == [
+        ("RNA:INDEX (genome)", 63, 2), ("RNA:QUANT (a)", 0.35, 4), ("RNA:QUANT (b)", 3600, 4),
+        ("RNA:COUNT (a)", 5, 1),
+    ]  # fmt: skip
+    sizes = {file.id: (file.bytes, file.keep) for file in problem.files}
+    assert sizes["RNA:INDEX (genome) reads"] == (1024, False)
+    assert sizes["RNA:QUANT (b) wrote"] == (20, True)
+    assert not any(problem.predecessors)
+    said = [text.split(": ", 1)[1] for text in problem.meta["warnings"]]
+    assert said[0] == "tasks that did not complete are left out: RNA:FASTQC (a)"
+    assert said[1] == "a task without wchar counts as 0 bytes: RNA:COUNT (a)"
+    assert said[2].startswith("precedence is unknown (without a DAG)")
+    assert set(problem.meta["synthetic"]) == {"machine", "files"}
+
+
+@pytest.mark.parametrize("dag", [DOT, MERMAID])
+def test_a_dag_joins_tasks_of_one_tag_else_all(tmp_path: Path, dag: str) -> None:
+    """INDEX (genome) has no tag of QUANT: both read its 2 KB; COUNT (a) waits for QUANT (a) alone.
+
+    QUANT (a) read 2.5 KB: 512 bytes beyond the index; QUANT (b) 1 KB: nothing beyond.
+    """
+    (tmp_path / "trace.txt").write_text(TRACE)
+    (tmp_path / "dag").write_text(dag)
+    problem = read_nextflow_trace(str(tmp_path / "trace.txt"), str(tmp_path / "dag"))
+    assert problem.predecessors == ((), (0,), (0,), (1,))
+    sizes = {file.id: file.bytes for file in problem.files}
+    assert sizes["RNA:QUANT (a) reads"] == 512 and "RNA:QUANT (b) reads" not in sizes
+    assert "one tag" in problem.meta["synthetic"]["precedence"]
+    assert {file.id for file in problem.files if file.keep} == {
+        "RNA:QUANT (b) wrote", "RNA:COUNT (a) wrote",
+    }  # fmt: skip
+
+
+def test_commas_raw_values_and_repeated_names(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("name,realtime,read_bytes,write_bytes\nA,1500,7,8\nA,-,9,1\n")
+    problem = read_nextflow_trace(str(tmp_path / "t.csv"), read="read_bytes")
+    assert [(t.id, t.compute_seconds) for t in problem.tasks] == [("A", 1.5), ("A #2", 0)]
+    assert {file.id: file.bytes for file in problem.files}["A #2 reads"] == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name\tstatus\nA\tCOMPLETED\n", "column 'realtime' is missing"),
+        ("name\trealtime\nA\t5 parsecs\n", "realtime: '5 parsecs' is no number"),
+        ("name\trealtime\tcpus\nA\t5s\tmany\n", "cpus: 'many'"),
+        ("name\trealtime\trchar\nA\t5s\t1 furlong\n", "rchar: '1 furlong'"),
+        ("name\trealtime\n\t5s\n", "is no process"),
+        ("name\trealtime\tstatus\nA\t5s\tFAILED\n", "no task has ended well"),
+        ("name\trealtime\nA\t1e300\n", "finite number"),
+    ],
+)
+def test_traces_that_are_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "trace.txt").write_text(text)
+    with pytest.raises(InstanceError, match=words):
+        read_nextflow_trace(str(tmp_path / "trace.txt"))
+
+
+def test_a_dag_of_another_form_and_units(tmp_path: Path) -> None:
+    (tmp_path / "trace.txt").write_text(TRACE)
+    (tmp_path / "dag").write_text("<html>")
+    with pytest.raises(InstanceError, match="neither DOT"):
+        read_nextflow_trace(str(tmp_path / "trace.txt"), str(tmp_path / "dag"))
+    assert seconds_of("2d 1h 1m 1.5s", "x") == 2 * 86400 + 3661.5
+    assert (bytes_of("1.5 MB", "x"), bytes_of("12", "x"), bytes_of("3.2 B", "x")) == (
+        1572864,
+        12,
+        4,
+    )
