@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from ioopt.options import Deadline, SolveOptions
 from ioopt.result import StopReason, Violation
 from ioopt.timeline import Timeline
 
+ProblemT_contra = TypeVar("ProblemT_contra", contravariant=True)
+PlanT = TypeVar("PlanT")
+PlanT_contra = TypeVar("PlanT_contra", contravariant=True)
+SettingsT = TypeVar("SettingsT")
+Metrics = Mapping[str, Any]
+"""Figures by name: numbers, text, or tables of them."""
+Schedule = dict[str, Any]
+"""The ``schedule`` dictionary of results; the kind's schema has its form."""
+
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[PlanT]):
     """What a solver hands to the front door. It carries no objective: the checker computes that.
 
     ``plan`` is the family's plan object, None when nothing was found. ``bound`` is proven for the
@@ -26,7 +35,7 @@ class Outcome:
     and the simulator.
     """
 
-    plan: Any | None
+    plan: PlanT | None
     bound: float | None = None
     stop: StopReason = StopReason.FINISHED
     infeasible: bool = False
@@ -35,7 +44,7 @@ class Outcome:
     simulation: Simulation | None = None
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    metrics: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Metrics = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class CheckReport:
 
     violations: tuple[Violation, ...]
     objectives: Mapping[str, float] = field(default_factory=dict)
-    metrics: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Metrics = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rounding: float = 0.0
 
@@ -61,14 +70,14 @@ class Simulation:
     ``notes`` say what a deadline made the simulator leave out.
     """
 
-    schedule: dict[str, Any]
-    metrics: Mapping[str, Any]
+    schedule: Schedule
+    metrics: Metrics
     timeline: Timeline | None = None
     notes: tuple[str, ...] = ()
 
 
 @dataclass
-class Incumbents:
+class Incumbents(Generic[PlanT]):
     """The best plan so far, reported by a running solver.
 
     The front door reads it when the solver is interrupted or fails, so that the best answer
@@ -78,15 +87,15 @@ class Incumbents:
     """
 
     deadline: Deadline
-    plan: Any | None = None
+    plan: PlanT | None = None
     objective: float | None = None
     bound: float | None = None
     trace: list[tuple[float, float]] = field(default_factory=list)
-    listener: Callable[[Incumbents], None] | None = None
+    listener: Callable[[Incumbents[PlanT]], None] | None = None
     maximise: bool = False
     objective_name: str | None = None
 
-    def report(self, plan: Any, objective: float, bound: float | None = None) -> None:
+    def report(self, plan: PlanT, objective: float, bound: float | None = None) -> None:
         """Offer a plan with the objective the solver sees; kept when it is the best so far."""
         if bound is not None:
             self.bound = bound
@@ -99,7 +108,7 @@ class Incumbents:
 
 
 @dataclass(frozen=True)
-class SolveRequest:
+class SolveRequest(Generic[SettingsT, PlanT]):
     """Everything a solver gets beside the problem.
 
     ``settings`` is an instance of the solver's own settings class (None where it has none);
@@ -109,9 +118,9 @@ class SolveRequest:
 
     options: SolveOptions
     deadline: Deadline
-    settings: Any = None
-    start: Any | None = None
-    incumbents: Incumbents = field(default=None)  # type: ignore[assignment]
+    settings: SettingsT = None  # type: ignore[assignment]
+    start: PlanT | None = None
+    incumbents: Incumbents[PlanT] = field(default=None)  # type: ignore[arg-type]
     policy: Any = None
 
     def __post_init__(self) -> None:
@@ -119,9 +128,21 @@ class SolveRequest:
             object.__setattr__(self, "incumbents", Incumbents(self.deadline))
 
 
-class SolverFunction(Protocol):
+class SolverFunction(Protocol[ProblemT_contra, SettingsT, PlanT]):
     """``solve(problem, request) -> Outcome``: every solver, exact or heuristic."""
 
-    def __call__(self, problem: Any, request: SolveRequest) -> Outcome:
+    def __call__(
+        self, problem: ProblemT_contra, request: SolveRequest[SettingsT, PlanT]
+    ) -> Outcome[PlanT]:
         """Solve within the request's deadline; never raise for infeasible or out of time."""
+        ...
+
+
+class Checker(Protocol[ProblemT_contra, PlanT_contra]):
+    """``check(problem, plan, schedule) -> CheckReport``: independent of every solver."""
+
+    def __call__(
+        self, problem: ProblemT_contra, plan: PlanT_contra | None, schedule: Schedule | None
+    ) -> CheckReport:
+        """Judge a plan, and its replay where there is one; the objective is recomputed."""
         ...

@@ -243,7 +243,9 @@ def question_of(problem: JobSelectionProblem) -> Question:
     return Question(jobs, tuple(problem.capacities.values()), sizes, problem.readers)
 
 
-def solve(problem: JobSelectionProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: JobSelectionProblem, request: SolveRequest[None, JobSelectionPlan]
+) -> Outcome[JobSelectionPlan]:
     """The selection that a workflow engine gets, with its proven bound."""
     found = answer(question_of(problem), request.deadline)
     stop = StopReason.FINISHED if found.loss == 0 else StopReason.GAP
@@ -252,7 +254,9 @@ def solve(problem: JobSelectionProblem, request: SolveRequest) -> Outcome:
     return Outcome(_plan(problem, found.chosen), found.bound, stop, notes=found.notes)
 
 
-def solve_greedy(problem: JobSelectionProblem, request: SolveRequest) -> Outcome:
+def solve_greedy(
+    problem: JobSelectionProblem, request: SolveRequest[None, JobSelectionPlan]
+) -> Outcome[JobSelectionPlan]:
     """First fit by priority, cores, temporary bytes and input bytes."""
     question = question_of(problem)
     order = sorted(question.classes(), key=_by_cores(question))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
+from ioopt.problems.base import Json
 from ioopt.problems.job_selection import JobSelectionPlan, JobSelectionProblem, SelectionJob
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
@@ -17,8 +17,8 @@ ROUNDING = 1e-14
 
 def check(
     problem: JobSelectionProblem,
-    plan: JobSelectionPlan | Mapping[str, Any] | None,
-    schedule: dict[str, Any] | None = None,
+    plan: JobSelectionPlan | Json | None,
+    schedule: Json | None = None,
 ) -> CheckReport:
     """Violations of a selection, and its ``selection_value`` recomputed from the definition."""
     if plan is None:

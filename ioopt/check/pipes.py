@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 FEW = 1_000
 """Fewer loads are looked at one by one at once."""
@@ -22,7 +22,7 @@ class Load(NamedTuple):
     start: float
     end: float
     size: float
-    item: Any
+    item: object
 
 
 def time_slack(seconds: float) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -56,6 +56,12 @@ JobId = Annotated[int, Field(ge=-LARGEST, le=LARGEST, strict=True)] | Name
 """A job identifier: a whole number or text; one file uses only one of the two."""
 
 
+KeyT = TypeVar("KeyT")
+
+Json = dict[str, Any]
+"""Plain data as it stands in a file: text, numbers, lists and dictionaries by key."""
+
+
 class Record(BaseModel):
     """A frozen part of a problem or plan; unknown keys are errors, NaN and infinity are refused."""
 
@@ -70,10 +76,10 @@ class Lean(Record):
     LATER: ClassVar[frozenset[str]] = frozenset()
 
     @model_serializer(mode="wrap")
-    def _lean(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _lean(self, write: SerializerFunctionWrapHandler) -> Json:
         fields = type(self).model_fields
         silent = {name for name in self.LATER if getattr(self, name) == fields[name].default}
-        written: dict[str, Any] = write(self)
+        written: Json = write(self)
         return {key: value for key, value in written.items() if key not in silent}
 
 
@@ -82,16 +88,16 @@ class Problem(Record):
 
     version: Literal[1] = 1
     name: Name = "unnamed"
-    meta: dict[str, Any] | None = None
+    meta: Json | None = None
 
 
-def first_repeated(items: Iterable[Any]) -> tuple[int, int] | None:
+def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
     """Positions of the first value that stands twice in *items*, or None.
 
     >>> first_repeated(["a", "b", "a"])
     (0, 2)
     """
-    seen: dict[Any, int] = {}
+    seen: dict[Hashable, int] = {}
     for position, item in enumerate(items):
         if item in seen:
             return seen[item], position
@@ -113,7 +119,7 @@ def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
     return []
 
 
-def require_unique(what: str, ids: Iterable[Any]) -> None:
+def require_unique(what: str, ids: Iterable[Hashable]) -> None:
     """Raise ValueError naming both places when an id stands twice."""
     repeated = first_repeated(ids_list := list(ids))
     if repeated is not None:
@@ -123,13 +129,13 @@ def require_unique(what: str, ids: Iterable[Any]) -> None:
         )
 
 
-def require_known(where: str, name: Any, known: Mapping[Any, Any], what: str) -> None:
+def require_known(where: str, name: KeyT, known: Container[KeyT], what: str) -> None:
     """Raise ValueError when *name* refers to nothing in *known*."""
     if name not in known:
         raise ValueError(f"{where}: there is no {what} {name!r}")
 
 
-def require_one_id_type(what: str, ids: Iterable[Any]) -> None:
+def require_one_id_type(what: str, ids: Iterable[Hashable]) -> None:
     """Raise ValueError when whole numbers and text are mixed as ids (one file has one of them)."""
     values = list(ids)
     if len({isinstance(value, str) for value in values}) > 1:

@@ -7,7 +7,7 @@ numbers below mean those (docs/batch-io.md lists them).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -16,6 +16,7 @@ from ioopt.problems.base import (
     Amount,
     BytesPerSecond,
     JobId,
+    Json,
     Name,
     PositiveCount,
     PositiveSeconds,
@@ -210,9 +211,9 @@ class BatchIoPlan(Record):
     share: Share = "per-node"
     loop: Loop = "closed"
     knapsack: Knapsack = "bitset"
-    settings: dict[str, Any] | None = None
+    settings: Json | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json", exclude_none=True)
 
@@ -229,6 +230,6 @@ class IoGrantsPlan(Record):
     policy: Name | None = None
     top: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain values; ids keep their type."""
         return self.model_dump(exclude_none=True)

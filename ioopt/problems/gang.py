@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,7 @@ from ioopt.problems.base import (
     MAX_NODES,
     Count,
     JobId,
+    Json,
     Name,
     NodeNumber,
     PositiveCount,
@@ -216,9 +217,9 @@ class GangPlan(Record):
     """The plan of a workload is a policy with its settings; replaying it gives the schedule."""
 
     policy: Name
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: Json = Field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")
 
@@ -326,6 +327,6 @@ class GangMatrixPlan(Record):
 
     jobs: tuple[PlacedJob, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")

@@ -20,7 +20,9 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 
 
-def solve(problem: QuantumModelProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: QuantumModelProblem, request: SolveRequest[None, QuantumModelPlan]
+) -> Outcome[QuantumModelPlan]:
     """Solve the chain of every point; raises NotApplicableError for a burst that is not random."""
     return each_point(problem, request, partial(measure, problem))
 

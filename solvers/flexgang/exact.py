@@ -52,9 +52,11 @@ class Settings(Record):
     formulation: Formulation = "counts"
 
 
-def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
+) -> Outcome[FlexibleGangPlan]:
     """Solve all patterns within the deadline and return the plan that simulates best."""
-    settings: Settings = request.settings or Settings()
+    settings = request.settings or Settings()
     begun = request.deadline.elapsed()
     # Before anything else, so that they have the time that the greedy solver would have.
     greedy = list(greedy_plans(problem, request.deadline))

@@ -31,7 +31,9 @@ class Settings(Record):
     running_threshold: Annotated[float, Field(gt=0)] = RUNNING_THRESHOLD
 
 
-def solve(problem: MessageCountsProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: MessageCountsProblem, request: SolveRequest[Settings, GangednessPlan]
+) -> Outcome[GangednessPlan]:
     """Judge every application; notes say where only means were known."""
     settings = request.settings or Settings()
     found = tuple(

@@ -24,7 +24,9 @@ SIMULATION_FRACTION = 0.2
 """Part of the time limit that the greedy leaves for simulating its plan."""
 
 
-def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: FlexibleGangProblem, request: SolveRequest[None, FlexibleGangPlan]
+) -> Outcome[FlexibleGangPlan]:
     """The best plan over all patterns; strict + fill, with a note, when no pattern works out."""
     per_pattern: dict[str, float] = {}
     best: tuple[float, FlexibleGangPlan] | None = None

@@ -29,7 +29,9 @@ class Settings(Record):
     engine: Engine = "auto"
 
 
-def solve(problem: PerturbationProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: PerturbationProblem, request: SolveRequest[Settings, PerturbationPlan]
+) -> Outcome[PerturbationPlan]:
     """Measure every application in every environment with the request's seed."""
     settings = request.settings or Settings()
     seed, deadline = request.options.seed, request.deadline

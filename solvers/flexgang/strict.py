@@ -20,9 +20,11 @@ class Settings(Record):
     fill: bool = False
 
 
-def solve(problem: FlexibleGangProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: FlexibleGangProblem, request: SolveRequest[Settings, FlexibleGangPlan]
+) -> Outcome[FlexibleGangPlan]:
     """Pack strictly; nothing is found when the frame has too few rows or a rule breaks."""
-    settings: Settings = request.settings or Settings()
+    settings = request.settings or Settings()
     plan, why = try_strict(problem, settings.fill)
     return Outcome(plan, notes=(f"no strict plan: {why}",) if plan is None else ())
 

@@ -25,7 +25,7 @@ IP_COLUMNS_PER_SECOND = 2_000
 IP_SHARE = 0.6
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
     """Solve with the picked solver; the first note says which and why.
 
     Raises UnsolvableInstanceError for a task that no disk can hold.

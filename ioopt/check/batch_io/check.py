@@ -15,12 +15,15 @@ from typing import Any
 from ioopt.check.batch_io.metrics import metrics_of
 from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
 from ioopt.check.batch_io.terms import JobView, Terms, violation
+from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
 
 
-def check(problem: BatchIoProblem, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+def check(
+    problem: BatchIoProblem, plan: BatchIoPlan | Json | None, schedule: Json | None
+) -> CheckReport:
     """Violations of *schedule*, and its metrics recomputed (rule 22).
 
     *plan* (a BatchIoPlan, its dictionary, or None) says which policy decided, the expansion factor
@@ -50,7 +53,7 @@ def check(problem: BatchIoProblem, plan: Any, schedule: dict[str, Any] | None) -
     return CheckReport((), objectives, metrics, ranges, rounding)
 
 
-def _check_storage(terms: Terms, stated: Any) -> list[Violation]:
+def _check_storage(terms: Terms, stated: object) -> list[Violation]:
     """The storage's rate that a schedule states (for its picture) is the instance's."""
     if stated is None or stated == terms.storage:
         return []
@@ -62,7 +65,7 @@ def _matched(terms: Terms, rows: list[Any]) -> tuple[list[JobView], list[Violati
     """Rows of the schedule with their jobs; rows that cannot be read or matched are violations."""
     found: list[Violation] = []
     by_id = {job.id: job for job in terms.problem.jobs}
-    views: dict[Any, JobView] = {}
+    views: dict[JobId, JobView] = {}
     for k, row in enumerate(rows):
         try:
             name = row["id"]
@@ -183,7 +186,7 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
             events.append((view.end, 0, k, view))
     events.sort(key=lambda event: event[:3])
     used = 0
-    owner: dict[int, Any] = {}
+    owner: dict[int, JobView] = {}
     found: list[Violation] = []
     for time, starting, _, view in events:
         used += view.nodes if starting else -view.nodes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoGrantsPlan, IoRequestsProblem
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
@@ -13,7 +13,9 @@ from ioopt.result import Violation
 RELATIVE = 1e-9
 
 
-def check(problem: IoRequestsProblem, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+def check(
+    problem: IoRequestsProblem, plan: IoGrantsPlan | Json | None, schedule: Json | None
+) -> CheckReport:
     """Violations of the grants, and the rate they add up to (``granted_bytes_per_second``).
 
     Every request has a grant, none more than its peak r_i, all together no more than the storage

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import fsum
-from typing import Any
 
 from ioopt.check.batch_io.terms import JobView, Terms
+from ioopt.problems.base import Json
 
 
-def metrics_of(terms: Terms, views: list[JobView]) -> dict[str, Any]:
+def metrics_of(terms: Terms, views: list[JobView]) -> Json:
     """All metrics; ``useful_utilisation`` as limits (least, most) where requests say no rates.
 
     The mean of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
@@ -19,7 +19,7 @@ def metrics_of(terms: Terms, views: list[JobView]) -> dict[str, Any]:
     delays = [_delay(view) for view in views]
     submits = [view.job.submit_seconds for view in views]
     first_submit = min(submits, default=0.0)
-    metrics: dict[str, Any] = {
+    metrics: Json = {
         "mean_wait_seconds": fsum(v.start - v.job.submit_seconds for v in views) / count,
         "mean_response_seconds": fsum(v.end - v.job.submit_seconds for v in views) / count,
         "mean_runtime_seconds": fsum(runtimes) / count,

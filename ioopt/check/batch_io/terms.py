@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
 from ioopt.result import Violation
 
@@ -14,7 +15,7 @@ SLACK_SECONDS = 4e-9
 """Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
 
 
-def violation(rule: str, item: Any, message: str, amount: float | None = None) -> Violation:
+def violation(rule: str, item: object, message: str, amount: float | None = None) -> Violation:
     """A violation of *rule* by the job (or file) *item*."""
     return Violation(rule=rule, item=str(item), message=message, amount=amount)
 
@@ -62,7 +63,7 @@ class JobView:
     """One job of the schedule beside the job of the instance, with its legal allocation."""
 
     job: Job
-    row: dict[str, Any]
+    row: Json
     nodes: int
     peak: float
     ef: float
@@ -72,7 +73,7 @@ class JobView:
     requests: tuple[RequestView, ...]
 
     @classmethod
-    def of(cls, terms: Terms, job: Job, row: dict[str, Any]) -> JobView:
+    def of(cls, terms: Terms, job: Job, row: Json) -> JobView:
         """Read *row*; raises KeyError, TypeError or ValueError when it is malformed."""
         machine = terms.problem.machine
         units = math.ceil(job.nodes / machine.unit_nodes)
@@ -116,7 +117,7 @@ def _finite(value: Any) -> float:
     return float(value)
 
 
-def _request(record: dict[str, Any]) -> RequestView:
+def _request(record: Json) -> RequestView:
     grant, finish = record["first_grant_seconds"], record["finish_seconds"]
     rates = record.get("rates")
     spans = None

@@ -6,9 +6,9 @@ It shares nothing with the models. Times in seconds.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ioopt.check.flexgang.response import Response, respond
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import (
     FlexibleGangPlan,
     FlexibleGangProblem,
@@ -23,7 +23,7 @@ TOLERANCE = 1e-6
 
 
 def check(
-    problem: FlexibleGangProblem, plan: Any, schedule: dict[str, Any] | None = None
+    problem: FlexibleGangProblem, plan: FlexibleGangPlan | Json, schedule: Json | None = None
 ) -> CheckReport:
     """Check *plan* and recompute ``weighted_progress``, the objective of F5 (maximised)."""
     chosen = FlexibleGangPlan.model_validate(plan) if isinstance(plan, dict) else plan

@@ -10,8 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from statistics import fmean, linear_regression, variance
-from typing import Any
 
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.message_counts import (
     GangednessPlan,
     MessageCounts,
@@ -24,7 +24,7 @@ from ioopt.result import Violation
 
 
 def check(
-    problem: MessageCountsProblem, plan: GangednessPlan | None, schedule: dict[str, Any] | None
+    problem: MessageCountsProblem, plan: GangednessPlan | None, schedule: Json | None
 ) -> CheckReport:
     """Check a plan against its instance.
 
@@ -46,7 +46,7 @@ def check(
         found += _of_application(problem, counts, item.verdict)
     classes = {item.id: item.verdict.gangedness for item in plan.applications}
     tally = Counter(classes.values())
-    metrics: dict[str, Any] = {
+    metrics: Json = {
         "ratio": {item.id: item.verdict.ratio for item in plan.applications},
         "class": classes,
         "evidence": {item.id: item.verdict.model_dump(mode="json") for item in plan.applications},

@@ -10,8 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from statistics import fmean
-from typing import Any
 
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.perturbation import (
     Application,
     ApplicationSlopes,
@@ -28,7 +28,7 @@ SLACK = 1e-6
 
 
 def check(
-    problem: PerturbationProblem, plan: PerturbationPlan | None, schedule: dict[str, Any] | None
+    problem: PerturbationProblem, plan: PerturbationPlan | None, schedule: Json | None
 ) -> CheckReport:
     """Check a plan against its instance.
 
@@ -52,7 +52,7 @@ def check(
     again = _measured_again(problem, schedule, found)
     gammas = {item.id: item.gamma_sub for item in plan.applications}
     known = [gamma for gamma in gammas.values() if gamma is not None]
-    metrics: dict[str, Any] = {
+    metrics: Json = {
         "slopes": {item.id: dict(item.slopes) for item in plan.applications},
         "gamma_sub": gammas,
         "gamma_add": {item.id: item.gamma_add for item in plan.applications},
@@ -70,7 +70,7 @@ def check(
 
 
 def _measured_again(
-    problem: PerturbationProblem, schedule: dict[str, Any] | None, found: list[Violation]
+    problem: PerturbationProblem, schedule: Json | None, found: list[Violation]
 ) -> tuple[ApplicationSlopes, ...]:
     """The slopes of the replay, held to the same rules; empty where there is none to go by.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from statistics import fmean
-from typing import Any
 
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_model import (
     DEFAULT_ITERATIONS,
     MeasuredPoint,
@@ -22,7 +22,7 @@ from ioopt.result import Violation
 
 
 def check(
-    problem: QuantumModelProblem, plan: QuantumModelPlan | None, schedule: dict[str, Any] | None
+    problem: QuantumModelProblem, plan: QuantumModelPlan | None, schedule: Json | None
 ) -> CheckReport:
     """Check that every point is there and that its measures can be true.
 
@@ -70,7 +70,7 @@ def _violations(
     return found
 
 
-def _replayed(schedule: dict[str, Any] | None, found: list[Violation]) -> tuple[MeasuredPoint, ...]:
+def _replayed(schedule: Json | None, found: list[Violation]) -> tuple[MeasuredPoint, ...]:
     """The points that the replay measured; what cannot be read is a violation."""
     try:
         rows = (schedule or {}).get("points", ())

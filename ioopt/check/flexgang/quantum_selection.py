@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ioopt.check.flexgang.response import respond
 from ioopt.errors import InstanceError
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_selection import QuantumPlan, QuantumSelectionProblem
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
@@ -18,7 +18,7 @@ ROUNDING = 1e-11
 
 
 def check(
-    problem: QuantumSelectionProblem, plan: Any, schedule: dict[str, Any] | None = None
+    problem: QuantumSelectionProblem, plan: QuantumPlan | Json, schedule: Json | None = None
 ) -> CheckReport:
     """Check a plan and recompute its predicted cost, sum w (S(q, L/f - q) - 1) + mu waste."""
     chosen = QuantumPlan.model_validate(plan) if isinstance(plan, dict) else plan
@@ -77,7 +77,7 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
     return found
 
 
-def _slots(plan: QuantumPlan, schedule: dict[str, Any]) -> list[Violation]:
+def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
     """The schedule's slots lie back to back in the cycle and give every job its visits."""
     found = []
     clock = 0.0

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ioopt.check.gang.metrics import ranges, span_seconds, times_metrics
-from ioopt.problems.gang import GangProblem, Job, mask_of
+from ioopt.problems.base import JobId, Json
+from ioopt.problems.gang import GangPlan, GangProblem, Job, mask_of
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation
 
@@ -29,7 +29,7 @@ def _slack(seconds: float) -> float:
     return 2 * SAME_INSTANT_SECONDS + 64 * math.ulp(seconds)
 
 
-def check(problem: GangProblem, plan: Any, schedule: dict[str, Any] | None) -> CheckReport:
+def check(problem: GangProblem, plan: GangPlan | Json | None, schedule: Json | None) -> CheckReport:
     """Violations of *schedule*, and its metrics; a plan alone (a policy) breaks no rule."""
     if schedule is None:
         return CheckReport(())
@@ -39,7 +39,7 @@ def check(problem: GangProblem, plan: Any, schedule: dict[str, Any] | None) -> C
         if job.id in entries:
             _check_times(problem, k, entries[job.id], found)
     updates = schedule.get("updates")
-    metrics: dict[str, Any] = {"matrix_checked": updates is not None}
+    metrics: Json = {"matrix_checked": updates is not None}
     if not problem.jobs or len(entries) < len(problem.jobs):
         return CheckReport(tuple(found.violations), {}, metrics)
     metrics |= times_metrics(problem, entries)
@@ -57,15 +57,13 @@ class _Report:
     def __init__(self) -> None:
         self.violations: list[Violation] = []
 
-    def add(self, rule: str, item: Any, message: str, amount: float | None = None) -> None:
+    def add(self, rule: str, item: object, message: str, amount: float | None = None) -> None:
         self.violations.append(Violation(rule=rule, item=str(item), message=message, amount=amount))
 
 
-def _entries(
-    problem: GangProblem, schedule: Mapping[str, Any], found: _Report
-) -> dict[Any, Mapping[str, Any]]:
+def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId, Json]:
     known = {job.id for job in problem.jobs}
-    entries: dict[Any, Mapping[str, Any]] = {}
+    entries: dict[JobId, Json] = {}
     for entry in schedule.get("jobs", ()):
         if entry.get("id") not in known:
             found.add("unknown-job", entry.get("id"), "the workload has no such job")
@@ -81,11 +79,11 @@ def _entries(
     return entries
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: object) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-def _check_times(problem: GangProblem, k: int, entry: Mapping[str, Any], found: _Report) -> None:
+def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:
     job, (shortest, remote) = problem.jobs[k], problem.times[k]
     start, finish = entry["start_seconds"], entry["finish_seconds"]
     early = job.arrival_seconds - start
@@ -118,18 +116,16 @@ class _Place:
 class _Replay:
     """Rebuilds the matrix update by update and advances every job's work by the clock."""
 
-    def __init__(
-        self, problem: GangProblem, entries: Mapping[Any, Mapping[str, Any]], found: _Report
-    ) -> None:
+    def __init__(self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report) -> None:
         self.problem, self.entries, self.found = problem, entries, found
         self.jobs = {job.id: job for job in problem.jobs}
         self.times = {job.id: times for job, times in zip(problem.jobs, problem.times)}
         self.files = {job.id: mask_of(job.file_nodes) for job in problem.jobs}
-        self.places: dict[Any, _Place] = {}
-        self.started: set[Any] = set()
+        self.places: dict[JobId, _Place] = {}
+        self.started: set[JobId] = set()
         self.budget_slice, self.used, self.moved = -1, 0, 0
 
-    def run(self, updates: list[Mapping[str, Any]]) -> dict[str, Any]:
+    def run(self, updates: list[Json]) -> Json:
         """Check every update, then that every job has left; metrics that only the history tells."""
         before, occupied = 0.0, 0.0
         for update in updates:
@@ -158,7 +154,7 @@ class _Replay:
             "matrix_updates": len(updates),
         }
 
-    def _leave(self, job_id: Any, now: float) -> None:
+    def _leave(self, job_id: JobId, now: float) -> None:
         place = self.places.pop(job_id, None)
         if place is None:
             self.found.add("leaves", job_id, f"leaves at {now:g} s but is not in the matrix")
@@ -179,11 +175,11 @@ class _Replay:
         if bool(self.entries[job_id].get("local")) != (place.columns == self.files[job_id]):
             self.found.add("local", job_id, "is local exactly when its columns are its file nodes")
 
-    def _length(self, job_id: Any, place: _Place) -> float:
+    def _length(self, job_id: JobId, place: _Place) -> float:
         local, remote = self.times[job_id]
         return local if place.columns == self.files[job_id] else remote
 
-    def _advance(self, job_id: Any, place: _Place, now: float) -> None:
+    def _advance(self, job_id: JobId, place: _Place, now: float) -> None:
         """Burn the stall, then work, in the scheduled time since the last update of *place*."""
         machine = self.problem.machine
         received = sum(
@@ -196,7 +192,7 @@ class _Replay:
         place.fraction -= (received - stalled) / self._length(job_id, place)
         place.since = now
 
-    def _place(self, placed: Mapping[str, Any], now: float) -> None:
+    def _place(self, placed: Json, now: float) -> None:
         job_id, columns, rows = placed["id"], mask_of(placed["columns"]), tuple(placed["rows"])
         job = self.jobs.get(job_id)
         if job is None:
@@ -212,9 +208,7 @@ class _Replay:
             self._migrate(job, place, columns, now)
         place.columns, place.rows = columns, rows
 
-    def _check_shape(
-        self, job: Job, placed: Mapping[str, Any], columns: int, rows: tuple[int, ...]
-    ) -> None:
+    def _check_shape(self, job: Job, placed: Json, columns: int, rows: tuple[int, ...]) -> None:
         machine = self.problem.machine
         if columns.bit_count() != job.size or len(placed["columns"]) != job.size:
             self.found.add("columns", job.id, f"has {job.size} tasks on {placed['columns']}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import (
     GangMatrixPlan,
     GangMatrixProblem,
@@ -19,9 +18,7 @@ WEIGHTS = ("las", "hdf", "one")
 """Names of the weights; the objective of each is ``value_<name>``."""
 
 
-def check(
-    problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: dict[str, Any] | None
-) -> CheckReport:
+def check(problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | None) -> CheckReport:
     """Violations of the matrix *plan*, its value under every weight, and what it holds."""
     jobs = {job.id: job for job in (*problem.running, *problem.waiting)}
     violations = [*_membership(problem, plan, jobs), *_cells(problem, plan)]
@@ -92,7 +89,7 @@ def _is_local(placed: PlacedJob, job: MatrixJob) -> bool:
 
 
 def _membership(
-    problem: GangMatrixProblem, plan: GangMatrixPlan, jobs: dict[Any, MatrixJob]
+    problem: GangMatrixProblem, plan: GangMatrixPlan, jobs: dict[JobId, MatrixJob]
 ) -> list[Violation]:
     found, seen = [], set()
     for placed in plan.jobs:
@@ -146,7 +143,7 @@ def _cells(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[Violation]:
     return found
 
 
-def _moves(known: list[PlacedJob], jobs: dict[Any, MatrixJob]) -> list[tuple[Any, int]]:
+def _moves(known: list[PlacedJob], jobs: dict[JobId, MatrixJob]) -> list[tuple[JobId, int]]:
     moves = []
     for placed in known:
         job = jobs[placed.id]

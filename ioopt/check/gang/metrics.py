@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import GangProblem
 
 BIG_JOB_TASKS = 64
 
 
 def times_metrics(
-    problem: GangProblem, entries: Mapping[Any, Mapping[str, Any]]
+    problem: GangProblem, entries: Mapping[JobId, Json]
 ) -> dict[str, float | int | None]:
     """What starts, finishes and ``local`` tell; None where there is no job to average over."""
     import numpy as np
@@ -42,7 +42,7 @@ def span_seconds(problem: GangProblem, makespan: float) -> float:
 
 
 def ranges(
-    problem: GangProblem, entries: Mapping[Any, Mapping[str, Any]], makespan: float
+    problem: GangProblem, entries: Mapping[JobId, Json], makespan: float
 ) -> dict[str, tuple[float, float]]:
     """Limits of what only the history of the matrix tells, where the schedule has none.
 

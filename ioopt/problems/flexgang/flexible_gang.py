@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
 from ioopt.problems.base import (
     Count,
+    Json,
     Name,
     Positive,
     PositiveCount,
@@ -328,7 +329,7 @@ class FlexibleGangPlan(Record):
     tau_seconds: dict[Name, Seconds] = Field(default_factory=dict)
     column_seconds: dict[Name, tuple[Seconds, ...]] = Field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")
 

@@ -17,6 +17,7 @@ from ioopt.problems.base import (
     MAX_NODES,
     Amount,
     Count,
+    Json,
     Name,
     Positive,
     Problem,
@@ -178,6 +179,6 @@ class GangednessPlan(Record):
 
     applications: tuple[ApplicationVerdict, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")

@@ -6,7 +6,7 @@ an extra one (Add), always the same (FX) or in turn (RR). Times in quanta.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,7 @@ from ioopt.limits import MOST_NUMBERS
 from ioopt.problems.base import (
     MAX_NODES,
     Count,
+    Json,
     Name,
     Positive,
     PositiveCount,
@@ -200,6 +201,6 @@ class PerturbationPlan(Record):
     processors: PositiveCount
     applications: tuple[ApplicationSlopes, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")

@@ -6,11 +6,19 @@ An I/O-bound gang and a compute-bound gang share P processors in a cycle Q = qi 
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from ioopt.problems.base import Positive, PositiveCount, PositiveSeconds, Problem, Record, Seconds
+from ioopt.problems.base import (
+    Json,
+    Positive,
+    PositiveCount,
+    PositiveSeconds,
+    Problem,
+    Record,
+    Seconds,
+)
 
 Donation = Literal["return", "irrevocable"]
 DEFAULT_ITERATIONS = 2400
@@ -101,6 +109,6 @@ class QuantumModelPlan(Record):
 
     points: tuple[MeasuredPoint, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")

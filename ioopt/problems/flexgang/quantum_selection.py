@@ -9,12 +9,13 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from ioopt.problems.base import (
     Amount,
+    Json,
     Name,
     PositiveCount,
     PositiveSeconds,
@@ -185,7 +186,7 @@ class QuantumPlan(Record):
     cycle_seconds: PositiveSeconds
     options: dict[Name, Choice]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json")
 

@@ -48,14 +48,16 @@ class Settings(Record):
     anneal: bool = True
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
     """Solve the static model.
 
     Raises UnsolvableInstanceError for a task that no disk can hold, and NotApplicableError where
     one round provably cannot hold the batch.
     """
     require_batch(problem)
-    settings: Settings = request.settings or Settings()
+    settings = request.settings or Settings()
     if (hasty := in_haste(problem, request)) is not None:
         return hasty
     instance = reduce(problem)

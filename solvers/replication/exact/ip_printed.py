@@ -38,7 +38,9 @@ class Settings(Record):
     replication: bool = True
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
     """Solve the printed model on the backend asked for (HiGHS by default).
 
     Where the model is too large to build in the time, or ends without a plan, minmin answers with a
@@ -46,7 +48,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     where one round cannot hold the batch.
     """
     require_batch(problem)
-    settings: Settings = request.settings or Settings()
+    settings = request.settings or Settings()
     left = request.deadline.remaining()
     terms = num_terms(problem, settings.replication)
     if terms > 0.4 * min(left, 300.0) * TERMS_PER_SECOND:

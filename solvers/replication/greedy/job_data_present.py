@@ -29,7 +29,9 @@ class Settings(Record):
     eviction: EvictionPolicy = "lru"
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
     """Plan with JobDataPresent; the largest planned busy time is ``planned_makespan_seconds``."""
     settings = request.settings or Settings()
     try:

@@ -100,7 +100,9 @@ class _Relaxation:
         }
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
     """Solve relaxations, fix, finish; the first relaxation's optimum is the bound.
 
     A disk limit is part of the relaxation and of the rounding; where the tasks still do not fit in

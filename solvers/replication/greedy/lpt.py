@@ -76,7 +76,9 @@ class _State:
         self.load[node] -= self.cost(group, node)
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[None, ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
     """Plan by LPT on file groups; raises NotApplicableError where a task reads two files or more."""
     for task, files in zip(problem.tasks, problem.inputs, strict=True):
         if len(files) > 1:

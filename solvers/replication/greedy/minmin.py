@@ -48,7 +48,9 @@ class Settings(Record):
     eviction: EvictionPolicy = "popularity"
 
 
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
     """Plan with MinMin; the planned end of the last task is metric ``planned_makespan_seconds``.
 
     Where the deadline passes first, tasks go in the order of the file, with a note.
