@@ -31,6 +31,8 @@ RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
 CHEAPER = (BASE_LINE, FIXED_SHARE)
 """Answer in the place of a policy that cannot be simulated within the limit, the first that can."""
+CLOSED_FORM_UP_TO_PHASES = 300_000
+"""A larger schedule takes too long to write down and to check, and 600 bytes a phase."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
 """Limits below this, times the phases, are too short to record and check the rates of all requests."""
 SECONDS_PER_PHASE = 1e-5
@@ -61,7 +63,7 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         except OutOfTime as late:
             told, stop = told or f"{settings.policy}: {late}", StopReason.FALLBACK
             policy = next(other for other in cheaper if other is not policy)
-            if policy is FIXED_SHARE and plan.loop == "open":
+            if policy is FIXED_SHARE and not _fits_closed_form(problem, plan):
                 return Outcome(None, stop=StopReason.TIME, notes=(told,))
             plan = BatchIoPlan(policy=policy.name, ef=plan.ef, loop=plan.loop)
     if told:
@@ -70,6 +72,11 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         notes = (*notes, ONE_A_SET)
     bound = mean_response_bound(problem, plan)
     return Outcome(plan, bound, stop, simulation=simulation, notes=notes)
+
+
+def _fits_closed_form(problem: BatchIoProblem, plan: BatchIoPlan) -> bool:
+    phases = sum(phase.repeat for job in problem.jobs for phase in job.phases)
+    return plan.loop == "closed" and phases <= CLOSED_FORM_UP_TO_PHASES
 
 
 def simulate(
