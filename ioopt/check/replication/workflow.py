@@ -99,7 +99,8 @@ def arrivals(
         after = [
             (start, name) for start, name in readers[key] if not late(move["end_seconds"], start)
         ]
-        may = min((begins[min(after)[1]],) if after else (math.inf,))
+        soonest = min((start for start, _ in after), default=math.inf)
+        may = min((begins[name] for start, name in after if start == soonest), default=math.inf)
         if key in wanted:
             may = min(may, first[move["file"]])
         if key[1] is not None and late(may, move["start_seconds"]):

@@ -257,8 +257,14 @@ def dispatch(inst: Any, plan: Any, st: Any, log: Any, task: int, i: int) -> tupl
     """
     if task == BEGIN:
         reset(inst, plan, st)
+        # The places of the queues are empty, whatever stands in them; every task is unassigned.
         for i in range(inst.num_nodes):
             st.head[i] = i + 1
+        for x in range(inst.num_nodes * inst.num_files):
+            st.nxt[x] = NO_PLACE
+        for f in range(inst.num_files):
+            st.need[f] = 0
+            st.freq[f] = 0
         for x in range(inst.ptr[inst.num_tasks]):
             st.need[inst.files[x]] += 1
             st.freq[inst.files[x]] += 1

@@ -1,0 +1,596 @@
+"""A slow, exact simulator of workflows on Fractions, sharing no code with the one it judges.
+
+Written from the rules of workflows (docs/rules/workflow.md) in plain sets and lists; nothing is kept
+that can be asked for again. ``python tests/oracle/workflow_timeline.py 5000 1`` compares 5,000 random
+cases from seed 1 on with the simulator.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+FAR, NEVER = 10**9, 10**12
+
+
+def number(value: Any) -> Fraction:
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+@dataclass
+class Entry:
+    name: str
+    inputs: list[str]
+    outputs: list[str]
+    cores: int
+    release: Fraction
+    planned: Fraction
+    actual: Fraction
+    is_task: bool = True
+    node: Node | None = None
+    begun: Fraction | None = None
+    ended: Fraction | None = None
+
+
+@dataclass
+class Move:
+    file: str
+    source: str | None
+    target: str | None
+    left: Fraction
+    start: Fraction
+    end: Fraction | None = None
+
+
+@dataclass
+class Node:
+    name: str
+    disk: int | None
+    speed: Fraction
+    complete: set[str]
+    idle_since: list[Fraction]
+    busy: list[Entry | None]
+    queue: list[Entry] = field(default_factory=list)
+    last_use: dict[str, Fraction] = field(default_factory=dict)
+    incoming: Move | None = None
+    saving: Move | None = None
+
+    def waiting(self) -> list[Entry]:
+        return [entry for entry in self.queue if entry.begun is None]
+
+    def computing(self) -> list[Entry]:
+        return [e for e in self.queue if e.begun is not None and e.ended is None]
+
+    def idle(self) -> int:
+        return self.busy.count(None)
+
+
+class Run:
+    """One replay of an order, or one dispatch by the policy called *policy*."""
+
+    def __init__(
+        self, instance: dict[str, Any], link: str, eviction: str,
+        order: dict[str, Any] | None = None, policy: str | None = None,
+        prefetch: bool = False, actual: dict[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        self.size = {row["id"]: row["bytes"] for row in instance["files"]}
+        self.index = {name: k for k, name in enumerate(self.size)}
+        self.storage = {row["id"]: row.get("storage") for row in instance["files"]}
+        self.disks = {r["id"]: number(r["bytes_per_second"]) for r in instance.get("storages", [])}
+        network = instance["network"]
+        self.remote = number(network["remote_bytes_per_second"])
+        self.nic = number(network["replica_bytes_per_second"])
+        self.link, self.eviction, self.policy, self.prefetch = link, eviction, policy, prefetch
+        actual = actual or {}
+        self.tasks = [
+            Entry(
+                row["id"], row.get("inputs", []), row.get("outputs", []), row.get("cores", 1),
+                number(row.get("release_seconds", 0)), number(row["compute_seconds"]),
+                number(actual.get(row["id"], row["compute_seconds"])),
+            )
+            for row in instance["tasks"]
+        ]  # fmt: skip
+        self.maker = {name: task for task in self.tasks for name in task.outputs}
+        flagged = {row["id"] for row in instance["files"] if row.get("keep")}
+        self.keep = flagged & set(self.maker)
+        self.saved: set[str] = set()
+        self.made: dict[str, Fraction] = {}
+        self.nodes = [
+            Node(row["id"], row.get("disk_bytes"), number(row.get("speed", 1)),
+                 set(row.get("holds", [])), [Fraction(0)] * row.get("cores", 1),
+                 [None] * row.get("cores", 1))
+            for row in instance["nodes"]
+        ]  # fmt: skip
+        self.copies: list[Entry] = []
+        by_name = {task.name: task for task in self.tasks}
+        for node in self.nodes:
+            for item in (order or {}).get(node.name, []):
+                entry = by_name[item] if isinstance(item, str) else self.copy_entry(item["copy"])
+                node.queue.append(entry)
+                entry.node = node
+        self.now, self.round = Fraction(0), 0
+        self.moves: list[Move] = []
+        self.gone: list[tuple[str, str, Fraction]] = []
+        self.given: list[tuple[Fraction, int, str, str]] = []
+
+    def copy_entry(self, file: str) -> Entry:
+        release = min((t.release for t in self.tasks if file in t.inputs), default=Fraction(0))
+        entry = Entry(f"copy {file}", [file], [], 1, release, Fraction(0), Fraction(0), False)
+        self.copies.append(entry)
+        return entry
+
+    # what holds now
+
+    def holders(self, file: str) -> list[Node]:
+        return [node for node in self.nodes if file in node.complete]
+
+    def on_remote(self, file: str) -> bool:
+        return file not in self.maker or file in self.saved
+
+    def unread(self, file: str) -> list[Entry]:
+        return [e for e in self.tasks + self.copies if e.begun is None and file in e.inputs]
+
+    def head(self, node: Node) -> Entry | None:
+        waiting = node.waiting()
+        return waiting[0] if waiting and waiting[0].release <= self.now else None
+
+    def used(self, node: Node) -> int:
+        arriving = [node.incoming.file] if node.incoming else []
+        written = [file for entry in node.computing() for file in entry.outputs]
+        return sum(self.size[f] for f in [*node.complete, *arriving, *written])
+
+    def pinned(self, node: Node) -> set[str]:
+        pins = {m.file for m in self.moving() if m.source == node.name}
+        for entry in [*node.computing(), *node.waiting()[:1]]:
+            pins |= set(entry.inputs)
+        return pins
+
+    def moving(self) -> list[Move]:
+        return [m for m in self.moves if m.end is None]
+
+    def at_risk(self, file: str) -> bool:
+        unsaved = file in self.maker and file not in self.saved
+        wanted = bool(self.unread(file)) or file in self.keep
+        return unsaved and len(self.holders(file)) == 1 and wanted
+
+    def distance(self, node: Node, file: str) -> int:
+        if not self.unread(file):
+            return NEVER
+        places = {
+            other.name: [p for p, e in enumerate(other.waiting()) if file in e.inputs]
+            for other in self.nodes
+        }
+        if places[node.name]:
+            return places[node.name][0]
+        return min((p[0] for p in places.values() if p), default=FAR)
+
+    def key(self, node: Node, file: str, risky: bool) -> Any:
+        copies = len(self.holders(file))
+        if self.eviction == "popularity":
+            readers = [t for t in self.tasks if t.ended is None and file in t.inputs]
+            return (Fraction(len(readers) * self.size[file], copies), self.index[file])
+        if self.eviction == "lru":
+            return (node.last_use.get(file, Fraction(-1)), self.index[file])
+        far = -self.distance(node, file)
+        if risky:
+            return (far, self.index[file])
+        if not self.unread(file):
+            return (0, 0, self.index[file])
+        own = any(file in entry.inputs for entry in node.waiting())
+        return (3 if copies == 1 else 2 if own else 1, far, self.index[file])
+
+    # one turn
+
+    def make_room(self, node: Node, size: int) -> tuple[bool, str | None]:
+        if node.disk is None or self.used(node) + size <= node.disk:
+            return True, None
+        head = node.waiting()[0]
+        own = {file for entry in node.waiting() for file in entry.inputs}
+        allowed = []
+        for file in node.complete - self.pinned(node):
+            spare = len(self.holders(file)) > 1 and file not in own
+            if node.idle() >= head.cores or not self.unread(file) or spare:
+                allowed.append(file)
+        safe = sorted(
+            (f for f in allowed if not self.at_risk(f)), key=lambda f: self.key(node, f, False)
+        )
+        risky = sorted(
+            (f for f in allowed if self.at_risk(f)), key=lambda f: self.key(node, f, True)
+        )
+        short = self.used(node) + size - node.disk
+        taken = []
+        for file in [*safe, *risky]:
+            if short <= 0:
+                break
+            taken.append(file)
+            short -= self.size[file]
+        if short > 0:
+            return False, None
+        first = [file for file in taken if file in risky]
+        if first:
+            return False, first[0]
+        for file in taken:
+            node.complete.discard(file)
+            self.gone.append((file, node.name, self.now))
+        return True, None
+
+    def turn(self, node: Node) -> bool:
+        acted, wanted = False, []
+        head = self.head(node)
+        if head and set(head.inputs) <= node.complete and node.idle() >= head.cores:
+            fits, request = self.make_room(node, sum(self.size[f] for f in head.outputs))
+            wanted += [request] if request else []
+            if fits:
+                self.start(node, head)
+                acted = True
+        head = self.head(node)
+        if head and node.incoming is None:
+            for file in head.inputs:
+                source = self.source(node, file)
+                if source is None:
+                    continue
+                fits, request = self.make_room(node, self.size[file])
+                wanted += [request] if request else []
+                if fits:
+                    origin = None if source == "" else source
+                    node.incoming = Move(
+                        file, origin, node.name, Fraction(self.size[file]), self.now
+                    )
+                    self.moves.append(node.incoming)
+                    acted = True
+                    break
+        if node.saving is None:
+            kept = [
+                file
+                for file in sorted(node.complete & set(self.made), key=self.index.__getitem__)
+                if file in self.keep and file not in self.saved
+                and not any(m.target is None and m.file == file for m in self.moves)
+            ]  # fmt: skip
+            kept.sort(key=self.made.__getitem__)
+            for file in [*wanted, *kept][:1]:
+                node.saving = Move(file, node.name, None, Fraction(self.size[file]), self.now)
+                self.moves.append(node.saving)
+                acted = True
+        return acted
+
+    def source(self, node: Node, file: str) -> str | None:
+        """A node, "" for the remote storage, None where the file is there or cannot come now."""
+        if file in node.complete:
+            return None
+        holders = self.holders(file)
+        if holders:
+            return holders[0].name
+        coming = any(m.file == file and m.target is not None for m in self.moving())
+        return "" if self.on_remote(file) and not coming else None
+
+    def start(self, node: Node, entry: Entry) -> None:
+        entry.begun = self.now
+        cores = sorted(
+            (c for c, task in enumerate(node.busy) if task is None),
+            key=lambda c: (node.idle_since[c], c),
+        )
+        for c in cores[: entry.cores]:
+            node.busy[c] = entry
+
+    # time
+
+    def resources(self, move: Move) -> list[tuple[str, str]]:
+        if move.source is not None and move.target is not None:
+            return [("nic", move.source), ("nic", move.target)]
+        node = move.target or move.source or ""
+        link = ("link", "" if self.link == "shared" else node)
+        storage = self.storage[move.file]
+        return [("nic", node), link, *([("disk", storage)] if storage else [])]
+
+    def rates(self) -> dict[int, Fraction]:
+        flows = {id(m): self.resources(m) for m in self.moving() if m.left > 0}
+        room = {
+            r: self.nic if r[0] == "nic" else self.remote if r[0] == "link" else self.disks[r[1]]
+            for used in flows.values()
+            for r in used
+        }
+        found: dict[int, Fraction] = {}
+        while len(found) < len(flows):
+            count = {r: sum(r in flows[j] for j in flows if j not in found) for r in room}
+            share = min(room[r] / n for r, n in count.items() if n)
+            tight = {r for r, n in count.items() if n and room[r] / n == share}
+            for j in [j for j in flows if j not in found and tight & set(flows[j])]:
+                found[j] = share
+                for r in flows[j]:
+                    room[r] -= share
+        return found
+
+    def length(self, entry: Entry) -> Fraction:
+        assert entry.node is not None
+        return entry.actual / entry.node.speed
+
+    def completions(self) -> bool:
+        ended = False
+        for node in self.nodes:
+            for entry in node.computing():
+                assert entry.begun is not None
+                if entry.begun + self.length(entry) > self.now:
+                    continue
+                entry.ended, ended = self.now, True
+                for file in [*entry.inputs, *entry.outputs]:
+                    node.last_use[file] = self.now
+                for file in entry.outputs:
+                    node.complete.add(file)
+                    self.made[file] = self.now
+                for c, task in enumerate(node.busy):
+                    if task is entry:
+                        node.busy[c], node.idle_since[c] = None, self.now
+        for move in self.moving():
+            if move.left > 0:
+                continue
+            move.end, ended = self.now, True
+            for node in self.nodes:
+                if node.incoming is move:
+                    node.incoming = None
+                    node.complete.add(move.file)
+                    node.last_use[move.file] = self.now
+                if node.saving is move:
+                    node.saving = None
+                    self.saved.add(move.file)
+        return ended
+
+    def settle(self) -> None:
+        while True:
+            while any([self.turn(node) for node in self.nodes]):
+                pass
+            pair = self.ask() if self.policy else None
+            if pair is None:
+                return
+            task, node = pair
+            self.given.append((self.now, self.round, task.name, node.name))
+            node.queue.append(task)
+            task.node = node
+
+    def over(self) -> bool:
+        everything = self.tasks + self.copies
+        return (
+            all(entry.ended is not None for entry in everything)
+            and self.keep <= self.saved
+            and not self.moving()
+        )
+
+    def run(self) -> Fraction:
+        """The makespan."""
+        self.settle()
+        while not self.over():
+            if self.completions():
+                self.round += 1
+                self.settle()
+                continue
+            rates = self.rates()
+            times = [m.left / rates[id(m)] for m in self.moving()]
+            times += [
+                e.begun + self.length(e) - self.now
+                for node in self.nodes
+                for e in node.computing()
+                if e.begun is not None
+            ]
+            times += [t.release - self.now for t in self.tasks if t.release > self.now]
+            step = min(times)
+            for move in self.moving():
+                move.left -= step * rates[id(move)]
+            self.now += step
+            self.round = 0
+            self.completions()
+            self.settle()
+        ends = [entry.ended for entry in self.tasks + self.copies]
+        ends += [m.end for m in self.moves if m.target is None and m.file in self.keep]
+        return max((end for end in ends if end is not None), default=Fraction(0))
+
+    # policies
+
+    def fits(self, task: Entry, node: Node) -> bool:
+        room = sum(self.size[f] for f in [*task.inputs, *task.outputs])
+        return task.cores <= len(node.busy) and (node.disk is None or room <= node.disk)
+
+    def core_time(self, task: Entry, node: Node) -> Fraction:
+        times = []
+        for since, busy in zip(node.idle_since, node.busy, strict=True):
+            if busy is None:
+                times.append(since)
+            else:
+                assert busy.begun is not None
+                times.append(max(self.now, busy.begun + busy.planned / node.speed))
+        return sorted(times)[task.cores - 1]
+
+    def ask(self) -> tuple[Entry, Node] | None:
+        ready = [
+            task
+            for task in self.tasks
+            if task.node is None and task.release <= self.now
+            and all(f not in self.maker or f in self.made for f in task.inputs)
+        ]  # fmt: skip
+        pairs = [
+            (k, task, i, node)
+            for k, task in enumerate(ready)
+            for i, node in enumerate(self.nodes)
+            if self.fits(task, node) and not node.waiting()
+            and (self.prefetch or task.cores <= node.idle())
+        ]  # fmt: skip
+        if not pairs:
+            return None
+        if self.policy == "fifo":
+            rank = [(k, self.core_time(task, node), i) for k, task, i, node in pairs]
+        elif self.policy == "locality":
+            rank = [
+                (-sum(self.size[f] for f in task.inputs if f in node.complete), k, -node.idle(), i)
+                for k, task, i, node in pairs
+            ]
+        else:
+            rank = [(self.expected(task, node), k, i) for k, task, i, node in pairs]
+        _, task, _, node = pairs[rank.index(min(rank))]
+        return task, node
+
+    def expected(self, task: Entry, node: Node) -> Fraction:
+        end = max(self.now, self.core_time(task, node)) + task.planned / node.speed
+        for file in task.inputs:
+            if file not in node.complete:
+                end += self.size[file] / (self.nic if self.holders(file) else self.remote)
+        return end
+
+
+def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list[Any]]:
+    """Queues without deadlock: one order that keeps the precedence, dealt to nodes that fit."""
+    size = {row["id"]: row["bytes"] for row in instance["files"]}
+    maker = {name: row["id"] for row in instance["tasks"] for name in row.get("outputs", [])}
+    left = list(instance["tasks"])
+    queues: dict[str, list[Any]] = {node["id"]: [] for node in instance["nodes"]}
+    done: set[str] = set()
+
+    def hosts(cores: int, wanted: int) -> list[str]:
+        return [
+            node["id"]
+            for node in instance["nodes"]
+            if node.get("cores", 1) >= cores
+            and (node["disk_bytes"] is None or node["disk_bytes"] >= wanted)
+        ]
+
+    while left:
+        free = [t for t in left if all(f not in maker or maker[f] in done for f in t["inputs"])]
+        task = rng.choice(free)
+        left.remove(task)
+        done.add(task["id"])
+        wanted = sum(size[f] for f in [*task["inputs"], *task.get("outputs", [])])
+        queues[rng.choice(hosts(task.get("cores", 1), wanted))].append(task["id"])
+        known = [f for f in size if f not in maker or maker[f] in done]
+        if known and rng.random() < 0.12:
+            file = rng.choice(known)
+            if places := hosts(1, size[file]):
+                queues[rng.choice(places)].append({"copy": file})
+    return queues
+
+
+def random_case(seed: int) -> dict[str, Any]:
+    """A random workflow, with storage disks and wrong estimates at times, and what to do with it."""
+    from random_workflows import random_workflow
+
+    rng = random.Random(f"case {seed}")
+    instance = random_workflow(seed, 10)
+    if rng.random() < 0.35:
+        instance["storages"] = [
+            {"id": name, "bytes_per_second": rng.choice([2.0, 6, 30])} for name in ("s0", "s1")
+        ]
+        for file in instance["files"]:
+            if rng.random() < 0.6:
+                file["storage"] = rng.choice(["s0", "s1"])
+    case: dict[str, Any] = {
+        "instance": instance,
+        "link": rng.choice(["shared", "per-node"]),
+        "eviction": rng.choice(["farthest-next-use", "popularity", "lru"]),
+    }
+    if rng.random() < 0.3:
+        tasks = [row["id"] for row in instance["tasks"]]
+        case["actual"] = {
+            name: rng.choice([0, 0.5, 3, 9.25]) for name in tasks if rng.random() < 0.5
+        }
+    if rng.random() < 0.4:
+        case["policy"] = rng.choice(["fifo", "locality", "ready-min-min"])
+        case["prefetch"] = rng.random() < 0.4
+    else:
+        case["order"] = random_order(rng, instance)
+    return case
+
+
+def disagreement(seed: int, engine: str = "python") -> tuple[str | None, int, int]:
+    """How the simulator differs on case *seed* (None: not at all), its evictions and its saves."""
+    import ioopt
+    from ioopt import registry
+    from ioopt.check.replication.check import check
+    from ioopt.problems.replication import ReplicationPlan
+    from ioopt.sim.replication.dispatch import dispatch
+    from ioopt.sim.replication.simulate import simulate
+
+    case = random_case(seed)
+    instance = case["instance"]
+    instance["network"]["remote_link"] = case["link"]
+    problem = ioopt.load(instance)
+    actual = case.get("actual")
+    run = Run(instance, case["link"], case["eviction"], case.get("order"), case.get("policy"),
+              case.get("prefetch", False), actual)  # fmt: skip
+    last = run.run()
+    if "order" in case:
+        plan = ReplicationPlan.model_validate(
+            {"order": case["order"], "eviction": case["eviction"]}
+        )
+        found = simulate(problem, plan, engine=engine, actual=actual)
+    else:
+        row = registry.solver(case["policy"], registry.KINDS["replication"])
+        decide = registry.load_target(row.policy or "")(None)
+        plan, found = dispatch(
+            problem, decide, engine=engine, prefetch=case["prefetch"],
+            eviction=case["eviction"], actual=actual,
+        )  # fmt: skip
+        given = [row[1:] for row in plan.dispatches or ()]
+        if given != [row[1:] for row in run.given]:
+            return f"dispatches {given} but {run.given}", 0, 0
+    schedule = found.schedule
+    rows = [
+        ("task", t.name, t.node.name if t.node else "", t.begun, t.ended)
+        for t in sorted(run.tasks, key=lambda t: (t.begun, run.tasks.index(t)))
+    ]
+    rows += [(m.file, m.source, m.target, m.start, m.end) for m in run.moves]
+    rows += [("gone", file, node, when, when) for file, node, when in run.gone]
+    rows.append(("end", "", "", last, last))
+    own: list[Any] = [
+        ("task", t["id"], t["node"], t["start_seconds"], t["end_seconds"])
+        for t in schedule["tasks"]
+    ]
+    own += [
+        (m["file"], m["source"], m["destination"], m["start_seconds"], m["end_seconds"])
+        for m in schedule["transfers"]
+    ]
+    own += [
+        ("gone", e["file"], e["node"], e["seconds"], e["seconds"]) for e in schedule["evictions"]
+    ]
+    makespan = found.metrics["makespan_seconds"]
+    own.append(("end", "", "", makespan, makespan))
+    if sorted(map(str, (r[:3] for r in own))) != sorted(map(str, (r[:3] for r in rows))):
+        return f"events {own} but {rows}", 0, 0
+    for a, b in zip(sorted(own, key=_by_time), sorted(rows, key=_by_time), strict=True):
+        near = all(abs(x - y) <= 1e-9 * max(1, y) for x, y in zip(a[3:], b[3:], strict=True))
+        if a[:3] != b[:3] or not near:
+            return f"{a} but {b}", 0, 0
+    report = check(problem, plan, schedule)
+    if report.violations:
+        return f"the checker says {report.violations}", 0, 0
+    for name, value in found.metrics.items():
+        other = report.metrics[name]
+        if other != value and not (
+            isinstance(value, float) and abs(other - value) <= 1e-9 * max(1, abs(value))
+        ):
+            return f"metric {name}: {value} but {other}", 0, 0
+    if actual is None and found.metrics["lower_bound_seconds"] > makespan * (1 + 1e-9) + 1e-9:
+        return f"bound {found.metrics['lower_bound_seconds']} above {makespan}", 0, 0
+    return None, len(run.gone), sum(m.target is None for m in run.moves)
+
+
+def _by_time(row: Any) -> Any:
+    return str(row[:3]), round(float(row[3]), 6)
+
+
+def main() -> None:
+    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    engine = sys.argv[3] if len(sys.argv) > 3 else "python"
+    wrong = gone = saves = 0
+    for seed in range(first, first + count):
+        text, evictions, saved = disagreement(seed, engine)
+        gone, saves = gone + evictions, saves + saved
+        if text is not None:
+            wrong += 1
+            print(f"seed {seed}: {text[:600]}", flush=True)
+    print(
+        f"{count} random workflows from seed {first}, {engine} engine: {count - wrong} agree, "
+        f"{wrong} differ; {gone} evictions, {saves} saves"
+    )
+
+
+if __name__ == "__main__":
+    main()

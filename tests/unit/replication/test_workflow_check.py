@@ -1,0 +1,146 @@
+"""The checker of workflows by hand: a schedule that keeps all rules, and one that breaks each of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.check.replication.check import check
+from ioopt.problems.replication import ReplicationPlan
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def problem() -> Any:
+    """n0 has 2 cores and 60 bytes; a (1 s) writes x (60, keep) for c; b (2 s) reads g and takes 2 cores.
+
+    Link 10 bytes/s: x is saved 1-7, then g comes 7-13, b 13-15; x comes again 15-21, c (1 s,
+    arrives at 2 s) 21-22.
+    """
+    return ioopt.load(
+        {
+            "format": "ioopt/replication", "version": 1,
+            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
+            "nodes": [{"id": "n0", "disk_bytes": 60, "cores": 2}],
+            "files": [{"id": "x", "bytes": 60, "keep": True}, {"id": "g", "bytes": 60}],
+            "tasks": [
+                {"id": "a", "compute_seconds": 1, "outputs": ["x"]},
+                {"id": "b", "compute_seconds": 2, "inputs": ["g"], "cores": 2},
+                {"id": "c", "compute_seconds": 1, "inputs": ["x"], "release_seconds": 2},
+            ],
+        }
+    )  # fmt: skip
+
+
+PLAN = ReplicationPlan.model_validate({"order": {"n0": ["a", "b", "c"]}})
+TASKS = [("a", 0, 1), ("b", 13, 15), ("c", 21, 22)]
+MOVES = [("x", "n0", None, 1, 7), ("g", None, "n0", 7, 13), ("x", None, "n0", 15, 21)]
+GOOD: dict[str, Any] = {
+    "tasks": [
+        {"id": name, "node": "n0", "start_seconds": start, "end_seconds": end}
+        for name, start, end in TASKS
+    ],
+    "transfers": [
+        {"file": f, "source": s, "destination": d, "start_seconds": start, "end_seconds": end}
+        for f, s, d, start, end in MOVES
+    ],
+    "evictions": [
+        {"file": "x", "node": "n0", "seconds": 7}, {"file": "g", "node": "n0", "seconds": 15}
+    ],
+}  # fmt: skip
+
+
+def shifted(kind: str, row: int, start: float, end: float) -> Change:
+    def change(schedule: dict[str, Any]) -> None:
+        schedule[kind][row] |= {"start_seconds": start, "end_seconds": end}
+
+    return change
+
+
+def without(kind: str, row: int) -> Change:
+    return lambda schedule: schedule[kind].pop(row)
+
+
+def twice(schedule: dict[str, Any]) -> None:
+    again = {"start_seconds": 22.0, "end_seconds": 28.0}
+    schedule["transfers"].append(schedule["transfers"][0] | again)
+
+
+def born(schedule: dict[str, Any]) -> None:
+    schedule["transfers"].append(
+        {"file": "g", "source": "n0", "destination": None, "start_seconds": 13, "end_seconds": 15}
+    )
+
+
+BROKEN: list[tuple[Change, str]] = [
+    (without("transfers", 0), "keep"),  # x is to be kept
+    (without("transfers", 0), "at risk"),  # its last copy leaves, and c reads it
+    (without("transfers", 0), "save"),  # it comes from where it never went
+    (shifted("transfers", 0, 1, 8), "at risk"),  # the save has not ended when it leaves
+    (shifted("transfers", 0, 0.5, 6.5), "save"),  # x is not made yet
+    (twice, "save"),
+    (born, "save"),  # no task writes g
+    (shifted("tasks", 1, 14, 16), "staging"),  # g leaves at 15
+    (shifted("transfers", 2, 1, 21), "transfer"),  # x is there already
+    (shifted("tasks", 0, 0, 2), "duration"),
+    (without("evictions", 0), "(21) disk"),
+]
+
+
+def rules(schedule: dict[str, Any], plan: ReplicationPlan = PLAN) -> set[str]:
+    return {violation.rule for violation in check(problem(), plan, schedule).violations}
+
+
+def test_a_good_schedule_is_accepted_and_measured() -> None:
+    """The makespan is the end of c; 4 + 1 + 1 = 6 of 44 core-seconds are computing."""
+    report = check(problem(), PLAN, copy.deepcopy(GOOD))
+    assert report.violations == ()
+    wanted = {
+        "makespan_seconds": 22, "saved_bytes": 60, "spills": 0, "products_refetched": 1,
+        "remote_bytes": 120, "remote_transfers": 2, "replications": 0, "cores_busy": 6 / 44,
+    }  # fmt: skip
+    assert {name: report.metrics[name] for name in wanted} == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("change", "rule"), BROKEN)
+def test_each_broken_rule_is_found(change: Change, rule: str) -> None:
+    schedule = copy.deepcopy(GOOD)
+    change(schedule)
+    assert rule in rules(schedule)
+
+
+def test_cores_arrivals_and_actual_times() -> None:
+    """Two cores: p and q together, r of 2 cores after them; q arrives at 1 s."""
+    data = problem().model_dump(mode="json")
+    data["files"] = []
+    data["tasks"] = [
+        {"id": "p", "compute_seconds": 4},
+        {"id": "q", "compute_seconds": 2, "release_seconds": 1},
+        {"id": "r", "compute_seconds": 1, "cores": 2},
+    ]
+    small = ioopt.load(data)
+    plan = ReplicationPlan.model_validate({"order": {"n0": ["p", "q", "r"]}})
+
+    def found(*times: tuple[float, float], **more: Any) -> set[str]:
+        rows = [
+            {"id": name, "node": "n0", "start_seconds": start, "end_seconds": end}
+            for name, (start, end) in zip("pqr", times, strict=True)
+        ]
+        return {v.rule for v in check(small, plan, {"tasks": rows, **more}).violations}
+
+    assert found((0, 4), (1, 3), (4, 5)) == set()
+    assert found((0, 4), (1, 3), (3, 4)) == {"overlap"}
+    assert found((0, 4), (0, 2), (4, 5)) == {"release"}
+    assert found((0, 4), (5, 7), (4, 5)) == {"order"}
+    assert found((0, 9), (1, 3), (9, 10)) == {"duration"}
+    assert found((0, 9), (1, 3), (9, 10), actual_compute_seconds={"p": 9.0}) == set()
+    assert found((0, 4), (1, 3), (4, 5), actual_compute_seconds={"z": 9.0}) == {"unknown"}
+
+
+def test_plans_of_batches_are_not_plans_of_workflows() -> None:
+    plan = ReplicationPlan.model_validate({"order": {"n0": ["a", "b", "c"]}, "moves": "static"})
+    assert rules(copy.deepcopy(GOOD), plan) == {"moves"}
