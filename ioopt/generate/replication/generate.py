@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
+from ioopt.generate.replication import workflows
 from ioopt.generate.replication.hilbert import hilbert_index
 from ioopt.generate.replication.overlap import Requests, nearest, overlap_a, overlap_b
+from ioopt.generate.replication.settings import PRESETS as BATCHES
 from ioopt.generate.replication.settings import (
-    PRESETS,
     FollowUpSettings,
     ImageSettings,
     PpaSettings,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["PRESETS", "Workload", "generate", "make", "overlap_a", "overlap_b"]
+
+PRESETS = {**BATCHES, **workflows.PRESETS}
+"""Preset name -> settings class."""
 
 SMALL_BYTES, LARGE_BYTES, CHUNK_BYTES = 4_000_000, 64_000_000, 50_000_000
 HOT_SPOTS = 4
@@ -70,7 +74,10 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Repl
     import numpy as np
 
     name, chosen = chosen_preset("replication", PRESETS, preset or "image-85", settings)
-    return make(name, chosen, np.random.default_rng(seed), seed)
+    rng = np.random.default_rng(seed)
+    if isinstance(chosen, workflows.Settings):
+        return workflows.make(name, chosen, rng, seed)
+    return make(name, chosen, rng, seed)
 
 
 def make(

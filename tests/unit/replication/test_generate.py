@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 
 from ioopt.errors import UsageError
-from ioopt.generate.replication.generate import PRESETS, generate, overlap_a, overlap_b
+from ioopt.generate.replication.generate import generate, overlap_a, overlap_b
 from ioopt.generate.replication.hilbert import hilbert_index
+from ioopt.generate.replication.settings import PRESETS
 
 MB = 1_000_000
 

@@ -1,0 +1,237 @@
+"""Seeded workflows (ours): chains, fork-joins, an in-tree, a mosaic like Montage, many small groups.
+
+Sizes and compute times are lognormal around their means. First tasks read files from remote
+storage; what nobody reads is to be kept. ``disk_share`` gives every node a disk of that many times
+the bytes of the largest task: small disks are where orders of tasks differ most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from ioopt.errors import UsageError
+from ioopt.formats.values import Number, Rate
+from ioopt.generate.replication.settings import Disk
+from ioopt.problems.base import Record
+from ioopt.problems.replication import LinkModel, ReplicationProblem
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Few = Annotated[int, Field(ge=1, le=10_000)]
+Mean = Annotated[float, Field(gt=0, le=1e9)]
+MAX_TASKS = 200_000
+
+
+class Settings(Record):
+    """What every workflow understands; ``disk`` wins over nothing, ``disk_share`` over ``disk``."""
+
+    nodes: Number = 4
+    cores: Few = 4
+    disk: Disk = None
+    disk_share: Annotated[float, Field(ge=1, le=1e6)] | None = None
+    link: LinkModel = "shared"
+    remote_rate: Rate = 16e6
+    replica_rate: Rate = 128e6
+    mean_seconds: Mean = 30.0
+    mean_mb: Mean = 50.0
+    spread: Annotated[float, Field(ge=0, le=3)] = 0.5
+    """Sigma of the lognormal distributions of sizes and compute times."""
+    task_cores: Few = 1
+    """Cores of a task are drawn evenly from 1 to this."""
+
+
+class Chains(Settings):
+    """Independent chains, each of tasks that read what the one before wrote."""
+
+    chains: Few = 12
+    length: Few = 8
+
+
+class ForkJoin(Settings):
+    """Rounds of one task that splits, some that work on its pieces, and one that joins them."""
+
+    rounds: Few = 3
+    width: Few = 12
+
+
+class InTree(Settings):
+    """Leaves read remote files; every task above reads what ``arity`` below it wrote."""
+
+    leaves: Few = 64
+    arity: Annotated[int, Field(ge=2, le=1000)] = 2
+
+
+class Mosaic(Settings):
+    """Like Montage: images in a row are projected, compared with neighbours, corrected and added."""
+
+    images: Annotated[int, Field(ge=2, le=10_000)] = 20
+
+
+class Groups(Settings):
+    """Many small fork-joins that share nothing; a new one arrives every ``every_seconds``."""
+
+    groups: Few = 30
+    width: Few = 3
+    every_seconds: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+
+
+class _Draft:
+    """A workflow being made: each call adds a task and returns the name of what it writes."""
+
+    def __init__(self, settings: Settings, rng: np.random.Generator) -> None:
+        self.settings, self.rng = settings, rng
+        self.files: dict[str, int] = {}
+        self.tasks: list[dict[str, Any]] = []
+
+    def remote(self, name: str) -> str:
+        """A file on remote storage."""
+        return self._file(name, 1.0)
+
+    def task(
+        self, name: str, reads: list[str], *outputs: float, work: float = 1.0, release: float = 0.0
+    ) -> list[str]:
+        """A task with outputs of so many times the mean size and *work* times the mean time."""
+        if len(self.tasks) == MAX_TASKS:
+            raise UsageError(f"more than {MAX_TASKS} tasks")
+        writes = [
+            self._file(f"{name}.{x}" if len(outputs) > 1 else f"{name}.out", size)
+            for x, size in enumerate(outputs)
+        ]
+        cores = self.settings.task_cores
+        self.tasks.append({
+            "id": name, "inputs": reads, "outputs": writes,
+            "compute_seconds": round(self._about(self.settings.mean_seconds * work), 3),
+            "cores": int(self.rng.integers(1, cores + 1)) if cores > 1 else 1,
+            "release_seconds": release,
+        })  # fmt: skip
+        return writes
+
+    def _file(self, name: str, size: float) -> str:
+        self.files[name] = max(1, round(self._about(self.settings.mean_mb * size * 1e6)))
+        return name
+
+    def _about(self, mean: float) -> float:
+        """A lognormal number of this mean, at most a thousand times as large."""
+        sigma = self.settings.spread
+        drawn = float(self.rng.lognormal(-sigma * sigma / 2, sigma))
+        return mean * min(drawn, 1000.0)
+
+
+def _chains(draft: _Draft, settings: Chains) -> None:
+    for c in range(settings.chains):
+        reads = [draft.remote(f"c{c}.raw")]
+        for k in range(settings.length):
+            reads = draft.task(f"c{c}t{k}", reads, 1.0)
+
+
+def _fork_join(draft: _Draft, settings: ForkJoin) -> None:
+    reads = [draft.remote("raw")]
+    for r in range(settings.rounds):
+        pieces = draft.task(f"split{r}", reads, *[1.0] * settings.width, work=0.2)
+        parts = [draft.task(f"work{r}.{k}", [piece], 1.0)[0] for k, piece in enumerate(pieces)]
+        reads = draft.task(f"join{r}", parts, 1.0, work=0.2)
+
+
+def _in_tree(draft: _Draft, settings: InTree) -> None:
+    level = [
+        draft.task(f"leaf{k}", [draft.remote(f"raw{k}")], 1.0)[0] for k in range(settings.leaves)
+    ]
+    for height in range(1, settings.leaves + 1):
+        if len(level) == 1:
+            return
+        pairs = [level[k : k + settings.arity] for k in range(0, len(level), settings.arity)]
+        level = [draft.task(f"h{height}.{k}", pair, 1.0)[0] for k, pair in enumerate(pairs)]
+
+
+def _mosaic(draft: _Draft, settings: Mosaic) -> None:
+    header = draft.remote("header")
+    images = range(settings.images)
+    projected = [
+        draft.task(f"project{k}", [draft.remote(f"image{k}"), header], 2.0)[0] for k in images
+    ]
+    near = [(k, k + step) for step in (1, 2) for k in images if k + step < settings.images]
+    fits = [
+        draft.task(f"diff{a}-{b}", [projected[a], projected[b]], 0.01, work=0.2)[0] for a, b in near
+    ]
+    model = draft.task("model", draft.task("concat", fits, 0.02, work=0.5), 0.01, work=2.0)
+    corrected = [
+        draft.task(f"background{k}", [projected[k], *model], 2.0, work=0.2)[0] for k in images
+    ]
+    table = draft.task("table", corrected, 0.01, work=0.2)
+    mosaic = draft.task("add", [*corrected, *table], float(settings.images), work=2.0)
+    draft.task("shrink", mosaic, 0.5)
+
+
+def _groups(draft: _Draft, settings: Groups) -> None:
+    for g in range(settings.groups):
+        at = round(g * settings.every_seconds, 6)
+        reads = [draft.remote(f"g{g}.raw")]
+        pieces = draft.task(f"g{g}.split", reads, *[1.0] * settings.width, work=0.2, release=at)
+        parts = [
+            draft.task(f"g{g}.work{k}", [piece], 1.0, release=at)[0]
+            for k, piece in enumerate(pieces)
+        ]
+        draft.task(f"g{g}.join", parts, 0.5, work=0.2, release=at)
+
+
+_MAKERS: dict[type[Settings], Callable[[_Draft, Any], None]] = {
+    Chains: _chains, ForkJoin: _fork_join, InTree: _in_tree, Mosaic: _mosaic, Groups: _groups,
+}  # fmt: skip
+PRESETS: dict[str, type[Settings]] = {
+    "chains": Chains,
+    "fork-join": ForkJoin,
+    "in-tree": InTree,
+    "montage-like": Mosaic,
+    "many-small-groups": Groups,
+}
+"""Preset name -> settings class; its field defaults are the preset."""
+
+
+def make(
+    preset: str, settings: Settings, rng: np.random.Generator, seed: int
+) -> ReplicationProblem:
+    """The workflow that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
+    draft = _Draft(settings, rng)
+    _MAKERS[type(settings)](draft, settings)
+    files, tasks = draft.files, draft.tasks
+    read = {file for task in tasks for file in task["inputs"]}
+    largest = max(sum(files[f] for f in (*task["inputs"], *task["outputs"])) for task in tasks)
+    disk = settings.disk
+    if settings.disk_share is not None:
+        disk = math.ceil(largest * settings.disk_share)
+    if disk is not None and largest > disk:
+        raise UsageError(f"a task needs {largest} bytes, more than the disk of {disk}")
+    if settings.task_cores > settings.cores:
+        raise UsageError(
+            f"task_cores {settings.task_cores} is more than the cores {settings.cores}"
+        )
+    return ReplicationProblem.model_validate(
+        {
+            "name": f"{preset}-{len(tasks)}x{settings.nodes}-s{seed}",
+            "meta": {
+                "source": "generated workflow",
+                "preset": preset,
+                "seed": seed,
+                "settings": settings.model_dump(mode="json"),
+            },
+            "network": {
+                "remote_bytes_per_second": settings.remote_rate,
+                "replica_bytes_per_second": settings.replica_rate,
+                "remote_link": settings.link,
+            },
+            "nodes": [
+                {"id": f"n{i}", "disk_bytes": disk, "cores": settings.cores}
+                for i in range(settings.nodes)
+            ],
+            "files": [
+                {"id": name, "bytes": size, "keep": name not in read}
+                for name, size in files.items()
+            ],
+            "tasks": tasks,
+        }
+    )

@@ -1,0 +1,86 @@
+"""Generated workflows: shapes by hand, seeds, disks, refusals; and the bundled ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import ioopt
+from ioopt.errors import UsageError
+from ioopt.generate.replication.generate import generate
+from ioopt.generate.replication.workflows import PRESETS
+
+ROWS = json.loads((ROOT / "instances/replication/catalog.json").read_text())["instances"]
+BUNDLED = {row["name"]: row for row in ROWS if row["name"].startswith("flow-")}
+
+SHAPES: list[tuple[str, dict[str, Any], int, int, int]] = [
+    # preset, settings, tasks, precedences, files to keep
+    ("chains", {"chains": 3, "length": 4}, 12, 9, 3),
+    ("fork-join", {"rounds": 2, "width": 5}, 14, 21, 1),  # 5 + 5 a round, 1 between
+    ("in-tree", {"leaves": 9, "arity": 3}, 13, 12, 1),
+    ("in-tree", {"leaves": 5, "arity": 2}, 11, 10, 1),  # 5, 3 (one alone), 2, 1
+    # 4 projected, 5 pairs, concat, model, 4 corrected, table, add, shrink:
+    # 10 + 5 + 1 + 4 + 4 + 4 + 5 + 1
+    ("montage-like", {"images": 4}, 18, 34, 1),
+    ("many-small-groups", {"groups": 3, "width": 2}, 12, 12, 3),
+]
+
+
+@pytest.mark.parametrize(("preset", "settings", "tasks", "edges", "kept"), SHAPES)
+def test_shapes(preset: str, settings: dict[str, Any], tasks: int, edges: int, kept: int) -> None:
+    problem = generate(preset, settings, 1)
+    assert len(problem.tasks) == tasks and sum(map(len, problem.predecessors)) == edges
+    assert sum(file.keep for file in problem.files) == kept
+    assert problem == generate(preset, settings, 1) != generate(preset, settings, 2)
+    assert problem.meta["preset"] == preset
+
+
+def test_sizes_times_cores_arrivals_and_disks() -> None:
+    plain = generate("many-small-groups", {"spread": 0, "groups": 2, "every_seconds": 7}, 1)
+    assert {file.bytes for file in plain.files} == {50_000_000, 25_000_000}
+    assert {task.compute_seconds for task in plain.tasks} == {30.0, 6.0}
+    assert [task.release_seconds for task in plain.tasks] == [0] * 5 + [7] * 5
+    wide = generate("chains", {"task_cores": 3, "disk_share": 1.5}, 1)
+    assert {task.cores for task in wide.tasks} == {1, 2, 3}
+    needed = max(wide.task_bytes(k) for k in range(len(wide.tasks)))
+    assert wide.nodes[0].disk_bytes == -(-3 * needed // 2)
+    many = generate("chains", {"chains": 2000, "length": 1}, 1)
+    seconds = np.mean([task.compute_seconds for task in many.tasks])
+    assert seconds == pytest.approx(30, rel=0.05)  # the mean is the mean, not the median
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"disk": "1MB"}, "more than the disk of 1000000"),
+        ({"task_cores": 5}, "task_cores 5 is more than the cores 4"),
+        ({"disk_share": 0.5}, "disk_share"),
+        ({"chains": 10_000, "length": 10_000}, "more than 200000 tasks"),
+        ({"width": 3}, "no setting 'width'"),
+    ],
+)
+def test_settings_that_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        generate("chains", settings, 1)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_planner_plans_every_preset_on_small_disks(preset: str) -> None:
+    problem = generate(preset, {"disk_share": 1.2, "nodes": 2}, 3)
+    for solver in ("heft", "b-level", "ready-min-min"):
+        result = ioopt.solve(problem, solver)
+        assert result.violations == () and result.status == "feasible"
+        assert result.metrics["makespan_seconds"] >= result.metrics["lower_bound_seconds"]
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_workflows_are_answered_as_the_catalog_says(name: str) -> None:
+    row = BUNDLED[name]
+    solver = row["who"].split()[1].rstrip(",")
+    result = ioopt.solve(name, solver)
+    assert result.metrics["makespan_seconds"] == pytest.approx(row["best_objective"])
+    assert result.metrics["lower_bound_seconds"] == pytest.approx(row["bound"])
