@@ -92,10 +92,9 @@ def built(
         "tasks": rows,
     }
     said = [*warnings, *part.warnings, *([remark] if remark else [])]
-    problem: ReplicationProblem = imported(
+    return imported(
         ReplicationProblem, document, [f"{name}: {text}" for text in said], name, synthetic
-    ).problem
-    return problem
+    )
 
 
 def _disk_bytes(

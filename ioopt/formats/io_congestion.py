@@ -18,7 +18,7 @@ from typing import Any
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import read_bytes
-from ioopt.formats.report import Imported, file_name, imported
+from ioopt.formats.report import file_name, imported
 from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.units import format_bytes
 
@@ -106,7 +106,7 @@ def horizon_of(applications: Sequence[Application], periods: int = DEFAULT_PERIO
 
 def batch_io_from_set(
     applications: Sequence[Application], name: str, *, periods: int = DEFAULT_PERIODS
-) -> Imported:
+) -> BatchIoProblem:
     """A batch-io problem in which all applications start at 0 and none ends before the horizon.
 
     Each is one job with as many periods as it could do until :func:`horizon_of`. The applications

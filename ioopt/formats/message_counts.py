@@ -62,8 +62,7 @@ def read_message_counts(
     meta = {"source": "standard input" if shown == "<stdin>" else Path(shown).name}
     data = {"name": name or stem, "meta": meta, "processors": processors,
             "applications": applications}  # fmt: skip
-    problem: MessageCountsProblem = imported(MessageCountsProblem, data, warnings, shown).problem
-    return problem
+    return imported(MessageCountsProblem, data, warnings, shown)
 
 
 def _application(app: str, rows: list[Row], processors: int) -> dict[str, Any]:

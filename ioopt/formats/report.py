@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from ioopt.problems.base import Problem
+from ioopt.problems.base import Problem
 
-
-@dataclass(frozen=True)
-class Imported:
-    """A problem made from a foreign file, with one line a warning (what was dropped, invented, scaled)."""
-
-    problem: Any
-    warnings: tuple[str, ...] = ()
+P = TypeVar("P", bound=Problem)
 
 
 Warnings = defaultdict[str, list[str]]
@@ -33,12 +25,12 @@ def by_kind(warnings: Warnings) -> tuple[str, ...]:
 
 
 def imported(
-    cls: type[Problem],
+    cls: type[P],
     data: Mapping[str, Any],
     warnings: Iterable[str],
     name: str,
     synthetic: Mapping[str, str] | None = None,
-) -> Imported:
+) -> P:
     """Build a problem of class *cls* from plain *data* that was read from the file *name*.
 
     *synthetic* says what was invented, and how: ``{"I/O": "a tenth of the run time"}``. It joins
@@ -54,7 +46,8 @@ def imported(
         kept["synthetic"] = made
     if kept:
         data = {**data, "meta": {**(data.get("meta") or {}), **kept}}
-    return Imported(validate(cls, data, name), tuple(said))
+    problem: P = validate(cls, data, name)
+    return problem
 
 
 def file_name(path: str) -> str:

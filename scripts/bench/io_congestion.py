@@ -46,7 +46,7 @@ def folder() -> Path:
 def measure(path: Path, policy: str, periods: int) -> SteadyState:
     """One set under one policy."""
     applications = read_set(path)
-    problem = batch_io_from_set(applications, path.name, periods=periods).problem
+    problem = batch_io_from_set(applications, path.name, periods=periods)
     trace = Trace.of(problem, 1.0, False)
     schedule = schedule_of(trace, run_trace(trace, io_policy(policy)))
     return steady_state(problem, schedule, horizon_of(applications, periods))

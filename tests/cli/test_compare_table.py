@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -85,7 +86,7 @@ def test_solvers_are_listed_by_family_with_readable_sources(run):
     assert "cons-fcfs+top" in run("solvers", "batch-io", "--all")[1]
     sources = [spec["source"] for spec in json.loads(run("solvers", "--format", "json")[1])]
     assert any(source.startswith("Khanna et al., Section 4.1") for source in sources)
-    assert not any(text in source for source in sources for text in ("00", "contract", "rule"))
+    assert not any(re.search(r"\b00[0-3]\b|contract|rule", source) for source in sources)
 
 
 def test_a_replay_cut_short_by_the_limit_is_no_violation():

@@ -23,7 +23,7 @@ POLICIES = ("base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld", "con
 @pytest.mark.parametrize("number", [1, 11, 53])
 def test_every_policy_runs_and_none_beats_the_limit(policy: str, number: int) -> None:
     applications = read_set(shared_path("data", "io-congestion", f"set{number}"))
-    problem = batch_io_from_set(applications, f"set{number}", periods=5).problem
+    problem = batch_io_from_set(applications, f"set{number}", periods=5)
     result = ioopt.solve(problem, solver=policy)
     assert result.violations == ()
     found = steady_state(problem, result.schedule, horizon_of(applications, 5))
@@ -36,7 +36,7 @@ def test_ten_equal_applications_against_the_published_schedule() -> None:
     # Set 1: ten applications of 1.2 s and 235.8 GB; the storage alone needs 10 * 235.8 / 192 =
     # 12.28 s a round, so efficiency is at most 1.2 / 12.28 = 0.0977; PerSched reaches 0.0973.
     applications = read_set(shared_path("data", "io-congestion", "set1"))
-    problem = batch_io_from_set(applications, "set1", periods=60).problem
+    problem = batch_io_from_set(applications, "set1", periods=60)
     published = read_published(shared_path("data", "io-congestion", "results_paper.txt"))[1]
     result = ioopt.solve(problem, solver="base-line")
     found = steady_state(problem, result.schedule, horizon_of(applications, 60))

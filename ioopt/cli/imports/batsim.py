@@ -36,7 +36,7 @@ def import_batsim(source: str, flops: float, network_rate: float, **how: Any) ->
     from ioopt.formats.batsim.profiles import Platform
     from ioopt.formats.batsim.workload import read_batsim
 
-    return read_batsim(source, platform=Platform(flops, network_rate), **how).problem
+    return read_batsim(source, platform=Platform(flops, network_rate), **how)
 
 
 @import_command("batsim-jobs", JOBS_EPILOG)
@@ -47,4 +47,4 @@ def import_batsim_jobs(source: str, **how: Any) -> Any:
     """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
     from ioopt.formats.batsim.jobs import batch_io_from_jobs
 
-    return batch_io_from_jobs(source, **how).problem
+    return batch_io_from_jobs(source, **how)

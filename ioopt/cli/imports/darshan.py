@@ -32,4 +32,4 @@ def import_darshan(sources: tuple[str, ...], phase_gap: float, skip_bad: bool, *
     from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 
     logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
-    return batch_io_from_darshan(logs, skipped=skipped, **how).problem
+    return batch_io_from_darshan(logs, skipped=skipped, **how)

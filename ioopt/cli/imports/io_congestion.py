@@ -23,4 +23,4 @@ def import_io_congestion(source: str, periods: int) -> Any:
     """Make a batch-io instance of the applications in SOURCE (seconds, GB, processors a line)."""
     from ioopt.formats.io_congestion import batch_io_from_set, read_set
 
-    return batch_io_from_set(read_set(source), source, periods=periods).problem
+    return batch_io_from_set(read_set(source), source, periods=periods)

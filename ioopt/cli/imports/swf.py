@@ -76,7 +76,7 @@ def _batch_io(
         requested_size=size == "requested",
         max_jobs=jobs,
         **how,
-    ).problem
+    )
 
 
 def _gang(source: str, jobs: int | None, seed: int, settings: dict[str, str]) -> Any:
@@ -86,4 +86,4 @@ def _gang(source: str, jobs: int | None, seed: int, settings: dict[str, str]) ->
     from ioopt.options import parse_settings
 
     chosen = parse_settings(Settings, settings, "import swf --family gang")
-    return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs).problem
+    return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ioopt.errors import InstanceError
 from ioopt.formats.io_rule import MachineRule
-from ioopt.formats.report import Imported, file_name, imported, some
+from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.values import csv_rows, numeral
 from ioopt.problems.batch_io import BatchIoProblem
 
@@ -80,7 +80,7 @@ def batch_io_from_jobs(
     *,
     machine: MachineRule = MachineRule(),
     options: dict[str, Any] | None = None,
-) -> Imported:
+) -> BatchIoProblem:
     """The jobs of a ``_jobs.csv`` as a batch-io instance that computes as long as they ran.
 
     A job without walltime gets its run time (at least a second). Jobs that did not run are left

@@ -19,7 +19,7 @@ from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
 from ioopt.formats.io_rule import MachineRule
 from ioopt.formats.native import named, read_json, validate
-from ioopt.formats.report import Imported, file_name, imported, some
+from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.values import number, whole
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
@@ -32,7 +32,7 @@ def read_batsim(
     machine: MachineRule = MachineRule(),
     platform: Platform = Platform(),
     options: dict[str, Any] | None = None,
-) -> Imported:
+) -> BatchIoProblem:
     """Read a workload file (plain or gzipped) as a batch-io problem; see :func:`batch_io_from_batsim`."""
     return batch_io_from_batsim(
         read_json(source), named(source), machine=machine, platform=platform, options=options
@@ -46,7 +46,7 @@ def batch_io_from_batsim(
     machine: MachineRule = MachineRule(),
     platform: Platform = Platform(),
     options: dict[str, Any] | None = None,
-) -> Imported:
+) -> BatchIoProblem:
     """Make a batch-io problem of a parsed workload that came from the file *name*.
 
     Ids that mix numbers and text become text. A job without walltime has its uncongested run time

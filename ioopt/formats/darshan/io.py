@@ -10,7 +10,7 @@ from typing import Any
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import DarshanLog, read_darshan
 from ioopt.formats.io_rule import MachineRule
-from ioopt.formats.report import Imported, file_name, imported, some
+from ioopt.formats.report import file_name, imported, some
 from ioopt.problems.batch_io import BatchIoProblem
 
 MOST_IO_SHARE = 0.9
@@ -70,7 +70,7 @@ def batch_io_from_darshan(
     machine: MachineRule = MachineRule(),
     options: dict[str, Any] | None = None,
     skipped: Sequence[str] = (),
-) -> Imported:
+) -> BatchIoProblem:
     """Make a batch-io problem in which every log is one job; *skipped* says which others are not.
 
     Submitted when the log starts (Darshan does not see the queue), as long a walltime as the run

@@ -9,7 +9,7 @@ from ioopt.errors import InstanceError
 from ioopt.formats.darshan.io import Pairing
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.report import Imported, file_name, imported, some
+from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
@@ -25,7 +25,7 @@ def batch_io_from_swf(
     requested_size: bool = False,
     max_jobs: int | None = None,
     options: dict[str, Any] | None = None,
-) -> Imported:
+) -> BatchIoProblem:
     """Make a batch-io problem of a log.
 
     Submit times count from the first job kept. A job without a requested time has its run time (at

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.report import Imported, imported
+from ioopt.formats.report import imported
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.generate.gang.generate import Settings, assemble, problem_of
 from ioopt.problems.gang import GangProblem
@@ -20,7 +20,7 @@ from ioopt.problems.gang import GangProblem
 
 def gang_from_swf(
     trace: SwfTrace, settings: Settings, seed: int = 0, *, max_jobs: int | None = None
-) -> Imported:
+) -> GangProblem:
     """The first *max_jobs* usable jobs of *trace* on the machine of *settings*.
 
     Arrival times count from the first job. Jobs that ran for no time or are larger than the

@@ -22,6 +22,7 @@ from ioopt.formats.batsim.workload import (
     read_batsim,
 )
 from ioopt.formats.io_rule import MachineRule
+from ioopt.provenance import warnings_of
 
 PLATFORM = Platform(flops=1e6, network_bytes_per_second=1e6)
 
@@ -34,7 +35,7 @@ def workload(profile: dict[str, Any], res: int = 2, **more: Any) -> dict[str, An
 
 def phases(profile: dict[str, Any], res: int = 2, **more: Any) -> list[tuple[float, float, int]]:
     made = batch_io_from_batsim(workload(profile, res, **more), "w.json", platform=PLATFORM)
-    return [(p.compute_seconds, p.io_bytes, p.repeat) for p in made.problem.jobs[0].phases]
+    return [(p.compute_seconds, p.io_bytes, p.repeat) for p in made.jobs[0].phases]
 
 
 SPREAD = {"generation_strategy": "DefinedAmountsSpreadUniformly"}
@@ -97,12 +98,12 @@ def test_one_node_talks_to_nobody() -> None:
     ],
 )
 def test_real_workloads(file: str, jobs: int, nodes: int, first: Any) -> None:
-    problem = read_batsim(shared_path("data", "batsim-json", f"{file}.json")).problem
+    problem = read_batsim(shared_path("data", "batsim-json", f"{file}.json"))
     assert (len(problem.jobs), problem.machine.nodes, problem.jobs[0].id) == (jobs, nodes, first)
 
 
 def test_burst_buffers_of_the_kth_workload() -> None:
-    problem = read_batsim(shared_path("data", "batsim-json", "KTH-SP2-io-aware-1000.json")).problem
+    problem = read_batsim(shared_path("data", "batsim-json", "KTH-SP2-io-aware-1000.json"))
     job = problem.jobs[0]
     # 4 nodes, 3,818,745,460 bytes of burst buffer each; 3354.8e9 operations at 1e9 a second.
     assert [phase.io_bytes for phase in job.phases] == [4 * 3_818_745_460] * 2
@@ -113,10 +114,10 @@ def test_mixed_ids_become_text_and_missing_walltimes_the_run_time() -> None:
     data = workload({"type": "msg_par_hg_pfs", "bytes_to_write": 31.25e6 * 5})
     data["jobs"].append({"id": 7, "subtime": 0, "res": 2, "profile": "p", "walltime": -1})
     made = batch_io_from_batsim(data, "w.json")
-    assert [job.id for job in made.problem.jobs] == ["a", "7"]
+    assert [job.id for job in made.jobs] == ["a", "7"]
     # 2 nodes could send 62.5 MB/s, the storage takes 8 * 31.25 * 250/1536 = 40.69 MB/s.
-    assert made.problem.jobs[1].walltime_seconds == pytest.approx(312.5e6 / 40_690_104.1667)
-    assert any("1 jobs have no walltime" in text for text in made.warnings)
+    assert made.jobs[1].walltime_seconds == pytest.approx(312.5e6 / 40_690_104.1667)
+    assert any("1 jobs have no walltime" in text for text in warnings_of(made))
 
 
 def test_left_out_with_a_warning() -> None:
@@ -127,8 +128,8 @@ def test_left_out_with_a_warning() -> None:
         {"id": "mpi", "subtime": 0, "res": 1, "profile": "mpi"},
     ]
     made = batch_io_from_batsim(data, "w.json")
-    assert [job.id for job in made.problem.jobs] == ["a"]
-    said = " ".join(made.warnings)
+    assert [job.id for job in made.jobs] == ["a"]
+    said = " ".join(warnings_of(made))
     assert "larger than the machine of 8 nodes: big" in said
     assert "only Batsim replays: mpi" in said
 
@@ -137,7 +138,7 @@ def test_without_nb_res_the_largest_job_counts() -> None:
     data = workload({"type": "delay", "delay": 1}, res=5)
     del data["nb_res"]
     made = batch_io_from_batsim(data, "w.json")
-    assert made.problem.machine.nodes == 5 and "no nb_res" in made.warnings[0]
+    assert made.machine.nodes == 5 and "no nb_res" in warnings_of(made)[0]
 
 
 def broken(**changes: Any) -> dict[str, Any]:
@@ -194,15 +195,15 @@ def test_written_then_read_is_equal() -> None:
     others = {"out": {"type": "msg_par_hg_pfs", "bytes_to_write": 10}}
     data = workload({"type": "composed", "seq": ["wait", "out"], "repeat": 3}, others=others)
     data["jobs"].append({"id": "b", "subtime": 8, "res": 4, "profile": "wait", "walltime": 9})
-    problem = batch_io_from_batsim(data, "w.json").problem
+    problem = batch_io_from_batsim(data, "w.json")
     written = json.loads(json.dumps(export_batsim(problem)))
-    again = batch_io_from_batsim(written, "w.json", machine=MachineRule(nodes=8)).problem
+    again = batch_io_from_batsim(written, "w.json", machine=MachineRule(nodes=8))
     assert again.jobs == problem.jobs and again.machine == problem.machine
     assert again.jobs[0].phases[0].repeat == 3
 
 
 def test_jobs_csv() -> None:
-    problem = batch_io_from_batsim(workload({"type": "delay", "delay": 4}), "w.json").problem
+    problem = batch_io_from_batsim(workload({"type": "delay", "delay": 4}), "w.json")
     schedule = {
         "jobs": [{"id": "a", "start_seconds": 5.0, "end_seconds": 9.0, "killed": False, "io": []}]
     }
@@ -220,7 +221,7 @@ def test_jobs_csv() -> None:
 def test_jobs_csv_is_read_as_written(tmp_path) -> None:
     load = workload({"type": "delay", "delay": 4})
     load["jobs"] += [{**load["jobs"][0], "id": "b", "subtime": 1}]
-    problem = batch_io_from_batsim(load, "w.json").problem
+    problem = batch_io_from_batsim(load, "w.json")
     schedule = ioopt.solve(problem, "fill").schedule
     path = tmp_path / "out_jobs.csv"
     refused = "c,w,p,2,9,60,0,REJECTED,,,,,,,,,\n"
@@ -232,11 +233,11 @@ def test_jobs_csv_is_read_as_written(tmp_path) -> None:
     for record in records:
         assert record.row().items() <= rows[record.id].items()
     made = batch_io_from_jobs(path, machine=MachineRule(nodes=8))
-    assert [(j.id, j.nodes, j.submit_seconds, j.walltime_seconds) for j in made.problem.jobs] == [
+    assert [(j.id, j.nodes, j.submit_seconds, j.walltime_seconds) for j in made.jobs] == [
         ("b", 2, 1.0, 60.0), ("a", 2, 3.0, 60.0)
     ]  # fmt: skip
-    assert "1 jobs left out" in made.warnings[0]
-    again = ioopt.solve(made.problem, "fill").schedule
+    assert "1 jobs left out" in warnings_of(made)[0]
+    again = ioopt.solve(made, "fill").schedule
     assert sorted(row["end_seconds"] for row in again["jobs"]) == sorted(
         row["end_seconds"] for row in schedule["jobs"]
     )
@@ -252,7 +253,7 @@ def test_jobs_csv_is_read_as_written(tmp_path) -> None:
     ],
 )
 def test_jobs_csv_that_is_wrong(tmp_path, change, message) -> None:
-    problem = batch_io_from_batsim(workload({"type": "delay", "delay": 4}), "w.json").problem
+    problem = batch_io_from_batsim(workload({"type": "delay", "delay": 4}), "w.json")
     row = {"id": "a", "start_seconds": 5.0, "end_seconds": 9.0, "killed": False, "io": []}
     path = tmp_path / "jobs.csv"
     path.write_text(jobs_csv(problem, {"jobs": [row]}).replace(*change))

@@ -30,7 +30,7 @@ def test_set_and_its_published_upper_limit() -> None:
 @pytest.mark.parametrize("path", shared_files("data/io-congestion", "set*"), ids=lambda p: p.name)
 def test_every_set_becomes_an_instance(path) -> None:
     applications = read_set(path)
-    problem = batch_io_from_set(applications, path.name).problem
+    problem = batch_io_from_set(applications, path.name)
     assert len(problem.jobs) == len(applications)
     horizon = horizon_of(applications)
     for job, app in zip(problem.jobs, applications):
@@ -72,7 +72,7 @@ def test_steady_state_by_hand() -> None:
     # Half the machine: 1 s of work, 96 GB at 96 GB/s = 1 s. Here each I/O takes 3 s instead.
     app = Application(1.0, 192e9, PROCESSORS // 2)
     assert app.ideal_seconds == 1 + 192 / 192
-    problem = batch_io_from_set([app], "set1", periods=2).problem
+    problem = batch_io_from_set([app], "set1", periods=2)
     io = [
         {"phase": 0, "request_seconds": 1.0, "first_grant_seconds": 1.0, "finish_seconds": 4.0},
         {"phase": 1, "request_seconds": 5.0, "first_grant_seconds": 5.0, "finish_seconds": 8.0},

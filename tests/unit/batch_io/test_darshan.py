@@ -15,6 +15,7 @@ from ioopt.formats.darshan.log import DarshanLog, read_darshan, summarise
 from ioopt.formats.darshan.phases import Activity, DarshanPhase, find_phases
 from ioopt.formats.darshan.text import parse_text
 from ioopt.formats.io_rule import MachineRule
+from ioopt.provenance import warnings_of
 
 HEADER = """# darshan log version: 3.41
 # jobid: 77
@@ -217,13 +218,13 @@ def test_logs_become_one_instance() -> None:
     made = batch_io_from_darshan(
         [log(later), log(text)], machine=MachineRule(nodes=8, processors_per_node=2)
     )
-    problem = made.problem
+    problem = made
     assert [job.id for job in problem.jobs] == ["77-1", "77-2"]
     assert [job.submit_seconds for job in problem.jobs] == [0, 300]
     assert [job.nodes for job in problem.jobs] == [2, 2]
     assert problem.machine.nodes == 8
-    assert any("several logs of one job" in text for text in made.warnings)
-    assert problem.meta["warnings"] == list(made.warnings)
+    assert any("several logs of one job" in text for text in warnings_of(made))
+    assert problem.meta["warnings"] == list(warnings_of(made))
 
 
 def test_a_log_too_large_for_the_stated_machine() -> None:

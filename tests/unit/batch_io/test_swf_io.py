@@ -16,6 +16,7 @@ from ioopt.formats.darshan.text import parse_text
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import parse_swf, read_swf
+from ioopt.provenance import warnings_of
 
 HEAD = "; MaxProcs: 100\n"
 
@@ -30,25 +31,25 @@ def test_by_hand() -> None:
         trace(line(id=4, submit=500, run=7200, procs=10), line(id=9, submit=560, limit=-1)),
         io=IoRule(fraction=0.0),
     )
-    first, second = made.problem.jobs
+    first, second = made.jobs
     assert (first.id, first.submit_seconds, first.nodes, first.walltime_seconds) == (4, 0, 10, 60)
     assert [(p.compute_seconds, p.io_bytes, p.repeat) for p in first.phases] == [(3600, 0, 2)]
     assert (second.submit_seconds, second.walltime_seconds) == (60, 10)
-    assert made.warnings == (
+    assert warnings_of(made) == (
         "log.swf: not used: wait times, users, queues of the jobs",
         "log.swf: invented rates: 31.2 MB/s a node, 509 MB/s of storage "
         "(--node-rate and --storage-rate not given)",
     )
-    machine = made.problem.machine
+    machine = made.machine
     assert (machine.nodes, machine.node_bytes_per_second) == (100, 31_250_000)
     assert machine.storage_bytes_per_second == pytest.approx(31_250_000 * 100 * 250 / 1536)
 
 
 def test_uncongested_run_time_is_that_of_the_trace() -> None:
     made = batch_io_from_swf(read_swf(shared_path("data", "swf", "cqsim-test.swf")))
-    machine = made.problem.machine
+    machine = made.machine
     shares = []
-    for job in made.problem.jobs:
+    for job in made.jobs:
         peak = machine.peak(machine.allocated_nodes(job.nodes))
         io = sum(p.repeat * p.io_bytes / peak for p in job.phases)
         compute = sum(p.repeat * p.compute_seconds for p in job.phases)
@@ -70,16 +71,14 @@ def test_mean_share_is_the_fraction(fraction: float) -> None:
 
 def test_the_seed_decides() -> None:
     log = trace(*(line(id=k, run=5000) for k in range(1, 9)))
-    first, again, other = (
-        batch_io_from_swf(log, io=IoRule(seed=seed)).problem for seed in (1, 1, 2)
-    )
+    first, again, other = (batch_io_from_swf(log, io=IoRule(seed=seed)) for seed in (1, 1, 2))
     assert first == again and first != other
     assert first.meta is not None and "seed 1" in first.meta["synthetic"]["I/O"]
 
 
 def test_more_jobs_leave_the_first_as_they_were() -> None:
     log = trace(*(line(id=k, submit=k, run=5000) for k in range(1, 9)))
-    few, all_jobs = (batch_io_from_swf(log, max_jobs=n).problem for n in (3, None))
+    few, all_jobs = (batch_io_from_swf(log, max_jobs=n) for n in (3, None))
     assert few.jobs == all_jobs.jobs[:3] and len(all_jobs.jobs) == 8
 
 
@@ -89,14 +88,16 @@ def test_processors_per_node_and_units() -> None:
         machine=MachineRule(processors_per_node=16, unit_nodes=4, allocation="partition"),
     )
     # 33 processors on 3 nodes; 100 processors are 7 nodes, in units of 4 that is 8.
-    assert made.problem.jobs[0].nodes == 3
-    assert made.problem.machine.nodes == 8
+    assert made.jobs[0].nodes == 3
+    assert made.machine.nodes == 8
 
 
 def test_jobs_larger_than_the_machine() -> None:
     made = batch_io_from_swf(trace(line(id=1, procs=101), line(id=2)))
-    assert [job.id for job in made.problem.jobs] == [2]
-    assert made.warnings[0] == "log.swf: 1 jobs left out, larger than the machine of 100 nodes: 1"
+    assert [job.id for job in made.jobs] == [2]
+    assert (
+        warnings_of(made)[0] == "log.swf: 1 jobs left out, larger than the machine of 100 nodes: 1"
+    )
     with pytest.raises(InstanceError, match="no job that can be used"):
         batch_io_from_swf(trace(line(id=1, procs=101)))
 
@@ -107,20 +108,20 @@ def test_paired_with_darshan() -> None:
     made = batch_io_from_swf(
         trace(line(id=77, run=1000, procs=8), line(id=78, run=400, procs=2)), darshan=[log]
     )
-    matched, drawn = made.problem.jobs
+    matched, drawn = made.jobs
     assert matched.phases[0].io_bytes == 2000 and drawn.phases[0].io_bytes == 200
     assert matched.phases[0].compute_seconds == pytest.approx(1000 - 2000 / 250e6)
-    assert "1 jobs have a Darshan log of their own, 1 one drawn" in made.warnings
+    assert "1 jobs have a Darshan log of their own, 1 one drawn" in warnings_of(made)
 
 
 def test_paired_volume_is_cut_to_nine_tenths() -> None:
     log = summarise(parse_text(HEADER + write_record(0, 1, 10, 14, 10**15), "job.txt"))
     made = batch_io_from_swf(trace(line(id=1, run=1000, procs=1)), darshan=[log])
-    phase = made.problem.jobs[0].phases[0]
+    phase = made.jobs[0].phases[0]
     assert phase.io_bytes == pytest.approx(900 * 31_250_000)
     assert phase.compute_seconds == pytest.approx(100)
-    assert any("their volume is cut: 1" in text for text in made.warnings)
-    assert made.problem.meta["synthetic"]["I/O"] == "from 1 Darshan logs: job.txt"
+    assert any("their volume is cut: 1" in text for text in warnings_of(made))
+    assert made.meta["synthetic"]["I/O"] == "from 1 Darshan logs: job.txt"
 
 
 def test_everything_that_the_rule_invents_is_said() -> None:
@@ -130,36 +131,36 @@ def test_everything_that_the_rule_invents_is_said() -> None:
         io=IoRule(seed=3),
         max_jobs=1,
     )
-    assert made.problem.meta["warnings"] == list(made.warnings)
-    assert made.problem.meta["synthetic"] == {
+    assert made.meta["warnings"] == list(warnings_of(made))
+    assert made.meta["synthetic"] == {
         "I/O": "mean 0.1 of the run time (uniform), one phase every 3600 s, at the peak rate; seed 3",
         "rates": "1 GB/s a node, 16.3 GB/s of storage (--storage-rate not given)",
     }
-    assert "log.swf: the first 1 of 2 jobs" in made.warnings
+    assert "log.swf: the first 1 of 2 jobs" in warnings_of(made)
     chained = "2 0 5 10 4 -1 -1 4 60 -1 1 1 -1 -1 1 -1 1 30"
     both = batch_io_from_swf(trace(line(id=1), chained))
-    assert any("1 jobs wait for a preceding job" in text for text in both.warnings)
+    assert any("1 jobs wait for a preceding job" in text for text in warnings_of(both))
 
 
 def test_results_on_synthetic_io_carry_a_note() -> None:
     log = trace(line(id=1, run=1000))
-    invented = ioopt.solve(batch_io_from_swf(log).problem, "fill")
+    invented = ioopt.solve(batch_io_from_swf(log), "fill")
     assert invented.notes[-1].startswith("I/O is synthetic: mean 0.1")
-    assert ioopt.solve(batch_io_from_swf(log, io=IoRule(fraction=0)).problem, "fill").notes == ()
+    assert ioopt.solve(batch_io_from_swf(log, io=IoRule(fraction=0)), "fill").notes == ()
 
 
 def test_the_machines_file_beside_a_log_is_read(tmp_path: Path) -> None:
     """Two clusters, 120 nodes of 2 and 10 of 4: 280 processors, where the header says nothing."""
     log = tmp_path / "seth.swf"
     log.write_text(line(id=1, procs=3) + "\n")
-    assert batch_io_from_swf(read_swf(log)).problem.machine.nodes == 3  # the largest job
+    assert batch_io_from_swf(read_swf(log)).machine.nodes == 3  # the largest job
     beside = tmp_path / "seth.swf.machines"
     beside.write_text("0\tseth\t120\t2\t1\t1048576\n1\tfat\t10\t4\t1\t9\n")
     made = batch_io_from_swf(read_swf(log))
-    assert made.problem.machine.nodes == 280
-    assert any("120 nodes of 2 processors, 10 nodes of 4" in text for text in made.warnings)
+    assert made.machine.nodes == 280
+    assert any("120 nodes of 2 processors, 10 nodes of 4" in text for text in warnings_of(made))
     log.write_text(HEAD + line(id=1, procs=3) + "\n")
-    assert batch_io_from_swf(read_swf(log)).problem.machine.nodes == 100  # the header stands
+    assert batch_io_from_swf(read_swf(log)).machine.nodes == 100  # the header stands
     beside.write_text("0 seth many 2\n")
     with pytest.raises(InstanceError, match=r"seth.swf.machines: line 1: wanted .* move the file"):
         read_swf(log)
@@ -187,6 +188,6 @@ def test_refused(make) -> None:
                                   "lublin_256"])  # fmt: skip
 def test_real_traces(file: str) -> None:
     log = read_swf(shared_path("data", "swf", f"{file}.swf"))
-    problem = batch_io_from_swf(log).problem
+    problem = batch_io_from_swf(log)
     assert len(problem.jobs) == len(log.usable_jobs()[0])
     assert sum(p.io_bytes for job in problem.jobs for p in job.phases) > 0
