@@ -111,7 +111,14 @@ def pays(module: str, name: str, seconds: float) -> bool:
     return seconds > 8.0 or is_ready(module, name)
 
 
-def boxes(arrays: bool) -> Callable[..., Any]:
+Box = Any
+"""What holds a kernel's numbers (:func:`boxes`): a list, or a numpy array under machine code.
+
+One text serves both, and numba reads no annotations: a name for readers, not a check.
+"""
+
+
+def boxes(arrays: bool) -> Callable[..., Box]:
     """What holds a kernel's numbers: lists for plain Python, numpy arrays for machine code.
 
     The function takes the values, whole numbers unless ``real=True``.

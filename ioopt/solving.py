@@ -24,7 +24,15 @@ from ioopt.errors import (
 )
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
-from ioopt.protocols import CheckReport, Incumbents, Outcome, Simulation, SolveRequest
+from ioopt.protocols import (
+    Checker,
+    CheckReport,
+    Incumbents,
+    Outcome,
+    Simulation,
+    SolveRequest,
+    SolverFunction,
+)
 from ioopt.provenance import synthetic_notes
 from ioopt.registry import KindSpec, SolverSpec, load_target
 from ioopt.result import Result, Status, StopReason, relative_gap
@@ -99,8 +107,8 @@ def check_plan(
     kind: KindSpec, problem: Any, plan: Any, schedule: dict[str, Any] | None
 ) -> CheckReport:
     """The report of the kind's checker."""
-    report: CheckReport = load_target(kind.check)(problem, plan, schedule)
-    return report
+    judge: Checker[Any, Any] = load_target(kind.check)
+    return judge(problem, plan, schedule)
 
 
 def simulate(source: Any, plan: Any, **options: Any) -> Simulation:
@@ -201,8 +209,8 @@ def _run(
 
 def _call(spec: SolverSpec, problem: Any, request: SolveRequest) -> Outcome:
     policy = load_target(spec.policy)(request.settings) if spec.policy else None
-    outcome: Outcome = load_target(spec.target)(problem, replace(request, policy=policy))
-    return outcome
+    run: SolverFunction[Any, Any, Any] = load_target(spec.target)
+    return run(problem, replace(request, policy=policy))
 
 
 def _result(

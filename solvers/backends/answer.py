@@ -13,6 +13,10 @@ from ioopt.result import Status, StopReason
 
 ResultT = TypeVar("ResultT")
 
+GLANCE_SECONDS, CANCEL_GLANCE_SECONDS = 0.2, 0.05
+"""How often the main thread looks for Ctrl-C, and for another engine's proof."""
+LEAVING_SECONDS = 5.0
+"""How long an interrupted backend may take to end."""
 LEAST_SECONDS = 0.001
 """No backend is given less: some take 0 for no limit."""
 
@@ -103,12 +107,12 @@ def run_interruptibly(
     try:
         thread.start()
         while thread.is_alive():
-            thread.join(0.2 if cancel is None else 0.05)
+            thread.join(GLANCE_SECONDS if cancel is None else CANCEL_GLANCE_SECONDS)
             if cancel is not None and cancel.is_set():
                 stop()
     except KeyboardInterrupt:
         stop()
-        thread.join(5.0)
+        thread.join(LEAVING_SECONDS)
         raise
     if failure:
         raise failure[0]

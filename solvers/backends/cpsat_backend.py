@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NAME = "CP-SAT"
 PROVEN = 1e-9
+CLOCK_SHARE = 0.95
+"""A run that took this part of its seconds was ended by the clock (CP-SAT does not say)."""
 
 _STATUS = {
     "OPTIMAL": Status.OPTIMAL,
@@ -86,9 +88,7 @@ def solve_cpsat(
         bound = None
     values = dict(enumerate(solver.response_proto.solution)) if found else {}
     status, stop = _earned(status, objective, bound, limits, seconds)
-    return BackendAnswer(
-        status, stop, values, objective, bound, seconds, NAME, ortools.__version__
-    )  # fmt: skip
+    return BackendAnswer(status, stop, values, objective, bound, seconds, NAME, ortools.__version__)
 
 
 def _in_presolve(solver: Any) -> bool:
@@ -111,7 +111,7 @@ def _earned(
         if gap is not None and gap > PROVEN:
             return Status.FEASIBLE, StopReason.GAP
         return status, StopReason.FINISHED
-    if limits.seconds is not None and seconds >= 0.95 * limits.seconds:
+    if limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds:
         return status, StopReason.TIME
     return status, StopReason.ITERATIONS
 

@@ -69,11 +69,9 @@ class PulpProgram:
     def _named(self, start: Mapping[int, Number]) -> dict[str, float]:
         variables, unit = self.program.variables, self.program.unit
         return {
-            self.columns[at].name: float(
-                value * unit if variables[at].nature == "time" else value
-            )
+            self.columns[at].name: float(value * unit if variables[at].nature == "time" else value)
             for at, value in start.items()
-        }  # fmt: skip
+        }
 
     def _units(self, value: float | None) -> float | None:
         if value is None or self.program.unit == 1:

@@ -111,9 +111,7 @@ def _predicted(problem: QuantumSelectionProblem, plan: QuantumPlan) -> tuple[flo
         choice = plan.options[job.id]
         off = plan.cycle_seconds / choice.visits - choice.quantum_seconds
         off = max(0.0, round(off, 12))
-        response = respond(
-            job, choice.quantum_seconds, off, machine.processors, problem.surface
-        )  # fmt: skip
+        response = respond(job, choice.quantum_seconds, off, machine.processors, problem.surface)
         costs.append(job.weight * (response.slowdown - 1.0))
         size += job.weight * response.slowdown
         if problem.mu > 0:

@@ -245,10 +245,11 @@ class _Replay:
         limit = machine.migration_tasks_per_quantum
         if limit is not None and self.used > limit:
             self.found.add(
-                "migration-budget", job.id,
+                "migration-budget",
+                job.id,
                 f"brings the tasks moved in the slice at {now:g} s to {self.used}, over {limit}",
                 self.used - limit,
-            )  # fmt: skip
+            )
         place.stall += machine.migration_seconds
 
     def _check_cells(self, now: float) -> None:

@@ -12,7 +12,9 @@ Plain Python over flat arrays, compiled and not with one answer. Loads are whole
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ioopt.compiled import Box
 
 
 class Data(NamedTuple):
@@ -28,20 +30,20 @@ class Data(NamedTuple):
     num_tasks: int
     num_files: int
     num_kinds: int
-    ptr: Any
-    files: Any
-    work: Any
-    alike: Any
-    kind: Any
-    far: Any
-    size: Any
-    base: Any
-    divisor: Any
-    opt_ptr: Any
-    opt_load: Any
-    opt_low: Any
-    opt_excess: Any
-    opt_has: Any
+    ptr: Box
+    files: Box
+    work: Box
+    alike: Box
+    kind: Box
+    far: Box
+    size: Box
+    base: Box
+    divisor: Box
+    opt_ptr: Box
+    opt_load: Box
+    opt_low: Box
+    opt_excess: Box
+    opt_has: Box
     room: int
 
 
@@ -50,24 +52,24 @@ class State(NamedTuple):
     second (``group`` .. ``stored``); ``count`` files and ``low`` unavoidable units of each group;
     ``seen`` rows (visit, place, loads, bytes) of states of the second layer met before."""
 
-    assign: Any
-    mask: Any
-    cost: Any
-    top: Any
-    load: Any
-    used: Any
-    count: Any
-    low: Any
-    group: Any
-    end: Any
-    fetch: Any
-    must: Any
-    chosen: Any
-    spare: Any
-    total: Any
-    stored: Any
-    seen: Any
-    numbers: Any
+    assign: Box
+    mask: Box
+    cost: Box
+    top: Box
+    load: Box
+    used: Box
+    count: Box
+    low: Box
+    group: Box
+    end: Box
+    fetch: Box
+    must: Box
+    chosen: Box
+    spare: Box
+    total: Box
+    stored: Box
+    seen: Box
+    numbers: Box
 
 
 DEPTH, UPPER, NODES, LEAVES, KEPT = 0, 1, 2, 3, 4
@@ -78,7 +80,7 @@ ROWS = 1 << 15
 PRIME = 2147483647
 
 
-def search(data: Any, state: Any, limit: int, leaf_limit: int) -> int:
+def search(data: Data, state: State, limit: int, leaf_limit: int) -> int:
     """Go on until a plan within UPPER is FOUND, all is DONE, or *limit* nodes were visited.
 
     After FOUND lower UPPER and call again: the same assignment is looked at once more. An
@@ -101,7 +103,7 @@ def search(data: Any, state: Any, limit: int, leaf_limit: int) -> int:
     return DONE
 
 
-def place(data: Any, state: Any, depth: int) -> bool:
+def place(data: Data, state: State, depth: int) -> bool:
     """Put task *depth* on its next node, if there is one, and go deeper where that may lead on."""
     nodes, files = data.num_nodes, data.num_files
     state.assign[depth] += 1
@@ -148,7 +150,7 @@ def bits(mask: int) -> int:
     return count
 
 
-def settle(data: Any, state: Any, leaf_limit: int) -> int:
+def settle(data: Data, state: State, leaf_limit: int) -> int:
     """Whether the files of a whole assignment can be fetched and copied within UPPER."""
     spare = data.num_nodes * state.numbers[UPPER] - state.cost[data.num_tasks]
     if spare < 0:
@@ -160,7 +162,7 @@ def settle(data: Any, state: Any, leaf_limit: int) -> int:
     return choose(data, state, leaf_limit)
 
 
-def lay_out(data: Any, state: Any, spare: int) -> None:
+def lay_out(data: Data, state: State, spare: int) -> None:
     """The files in their order, and what from each place on must still be fetched and loaded."""
     nodes, files = data.num_nodes, data.num_files
     masks = 1 << nodes
@@ -194,7 +196,7 @@ def lay_out(data: Any, state: Any, spare: int) -> None:
     state.spare[0] = spare
 
 
-def unavoidable(data: Any, state: Any, group: int, spare: int) -> None:
+def unavoidable(data: Data, state: State, group: int, spare: int) -> None:
     """Per node the least that a file of *group* loads it with beside a fetch."""
     nodes = data.num_nodes
     first = data.opt_ptr[group]
@@ -208,7 +210,7 @@ def unavoidable(data: Any, state: Any, group: int, spare: int) -> None:
             state.low[group * nodes + i] = min(state.low[group * nodes + i], low)
 
 
-def may_fit(data: Any, state: Any, place: int) -> bool:
+def may_fit(data: Data, state: State, place: int) -> bool:
     """Whether what is left to fetch from *place* on fits in whole common divisors of free room."""
     nodes, upper = data.num_nodes, state.numbers[UPPER]
     for i in range(nodes):
@@ -228,7 +230,7 @@ def may_fit(data: Any, state: Any, place: int) -> bool:
     return True
 
 
-def choose(data: Any, state: Any, leaf_limit: int) -> int:
+def choose(data: Data, state: State, leaf_limit: int) -> int:
     """Depth-first over the options of every file in turn."""
     files, visited, place = data.num_files, 0, 0
     if files == 0:
@@ -264,7 +266,7 @@ def row_length(num_nodes: int) -> int:
     return 2 * num_nodes + 2
 
 
-def met(data: Any, state: Any, place: int) -> bool:
+def met(data: Data, state: State, place: int) -> bool:
     """Whether these loads and bytes were met before at *place* of this assignment; notes them.
 
     Files of earlier groups can add up to the same in many ways, and what failed once fails again.
@@ -286,7 +288,7 @@ def met(data: Any, state: Any, place: int) -> bool:
     return same
 
 
-def take(data: Any, state: Any, place: int, option: int) -> bool:
+def take(data: Data, state: State, place: int, option: int) -> bool:
     """Add the loads of *option* after *place*; False where a disk would overflow."""
     nodes = data.num_nodes
     size = data.size[state.group[place] >> nodes]
