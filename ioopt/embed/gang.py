@@ -14,7 +14,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -61,10 +61,9 @@ class GangScheduler:
         self._dirty = False
         self._attained: dict[int, float] = {}
         self._need: dict[int, float] = {}
-        self._running: list[Gang] = []
-        self._columns: list[int] = []
-        self._homes: list[int] = []
-        self._spans: list[int] = []
+        clock = Clock(0.0, self._timing.quantum, self._attained, self._need, self._timing.migration)
+        rows = [0] * self.machine.levels
+        self._matrix = State(self.machine.nodes, [], [], [], [], rows, self._queue, clock)
         self._slice, self._budget = -1, self._timing.budget
         self._guard = Guard()
         self._shown: dict[int, tuple[int, list[int]]] = {}
@@ -144,9 +143,7 @@ class GangScheduler:
             self._drop_departed()
             self._update(now, deadline)
         shown, matrix = self._shown, []
-        for job, columns, home, span in zip(
-            self._running, self._columns, self._homes, self._spans
-        ):  # fmt: skip
+        for job, columns, home, span in _places(self._matrix):
             known = shown.get(job.key)
             if job.key in self._gone:
                 continue
@@ -164,11 +161,9 @@ class GangScheduler:
         if not self._gone:
             return
         self._queue = [job for job in self._queue if job.key not in self._gone]
-        stay = [i for i, job in enumerate(self._running) if job.key not in self._gone]
-        self._running = [self._running[i] for i in stay]
-        self._columns = [self._columns[i] for i in stay]
-        self._homes = [self._homes[i] for i in stay]
-        self._spans = [self._spans[i] for i in stay]
+        stay = [place for place in _places(self._matrix) if place[0].key not in self._gone]
+        jobs, columns, homes, spans = zip(*stay) if stay else ((), (), (), ())
+        self._matrix = self._matrix._replace(jobs=jobs, columns=columns, homes=homes, spans=spans)
         self._gone.clear()
 
     def _update(self, now: float, deadline: float | None) -> None:
@@ -176,11 +171,9 @@ class GangScheduler:
         index = int((now + 1e-7) // quantum)
         if index != self._slice:
             self._slice, self._budget = index, self._timing.budget
-        clock = Clock(now, quantum, self._attained, self._need, self.machine.migration_seconds)
-        state = State(
-            self.machine.nodes, self._running, self._columns, self._homes, self._spans,
-            [0] * self.machine.levels, self._queue, clock, self._budget,
-        )  # fmt: skip
+        state = self._matrix._replace(
+            waiting=self._queue, clock=self._matrix.clock._replace(now=now), budget=self._budget
+        )
         after, notes = self._guard.run(
             lambda: self._policy.update(state), lambda: GREEDY.update(state),
             lambda value: _unsound(state, value), deadline,
@@ -188,8 +181,9 @@ class GangScheduler:
         for note in notes:
             self._note(f"{self.policy_name} at {now:g} s: {note}")
         self._budget -= after.tasks_moved
-        self._running, self._columns = list(after.jobs), list(after.columns)
-        self._homes, self._spans = list(after.homes), list(after.spans)
+        self._matrix = self._matrix._replace(
+            jobs=after.jobs, columns=after.columns, homes=after.homes, spans=after.spans
+        )
         started = {job.key for job in after.admitted}
         if started:
             self._queue = [job for job in self._queue if job.key not in started]
@@ -213,11 +207,11 @@ class GangScheduler:
                 "local": job.local, "remote": job.remote, "arrival": job.arrival,
                 "attained": self._attained[job.key], "need": self._need[job.key],
             }
-            for job in (*self._running, *self._queue)
+            for job in (*self._matrix.jobs, *self._queue)
         ]  # fmt: skip
         places = [
             [list(nodes_of(columns)), home, list(nodes_of(span))]
-            for columns, home, span in zip(self._columns, self._homes, self._spans)
+            for _, columns, home, span in _places(self._matrix)
         ]
         return {
             "format": "ioopt/gang-scheduler", "version": 1, "policy": self.policy_name,
@@ -242,7 +236,6 @@ class GangScheduler:
     def _restored(cls, state: Mapping[str, Any]) -> GangScheduler:
         scheduler = cls(state["machine"], state["policy"], state["settings"])
         gangs = []
-        machine = scheduler.machine
         for job in state["jobs"]:
             key = job["key"]
             if not isinstance(key, int) or not key < state["next"] or key in scheduler._ids:
@@ -261,13 +254,20 @@ class GangScheduler:
                 )
             )  # fmt: skip
         count = len(state["places"])
-        scheduler._running, scheduler._queue = gangs[:count], gangs[count:]
-        scheduler._columns = [mask_of(columns) for columns, _, _ in state["places"]]
-        scheduler._homes = [home for _, home, _ in state["places"]]
-        scheduler._spans = [mask_of(rows) for _, _, rows in state["places"]]
+        scheduler._queue = gangs[count:]
+        scheduler._matrix = scheduler._matrix._replace(
+            jobs=gangs[:count],
+            columns=[mask_of(columns) for columns, _, _ in state["places"]],
+            homes=[home for _, home, _ in state["places"]],
+            spans=[mask_of(rows) for _, _, rows in state["places"]],
+        )
         scheduler._next, scheduler._dirty = state["next"], state["dirty"]
         scheduler._slice, scheduler._budget = int(state["slice"]), int(state["budget"])
-        _require_whole(scheduler, machine)
+        if len(gangs) < count:
+            raise ValueError("more places than jobs")
+        problem = _unsound(scheduler._matrix, scheduler._matrix)
+        if problem is not None:
+            raise ValueError(problem)
         return scheduler
 
 
@@ -279,26 +279,15 @@ def _is_number(*values: Any) -> bool:
     )
 
 
-def _require_whole(scheduler: GangScheduler, machine: Machine) -> None:
-    """ValueError when the restored matrix is none."""
-    nothing = State(
-        machine.nodes, scheduler._running, [], [], [], [0] * machine.levels, [],
-        Clock(0.0, machine.quantum_seconds, {}, {}),
-    )  # fmt: skip
-    whole = nothing._replace(
-        columns=scheduler._columns, homes=scheduler._homes, spans=scheduler._spans
-    )
-    if len(scheduler._columns) != len(scheduler._running):
-        raise ValueError("more places than jobs")
-    problem = _unsound(nothing, whole)
-    if problem is not None:
-        raise ValueError(problem)
+def _places(matrix: State) -> Iterator[tuple[Gang, int, int, int]]:
+    """(job, columns, home, span) of every running job, in start order."""
+    return zip(matrix.jobs, matrix.columns, matrix.homes, matrix.spans)
 
 
 def _unsound(before: State, after: State) -> str | None:
     """What is wrong with a matrix, None when it can be run."""
     rows, slots, levels = [0] * len(before.rows), 0, len(before.rows)
-    for job, columns, home, span in zip(after.jobs, after.columns, after.homes, after.spans):
+    for job, columns, home, span in _places(after):
         if columns.bit_count() != job.size or columns >> before.nodes:
             return f"a job of {job.size} tasks on the nodes {nodes_of(columns)}"
         if not span >> home & 1 or span >> levels:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 Number = float | Fraction
 
@@ -62,14 +61,10 @@ class Rules(NamedTuple):
             float(self.age), limit, quantum,
         )  # fmt: skip
 
-    def packs(self, local: Any, remote: Any) -> Any:
-        """Whether a job of these times is packed; for arrays of times an array."""
-        return remote * self.pack_ratio.denominator <= local * self.pack_ratio.numerator
-
 
 def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
     """Home slots that may be occupied after a remote start: the whole part of share x M P."""
-    return math.floor(share * nodes * levels)
+    return nodes * levels * share.numerator // share.denominator
 
 
 def weight_of(

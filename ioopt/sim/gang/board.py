@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ioopt.decisions.gang.rules import Number, Rules
+from ioopt.decisions.gang.state import Gang
 from ioopt.sim.gang.nodes import Sets
 
 RUNNING, STARTED, HEAD, TAIL, MOVED, BUDGET, BUDGET_SLICE, TASKS, UPDATES = range(9)
@@ -73,19 +74,29 @@ class Board(NamedTuple):
     descending: list[int]
 
 
-def make_jobs(
-    size: Sequence[int], files: Sequence[int], times: Sequence[Sequence[Number]], rules: Rules
-) -> Jobs:
-    """A table of jobs for plain Python; *times* are local, remote and arrival seconds."""
-    local, remote, arrival = (list(column) for column in times)
-    num = len(size)
-    packed = [False] * num
-    if rules.pack_ratio:
-        packed = [rules.packs(*pair) for pair in zip(local, remote)]
+def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
+    """The table of *gangs*, keyed by position, for plain Python; nothing placed yet."""
+    num = len(gangs)
+    # The fields of the jobs as columns at once: a live policy makes a table at every event.
+    _, size, files, local, remote, arrival = map(list, zip(*gangs)) if gangs else ([],) * 6
+    above, below = rules.pack_ratio.as_integer_ratio()
+    packed = [away * below <= near * above for near, away in zip(local, remote)] if above else []
     return Jobs(
-        list(size), list(files), local, remote, arrival, packed, [0] * num, [0] * num, [0] * num,
-        [False] * num, list(local), [0] * num, [None] * num, [None] * num,
-    )  # fmt: skip
+        size=size,
+        files=files,
+        at_files=local,
+        remote=remote,
+        arrival=arrival,
+        packed=packed or [False] * num,
+        columns=[0] * num,
+        home=[0] * num,
+        span=[0] * num,
+        local=[False] * num,
+        need=list(local),
+        attained=[0] * num,
+        start=[None] * num,
+        finish=[None] * num,
+    )
 
 
 def make_board(num_jobs: int, nodes: int, levels: int, zero: Number = 0.0) -> Board:

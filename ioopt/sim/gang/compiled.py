@@ -81,13 +81,14 @@ def job_arrays(table: JobTable, rules: Rules) -> Jobs:
     local, remote, arrival = (
         np.array(c, float) for c in (table.local, table.remote, table.arrival)
     )
+    above, below = rules.pack_ratio.as_integer_ratio()
     made: dict[str, Any] = {
         "size": np.array(table.size, np.int64),
         "files": word_sets(table.files),
         "at_files": local,
         "remote": remote,
         "arrival": arrival,
-        "packed": rules.packs(local, remote),
+        "packed": remote * below <= local * above,
         "columns": word_sets(np.zeros_like(table.files)),
         "home": np.zeros(num, np.uint32),
         "span": np.zeros(num, np.int64),

@@ -55,17 +55,18 @@ def is_free(rows: Sets, row: int, sets: Sets, j: int) -> bool:
     return not rows[row] & sets[j]
 
 
-def first_free(rows: Sets, sets: Sets, j: int) -> int:
-    """The first row that holds none of the nodes of set *j*, -1 when there is none."""
+def add_where_free(rows: Sets, sets: Sets, j: int) -> int:
+    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for none."""
     wanted = sets[j]
     for row, taken in enumerate(rows):
         if not taken & wanted:
+            rows[row] = taken | wanted
             return row
     return -1
 
 
 def first_free_but_own(rows: Sets, sets: Sets, j: int, own: Sets, home: int) -> int:
-    """As :func:`first_free`; the nodes *own* [j] count as free in the row *home*."""
+    """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
     wanted = sets[j]
     for row, taken in enumerate(rows):
         if not (taken & ~own[j] if row == home else taken) & wanted:

@@ -19,12 +19,12 @@ from ioopt.sim.gang.board import BUDGET, HEAD, MOVED, RUNNING, SLOTS, TAIL, TASK
 from ioopt.sim.gang.nodes import (
     Sets,
     add,
+    add_where_free,
     assign,
     clear,
     copy_rows,
     equal,
     find_layers,
-    first_free,
     first_free_but_own,
     first_to_fit,
     free_of,
@@ -266,33 +266,28 @@ def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
             if not rules.local_first or jobs.local[j] == (turn == 0):
                 group[num] = j
                 num += 1
-        if rules.weight == UNWEIGHTED:
-            fill_in_passes(board, jobs, num)
-            continue
-        sort_by_worth(board, jobs, rules, num)
-        for j in group[:num]:
-            while replicate(board, jobs, j):
-                pass
+        if rules.weight != UNWEIGHTED:
+            sort_by_worth(board, jobs, rules, num)
+        fill_in_passes(board, jobs, num, rules.weight != UNWEIGHTED)
 
 
-def fill_in_passes(board: Board, jobs: Jobs, num: int) -> None:
-    """Passes over the first *num* of the group, one replica a job a pass, until none fits."""
-    group = board.group
+def fill_in_passes(board: Board, jobs: Jobs, num: int, at_once: bool) -> None:
+    """Passes over the first *num* of the group until no replica fits.
+
+    A job gets one a pass, or *at_once* all that it can have, each in the first row that has its
+    columns free.
+    """
+    group, filled, columns = board.group, board.filled, jobs.columns
     while num > 0:
         again = 0
         for j in group[:num]:
-            if replicate(board, jobs, j):
-                group[again] = j
-                again += 1
+            row = add_where_free(filled, columns, j)
+            while row >= 0:
+                jobs.span[j] |= 1 << row
+                board.tally[SLOTS] += jobs.size[j]
+                if not at_once:
+                    group[again] = j
+                    again += 1
+                    break
+                row = add_where_free(filled, columns, j)
         num = again
-
-
-def replicate(board: Board, jobs: Jobs, j: int) -> bool:
-    """Add a replica of *j* in the first row that has its columns free; False when none has."""
-    row = first_free(board.filled, jobs.columns, j)
-    if row < 0:
-        return False
-    add(board.filled, row, jobs.columns, j)
-    jobs.span[j] |= 1 << row
-    board.tally[SLOTS] += jobs.size[j]
-    return True

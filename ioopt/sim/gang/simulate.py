@@ -35,9 +35,10 @@ from ioopt.sim.gang.board import (
     Board,
     Jobs,
     make_board,
+    make_jobs,
 )
 from ioopt.sim.gang.clock import advance, close_update, open_update, simulate, update
-from ioopt.sim.gang.update import state_of_board, table_of_gangs
+from ioopt.sim.gang.update import state_of_board
 from ioopt.sim.relay import Relay
 
 STEPS_PER_LOOK = 64
@@ -86,7 +87,7 @@ class GangSimulation:
         # The order of a queue by HDF changes with the time that jobs need.
         self.in_place = rules is not None and rules.weight != HDF
         self.rules = rules or Rules(ADAPTIVE)
-        self.jobs = table_of_gangs(gangs, self.rules)
+        self.jobs = make_jobs(gangs, self.rules)
         self.board = make_board(len(gangs), timing.nodes, timing.levels, timing.quantum * 0)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import TypeVar
 
 from ioopt.decisions.gang.rules import UNWEIGHTED, Number, RuleNumbers, Rules, weight_of
 from ioopt.decisions.gang.state import Gang, State
@@ -25,10 +26,10 @@ from ioopt.sim.gang.phases import (
     compact,
     fill,
     migrate,
-    put,
     schedule,
 )
 
+Item = TypeVar("Item")
 Phase = Callable[[Board, Jobs, RuleNumbers, Number], None]
 
 PHASES: dict[str, Phase] = {
@@ -46,16 +47,6 @@ def phases_of(rules: Rules) -> dict[str, Phase]:
     return {name: run for name, run in PHASES.items() if name != "migrate" or rules.migrate}
 
 
-def table_of_gangs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
-    """The job table of *gangs*, keyed by position."""
-    times = [
-        [gang.local for gang in gangs],
-        [gang.remote for gang in gangs],
-        [gang.arrival for gang in gangs],
-    ]
-    return make_jobs([gang.size for gang in gangs], [gang.files for gang in gangs], times, rules)
-
-
 def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
     """*state* after *phases* under *rules*; replicas in it are ignored, as CleanMatrix does.
 
@@ -66,7 +57,8 @@ def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> 
     board.tally[TAIL] = len(gangs)
     numbers = rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
     for phase in phases:
-        phase(board, jobs, numbers, state.clock.now)
+        if phase is not clean:  # a board begins with home instances only
+            phase(board, jobs, numbers, state.clock.now)
     rows = board.filled if full else board.homes
     return state_of_board(board, jobs, gangs, rows, state)
 
@@ -86,11 +78,15 @@ def state_of_board(
     """The state that *board* has come to from *before*; *gangs* are its jobs by key."""
     tally = board.tally
     run = board.run[: tally[RUNNING]]
+
+    def of(column: Sequence[Item]) -> list[Item]:
+        return [column[j] for j in run]
+
     return before._replace(
-        jobs=[gangs[j] for j in run],
-        columns=[jobs.columns[j] for j in run],
-        homes=[jobs.home[j] for j in run],
-        spans=[jobs.span[j] for j in run],
+        jobs=of(gangs),
+        columns=of(jobs.columns),
+        homes=of(jobs.home),
+        spans=of(jobs.span),
         rows=rows,
         budget=tally[BUDGET],
         admitted=tuple(gangs[j] for j in run[tally[STARTED] :]),
@@ -101,14 +97,16 @@ def state_of_board(
 
 def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jobs]:
     """The home instances of *state* on a board; *gangs* are its running jobs first."""
-    board = make_board(len(gangs), state.nodes, len(state.rows))
-    jobs = table_of_gangs(gangs, rules)
+    board, jobs = make_board(len(gangs), state.nodes, len(state.rows)), make_jobs(gangs, rules)
     count = len(state.jobs)
     board.run[:count] = range(count)
-    jobs.columns[:count] = state.columns
-    jobs.local[:count] = [job.files == own for job, own in zip(state.jobs, state.columns)]
-    for j, home in enumerate(state.homes):
-        put(board, jobs, j, home)
+    jobs.columns[:count], jobs.home[:count] = state.columns, state.homes
+    jobs.span[:count] = [1 << home for home in state.homes]
+    jobs.local[:count] = [own == files for own, files in zip(state.columns, jobs.files)]
+    homes = board.homes
+    for own, home in zip(state.columns, state.homes):
+        homes[home] |= own
+    board.population[:] = [row.bit_count() for row in homes]
     if rules.weight != UNWEIGHTED:
         attained, need = state.clock.attained, state.clock.need
         jobs.attained[:] = [attained[job.key] for job in gangs]

@@ -83,9 +83,10 @@ def is_free(rows: Words, row: int, sets: WordSets, j: int) -> bool:
     return not taken
 
 
-def first_free(rows: Words, sets: WordSets, j: int) -> int:
+def add_where_free(rows: Words, sets: WordSets, j: int) -> int:
     for row in range(rows.shape[0]):
         if is_free(rows, row, sets, j):
+            add(rows, row, sets, j)
             return row
     return -1
 
