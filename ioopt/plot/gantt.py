@@ -28,7 +28,7 @@ MOST_ROWS = 60
 MOST_SPANS = 4_000
 """Intervals drawn one by one; of more, each row shows the share of its time in every slice."""
 SLICES = 300
-STAGING = ("remote", "copy")
+STAGING = ("remote", "copy", "save")
 Lanes = dict[tuple[int, str], list[tuple[float, float]]]
 """(row, kind) -> the spans of that kind in the row, as (start, end) in seconds."""
 
@@ -189,15 +189,19 @@ def _boxes(
 
 
 def replication_timeline(schedule: Mapping[str, Any]) -> Timeline:
-    """The timeline of a replication result's ``schedule``: computing, fetches, copies, evictions."""
+    """The timeline of a replication result's ``schedule``: computing, transfers, evictions.
+
+    A save stands with its sender.
+    """
     intervals = [
         Interval(row["start_seconds"], row["end_seconds"], row["node"], "compute", row["id"])
         for row in schedule["tasks"]
     ]
     intervals += [
         Interval(
-            row["start_seconds"], row["end_seconds"], row["destination"],
-            "remote" if row["source"] is None else "copy", row["file"],
+            row["start_seconds"], row["end_seconds"], row["destination"] or row["source"],
+            "save" if row["destination"] is None else "remote" if row["source"] is None else "copy",
+            row["file"],
             info={"source": row["source"]},
         )
         for row in schedule["transfers"]

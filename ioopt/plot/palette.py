@@ -13,6 +13,8 @@ GREEN, PURPLE, YELLOW, BLACK = "#009E73", "#CC79A7", "#F0E442", "#000000"
 
 COMPUTE, REMOTE, REPLICA, IO, WAITING = BLUE, VERMILLION, SKY, ORANGE, YELLOW
 """Computing; bytes from far; bytes from a neighbour; I/O of a job; held up by others."""
+SAVE = PURPLE
+"""Bytes that leave a node for remote storage."""
 IDLE, OTHERS, EVICTION = "#EBEBEB", "#A6A6A6", "#444444"
 """Nobody uses it; everything that has no colour of its own; what leaves a disk."""
 BOUND = BLACK
@@ -24,6 +26,7 @@ ROLES: dict[str, tuple[str, str]] = {
     "compute": ("compute", COMPUTE),
     "remote": ("remote transfer", REMOTE),
     "copy": ("replica transfer", REPLICA),
+    "save": ("save to remote storage", SAVE),
     "io": ("I/O", IO),
     "waiting": ("waiting", WAITING),
     "local": ("on its file nodes", COMPUTE),

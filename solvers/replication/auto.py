@@ -14,6 +14,7 @@ from ioopt.errors import OutOfTime
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
 from ioopt.solvers.replication.plans import require_batch
 from ioopt.solvers.replication.search import link_aware
@@ -28,8 +29,11 @@ IP_SHARE = 0.6
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
     """Solve with the picked solver; the first note says which and why.
 
-    Raises UnsolvableInstanceError for a task that no disk can hold.
+    For a workflow it names the best of all planners. Raises UnsolvableInstanceError for a task that
+    no disk can hold.
     """
+    if problem.is_workflow:
+        return workflows.solve_best(problem, request)
     require_batch(problem)
     # By the limit and not by what is left of it, so that a run can be repeated.
     solver, why = pick(problem, request.options.time_limit_seconds or float("inf"))
@@ -70,6 +74,8 @@ def small_disk(problem: ReplicationProblem) -> str | None:
 
 def compared(problem: ReplicationProblem) -> tuple[str, ...]:
     """What ``ioopt compare`` runs by default: ``ip`` only where one round may hold the batch."""
+    if problem.is_workflow:
+        return ("auto", *sorted(workflows.PLANNERS))
     exact = "ip" if small_disk(problem) is None else "two-stage"
     return ("auto", exact, "minmin", "job-data-present")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 import ioopt
+from ioopt.cli.main import main
 from ioopt.errors import UsageError
 from ioopt.generate.replication.generate import generate
 from ioopt.generate.replication.workflows import PRESETS
@@ -84,3 +86,38 @@ def test_bundled_workflows_are_answered_as_the_catalog_says(name: str) -> None:
     result = ioopt.solve(name, solver)
     assert result.metrics["makespan_seconds"] == pytest.approx(row["best_objective"])
     assert result.metrics["lower_bound_seconds"] == pytest.approx(row["bound"])
+
+
+@pytest.mark.parametrize("name", ["flow-groups", "flow-montage"])
+def test_auto_is_the_best_of_the_planners(name: str) -> None:
+    rows = ioopt.compare(name)
+    best = rows.set_index("solver")["makespan_seconds"]
+    assert set(best.index) == {"auto", "b-level", "fifo", "heft", "locality", "ready-min-min"}
+    assert best["auto"] == best.min() < best.max()
+    result = ioopt.solve(name)
+    winner = result.notes[0].split("the best planner is ")[1].split()[0]
+    assert best[winner] == result.metrics["makespan_seconds"] and result.violations == ()
+
+
+def test_auto_answers_when_the_limit_is_over_before_it_begins() -> None:
+    from conftest import deadline_of_checks
+
+    from ioopt.options import SolveOptions
+    from ioopt.protocols import SolveRequest
+    from ioopt.solvers.replication.auto import solve
+
+    problem = ioopt.load("flow-chains")
+    outcome = solve(problem, SolveRequest(SolveOptions(), deadline_of_checks(1)))
+    assert outcome.stop == "time" and len(outcome.plan.assign) == len(problem.tasks)
+
+
+def test_a_plan_with_saves_is_drawn_and_exported(tmp_path: Path) -> None:
+    result, picture, flow = (str(tmp_path / name) for name in ("r.json", "g.svg", "w.json"))
+    assert main(["solve", "flow-groups", "--solver", "locality", "-o", result]) == 0
+    saves = [row for row in json.loads(Path(result).read_text())["schedule"]["transfers"]
+             if row["destination"] is None]  # fmt: skip
+    assert len(saves) > 16 and main(["plot", result, "-o", picture]) == 0
+    assert "save to remote storage" in Path(picture).read_text()
+    assert main(["export", "wfformat", "flow-groups", "--result", result, "-o", flow]) == 0
+    execution = json.loads(Path(flow).read_text())["workflow"]["execution"]
+    assert all(task["machines"] and task["executedAt"] for task in execution["tasks"])
