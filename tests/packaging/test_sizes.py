@@ -15,8 +15,6 @@ LARGER = {
     "ioopt/problems/replication.py",
     "ioopt/sim/batch_io/compiled.py",
     "ioopt/sim/batch_io/compiled_state.py",
-    "ioopt/sim/gang/compiled.py",
-    "ioopt/sim/replication/kernel.py",
 }
 """Modules still to be cut down: no other one may join them."""
 FULLER = {"ioopt"}
