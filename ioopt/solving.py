@@ -279,10 +279,12 @@ def _checked(
         # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
-    if values["bound"] is None and kind.bound is not None and name == kind.objective_name:
+    objective = report.objectives.get(name, metrics.get(name))
+    # What was not measured needs no bound: a workflow that was not replayed has no objective.
+    wanted = name == kind.objective_name and objective is not None
+    if values["bound"] is None and kind.bound is not None and wanted:
         values["bound"] = load_target(kind.bound)(problem)
     bound: float | None = values["bound"]
-    objective = report.objectives.get(name, metrics.get(name))
     status = Status.FEASIBLE if failure is None else Status.ERROR
     notes = notes if failure is None else [*notes, failure]
     if violations:

@@ -121,3 +121,21 @@ def test_a_plan_with_saves_is_drawn_and_exported(tmp_path: Path) -> None:
     assert main(["export", "wfformat", "flow-groups", "--result", result, "-o", flow]) == 0
     execution = json.loads(Path(flow).read_text())["workflow"]["execution"]
     assert all(task["machines"] and task["executedAt"] for task in execution["tasks"])
+
+
+@pytest.mark.parametrize("solver", ["auto", "heft", "ready-min-min"])
+def test_a_plan_that_there_was_no_time_to_replay_is_an_answer(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ioopt import solving
+    from ioopt.errors import OutOfTime
+    from ioopt.solvers.replication import workflows
+
+    def late(*_: Any, **__: Any) -> None:
+        raise OutOfTime("no time is left")
+
+    monkeypatch.setattr(solving, "simulate", late)
+    monkeypatch.setattr(workflows, "simulate", late)
+    result = ioopt.solve("flow-chains", solver)
+    assert (result.status, result.stop, result.objective) == ("feasible", "time", None)
+    assert len(result.plan["assign"]) == 30 and result.violations == ()
