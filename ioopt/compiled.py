@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 KERNEL_ROOMS = tuple(Path(__file__).parent / room for room in ("decisions", "measure", "sim"))
@@ -46,9 +46,20 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     stored = _cache_file(result)
     if stored is not None:
         # numba looks at the age of one source file only; a kernel spans several.
-        files = [Path(str(import_module(part).__file__)).stat() for part in sorted(seen)]
-        stored._source_stamp = tuple((file.st_mtime, file.st_size) for file in files)
+        files = [Path(str(import_module(part).__file__)) for part in sorted(seen)]
+        others = [file for file in files if not any(room in file.parents for room in KERNEL_ROOMS)]
+        stored._source_stamp = source_stamp(*KERNEL_ROOMS, *others)
     return result
+
+
+def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """numba's options for one function of a kernel module, beside those of all."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        function.numba_options = options  # type: ignore[attr-defined]
+        return function
+
+    return decorate
 
 
 def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -83,10 +94,12 @@ def called(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @cache
-def source_stamp(*folders: Path) -> str:
-    """A hash of the Python files below *folders*, as they were when first asked for."""
+def source_stamp(*places: Path) -> str:
+    """A hash of the Python files at or below *places*, as they were when first asked for."""
     digest = hashlib.sha256()
-    for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
+    for file in sorted(
+        file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))
+    ):
         digest.update(f"{file.name}:{file.stat().st_size}:".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
@@ -173,7 +186,10 @@ def _cache_file(function: Callable[..., Any]) -> Any:
     return getattr(getattr(function, "_cache", None), "_cache_file", None)
 
 
-_REGISTERED: set[FunctionType] = set()
+_WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Wrappers for Python take apart and put together every argument: half of what compiling takes."""
+
+_REGISTERED: set[Callable[..., Any]] = set()
 _INLINED: set[Callable[..., Any]] = set()
 
 
@@ -190,7 +206,7 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
     """Make the functions of *module*, and of ioopt modules it takes functions from, callable.
 
     A module may name another in ``COMPILED_AS``, whose functions of the same names take the place
-    of its own in machine code.
+    of its own, and of the built-in ones that it imports, in machine code.
     """
     from numba.extending import overload
 
@@ -200,14 +216,19 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
         twins = import_module(module.COMPILED_AS)
         _register(twins, seen, whole)
     for name, function in list(vars(module).items()):
-        if not isinstance(function, FunctionType) or not function.__module__.startswith("ioopt."):
+        unknown = isinstance(getattr(twins, name, None), FunctionType) and isinstance(
+            function, BuiltinFunctionType
+        )
+        ours = isinstance(function, FunctionType) and function.__module__.startswith("ioopt.")
+        if not ours and not unknown:
             continue
-        if function.__module__ not in seen:
+        if ours and function.__module__ not in seen:
             _register(import_module(function.__module__), seen, whole)
         if function not in _REGISTERED:
             _REGISTERED.add(function)
             text = getattr(twins, name, function)
-            options = {"_nrt": False, "forceinline": whole}
+            options = {"_nrt": False, "forceinline": whole, **_WITHOUT_WRAPPERS}
+            options |= getattr(text, "numba_options", {})
             inline = "always" if function in _INLINED else "never"
             overload(function, jit_options=options, inline=inline, strict=False)(_always(text))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ioopt.catalog import resolve
 from ioopt.options import Deadline
-from ioopt.registry import load_target
+from ioopt.registry import load_target, solvers_for
 from ioopt.solving import load
 
 
@@ -26,6 +26,14 @@ class Kernel(NamedTuple):
     def compile(self) -> None:
         """Compile it, in this process."""
         load_target(self.target)()
+
+
+def compile_batch_io() -> None:
+    """Compile the simulator of traces and every policy of the registry."""
+    from ioopt.registry.policies import io_policy
+    from ioopt.sim.batch_io.compiled import compile_for
+
+    compile_for(io_policy(row.name) for row in solvers_for("batch-io"))
 
 
 def compile_enumeration() -> None:
@@ -71,7 +79,7 @@ def compile_server() -> None:
 _HERE, _SOLVERS = f"{__name__}:", "ioopt.solvers.replication."
 
 KERNELS = (
-    Kernel("batch-io", "simulator", "ioopt.sim.batch_io.compiled:compile_kernels"),
+    Kernel("batch-io", "simulator, policies", _HERE + "compile_batch_io"),
     Kernel("gang", "simulator", "ioopt.sim.gang.compiled:compile_kernels"),
     Kernel("replication", "timeline", "ioopt.sim.replication.simulate:compile_replay"),
     Kernel("replication", "MinMin", _SOLVERS + "greedy.minmin:compile_kernel"),

@@ -10,10 +10,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from math import ulp
+from typing import Any, NamedTuple
 
 from ioopt.problems.batch_io import Machine
 from ioopt.units import exact
+
+COMPILED_AS = "ioopt.decisions.batch_io_arrays"
 
 Number = Any
 """A float, or a Fraction in exact runs."""
@@ -31,13 +34,13 @@ def time_tolerance(now: float) -> float:
     The ulp part keeps the tolerance above rounding noise however late it is: a purely absolute
     tolerance livelocks after 97 simulated days.
     """
-    return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * math.ulp(now)
+    return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
 
 
 def nine_digits(value: float) -> float:
     """*value* rounded to 9 significant digits: how priority keys are compared in floats (rule 2).
 
-    The compiled engine rounds by the same arithmetic, so both see the same ties.
+    Compiled code rounds by the same arithmetic, so both see the same ties.
 
     >>> nine_digits(0.1234567894)
     0.123456789
@@ -141,8 +144,8 @@ class Request:
     """
 
     __slots__ = (
-        "compute_so_far", "id", "ideal_so_far", "iteration", "key", "left", "moved", "nodes",
-        "peak", "requested", "start", "units",
+        "compute_so_far", "id", "ideal_so_far", "iteration", "left", "moved", "nodes", "peak",
+        "requested", "start", "units",
     )  # fmt: skip
 
     def __init__(
@@ -153,13 +156,17 @@ class Request:
         self.units = nodes // limits.unit_nodes
         self.peak = limits.peak(nodes)
         self.requested = requested
-        self.key = (requested, id)
         self.left = left
         self.moved: Number = 0
         self.start = requested
         self.compute_so_far: Number = 0
         self.ideal_so_far: Number = 0
         self.iteration: Number = left / self.peak
+
+    @property
+    def key(self) -> tuple[Number, Any]:
+        """What requests are ordered by, first come first served (rule 10)."""
+        return self.requested, self.id
 
 
 class View:
@@ -183,24 +190,50 @@ Rates = list[Number]
 DecideFunction = Callable[[View], Rates]
 
 
-(
-    NO_CONGESTION, BASE_LINE, FCFS, MAX_UTIL, MIN_INST, MIN_AGGR, ADAPTIVE, SET_10, FILL,
-) = range(9)  # fmt: skip
-"""Kernels of the compiled engine, in ``ioopt.sim.batch_io.compiled_policies``."""
+class KernelView(NamedTuple):
+    """What the compiled form of a policy sees: flat arrays, or lists in plain Python.
+
+    The outstanding requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
+    :class:`Request` (no ``key``) and ``constant``, the policy's own number of each. ``storage`` to
+    ``saturating_units`` are those of :class:`Limits`; ``top`` gives what is left to the skipped
+    requests (rule 11). The rest is room to work in: ``keys``, ``depths``, ``sizes`` and
+    ``finishes`` for numbers, ``order`` for places, ``bits`` a table with a row more than requests
+    and 62 units of the storage a word.
+    """
+
+    jobs: Any
+    out: Any
+    size: int
+    now: float
+    storage: float
+    node_rate: float
+    capacity_units: int
+    saturating_units: int
+    top: bool
+    keys: Any
+    order: Any
+    depths: Any
+    sizes: Any
+    finishes: Any
+    bits: Any
+
+
+KernelFunction = Callable[[KernelView, Any], None]
 
 
 @dataclass(frozen=True)
 class Twin:
-    """The compiled form of a policy: its kernel, and what that is told.
+    """The compiled form of a policy, for floats.
 
-    ``top`` gives what is left to the skipped requests (rule 11), ``alpha`` is FILL's (rule 17),
-    ``set_of`` gives the set of a job by its iteration (rule 16).
+    ``kernel(view, rates)`` writes bytes per second for each request into ``rates``, which come to
+    it full of zeros. It stands in a module, where numba finds it with what it calls; it allocates
+    nothing. ``top`` reaches it in the view, and so does the ``constant`` of each job, of which it
+    is told ``nodes`` and ``iteration``.
     """
 
-    kernel: int
+    kernel: KernelFunction
     top: bool = False
-    alpha: float = 0.5
-    set_of: Callable[[Number], int] | None = None
+    constant: Callable[[Any], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -212,11 +245,11 @@ class IoPolicy:
     that it is rule 7 for everybody, which a virtual clock plays without looking at each request;
     ``reads_progress`` that it needs ``left`` and ``moved`` to be current. ``conservative``
     policies never grant more than the storage can take, and never less than the peak (except the
-    last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``
-    only the first request of each lane, in FCFS order, is granted anything, and how much depends on
-    these first requests alone, not on time. ``needs_start`` says that it looks at the start of a
-    request's job. ``twin`` is its compiled form; one without runs on the plain engine, and
-    ``no_twin`` names the setting that is to blame, if one is.
+    last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``,
+    which is told ``nodes`` and ``iteration`` of a job, only the first request of each lane, in FCFS
+    order, is granted anything, and how much depends on these first requests alone, not on time.
+    ``needs_start`` says that it looks at the start of a request's job. ``twin`` is its compiled form;
+    one without runs in plain Python, and ``no_twin`` names the setting that is to blame, if one is.
     """
 
     name: str
@@ -227,7 +260,7 @@ class IoPolicy:
     reads_progress: bool = True
     conservative: bool = False
     slow: bool = False
-    lane: Callable[[Request], Any] | None = None
+    lane: Callable[[Any], Any] | None = None
     needs_start: bool = False
     twin: Twin | None = None
     no_twin: str | None = None

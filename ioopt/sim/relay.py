@@ -104,8 +104,16 @@ class Relay:
 
 
 def relay_to(
-    module: str, kernel: str, deadline: Deadline | None = None, patient: bool = False
+    module: str,
+    kernel: str,
+    deadline: Deadline | None = None,
+    patient: bool = False,
+    compile_call: str = "",
 ) -> Relay:
-    """A relay to *kernel* of *module*, whose ``compile_kernels`` compiles it (no numba: to nothing)."""
-    to = (f"{module}:{kernel}", f"{module}:compile_kernels") if module and available() else ("", "")
+    """A relay to *kernel* of *module* (no numba: to nothing), which *compile_call* compiles.
+
+    Unless told otherwise that is ``compile_kernels`` of the module.
+    """
+    compile_call = compile_call or f"{module}:compile_kernels"
+    to = (f"{module}:{kernel}", compile_call) if module and available() else ("", "")
     return Relay(*to, deadline or Deadline(None), patient)

@@ -15,8 +15,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import neg
+from typing import Any
 
-from ioopt.decisions.batch_io import ADAPTIVE, IoPolicy, Limits, Number, Rates, Request, Twin, View
+from ioopt.decisions.batch_io import (
+    IoPolicy,
+    KernelView,
+    Limits,
+    Number,
+    Rates,
+    Request,
+    Twin,
+    View,
+)
+from ioopt.decisions.batch_io_kernels import SLACK
 from ioopt.solvers.batch_io.base_line import share_per_application, share_per_node
 from ioopt.solvers.batch_io.settings import SharingSettings
 
@@ -177,8 +188,95 @@ def _room_at(
     raise AssertionError("the last finish leaves the storage idle")
 
 
+def adaptive_kernel(view: KernelView, rates: Any) -> None:
+    """:func:`adaptive` compiled.
+
+    Times are times BW; ``full`` nodes saturate the storage. ``depths`` and ``sizes`` are the bytes
+    left a node and the nodes of those taken, in the order in which they would finish.
+    """
+    depths, sizes, finishes = view.depths, view.sizes, view.finishes
+    full, room, size, nodes, stale = view.storage / view.node_rate, view.storage, 0, 0.0, True
+    waiting = 0.0
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        own, peak = float(request.nodes), request.peak
+        depth = request.left / own
+        if peak <= room * SLACK:
+            room -= peak
+        else:
+            if stale:
+                waiting = sum_of_finishes(depths, sizes, finishes, size, nodes, full)
+                stale = False
+            most = (view.storage * SLACK - peak) / view.node_rate
+            start = room_at(sizes, finishes, size, nodes, most)
+            alone = request.left / peak * view.storage
+            together = sum_with(depths, sizes, size, nodes, full, depth, own)
+            if not together < (waiting + start + alone) * PAYS:
+                continue
+            room = 0.0
+        place = size
+        while place > 0 and depths[place - 1] > depth:
+            depths[place], sizes[place] = depths[place - 1], sizes[place - 1]
+            place -= 1
+        depths[place], sizes[place] = depth, own
+        size += 1
+        nodes += own
+        stale = True
+        rates[k] = 1.0
+    fits = view.node_rate * nodes <= view.storage
+    for k in range(view.size):
+        if rates[k] > 0:
+            request = view.jobs[view.out[k]]
+            rates[k] = request.peak if fits else view.storage / nodes * request.nodes
+
+
+def sum_of_finishes(
+    depths: Any, sizes: Any, finishes: Any, size: int, nodes: float, full: float
+) -> float:
+    """Finishes of a set in finish order, and their sum."""
+    before, now, total = 0.0, 0.0, 0.0
+    for k in range(size):
+        now += (depths[k] - before) * max(nodes, full)
+        before = depths[k]
+        finishes[k] = now
+        total += now
+        nodes -= sizes[k]
+    return total
+
+
+def sum_with(
+    depths: Any, sizes: Any, size: int, nodes: float, full: float, depth: float, own: float
+) -> float:
+    """Sum of the finishes when one request of *depth* on *own* nodes joins the set."""
+    before, now, total, joined = 0.0, 0.0, 0.0, False
+    nodes += own
+    for k in range(size + 1):
+        if not joined and (k == size or depths[k] > depth):
+            now += (depth - before) * max(nodes, full)
+            before, joined = depth, True
+            total += now
+            nodes -= own
+        if k < size:
+            now += (depths[k] - before) * max(nodes, full)
+            before = depths[k]
+            total += now
+            nodes -= sizes[k]
+    return total
+
+
+def room_at(sizes: Any, finishes: Any, size: int, nodes: float, room: float) -> float:
+    """The finish after which at most *room* nodes remain; 0 when so few share already."""
+    time = 0.0
+    for k in range(size):
+        if nodes <= room:
+            break
+        time = finishes[k]
+        nodes -= sizes[k]
+    return time
+
+
 def policy(how: SharingSettings) -> IoPolicy:
     """ADAPTIVE with the chosen sharing (rule 7)."""
     if how.share == "per-node":
-        return IoPolicy("adaptive", adaptive, twin=Twin(ADAPTIVE))
+        return IoPolicy("adaptive", adaptive, twin=Twin(adaptive_kernel))
     return IoPolicy("adaptive", adaptive_per_application, no_twin="share=per-application")

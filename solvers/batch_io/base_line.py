@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ioopt.decisions import batch_io as kernels
 from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Rates, Request, Twin, View
+from ioopt.decisions.batch_io_kernels import never_asked
 from ioopt.solvers.batch_io.settings import Settings, SharingSettings
 
 
@@ -67,12 +67,10 @@ def water_fill(caps: Sequence[Number], weights: Sequence[Number], total: Number)
     return rates
 
 
-NO_CONGESTION = IoPolicy(
-    "no-congestion", no_congestion, ignores_limit=True, twin=Twin(kernels.NO_CONGESTION)
-)
+NO_CONGESTION = IoPolicy("no-congestion", no_congestion, ignores_limit=True, twin=Twin(never_asked))
 BASE_LINE = IoPolicy(
     "base-line", base_line, shares_by_nodes=True, reads_progress=False,
-    twin=Twin(kernels.BASE_LINE),
+    twin=Twin(never_asked),
 )  # fmt: skip
 FIXED_SHARE = IoPolicy(
     "fixed-share", fixed_share, full_when_fits=False, reads_progress=False

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 from ioopt.decisions.batch_io import (
-    FCFS,
-    MIN_AGGR,
-    MIN_INST,
     IoPolicy,
+    KernelFunction,
+    KernelView,
     Limits,
     Number,
     Rates,
@@ -23,7 +23,9 @@ from ioopt.decisions.batch_io import (
     Twin,
     View,
     ascending,
+    time_tolerance,
 )
+from ioopt.decisions.batch_io_kernels import as_they_came, by_key, first_fit
 from ioopt.solvers.batch_io.settings import Settings
 
 INFINITE = math.inf
@@ -98,26 +100,61 @@ def _aggregate_slowdown(view: View, request: Request) -> Number:
     return (view.now - request.start) / ideal
 
 
+def fcfs_kernel(view: KernelView, rates: Any) -> None:
+    """:func:`cons_fcfs` compiled."""
+    as_they_came(view)
+    first_fit(view, rates)
+
+
+def min_inst_sld_kernel(view: KernelView, rates: Any) -> None:
+    """:func:`cons_min_inst_sld` compiled."""
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        waited = view.now - request.requested
+        if request.moved > 0:
+            view.keys[k] = request.peak * waited / request.moved
+        else:
+            view.keys[k] = 1.0 if waited <= time_tolerance(view.now) else math.inf
+    by_key(view)
+    first_fit(view, rates)
+
+
+def min_aggr_sld_kernel(view: KernelView, rates: Any) -> None:
+    """:func:`cons_min_aggr_sld` compiled."""
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        passed, ideal = view.now - request.start, request.compute_so_far + request.ideal_so_far
+        if ideal > 0:
+            view.keys[k] = passed / ideal
+        else:
+            view.keys[k] = 1.0 if passed <= time_tolerance(view.now) else math.inf
+    by_key(view)
+    first_fit(view, rates)
+
+
 def made(
-    name: str, decide: Callable[..., Rates], top: bool, kernel: int, progress: bool = False
-) -> IoPolicy:
+    name: str, decide: Callable[..., Rates], top: bool, kernel: KernelFunction,
+    progress: bool = False, needs_start: bool = False,
+) -> IoPolicy:  # fmt: skip
     """A conservative policy: *decide* takes ``top``, and asks for *progress* where it needs it."""
     return IoPolicy(
         name + "+top" * top, partial(decide, top=top), reads_progress=progress,
-        conservative=True, needs_start=kernel == MIN_AGGR, twin=Twin(kernel, top),
+        conservative=True, needs_start=needs_start, twin=Twin(kernel, top),
     )  # fmt: skip
 
 
 def fcfs(how: Settings) -> IoPolicy:
     """Cons-FCFS."""
-    return made("cons-fcfs", cons_fcfs, how.top, FCFS)
+    return made("cons-fcfs", cons_fcfs, how.top, fcfs_kernel)
 
 
 def min_inst_sld(how: Settings) -> IoPolicy:
     """Cons-MinInstSld."""
-    return made("cons-min-inst-sld", cons_min_inst_sld, how.top, MIN_INST, progress=True)
+    return made("cons-min-inst-sld", cons_min_inst_sld, how.top, min_inst_sld_kernel, progress=True)
 
 
 def min_aggr_sld(how: Settings) -> IoPolicy:
     """Cons-MinAggrSld."""
-    return made("cons-min-aggr-sld", cons_min_aggr_sld, how.top, MIN_AGGR)
+    return made(
+        "cons-min-aggr-sld", cons_min_aggr_sld, how.top, min_aggr_sld_kernel, needs_start=True
+    )

@@ -7,13 +7,15 @@ partial grant, O(K log K). alpha = 0 favours the mean I/O delay, alpha = 1 the n
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from pydantic import Field
 
 from ioopt.decisions.batch_io import (
-    FILL,
+    FIT_TOLERANCE,
     DecideFunction,
     IoPolicy,
+    KernelView,
     Number,
     Rates,
     Request,
@@ -21,6 +23,7 @@ from ioopt.decisions.batch_io import (
     View,
     ascending,
 )
+from ioopt.decisions.batch_io_kernels import SLACK, by_key
 from ioopt.solvers.batch_io.settings import Settings
 
 
@@ -67,6 +70,27 @@ def fill(alpha: float | Fraction) -> DecideFunction:
     return decide
 
 
+def fill_kernel(view: KernelView, rates: Any) -> None:
+    """FILL compiled; the ``constant`` of a request is N_i^alpha."""
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        view.keys[k] = request.left / request.constant
+    by_key(view)
+    left = view.storage
+    for q in range(view.size):
+        k = view.order[q]
+        peak = view.jobs[view.out[k]].peak
+        if peak > left * SLACK:
+            rates[k] = left
+            return
+        rates[k] = peak
+        left -= peak
+        if left <= view.storage * FIT_TOLERANCE:
+            return
+
+
 def policy(how: FillSettings) -> IoPolicy:
     """FILL with the chosen alpha."""
-    return IoPolicy("fill", fill(how.alpha), twin=Twin(FILL, alpha=how.alpha))
+    power = float(how.alpha)
+    twin = Twin(fill_kernel, constant=lambda request: float(request.nodes**power))
+    return IoPolicy("fill", fill(how.alpha), twin=twin)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
-from ioopt.decisions.batch_io import MAX_UTIL, IoPolicy, Rates, View
+from ioopt.decisions.batch_io import IoPolicy, KernelView, Rates, View
+from ioopt.decisions.batch_io_kernels import as_they_came, top_up
 from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.conservative import grant_left_over, made
 from ioopt.solvers.batch_io.settings import Settings
@@ -94,10 +96,81 @@ def decide(view: View, top: bool, subset_of: Subset = best_subset) -> Rates:
     return rates
 
 
+def max_util_kernel(view: KernelView, rates: Any) -> None:
+    """Cons-MaxUtil compiled: the subset-sum of rule 12 against the best saturating request."""
+    alone, most, total, value, first = -1, 0, 0, 0, view.size
+    for k in range(view.size):
+        units = view.jobs[view.out[k]].units
+        if units < view.saturating_units:
+            total += units
+        elif units > most:
+            alone, most = k, units
+    mark_subset(view, rates, total)
+    left = view.storage
+    for k in range(view.size):
+        if rates[k] > 0:
+            value += view.jobs[view.out[k]].units
+            first = min(first, k)
+            left -= rates[k]
+    if alone >= 0 and (most > value or (most == value and alone < first)):
+        for k in range(view.size):
+            rates[k] = 0.0
+        rates[alone] = view.jobs[view.out[alone]].peak
+        left = view.storage - rates[alone]
+    if view.top:
+        as_they_came(view)
+        top_up(view, rates, left)
+
+
+def mark_subset(view: KernelView, rates: Any, total: int) -> None:
+    """Grant the fullest subset of the requests that do not saturate, *total* units of them.
+
+    Of equals the lexicographically first. Bit c of row k of the table: some subset of the requests
+    from place k on adds up to c.
+    """
+    whole, rest = total <= view.capacity_units, view.capacity_units
+    if not whole:
+        subset_sums(view)
+    while not whole and not reaches(view, 0, rest):
+        rest -= 1
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        units = request.units
+        if units < view.saturating_units and (
+            whole or (units <= rest and reaches(view, k + 1, rest - units))
+        ):
+            rates[k] = request.peak
+            rest -= units
+
+
+def reaches(view: KernelView, k: int, units: int) -> bool:
+    """Whether some subset of the requests from place *k* on adds up to *units*."""
+    return (view.bits[k][units // 62] >> (units % 62)) & 1 == 1
+
+
+def subset_sums(view: KernelView) -> None:
+    """Fill the table from the last request to the first."""
+    words, mask = view.capacity_units // 62 + 1, (1 << 62) - 1
+    for word in range(words):
+        view.bits[view.size][word] = 0
+    view.bits[view.size][0] = 1
+    for k in range(view.size - 1, -1, -1):
+        units = view.jobs[view.out[k]].units
+        before, row = view.bits[k + 1], view.bits[k]
+        jump, shift = units // 62, units % 62
+        for word in range(words):
+            bits = before[word]
+            if units < view.saturating_units and word >= jump:
+                bits |= (before[word - jump] << shift) & mask
+                if shift > 0 and word > jump:
+                    bits |= before[word - jump - 1] >> (62 - shift)
+            row[word] = bits
+
+
 def policy(how: MaxUtilSettings) -> IoPolicy:
     """Cons-MaxUtil with the chosen solver of its knapsack."""
     if how.knapsack == "bitset":
-        return made("cons-max-util", decide, how.top, MAX_UTIL)
+        return made("cons-max-util", decide, how.top, max_util_kernel)
     from ioopt.solvers.batch_io.knapsack_engines import subset_by
 
     return IoPolicy(

@@ -26,7 +26,7 @@ from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.batch_io.base_line import BASE_LINE, FIXED_SHARE, NO_CONGESTION
 from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 
-_COMPILED = "ioopt.sim.batch_io.compiled"
+_COMPILED, _COMPILE = "ioopt.sim.batch_io.compiled", "ioopt.kernels:compile_batch_io"
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
 CHEAPER = (BASE_LINE, FIXED_SHARE)
@@ -165,7 +165,7 @@ def _run(
     """One run; ``auto`` begins in plain Python (:mod:`ioopt.sim.relay`)."""
     if engine != "compiled":
         module = _COMPILED if engine == "auto" else ""
-        watch = relay_to(module, "advance", deadline, policy is BASE_LINE)
+        watch = relay_to(module, "advance", deadline, policy is BASE_LINE, _COMPILE)
         try:
             return simulate_trace(
                 trace, policy, record_rates=record_rates, starts=starts, relay=watch

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from ioopt.decisions.batch_io import SET_10, IoPolicy, Number, Rates, Twin, View
+from ioopt.decisions.batch_io import IoPolicy, KernelView, Number, Rates, Twin, View
+from ioopt.decisions.batch_io_kernels import as_they_came, top_up
 from ioopt.solvers.batch_io.base_line import water_fill
 from ioopt.solvers.batch_io.conservative import grant_left_over
 from ioopt.solvers.batch_io.settings import Settings
@@ -67,9 +69,46 @@ def set_10_top(view: View) -> Rates:
     return rates
 
 
+def set_10_kernel(view: KernelView, rates: Any) -> None:
+    """Set-10 compiled; the ``constant`` of a request is 10^-set, the weight of its set."""
+    positions, weights, ratios = view.sizes, view.depths, view.keys
+    order, behind, size = view.order, view.finishes, 0
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        weight, seen = request.constant, 0
+        while seen < size and weights[seen] != weight:
+            seen += 1
+        if seen < size:
+            continue
+        positions[size], weights[size], ratios[size] = k, weight, request.peak / weight
+        at = size
+        while at > 0 and ratios[order[at - 1]] > ratios[size]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = size
+        size += 1
+    behind[size] = 0.0
+    for q in range(size - 1, -1, -1):
+        behind[q] = behind[q + 1] + weights[order[q]]
+    left = view.storage
+    for q in range(size):
+        k = int(positions[order[q]])
+        rates[k] = min(view.jobs[view.out[k]].peak, left * weights[order[q]] / behind[q])
+        left -= rates[k]
+    if view.top:
+        left = view.storage
+        for k in range(view.size):
+            left -= rates[k]
+        as_they_came(view)
+        top_up(view, rates, left)
+
+
 def policy(how: Settings) -> IoPolicy:
     """Set-10, or the variant that hands out what is left."""
-    twin = Twin(SET_10, how.top, set_of=set_of)
+    twin = Twin(
+        set_10_kernel, how.top,
+        constant=lambda request: 10.0 ** -set_of(request.iteration) if request.iteration else 0.0,
+    )  # fmt: skip
     if how.top:
         return IoPolicy("set-10+top", set_10_top, reads_progress=False, twin=twin)
     return IoPolicy(

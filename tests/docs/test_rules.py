@@ -22,7 +22,7 @@ PAPERS = {"replication": "Khanna", "batch-io": "Zhou", "gang": "Zhang", "flexgan
 COUNTS = {"batch-io": 23, "gang": 17, "replication": 11, "flexgang": 12}
 ROOMS = (  # the first that matches; files elsewhere name the family or the authors
     ("replication", r"/replication(/|\.py)"),
-    ("batch-io", r"/batch_io(/|\.py)|/(io_)?requests"),
+    ("batch-io", r"/batch_io(_\w+)?(/|\.py)|/(io_)?requests"),
     (
         "flexgang",
         r"/(flexgang|measure)/|/flexgang(_\w+)?\.py|/plot/(characteristic|tradeoff|gangedness)",

@@ -209,7 +209,7 @@ def test_a_cluster_of_partitions_gives_aligned_blocks_and_forgets_who_left():
         ]  # fmt: skip
         cluster.leave(("b", turn))
         cluster.leave(("a", turn))
-    assert len(cluster) == cluster.waiting == 0 and len(cluster._names) == 2
+    assert len(cluster) == cluster.waiting == 0 and not cluster._world.jobs
     cluster.arrive("x", 1, 10.0, 0.0)
     for call in (lambda: cluster.arrive("x", 1, 1.0, 0.0), lambda: cluster.leave("y"),
                  lambda: cluster.arrive("z", 17, 1.0, 0.0)):  # fmt: skip

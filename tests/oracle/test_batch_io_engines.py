@@ -6,15 +6,13 @@ import math
 import random
 from typing import Any
 
-import numpy as np
 import pytest
-from gang_tools import from_python
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ioopt
 from ioopt.decisions.batch_io import ascending, nine_digits
-from ioopt.sim.batch_io.compiled_state import sort_places
+from ioopt.decisions.batch_io_kernels import sort_places
 from tests.batch_io_traces import POLICIES, random_trace
 
 
@@ -120,6 +118,6 @@ def test_order_at_nine_digits(bases: list[float], noise: float) -> None:
     keys = [*bases, *(base * (1 + noise) for base in bases)]
     expected = sorted(range(len(keys)), key=lambda k: (nine_digits(keys[k]), k))
     assert ascending(keys, False) == expected
-    found = np.zeros(len(keys), np.int64)
-    from_python(sort_places)(np.array(keys), found, len(keys))
-    assert found.tolist() == expected
+    found = [0] * len(keys)
+    sort_places(keys, found, len(keys))
+    assert found == expected

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from operator import gt
+from types import SimpleNamespace
+from typing import Any
 
 from ioopt.decisions.batch_io import Number
-from ioopt.sim.batch_io.storage import Usage
+from ioopt.sim.batch_io.storage import use
 from ioopt.sim.batch_io.trace import Run, Trace
 
 MOST_CELLS = 128
@@ -24,7 +26,9 @@ def simulate_steady(trace: Trace, rates: Sequence[Number], record_rates: bool = 
     The rates of jobs that fit the machine together must fit the storage.
     """
     run = Run.empty(trace, record_rates)
-    run.events, usage = 2 * len(trace), Usage(run, trace.window)
+    run.events = 2 * len(trace)
+    first, last = trace.window
+    usage = SimpleNamespace(window_first=first, window_last=last, useful=0)
     places = _blocks if trace.machine.allocation == "partition" else _counts
     steps = [_steps(trace, j, rate) for j, rate in enumerate(rates)]
     lengths = [times[-1] for times in steps]
@@ -34,6 +38,7 @@ def simulate_steady(trace: Trace, rates: Sequence[Number], record_rates: bool = 
     for j, (start, block) in enumerate(places(trace, lengths)):
         run.start[j], run.end[j], run.block[j] = start, start + lengths[j], block
         _write(trace, run, usage, j, steps[j], rates[j])
+    run.useful = usage.useful
     return run
 
 
@@ -77,14 +82,14 @@ def _steps(trace: Trace, j: int, rate: Number) -> list[Number]:
     return steps
 
 
-def _write(trace: Trace, run: Run, usage: Usage, j: int, steps: list[Number], rate: Number) -> None:
+def _write(trace: Trace, run: Run, usage: Any, j: int, steps: list[Number], rate: Number) -> None:
     """The requests of job *j*, up to its end where its walltime ended it."""
     start, last, nodes = run.start[j], run.end[j], trace.allocated[j]
     part = nodes * (rate / trace.peak[j])
     begun = start
     for k, place in enumerate(range(trace.offset[j], trace.offset[j + 1])):
         request, finish = start + steps[2 * k], start + steps[2 * k + 1]
-        usage.add(begun, min(request, last), nodes)
+        use(usage, usage, begun, min(request, last), nodes)
         if request > last:
             return
         if finish > request:
@@ -94,7 +99,7 @@ def _write(trace: Trace, run: Run, usage: Usage, j: int, steps: list[Number], ra
             run.grant[place] = request
             if finish <= last:
                 run.finish[place] = finish
-            usage.add(request, until, part)
+            use(usage, usage, request, until, part)
             if run.rates is not None:
                 run.rates.append((place, request, until, rate))
         begun = finish

@@ -118,6 +118,10 @@ class Trace:
         return first + (last - first) / 10, last
 
 
+Span = tuple[int, Number, Number, Number]
+"""Place of a phase, from, until, bytes per second."""
+
+
 def column(length: int, use_exact: bool) -> Any:
     """A column of unknown numbers: NaN in an array of doubles, or None in a list for Fractions."""
     return [None] * length if use_exact else array("d", [math.nan]) * length
@@ -146,7 +150,7 @@ class Run:
     grant: Any
     finish: Any
     useful: Number = 0
-    rates: list[tuple[int, Number, Number, Number]] | None = None
+    rates: list[Span] | None = None
     events: int = 0
     decisions: int = 0
     engine: str = "python"

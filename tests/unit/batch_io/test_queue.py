@@ -194,35 +194,35 @@ def test_lanes_equal_asking_the_policy() -> None:
 
 
 def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
-    from ioopt.decisions.batch_io import Limits
-    from ioopt.problems.batch_io import Machine
+    """4 B/s, 2 nodes and 2 bytes a request: a first one takes 1 s alone."""
     from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.lanes import LaneStorage
-    from ioopt.sim.batch_io.storage import ActiveRequest, Usage
+    from ioopt.sim.batch_io.jobs import start
+    from ioopt.sim.batch_io.plain import next_time
+    from ioopt.sim.batch_io.state import TRANSFERRING, Moment, World
+    from ioopt.sim.batch_io.storage import apply_decision, issue, leave
     from ioopt.sim.batch_io.trace import Run, Trace
 
-    limits = Limits.of(Machine(
-        nodes=8, unit_nodes=1, allocation="flat", node_bytes_per_second=1.0,
-        storage_bytes_per_second=4.0,
-    ))  # fmt: skip
-    run = Run.empty(Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)]))), False)
+    jobs = Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)])))
     rule = io_policy("set-10")
-    assert rule.lane is not None
-    storage = LaneStorage(rule, rule.lane, limits, run, Usage(run, (0.0, 9.0)))
-    late, early, middle = (ActiveRequest(rank, 2, limits, 0.0) for rank in (3, 1, 2))
-    for place, request in enumerate((late, early, middle)):
-        request.iteration = 10.0
-        request.issue(5.0, 2.0, place)
-        storage.issue(request)
-        storage.decide(5.0)
-    assert (late.rate, early.rate, middle.rate, storage.waiting()) == (0, 2.0, 0, 3)
-    assert storage.next_finish() == 6.0 and storage.due(6.0, 6.0) == [early]
-    storage.leave(early, 6.0)
-    storage.decide(6.0)
-    assert (late.rate, middle.rate, storage.waiting()) == (0, 2.0, 2)
-    storage.leave(late, 6.5)
-    storage.decide(6.5)
-    assert storage.next_finish() == 7.0
+    w, m = World(jobs.machine, jobs.options, jobs.limits, start), Moment()
+    w.play(jobs, rule, Run.empty(jobs, False), None)
+    late, early, middle = (w.jobs[k] for k in (3, 1, 2))
+    assert w.num_lanes == 1
+    m.now = 5.0
+    for r in (late, early, middle):
+        issue(w, m, r, r.place)
+        apply_decision(w, m, rule.decide)
+    assert (late.rate, early.rate, middle.rate, m.outstanding) == (0, 2.0, 0, 3)
+    assert next_time(w, m) == 6.0 and early.status == TRANSFERRING
+    m.now = 6.0
+    leave(w, m, early)
+    apply_decision(w, m, rule.decide)
+    assert (late.rate, middle.rate, m.outstanding) == (0, 2.0, 2)
+    m.now = 6.5
+    leave(w, m, late)
+    apply_decision(w, m, rule.decide)
+    early.stamp += 1  # its job would have gone on
+    assert next_time(w, m) == 7.0
 
 
 def _merged(rates: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

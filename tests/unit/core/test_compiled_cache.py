@@ -30,7 +30,7 @@ def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> Non
 def test_every_kernel_stands_in_a_room_of_the_stamp() -> None:
     folders = {path.relative_to(ROOT / "ioopt").parts[0] for path in (ROOT / "ioopt").rglob("*.py")
                if re.search(r"@(cached|called)\(|= cached\(", path.read_text("utf-8"))}  # fmt: skip
-    assert folders <= {room.name for room in compiled.KERNEL_ROOMS} and "sim" in folders
+    assert folders <= {room.name for room in compiled.KERNEL_ROOMS} and "measure" in folders
 
 
 def test_kernels_carry_the_stamp_of_the_folder() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +10,7 @@ import ioopt
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
 from ioopt.errors import InstanceError, UsageError
 from ioopt.limits import require_numbers
-from ioopt.sim.batch_io.queue import BatchQueue
+from ioopt.sim.batch_io.state import block_starts
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
 MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat"} | RATES
@@ -80,11 +79,10 @@ def test_fifty_million_numbers_are_the_most():
 
 @pytest.mark.parametrize("total", [1, 2, 3, 64, 70, 96, 1000, 1024])
 def test_blocks_begin_at_multiples_of_their_size(total):
-    queue = SimpleNamespace(starts={}, total=total)
     for units in (1, 2, 4, 8, 16, 32, 64):
         places = range(0, total - units + 1, units)
         if places:
-            assert BatchQueue._aligned(queue, units) == sum(1 << place for place in places)
+            assert block_starts(total, units) == sum(1 << place for place in places)
 
 
 def test_the_largest_machine_of_partitions_is_simulated():

@@ -1,0 +1,91 @@
+"""The engine of the batch I/O simulator: from instant to instant (rules 1, 2 and 9).
+
+It owns time and feasibility, the policy decides who transfers. The cost of an instant depends on what
+is outstanding and waiting then, not on the length of the trace.
+
+One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
+"""
+
+from __future__ import annotations
+
+import math
+from math import ulp
+
+from ioopt.decisions.batch_io import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, DecideFunction
+from ioopt.sim.batch_io.jobs import finish, go_on, kill, start
+from ioopt.sim.batch_io.plain import arrive, collect, next_target, next_time, overdue
+from ioopt.sim.batch_io.queue import run_queue
+from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, Moment, World
+from ioopt.sim.batch_io.storage import apply_decision, set_clock
+
+
+def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
+    """Step at most that many instants; False when nothing is left to happen."""
+    exact, shared, arrivals, jobs = w.exact, w.shared, w.arrivals, w.jobs
+    slack = 0.0
+    for _ in range(instants):
+        if w.record and m.num_spans > w.span_room:
+            return True
+        instant = next_time(w, m)
+        if shared and m.rho > 0:
+            instant = min(instant, m.since + (next_target(w, m) - m.clock) / m.rho)
+        arrival = arrivals[m.arrived]
+        if arrival < instant:
+            instant = arrival
+        if instant == math.inf:
+            return False
+        # Hot: the tolerance of rule 2 is written out instead of called.
+        until = instant
+        if not exact:
+            until = instant + (TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(instant))
+        if arrival <= until:
+            # Arrivals are exact inputs: the last that is one instant with it sets the time.
+            k = m.arrived
+            while arrivals[k] <= until:
+                instant = max(instant, arrivals[k])
+                k += 1
+            until = instant
+            if not exact:
+                until = instant + (TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(instant))
+        m.now, m.until = instant, until
+        m.events += 1
+        m.more = 1
+        while m.more:
+            m.more = 0
+            if shared:
+                set_clock(w, m)
+                slack = m.rho * (until - instant)
+            for k in range(collect(w, m, slack)):
+                r = jobs[w.due[k]]
+                if r.status == TRANSFERRING:
+                    finish(w, m, r)
+                else:
+                    go_on(w, m, r)
+        if w.kill:
+            for k in range(overdue(w, m)):
+                r = jobs[w.due[k]]
+                if r.status != ENDED:
+                    kill(w, m, r)
+        if arrival <= instant:
+            take_arrivals(w, m)
+        if m.queue_changed:
+            m.queue_changed = 0
+            if w.closed:
+                run_queue(w, m)
+        if m.changed:
+            m.changed = 0
+            m.decisions += 1
+            apply_decision(w, m, decide)
+    return True
+
+
+def take_arrivals(w: World, m: Moment) -> None:
+    """Put the jobs of this instant into the queue; in open loop, start them."""
+    while w.arrivals[m.arrived] <= m.now:
+        r = w.jobs[w.arrival_jobs[m.arrived]]
+        m.arrived += 1
+        m.queue_changed = 1
+        if w.closed:
+            arrive(w, m, r)
+        else:
+            start(w, m, r)

@@ -1,0 +1,271 @@
+"""What the engine keeps of a run: the jobs, the machine around them, and the present moment.
+
+The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`,
+:mod:`~ioopt.sim.batch_io.queue`) are one text. Plain Python runs it on the objects of this module and
+on the heaps and lists of :mod:`~ioopt.sim.batch_io.plain`; numba on records and arrays of the same
+names (:mod:`~ioopt.sim.batch_io.compiled`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Request
+from ioopt.problems.batch_io import Machine, QueueOptions
+from ioopt.sim.batch_io.trace import Run, Trace
+
+WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
+NOBODY = -1
+
+JOB_NUMBERS = (
+    "job", "id", "status", "place", "last_place", "granted", "lane", "before", "behind", "units",
+    "nodes", "asked_nodes", "block", "killed", "stamp", "slot",
+)  # fmt: skip
+"""Whole numbers of a job."""
+JOB_AMOUNTS = (
+    "base", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
+    "compute_so_far", "ideal_so_far", "start", "constant", "submit", "walltime", "end", "iteration",
+)  # fmt: skip
+"""Times, bytes and rates of a job."""
+MOMENT_NUMBERS = (
+    "arrived", "ended", "waiting", "free", "outstanding", "load", "num_fresh", "nodes", "changed",
+    "queue_changed", "crowded", "stale", "more", "events", "decisions", "num_running", "num_spans",
+    "recent", "lined_up",
+)  # fmt: skip
+MOMENT_AMOUNTS = ("now", "until", "useful", "clock", "since", "rho", "weight")
+
+
+class ActiveRequest(Request):
+    """A job of the run, and the request that it has outstanding while it is TRANSFERRING.
+
+    ``base`` bytes were left at ``anchor``, and its ``rate`` held since: it is ``due`` then.
+    ``place`` is that of the job's phase in the trace, ``last_place`` where its phases end,
+    ``began`` when it last began to compute. ``before`` and ``behind`` are its neighbours in its
+    ``lane``; ``stamp`` marks the newest entry in the heap of finishes; ``asked_nodes`` are those
+    that the user asked for; ``block`` is the first unit (-1: flat).
+    """
+
+    __slots__ = tuple(
+        name
+        for name in (*JOB_NUMBERS, *JOB_AMOUNTS)
+        if name not in Request.__slots__ and name not in ("slot", "constant")
+    )
+
+    def __init__(self, job: int, trace: Trace) -> None:
+        self.job = job
+        self.id = trace.rank[job]
+        self.nodes, self.units = trace.allocated[job], trace.units[job]
+        self.asked_nodes, self.peak = trace.nodes[job], trace.peak[job]
+        self.submit, self.walltime = trace.submit[job], trace.walltime[job]
+        self.iteration = trace.iteration[job]
+        self.place, self.last_place = trace.offset[job], trace.offset[job + 1]
+        self.status = WAITING
+        self.granted = self.killed = self.stamp = self.lane = 0
+        self.before = self.behind = self.block = NOBODY
+        self.left = self.moved = self.volume = self.base = self.rate = 0
+        self.compute_so_far = self.ideal_so_far = 0
+        self.requested = self.start = self.anchor = self.began = self.end = self.due = math.nan
+
+
+class Moment:
+    """What changes from instant to instant; all begins at 0.
+
+    ``until`` ends what is one instant with ``now``. ``clock``, ``since``, ``rho``, ``weight`` and
+    ``nodes`` are those of shared storage. ``outstanding`` requests of ``load`` units are counted.
+    """
+
+    __slots__ = (*MOMENT_NUMBERS, *MOMENT_AMOUNTS)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Number) -> None: ...
+
+    def __init__(self, zero: Number = 0.0) -> None:
+        for name in MOMENT_NUMBERS:
+            setattr(self, name, 0)
+        for name in MOMENT_AMOUNTS:
+            setattr(self, name, zero)
+
+
+class World:
+    """What stands around the moment: machine, policy, jobs, and the containers of a plain run.
+
+    ``total`` are the units of the machine, and ``launch(world, moment, job)`` is called for each
+    job that the queue starts.
+    """
+
+    __slots__ = (
+        "arrival_jobs",
+        "arrivals",
+        "asked",
+        "busy",
+        "capacity_units",
+        "closed",
+        "compute",
+        "computing",
+        "due",
+        "easy",
+        "ends",
+        "exact",
+        "finish",
+        "finishing",
+        "first",
+        "free_from",
+        "fresh",
+        "full_when_fits",
+        "grant",
+        "groups",
+        "heads",
+        "ignores_limit",
+        "jobs",
+        "kill",
+        "kills",
+        "last",
+        "launch",
+        "limits",
+        "line",
+        "moved",
+        "node_rate",
+        "num_lanes",
+        "out",
+        "partition",
+        "progress",
+        "rates",
+        "record",
+        "shared",
+        "sorted_ends",
+        "span_room",
+        "spans",
+        "starts",
+        "storage",
+        "total",
+        "until",
+        "volume",
+        "wfp",
+        "window_first",
+        "window_last",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        machine: Machine,
+        options: QueueOptions,
+        limits: Limits,
+        launch: Callable[[World, Moment, Any], None],
+    ) -> None:
+        self.launch = launch
+        self.limits = limits
+        self.exact = limits.exact
+        self.partition = machine.allocation == "partition"
+        self.kill, self.easy = options.kill, options.backfill == "easy"
+        self.wfp = options.queue == "wfp"
+        self.total = machine.units
+        self.jobs: Any = []
+        # The queue: see ioopt.sim.batch_io.plain.
+        self.groups: dict[tuple[Number, int], Any] = {}
+        self.heads: list[Any] = []
+        self.line: list[int] = []
+        self.busy = 0
+        self.starts: dict[int, int] = {}
+        self.until: list[Number] = [-math.inf] * (self.total if self.partition else 0)
+        self.free_from: list[Number] = []
+        self.ends: dict[int, Number] = {}
+        self.sorted_ends: list[tuple[Number, int]] = []
+
+    def play(
+        self,
+        trace: Trace,
+        policy: IoPolicy,
+        run: Run,
+        starts: tuple[Sequence[Number], Sequence[int]] | None,
+    ) -> None:
+        """Set up the run of a whole trace; *starts* as in :func:`~.simulate.simulate_trace`."""
+        self.jobs = [ActiveRequest(job, trace) for job in range(len(trace))]
+        self.closed = starts is None
+        self.arrival_jobs, self.arrivals = arrivals_of(trace, starts)
+        if starts is not None:
+            for job, block in zip(self.jobs, starts[1]):
+                job.block = block
+        self.compute, self.volume = trace.compute, trace.volume
+        self.asked, self.grant, self.finish = run.request, run.grant, run.finish
+        self.window_first, self.window_last = trace.window
+        self.storage, self.node_rate = self.limits.storage, self.limits.node_rate
+        self.capacity_units = self.limits.capacity_units
+        self.shared, self.progress = policy.shares_by_nodes, policy.reads_progress
+        self.ignores_limit, self.full_when_fits = policy.ignores_limit, policy.full_when_fits
+        self.num_lanes, lanes = lanes_of(policy, trace)
+        if isinstance(lanes, list):
+            for job, lane in zip(self.jobs, lanes):
+                job.lane = lane
+        self.first, self.last = ([NOBODY] * self.num_lanes for _ in range(2))
+        self.record, self.span_room = run.rates is not None, math.inf
+        self.spans: list[tuple[int, Number, Number, Number]] = []
+        self.computing: list[tuple[Number, int, int]] = []
+        self.finishing: list[tuple[Number, int, int, int]] = []
+        self.kills: list[tuple[Number, int, int]] = []
+        self.out: list[int] = []
+        self.due: list[int] = []
+        self.rates: Sequence[Number] = []
+        self.fresh, self.moved = ([0] * len(self.jobs) for _ in range(2))
+
+
+def arrivals_of(
+    trace: Trace, starts: tuple[Sequence[Number], Sequence[int]] | None
+) -> tuple[Sequence[int], list[Number]]:
+    """Jobs in the order in which they come, and when; infinity comes last."""
+    if starts is None:
+        return range(len(trace)), [*trace.submit, math.inf]
+    jobs = sorted(range(len(trace)), key=lambda j: (starts[0][j], j))
+    return jobs, [*(starts[0][j] for j in jobs), math.inf]
+
+
+class Facts:
+    """What a policy may ask of a job before the run: its allocation and w_iter (rule 16)."""
+
+    __slots__ = ("job", "trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.job = trace, 0
+
+    @property
+    def nodes(self) -> int:
+        """N_i (rule 4)."""
+        return self.trace.allocated[self.job]
+
+    @property
+    def iteration(self) -> Number:
+        """w_iter."""
+        return self.trace.iteration[self.job]
+
+
+def facts_of(trace: Trace) -> Iterator[Facts]:
+    """The facts of each job in turn, in one object."""
+    facts = Facts(trace)
+    for facts.job in range(len(trace)):
+        yield facts
+
+
+def lanes_of(policy: IoPolicy, trace: Trace) -> tuple[int, list[int] | int]:
+    """How many lanes there are (0: the policy has none), and the number of each job's lane."""
+    if policy.lane is None:
+        return 0, 0
+    numbers: dict[Any, int] = {}
+    # A job of nothing but empty phases asks for nothing.
+    lanes = [
+        numbers.setdefault(policy.lane(facts), len(numbers)) if facts.iteration else 0
+        for facts in facts_of(trace)
+    ]
+    return len(numbers), lanes
+
+
+def block_starts(total: int, units: int) -> int:
+    """The bits at which a block of *units* may begin in a machine of *total* units."""
+    count = total // units
+    starts, reached = 1, 1
+    while reached < count:  # by doubling: bit by bit takes the square of a large machine
+        starts |= starts << reached * units
+        reached *= 2
+    return starts & (1 << count * units) - 1
