@@ -62,37 +62,6 @@ def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """numba's ``njit`` with these options, for a function of KERNEL_ROOMS that Python calls.
-
-    It is kept on disk with all it calls (see :func:`called`). numba drops stored code when the file
-    of the function changes; a kernel here calls functions of other files, so a change of any file of
-    these folders drops it.
-    """
-    from numba import njit
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        result = njit(cache=True, **options)(function)
-        stored = _cache_file(result)
-        if stored is not None:
-            stored._source_stamp = source_stamp(*KERNEL_ROOMS)
-        return result
-
-    return decorate
-
-
-def called(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """numba's ``njit`` with these options, for functions that only other kernels call.
-
-    They have no wrapper for Python, which takes apart and puts together every argument and is half
-    of what compiling takes, and are kept as part of the :func:`cached` kernel that calls them.
-    """
-    from numba import njit
-
-    found: Callable[..., Any] = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
-    return found
-
-
 @cache
 def source_stamp(*places: Path) -> str:
     """A hash of the Python files at or below *places*, as they were when first asked for."""
@@ -111,7 +80,7 @@ def is_ready(module: str, name: str) -> bool:
 
 
 def is_kept(function: Callable[..., Any]) -> bool:
-    """Whether machine code of a kernel of :func:`cached` or :func:`compiled` need not be made."""
+    """Whether machine code of a kernel of :func:`compiled` need not be made."""
     stored = _cache_file(function)
     loaded = bool(getattr(function, "signatures", ()))
     return loaded or (stored is not None and bool(stored._load_index()))
