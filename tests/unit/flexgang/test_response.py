@@ -6,8 +6,8 @@ import pytest
 
 from ioopt.check.flexgang.response import respond
 from ioopt.errors import InstanceError
-from ioopt.measure.io_surface import Surface, table_of
-from ioopt.problems.flexgang.flexible_gang import FlexibleJob
+from ioopt.measure.io_surface import Surface
+from ioopt.problems.flexgang.flexible_gang import FlexibleJob, SurfaceEntry
 
 
 def job(burst: float, io: float, shape: int = 5) -> FlexibleJob:
@@ -32,7 +32,7 @@ def test_alone_and_from_a_table() -> None:
     """5 ms bursts, 20 ms I/O: beta 1/5; 2 processes are both blocked .64 of the .8 that one is."""
     alone = respond(job(0.005, 0.020), 0.01, 0.0, 2, None)
     assert alone == pytest.approx((1.0, 0.2, 0.8 - 0.64))
-    table = table_of({(0.01, 0.02): (1.5, 0.1)})
+    table = (SurfaceEntry(on_seconds=0.01, off_seconds=0.02, slowdown=1.5, beta=0.1),)
     assert respond(job(0.005, 0.020), 0.01, 0.02, 2, table) == (1.5, 0.1, None)
     with pytest.raises(InstanceError, match=r"no entry for on_seconds 0\.01, off_seconds 0\.03"):
         respond(job(0.005, 0.020), 0.01, 0.03, 2, table)
