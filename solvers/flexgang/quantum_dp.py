@@ -10,7 +10,7 @@ from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.flexgang.quantum_greedy import greedy_options
+from ioopt.solvers.flexgang.quantum_descent import greedy_options
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
-from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
+from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-
-PASSES = 6
+from ioopt.solvers.flexgang.quantum_descent import greedy_options
+from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     """Solve by greedy descent; floors are kept, so there may be no plan."""
-    from ioopt.solvers.flexgang.quantum_realise import realised_outcome
-
     costs = QuantumCosts(problem)
     options = greedy_options(costs)
     if options is None:
@@ -28,60 +23,3 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         costs, options, lambda single: greedy_options(QuantumCosts(single)),
         deadline=request.deadline,
     )  # fmt: skip
-
-
-def greedy_options(costs: QuantumCosts) -> list[Option] | None:
-    """One option a job, or None when the descent ends below a floor.
-
-    Best uniform quantum with one visit, then up to six passes over the jobs in their order, each
-    taking the option with the least total cost while L = sum f q floats; ties keep the present
-    option, then the first of the menu.
-    """
-    problem = costs.problem
-    options = _uniform_start(costs)
-    best = _key(costs, options)
-    for _ in range(PASSES):
-        before = list(options)
-        for job in range(len(problem.jobs)):
-            for option in problem.options(job):
-                trial = [*options[:job], option, *options[job + 1 :]]
-                key = _key(costs, trial)
-                if key < best:
-                    options, best = trial, key
-        if options == before:
-            break
-    return options if best[0] == 0 else None
-
-
-def best_uniform(costs: QuantumCosts) -> list[Option] | None:
-    """The best plan in which all jobs have the same quantum once a cycle; None if none is possible.
-
-    Ties go to the quantum that stands first in the menu.
-    """
-    found = [options for options in _uniform(costs) if _key(costs, options)[0] == 0]
-    return min(found, key=lambda options: _key(costs, options), default=None)
-
-
-def _uniform(costs: QuantumCosts) -> list[list[Option]]:
-    problem = costs.problem
-    menus = [problem.options(job) for job in range(len(problem.jobs))]
-    quanta = dict.fromkeys(q for menu in menus for q, _ in menu)
-    return [
-        [(quantum, 1)] * len(menus)
-        for quantum in quanta
-        if all((quantum, 1) in menu for menu in menus)
-    ]
-
-
-def _uniform_start(costs: QuantumCosts) -> list[Option]:
-    problem = costs.problem
-    first = [problem.options(job)[0] for job in range(len(problem.jobs))]
-    return min(_uniform(costs), key=lambda options: _key(costs, options), default=first)
-
-
-def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
-    """(jobs below their floor, cost of the others): feasible before cheap."""
-    cycle = costs.cycle(options)
-    each = [costs.cost(job, option, cycle) for job, option in enumerate(options)]
-    finite = [cost for cost in each if math.isfinite(cost)]
-    return len(each) - len(finite), math.fsum(finite)

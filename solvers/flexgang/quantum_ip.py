@@ -14,8 +14,8 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_grid import solve_on_grid
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.flexgang.quantum_descent import greedy_options
 from ioopt.solvers.flexgang.quantum_dp import best_options, by_cost, cycle_grid
-from ioopt.solvers.flexgang.quantum_greedy import greedy_options
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
 

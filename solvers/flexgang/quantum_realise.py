@@ -17,7 +17,7 @@ from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionPr
 from ioopt.protocols import Outcome, Simulation
 from ioopt.result import StopReason
 from ioopt.sim.flexgang.quantum_selection import simulate
-from ioopt.solvers.flexgang.quantum_greedy import best_uniform
+from ioopt.solvers.flexgang.quantum_descent import best_uniform
 
 AGREEMENT = 0.05
 """Largest accepted (realised - predicted) / predicted of a plan with several visits."""

@@ -7,7 +7,7 @@ on a matrix.
 from __future__ import annotations
 
 from ioopt.decisions.gang.state import State
-from ioopt.solvers.gang.run import DEDICATED, Settings
+from ioopt.solvers.gang.policy import DEDICATED, Settings
 
 
 class Dedicated:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ioopt.decisions.gang.rules import BEST_FIT, Rules
-from ioopt.solvers.gang.policy import Policy
-from ioopt.solvers.gang.run import Settings
+from ioopt.solvers.gang.policy import Policy, Settings
 
 POLICY = Policy("gs", Rules(BEST_FIT))
 

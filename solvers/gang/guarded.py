@@ -11,13 +11,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ioopt.solvers.gang import run
+from ioopt.solvers.gang import policy as policies
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 from ioopt.solvers.gang.policy import Policy
 from ioopt.units import exact
 
 
-class Settings(run.Settings):
+class Settings(policies.Settings):
     """``guard``: share of all M P slots that home instances may fill after a remote start."""
 
     guard: Annotated[float, Field(ge=0, le=1)] = 0.7

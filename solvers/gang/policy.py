@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ioopt.decisions.gang.rules import Rules
 from ioopt.decisions.gang.state import State
 from ioopt.errors import UsageError
+from ioopt.problems.base import Record
 from ioopt.sim.gang.update import phases_of, updated
+
+DEDICATED = "dedicated"
+"""The policy whose schedule follows in closed form; it answers where none can be simulated."""
+
+
+class Settings(Record):
+    """``--set`` keys of every gang policy.
+
+    ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine`` and
+    ``arithmetic`` choose how the simulator computes (``auto``: plain Python, until its pace says that
+    compiled code, where it stands ready, is done sooner); ``history`` whether the schedule tells every
+    change of the matrix. On a gang-matrix, ``phase`` runs one phase alone.
+    """
+
+    recompute: Literal["event", "boundary"] = "event"
+    engine: Literal["auto", "python", "compiled"] = "auto"
+    arithmetic: Literal["float", "exact"] = "float"
+    history: Literal["auto", "yes", "no"] = "auto"
+    phase: Literal["all", "clean", "migrate", "compact", "schedule", "fill"] = "all"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from ioopt.decisions.gang.rules import HDF
 from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.options import Deadline
-from ioopt.problems.base import Record
 from ioopt.problems.gang import (
     GangMatrixPlan,
     GangMatrixProblem,
@@ -24,31 +23,14 @@ from ioopt.sim.gang.history import History
 from ioopt.sim.gang.metrics import simulation_of
 from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.sim.relay import Handover, relay_to
-from ioopt.solvers.gang.policy import Policy
+from ioopt.solvers.gang import dedicated, gs
+from ioopt.solvers.gang.policy import DEDICATED, Policy, Settings
 
 _COMPILED = "ioopt.sim.gang.compiled"
-DEDICATED = "dedicated"
-"""The policy whose schedule follows in closed form; it answers where none can be simulated."""
 SECONDS_PER_JOB = 1.5e-5
 """Of writing down and checking a schedule without history."""
 RECORD_UP_TO_JOBS, RECORD_UP_TO_CELLS = 2_000, 4_000_000
 """Above this many jobs, or jobs x nodes, the history of the matrix is written only when asked for."""
-
-
-class Settings(Record):
-    """``--set`` keys of every gang policy.
-
-    ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine`` and
-    ``arithmetic`` choose how the simulator computes (``auto``: plain Python, until its pace says that
-    compiled code, where it stands ready, is done sooner); ``history`` whether the schedule tells every
-    change of the matrix. On a gang-matrix, ``phase`` runs one phase alone.
-    """
-
-    recompute: Literal["event", "boundary"] = "event"
-    engine: Literal["auto", "python", "compiled"] = "auto"
-    arithmetic: Literal["float", "exact"] = "float"
-    history: Literal["auto", "yes", "no"] = "auto"
-    phase: Literal["all", "clean", "migrate", "compact", "schedule", "fill"] = "all"
 
 
 def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Outcome:
@@ -69,8 +51,6 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
 
 def _cheapest(problem: GangProblem, request: SolveRequest, slow: Policy, late: str) -> Outcome:
     """The answer of the first cheap policy in the place of one that cannot be simulated in time."""
-    from ioopt.solvers.gang import dedicated, gs
-
     settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
     policy: GangPolicy = dedicated.POLICY if slow is gs.POLICY else gs.POLICY
     try:

@@ -151,6 +151,11 @@ def test_no_circle_of_folders():
     assert list(networkx.simple_cycles(places)) == []
 
 
+def test_no_circle_of_modules():
+    graph = networkx.DiGraph((module, target) for module, target in arrows() if module != target)
+    assert list(networkx.simple_cycles(graph)) == []
+
+
 def test_a_checker_reaches_no_solver():
     graph = networkx.DiGraph(arrows())
     for module in MODULES:

@@ -129,7 +129,8 @@ def make_table(settings: Settings, seed: int) -> JobTable:
     elif isinstance(settings, Lublin):
         from ioopt.generate.gang.lublin import sample
 
-        size, length, arrival = _rescaled(settings, *sample(settings, streams[0]))
+        drawn = sample(settings.model, settings.jobs, settings.nodes, streams[0])
+        size, length, arrival = _rescaled(settings, *drawn)
     elif isinstance(settings, HyperErlangLike):
         from ioopt.formats.swf.log import read_swf
         from ioopt.generate.gang.hyper_erlang import fit_trace

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ioopt.generate.gang.generate import Lublin
+from typing import Any
 
 MAX_LN_RUNTIME, MAX_LN_GAP = 12.0, 13.0
 BUCKETS, BUCKET_SECONDS = 48, 1800.0
@@ -62,12 +59,12 @@ PARAMETERS = {
 }  # fmt: skip
 
 
-def sample(settings: Lublin, random: Any) -> tuple[Any, Any, Any]:
-    """(sizes, run times in seconds, arrival times in seconds) of ``settings.jobs`` jobs."""
-    model = PARAMETERS[settings.model]
-    size = sample_sizes(model, settings.jobs, settings.nodes, random)
-    length = sample_runtimes(model, size, random)
-    arrival = sample_arrivals(model, settings.jobs, random)
+def sample(model: str, jobs: int, nodes: int, random: Any) -> tuple[Any, Any, Any]:
+    """(sizes, run times in seconds, arrival times in seconds) of *jobs* jobs on *nodes* nodes."""
+    parameters = PARAMETERS[model]
+    size = sample_sizes(parameters, jobs, nodes, random)
+    length = sample_runtimes(parameters, size, random)
+    arrival = sample_arrivals(parameters, jobs, random)
     return size, length, arrival
 
 

@@ -22,8 +22,8 @@ from ioopt.problems.flexgang.quantum_selection import (
     slot_sequence,
 )
 from ioopt.protocols import SolveRequest
+from ioopt.solvers.flexgang.quantum_descent import best_uniform, greedy_options
 from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, best_options, cycle_grid
-from ioopt.solvers.flexgang.quantum_greedy import best_uniform, greedy_options
 from ioopt.solvers.flexgang.quantum_ip import run
 
 # Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives S for the
