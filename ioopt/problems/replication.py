@@ -339,13 +339,7 @@ class ReplicationPlan(Record):
     def to_dict(self) -> dict[str, Any]:
         """The plan as files hold it; what is absent is left out."""
         plan = self.model_dump(mode="json", by_alias=True)
-        for key in ("rounds", "dispatches"):
-            if plan[key] is None:
-                del plan[key]
-        if not self.prefetch:
-            del plan["prefetch"]
-        if not self.barriers:
-            del plan["barriers"]
-        if self.moves is None:
-            del plan["moves"]
+        absent = [key for key in ("rounds", "dispatches", "moves") if plan[key] is None]
+        for key in absent + [key for key in ("prefetch", "barriers") if not plan[key]]:
+            del plan[key]
         return plan

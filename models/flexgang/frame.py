@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ioopt.measure.io_surface import Response, Surface
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexgang.pattern import Pattern
 
 ROUND = 1e-9
 """Times below this (in seconds) are rounding of a solver and count as 0."""

@@ -17,7 +17,8 @@ from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import PatternData, Placement, covered
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.problems.base import Record
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.flexgang.loose_columns import corrected_responses
 from ioopt.solvers.backends.answer import BackendLimits

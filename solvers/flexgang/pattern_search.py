@@ -18,7 +18,8 @@ from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.flexgang.objective import model_objective
 from ioopt.models.flexgang.relaxation import universal_bound
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits

@@ -32,9 +32,9 @@ from ioopt.problems.flexgang.flexible_gang import (
     FlexibleGangPlan,
     FlexibleGangProblem,
     FlexibleJob,
-    Pattern,
     useful_seconds,
 )
+from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import Simulation
 from ioopt.sim.flexgang.frame import frame_schedule, frame_timeline
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
+from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.timeline import Interval, Timeline
 
 

@@ -25,12 +25,8 @@ from ioopt.measure.io_server import (
 )
 from ioopt.measure.io_surface import Response, Surface
 from ioopt.options import Deadline
-from ioopt.problems.flexgang.flexible_gang import (
-    FlexibleGangPlan,
-    FlexibleGangProblem,
-    IoBehaviour,
-    Pattern,
-)
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
+from ioopt.problems.flexgang.pattern import Pattern
 
 CALIBRATION_SEED = 50_001
 """Seed of the calibration runs; neither a selection nor a report seed."""
