@@ -70,6 +70,7 @@ def test_bounds_by_hand() -> None:
     assert makespan_bound_seconds(ioopt.load({**data, "tasks": []})) == 0
 
 
+@pytest.mark.slow
 def test_plain_and_compiled_search_give_the_same_answer() -> None:
     problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
     answers = []

@@ -132,7 +132,7 @@ DISPATCHERS = {
 }
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", of_mode("dispatch"))
 def test_dispatch_is_as_worked_out(name: str, engine: str) -> None:
     case = load(CASES[name])
