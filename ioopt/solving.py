@@ -303,12 +303,11 @@ def _checked(
             # A backend's absolute tolerance: more than values this small can bear.
             values["bound"] = gap = None
             notes = [*notes, f"bound {bound!r} of {objective!r} is rounding and left out"]
-    plan = outcome.plan
     values["simulate_seconds"] = deadline.elapsed() - begun
     return Result(
         status=status, objective=objective, gap=gap, metrics=metrics,
         violations=violations, notes=(*outcome.notes, *notes),
-        plan=plan_dict(plan), schedule=schedule, **values,
+        plan=plan_dict(outcome.plan), schedule=schedule, **values,
     )  # fmt: skip
 
 

@@ -35,22 +35,26 @@ def popcount(typing_context: Any, word: Any) -> Any:
 
 
 def add(rows: Words, row: int, sets: WordSets, j: int) -> None:
+    """Put the nodes of set *j* into *row*."""
     for w in range(sets.low[j], sets.high[j]):
         rows[row, w] |= sets.words[j, w]
 
 
 def remove(rows: Words, row: int, sets: WordSets, j: int) -> None:
+    """Take the nodes of set *j* out of *row*."""
     for w in range(sets.low[j], sets.high[j]):
         rows[row, w] &= ~sets.words[j, w]
 
 
 def copy_rows(rows: Words, to: Words) -> None:
+    """Make *to* what *rows* is."""
     for row in range(rows.shape[0]):
         for w in range(rows.shape[1]):
             to[row, w] = rows[row, w]
 
 
 def assign(sets: WordSets, j: int, source: WordSets) -> None:
+    """Make set *j* that of *source*."""
     clear(sets, j)
     for w in range(source.low[j], source.high[j]):
         sets.words[j, w] = source.words[j, w]
@@ -59,6 +63,7 @@ def assign(sets: WordSets, j: int, source: WordSets) -> None:
 
 
 def equal(sets: WordSets, others: WordSets, j: int) -> bool:
+    """Whether both sets *j* are the same."""
     differing = np.uint64(0)
     for w in range(sets.words.shape[1]):
         differing |= sets.words[j, w] ^ others.words[j, w]
@@ -66,6 +71,7 @@ def equal(sets: WordSets, others: WordSets, j: int) -> bool:
 
 
 def num_outside(sets: WordSets, others: WordSets, j: int) -> int:
+    """Number of nodes in set *j* that are not in that of *others*."""
     count = 0
     for w in range(sets.low[j], sets.high[j]):
         count += popcount(sets.words[j, w] & ~others.words[j, w])
@@ -73,10 +79,12 @@ def num_outside(sets: WordSets, others: WordSets, j: int) -> int:
 
 
 def num_rows(span: int) -> int:
+    """Number of rows in a mask of rows."""
     return popcount(np.uint64(span))
 
 
 def is_free(rows: Words, row: int, sets: WordSets, j: int) -> bool:
+    """Whether *row* holds none of the nodes of set *j*."""
     taken = np.uint64(0)
     for w in range(sets.low[j], sets.high[j]):
         taken |= rows[row, w] & sets.words[j, w]
@@ -84,6 +92,7 @@ def is_free(rows: Words, row: int, sets: WordSets, j: int) -> bool:
 
 
 def add_where_free(rows: Words, sets: WordSets, j: int) -> int:
+    """Put set *j* into the first row that holds none of its nodes; that row, or -1 for none."""
     for row in range(rows.shape[0]):
         if is_free(rows, row, sets, j):
             add(rows, row, sets, j)
@@ -92,6 +101,7 @@ def add_where_free(rows: Words, sets: WordSets, j: int) -> int:
 
 
 def first_free_but_own(rows: Words, sets: WordSets, j: int, own: WordSets, home: int) -> int:
+    """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
     for row in range(rows.shape[0]):
         taken = np.uint64(0)
         for w in range(sets.low[j], sets.high[j]):
@@ -105,6 +115,7 @@ def first_free_but_own(rows: Words, sets: WordSets, j: int, own: WordSets, home:
 
 
 def intersect(rows: Words, common: Words) -> None:
+    """Make *common* [0] the nodes that every row holds."""
     for w in range(rows.shape[1]):
         word = rows[0, w]
         for row in range(1, rows.shape[0]):
@@ -113,6 +124,7 @@ def intersect(rows: Words, common: Words) -> None:
 
 
 def free_of(keys: Keys, sets: WordSets, taken: Words, found: Keys) -> int:
+    """The *keys* whose sets hold none of *taken* [0], into *found*; their number."""
     count = 0
     for j in keys:
         if is_free(taken, 0, sets, j):
@@ -122,6 +134,7 @@ def free_of(keys: Keys, sets: WordSets, taken: Words, found: Keys) -> int:
 
 
 def first_to_fit(keys: Keys, homes: Keys, home: int, sets: WordSets, rows: Words, row: int) -> int:
+    """The first of the *keys* at *home* whose set is free in *row*, -1 when there is none."""
     found = -1
     for j in keys:
         if homes[j] == home and is_free(rows, row, sets, j):
@@ -131,6 +144,7 @@ def first_to_fit(keys: Keys, homes: Keys, home: int, sets: WordSets, rows: Words
 
 
 def in_row(keys: Keys, spans: NDArray[np.int64], row: int, found: Keys) -> int:
+    """The *keys* whose *spans* hold *row*, into *found*; their number."""
     count = 0
     for j in keys:
         if spans[j] >> row & 1:
@@ -140,6 +154,7 @@ def in_row(keys: Keys, spans: NDArray[np.int64], row: int, found: Keys) -> int:
 
 
 def drop(keys: Keys, count: int, j: int) -> None:
+    """Take *j* out of the first *count* of the *keys*; those behind it move up."""
     at = 0
     while keys[at] != j:
         at += 1
@@ -148,6 +163,7 @@ def drop(keys: Keys, count: int, j: int) -> None:
 
 
 def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> None:
+    """Sort the first *count* of the *keys* by their *value*; equal ones keep their order."""
     for i in range(1, count):
         j = keys[i]
         at = i
@@ -160,6 +176,7 @@ def sort_keys(keys: Keys, count: int, value: NDArray[Any], descending: bool) -> 
 
 
 def find_layers(rows: Words, row: int, nodes: int, layers: Words) -> None:
+    """Make *layers* [k] the nodes free in *row* and in at least k of the other rows."""
     levels, words = rows.shape
     for w in range(words):
         inside = ~np.uint64(0)
@@ -175,6 +192,7 @@ def find_layers(rows: Words, row: int, nodes: int, layers: Words) -> None:
 
 
 def clear(sets: WordSets, j: int) -> None:
+    """Empty set *j*."""
     for w in range(sets.low[j], sets.high[j]):
         sets.words[j, w] = 0
     sets.low[j] = sets.words.shape[1]
@@ -182,6 +200,7 @@ def clear(sets: WordSets, j: int) -> None:
 
 
 def take_lowest(layers: Words, k: int, sets: WordSets, j: int, most: int) -> int:
+    """Add to set *j* the lowest nodes of layer *k* that it lacks, at most *most*; their number."""
     count = 0
     for w in range(layers.shape[1]):
         fresh = layers[k, w] & ~sets.words[j, w]

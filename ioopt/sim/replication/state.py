@@ -199,21 +199,12 @@ def instance_arrays(
 
     *actual* are compute seconds by task that replace the planned ones.
     """
-    network = problem.network
     storages = {storage.id: s for s, storage in enumerate(problem.storages)}
     nodes, files = problem.nodes, problem.files
     rows = [*problem.inputs, *((file,) for file in copy_entries)]
     writes = [*problem.outputs, *(() for _ in copy_entries)]
-    capacity = [
-        *([network.replica_bytes_per_second] * len(nodes)),
-        *(storage.bytes_per_second for storage in problem.storages),
-        *([network.remote_bytes_per_second] * (1 + len(nodes))),
-    ]
     held = [(i, file) for i, held in enumerate(problem.holds) for file in sorted(held)]
-    release = [task.release_seconds for task in problem.tasks]
-    release += [
-        min((release[k] for k in problem.readers[file]), default=0.0) for file in copy_entries
-    ]
+    release = _releases(problem, copy_entries)
     cores = [*(task.cores for task in problem.tasks), *(1 for _ in copy_entries)]
     busiest = sum(cores)
     used_cores = [max(1, min(node.cores, busiest)) for node in nodes]
@@ -223,7 +214,7 @@ def instance_arrays(
         num_files=len(files),
         num_tasks=len(problem.tasks),
         num_storages=len(storages),
-        shared=int((link or network.remote_link) == "shared"),
+        shared=int((link or problem.network.remote_link) == "shared"),
         size=_ints((file.bytes for file in files), compiled),
         storage=_ints(
             (-1 if file.storage is None else storages[file.storage] for file in files), compiled
@@ -232,7 +223,7 @@ def instance_arrays(
             (UNLIMITED if node.disk_bytes is None else node.disk_bytes for node in nodes), compiled
         ),
         speed=_floats((node.speed for node in nodes), compiled),
-        capacity=_floats(capacity, compiled),
+        capacity=_floats(_capacities(problem), compiled),
         compute=_floats(
             [*(seconds_of(task, actual) for task in problem.tasks), *([0.0] * len(copy_entries))],
             compiled,
@@ -255,6 +246,23 @@ def instance_arrays(
         product=_ints(produced, compiled),
         keep=_ints((int(file.keep) * made for file, made in zip(files, produced)), compiled),
     )
+
+
+def _capacities(problem: ReplicationProblem) -> list[float]:
+    """Bytes a second of every NIC, storage, the shared link, and every node's private link."""
+    network, nodes = problem.network, len(problem.nodes)
+    return [
+        *([network.replica_bytes_per_second] * nodes),
+        *(storage.bytes_per_second for storage in problem.storages),
+        *([network.remote_bytes_per_second] * (1 + nodes)),
+    ]
+
+
+def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[float]:
+    """Seconds at which each task arrives; a copy entry with the first reader of its file (rule 1)."""
+    release = [task.release_seconds for task in problem.tasks]
+    readers = (problem.readers[file] for file in copy_entries)
+    return release + [min((release[k] for k in tasks), default=0.0) for tasks in readers]
 
 
 def seconds_of(task: Task, actual: Mapping[str, float] | None) -> float:
