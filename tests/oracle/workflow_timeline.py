@@ -532,24 +532,7 @@ def disagreement(seed: int, engine: str = "python") -> tuple[str | None, int, in
         if given != [row[1:] for row in run.given]:
             return f"dispatches {given} but {run.given}", 0, 0
     schedule = found.schedule
-    rows = [
-        ("task", t.name, t.node.name if t.node else "", t.begun, t.ended)
-        for t in sorted(run.tasks, key=lambda t: (t.begun, run.tasks.index(t)))
-    ]
-    rows += [(m.file, m.source, m.target, m.start, m.end) for m in run.moves]
-    rows += [("gone", file, node, when, when) for file, node, when in run.gone]
-    rows.append(("end", "", "", last, last))
-    own: list[Any] = [
-        ("task", t["id"], t["node"], t["start_seconds"], t["end_seconds"])
-        for t in schedule["tasks"]
-    ]
-    own += [
-        (m["file"], m["source"], m["destination"], m["start_seconds"], m["end_seconds"])
-        for m in schedule["transfers"]
-    ]
-    own += [
-        ("gone", e["file"], e["node"], e["seconds"], e["seconds"]) for e in schedule["evictions"]
-    ]
+    rows, own = _expected(run, last), _found(schedule)
     makespan = found.metrics["makespan_seconds"]
     own.append(("end", "", "", makespan, makespan))
     if sorted(map(str, (r[:3] for r in own))) != sorted(map(str, (r[:3] for r in rows))):
@@ -570,6 +553,34 @@ def disagreement(seed: int, engine: str = "python") -> tuple[str | None, int, in
     if actual is None and found.metrics["lower_bound_seconds"] > makespan * (1 + 1e-9) + 1e-9:
         return f"bound {found.metrics['lower_bound_seconds']} above {makespan}", 0, 0
     return None, len(run.gone), sum(m.target is None for m in run.moves)
+
+
+def _expected(run: Run, last: Any) -> list[Any]:
+    """The events of the exact simulator: (what, whose, where, start, end)."""
+    rows = [
+        ("task", t.name, t.node.name if t.node else "", t.begun, t.ended)
+        for t in sorted(run.tasks, key=lambda t: (t.begun, run.tasks.index(t)))
+    ]
+    rows += [(m.file, m.source, m.target, m.start, m.end) for m in run.moves]
+    rows += [("gone", file, node, when, when) for file, node, when in run.gone]
+    rows.append(("end", "", "", last, last))
+    return rows
+
+
+def _found(schedule: dict[str, Any]) -> list[Any]:
+    """The same of a schedule, but for the end."""
+    own: list[Any] = [
+        ("task", t["id"], t["node"], t["start_seconds"], t["end_seconds"])
+        for t in schedule["tasks"]
+    ]
+    own += [
+        (m["file"], m["source"], m["destination"], m["start_seconds"], m["end_seconds"])
+        for m in schedule["transfers"]
+    ]
+    own += [
+        ("gone", e["file"], e["node"], e["seconds"], e["seconds"]) for e in schedule["evictions"]
+    ]
+    return own
 
 
 def _by_time(row: Any) -> Any:

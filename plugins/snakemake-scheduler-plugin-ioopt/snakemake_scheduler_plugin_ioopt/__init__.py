@@ -6,10 +6,8 @@ the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler, w
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +15,7 @@ from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
 from ioopt.embed.selection import ReadyJob, load_solver, select
+from ioopt.models.program import collector_paused
 from ioopt.options import Deadline
 
 ENDLESS = 1 << 40
@@ -48,7 +47,8 @@ class Scheduler(SchedulerBase):
     ) -> Sequence[Any] | None:
         """The chosen jobs, or None to let Snakemake's greedy scheduler choose."""
         try:
-            with _collector_paused():
+            # At 100,000 jobs a third of the time would go to the collector walking all of Snakemake's DAG.
+            with collector_paused():
                 return self._select(
                     selectable_jobs, remaining_jobs, available_resources, input_sizes
                 )
@@ -73,18 +73,6 @@ class Scheduler(SchedulerBase):
         if selection.loss > 0 or selection.notes:
             self.logger.debug(f"ioopt: at most {selection.loss:.2%} lost; {selection.notes}")
         return [asked.jobs[position] for position in selection.chosen] or None
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """At 100,000 jobs a third of the time would go to the collector walking all of Snakemake's DAG."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class TempInputs:
