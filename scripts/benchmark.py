@@ -14,8 +14,8 @@ HERE = Path(__file__).resolve().parent
 
 
 NAMES = (
-    "batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "io-congestion",
-    "replication", "replication-disk",
+    "batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "replication",
+    "replication-disk",
 )  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main`` unless PARTS has more."""
 PARTS = {"flexgang": ("flexgang-measures", "flexgang-assignment")}

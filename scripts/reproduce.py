@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PAPERS = ("khanna", "lee", "zhang", "zhou")
-"""Modules of ``scripts/papers`` whose ``main`` prints a paper's claims."""
+"""Modules of ``scripts/papers`` that have a paper's claims."""
 PAGE = ROOT / "docs" / "reproduction.md"
 EXPLAINED = """\
 A store belongs to one state of the code: runs are keyed by function, settings and version, so after
@@ -52,10 +52,11 @@ def main() -> None:
 
 def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
     """Run each paper's module on the store, keep what it came to, write the page."""
-    from papers.experiments import within
-    from papers.page import conclusion, write_page
+    from papers.claims import within
+    from papers.page import CLAIM_HEAD, conclusion, counted, write_page
 
     from ioopt.campaign.study import open_campaign
+    from ioopt.tables import render
 
     with open_campaign(arguments.store, arguments.workers, arguments.scheduler) as campaign:
         for paper in papers:
@@ -63,11 +64,15 @@ def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | No
             module = importlib.import_module(f"papers.{paper}")
             study = campaign.study(paper)
             with within(study):
-                rows = module.main(arguments.quick)
-                found = conclusion(paper, module, arguments.quick, rows, study)
+                rows = module.claims(arguments.quick)
+                print(
+                    f"\n{module.sizes(arguments.quick)}\n\n{render(CLAIM_HEAD, rows)}", flush=True
+                )
+                found = conclusion(module, arguments.quick, rows, study)
             campaign.store.conclude(paper, "quick" if arguments.quick else "full", found)
+            print(f"\n{paper}: {counted(rows)}")
             print(
-                f"\n{paper}: {len(rows)} claims from {study.num_values} runs ({study.num_run} of them "
+                f"{paper}: {len(rows)} claims from {study.num_values} runs ({study.num_run} of them "
                 f"run now), {study.seconds:.0f} s of computing, {time.monotonic() - begun:.0f} s now\n",
                 flush=True,
             )

@@ -1,8 +1,8 @@
-"""Sets of periodic applications of the I/O congestion literature, and their two measures.
+"""Sets of periodic applications of the I/O congestion literature, as batch-io problems.
 
 A set has one application a line: seconds of computation and GB of I/O in each period, processors.
 Source: Aupy, Gainaru, Le Fevre, "Periodic I/O scheduling for super-computers" (PMBS 2017), whose
-repository also publishes system efficiency and dilation. Their machine is 640 cores with B = 3 GB/s
+repository also publishes what their schedules reach. Their machine is 640 cores with B = 3 GB/s
 and b = 0.01 GB/s, every value divided by 64; here nothing is divided, so a set runs on 40,960
 processors with 192 GB/s.
 """
@@ -12,9 +12,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import read_bytes
@@ -43,23 +42,12 @@ class Application:
         return self.work_seconds + self.io_bytes / peak
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyState:
-    """Measures over a horizon: system efficiency and the largest dilation of an application.
-
-    System efficiency is the share of all processors' time spent computing, dilation an
-    application's ideal pace of work over the pace it had (Aupy et al., Section 2.2).
-    """
-
-    efficiency: float
-    dilation: float
-
-
 def read_set(source: str | os.PathLike[str]) -> tuple[Application, ...]:
     """Read one set; InstanceError names file and line of anything that is not three numbers."""
     name = os.fspath(source)
     rows = []
-    for number, line in enumerate(_lines(source), 1):
+    lines = read_bytes(source).decode("utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
         words = line.split()
         if not words:
             continue
@@ -78,25 +66,6 @@ def read_set(source: str | os.PathLike[str]) -> tuple[Application, ...]:
     if not rows:
         raise InstanceError(f"{name}: no application; is this a set of the I/O congestion data?")
     return tuple(rows)
-
-
-def read_published(source: str | os.PathLike[str]) -> dict[int, SteadyState]:
-    """The published system efficiency and dilation of each set (``results_paper.txt``)."""
-    found = {}
-    for number, line in enumerate(_lines(source), 1):
-        words = line.partition("#")[0].split()
-        if words:
-            try:
-                found[int(words[0])] = SteadyState(float(words[1]), float(words[2]))
-            except (ValueError, IndexError):
-                raise InstanceError(
-                    f"{os.fspath(source)}: line {number}: wanted set, efficiency and dilation"
-                ) from None
-    return found
-
-
-def _lines(source: str | os.PathLike[str]) -> list[str]:
-    return read_bytes(source).decode("utf-8", errors="replace").splitlines()
 
 
 def horizon_of(applications: Sequence[Application], periods: int = DEFAULT_PERIODS) -> float:
@@ -146,27 +115,3 @@ def batch_io_from_set(
         "ten times that as walltime",
     }
     return imported(BatchIoProblem, data, (), name, synthetic)
-
-
-def steady_state(
-    problem: BatchIoProblem, schedule: Mapping[str, Any], horizon_seconds: float
-) -> SteadyState:
-    """Efficiency and dilation of a batch-io *schedule* of :func:`batch_io_from_set` on [0, horizon].
-
-    Computation is what lies between the end of one I/O (or the start) and the next request.
-    """
-    jobs = {job.id: job for job in problem.jobs}
-    used, dilation = 0.0, 1.0
-    for row in schedule["jobs"]:
-        job = jobs[row["id"]]
-        work, before = 0.0, row["start_seconds"]
-        for io in row["io"]:
-            work += max(0.0, min(io["request_seconds"], horizon_seconds) - before)
-            before = math.inf if io["finish_seconds"] is None else io["finish_seconds"]
-        used += work * job.nodes
-        phase = job.phases[0]
-        if phase.compute_seconds > 0:
-            app = Application(phase.compute_seconds, phase.io_bytes, job.nodes)
-            ideal = phase.compute_seconds / app.ideal_seconds
-            dilation = max(dilation, ideal * horizon_seconds / work if work else math.inf)
-    return SteadyState(used / (problem.machine.nodes * horizon_seconds), dilation)

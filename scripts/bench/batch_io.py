@@ -1,14 +1,11 @@
 """Batch I/O in one run: decisions in microseconds, whole traces in seconds, memory of each.
 
-``python scripts/benchmark.py batch-io``. Times are processor seconds, those of child processes
-included, so that what else runs on the machine counts little. The traces of real machines need the
-shared data (``IOOPT_SHARED``), the peer simulator ``pip install accasim``; without them rows say so.
+Times are processor seconds, those of child processes included, so that what else runs on the
+machine counts little. The trace of a real machine needs the shared data (``IOOPT_SHARED``).
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import random
 import subprocess
 import sys
@@ -42,7 +39,6 @@ MIRA = {
 SIZES = (1, 1, 1, 2, 2, 4, 8)
 LONG_POLICIES = ("base-line", "cons-fcfs", "adaptive", "set-10")
 LONG = {"compiled": (10, (7_500, 15_000, 30_000)), "python": (90, (7_500, 30_000))}
-MONTH_POLICIES = ("base-line", "cons-fcfs", "adaptive", "fill")
 Row = list[Any]
 MISSING: Row = ["KTH-SP2", "trace not here (IOOPT_SHARED)", "", "", ""]
 
@@ -212,106 +208,7 @@ def kth(jobs: int) -> BatchIoProblem | None:
     return problem
 
 
-def month_rows(quick: bool) -> Iterator[Row]:
-    """Months with I/O against AccaSim on the same jobs without I/O.
-
-    AccaSim's seconds are those of its simulation, which reads the jobs as it goes; ours start at
-    the loaded instance. What loading takes stands in a row of its own. Seconds are sums over the
-    months: how long AccaSim takes for one depends on how long its queue gets.
-    """
-    seeds = range(1, 2 if quick else 7)
-    settings = {"jobs": 400, "days": 4} if quick else {}
-    months = {f"{len(seeds)} Mira-like": [generate("mira-month", settings, s) for s in seeds]}
-    log = kth(400 if quick else 2600)
-    if log is not None:
-        months["1 KTH-SP2"] = [log]
-    for label, problems in months.items():
-        yield from rows_of_months(label, problems)
-    if log is None:
-        yield MISSING
-
-
-def rows_of_months(label: str, problems: list[BatchIoProblem]) -> Iterator[Row]:
-    """AccaSim, loading, and both engines on the same months."""
-    jobs = sum(len(p.jobs) for p in problems)
-    phases = sum(job.num_phases for p in problems for job in p.jobs)
-    peers = [accasim(problem) for problem in problems]
-    failed = next((peer for peer in peers if isinstance(peer, str)), "")
-    known = [peer for peer in peers if not isinstance(peer, str)]
-    theirs = sum(peer["seconds"] for peer in known)
-    yield [f"{label} month(s), {jobs} jobs, {phases} phases", "AccaSim, EASY, no I/O",
-           failed or f"{theirs:.2f} s", "" if failed else peer_figures(jobs, known), ""]  # fmt: skip
-    yield ["", "loading the instance files", f"{sum(map(loading, problems)):.3f} s", "", ""]
-    for name, goal in (("python", 5), ("compiled", 60)):
-        for policy in MONTH_POLICIES:
-            found: list[Timed] = apart(month_runs, problems, policy, name)
-            ours = sum(month.seconds for month in found)
-            decisions = sum(month.decisions for month in found)
-            times = "" if failed else f"{theirs / ours:.1f}x, "
-            yield ["", f"{name}, {policy}, {decisions} I/O decisions", f"{ours:.4f} s",
-                   f"{times}{jobs / ours:.0f} jobs/s, {found[0].per_instant}, "
-                   f"{found[-1].peak / 1e6:.0f} MB", f">= {goal}x"]  # fmt: skip
-
-
-def peer_figures(jobs: int, months: list[dict[str, float]]) -> str:
-    """Jobs a second, the spread of the months, memory."""
-    seconds = [month["seconds"] for month in months]
-    peak = max(month["memory_bytes"] for month in months)
-    return (
-        f"{jobs / sum(seconds):.0f} jobs/s, {min(seconds):.2f} to {max(seconds):.2f} s a month, "
-        f"{peak / 1e6:.0f} MB"
-    )
-
-
-def month_runs(problems: list[BatchIoProblem], policy: str, name: str) -> list[Timed]:
-    """:func:`simulate` of each problem; five times where compiled, which needs milliseconds."""
-    return [simulate(problem, policy, name, 5 if name == "compiled" else 1) for problem in problems]
-
-
-def loading(problem: BatchIoProblem) -> float:
-    """Processor seconds to load *problem* from a JSON file."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "problem.json"
-        file.write_text(problem.model_dump_json(by_alias=True))
-        return per_call(partial(ioopt.load, file)) / 1e6
-
-
-def accasim(problem: BatchIoProblem) -> dict[str, float] | str:
-    """Figures of AccaSim on the jobs of *problem*, a midplane a node; a reason when it cannot run."""
-    if importlib.util.find_spec("accasim") is None:
-        return "not installed (pip install accasim)"
-    trace = Trace.of(problem)
-    with tempfile.TemporaryDirectory() as folder:
-        workload, config = Path(folder) / "month.swf", Path(folder) / "system.json"
-        lines = []
-        for j, ideal in enumerate(trace.ideal):
-            fields = [-1] * 18
-            fields[0], fields[1], fields[3] = j + 1, round(trace.submit[j]), max(1, round(ideal))
-            fields[4] = fields[7] = trace.units[j]
-            fields[8], fields[10], fields[11] = max(1, round(trace.walltime[j])), 1, 1
-            lines.append(" ".join(map(str, fields)))
-        workload.write_text("\n".join(lines) + "\n")
-        units = problem.machine.units
-        config.write_text(json.dumps({
-            "system_name": "mira", "start_time": 0, "equivalence": {"processor": {"core": 1}},
-            "groups": {"midplane": {"core": 1}}, "resources": {"midplane": units},
-        }))  # fmt: skip
-        command = [
-            sys.executable,
-            str(ROOT / "scripts/bench/accasim_run.py"),
-            workload,
-            config,
-            folder + "/",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
-    if done.returncode:
-        return f"failed: {done.stderr.strip().splitlines()[-1]}"
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return figures
-
-
 def main(quick: bool) -> None:
     """Print all figures of one run."""
-    parts = (knapsack_rows, policy_rows, trace_rows, month_rows, long_rows)
-    for part in parts:
+    for part in (knapsack_rows, policy_rows, trace_rows, long_rows):
         print(render(("what", "how", "time", "figures", "goal"), list(part(quick))), flush=True)

@@ -1,13 +1,12 @@
-"""Snakemake's schedulers and ours: on ready sets of any size, in real Snakemake, and run to the end.
+"""Snakemake's schedulers and ours: on ready sets of any size, and in real Snakemake on stubs.
 
-As shipped, Snakemake 9.27 marks a temporary file at the job that makes it and looks for the mark at
-those that read it, so its own schedulers see none. Both views are measured: as shipped, and told
-(``+temp``). Values are of the same function for all, with the temporary files.
+In ready sets all see which files are temporary; in real runs Snakemake's own do not (9.27 marks them
+at the jobs that make them). Values are of the same function for all, with the temporary files.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import logging
 import multiprocessing
 import os
@@ -17,19 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bench.frame import ROOT, shared_data
-from bench.snakemake_workflows import (
-    Name,
-    StubJob,
-    StubWorkflow,
-    from_wfformat,
-    variant_calling,
-    write,
-)
+from bench.frame import ROOT, shared_data, timed
+from bench.snakemake_workflows import Name, StubWorkflow, from_wfformat, variant_calling, write
 
 from ioopt.embed.selection import ReadyJob, load_solver, select, value_of
 
@@ -157,127 +150,30 @@ def workflows(quick: bool) -> list[tuple[StubWorkflow, int]]:
 
 
 def real_rows(workflow: StubWorkflow, cores: int) -> Iterator[tuple[Any, ...]]:
-    """Real Snakemake on stubs: each scheduler asked at every selection of a run that obeys ioopt.
-
-    (scheduler, selections, sum of values, mean ms, worst ms, gave up, peak GB of temporary files).
-    The peak is of a run that obeys the scheduler of the row.
-    """
-    first = _observe(workflow, cores, "ioopt", ask_all=True)
-    for scheduler in ("ioopt", "greedy", "milp", "greedy+temp", "milp+temp"):
-        seen = [line[scheduler] for line in first]
-        lines = first if scheduler == "ioopt" else _observe(workflow, cores, scheduler, False)
-        milliseconds = [1000 * item["seconds"] for item in seen]
-        yield (
-            workflow.name, scheduler, len(seen), sum(item["value"] for item in seen),
-            sum(milliseconds) / len(seen), max(milliseconds),
-            sum(item["gave_up"] for item in seen),
-            max(line["temp_bytes"] for line in lines) / 1e9,
-        )  # fmt: skip
+    """(workflow, scheduler, seconds, peak GB of temporary files) of real Snakemake on stubs."""
+    temp = {file for job in workflow.jobs for file in job.temp}
+    for scheduler in ("ioopt", "greedy", "ilp"):
+        with tempfile.TemporaryDirectory() as place:
+            directory = Path(place)
+            write(workflow, directory, total_seconds=0.5 * cores)
+            seconds, peak = timed(partial(_run, directory, scheduler, cores, temp))
+        yield workflow.name, scheduler, seconds, peak / 1e9
 
 
-def _observe(workflow: StubWorkflow, cores: int, use: str, ask_all: bool) -> list[dict[str, Any]]:
-    """The probe's lines of a real run of *workflow* that obeys scheduler *use*."""
-    with tempfile.TemporaryDirectory() as place:
-        directory = Path(place)
-        write(workflow, directory, total_seconds=0.5 * cores)
-        paths = (
-            ROOT / "scripts" / "bench",
-            ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt",
-            ROOT,
-        )
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join(map(str, paths)), "IOOPT_PROBE_USE": use,
-            "IOOPT_PROBE_ALL": "1" if ask_all else "0", "IOOPT_PROBE_LOG": str(directory / "log"),
-        }  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, "-m", "snakemake", "--scheduler", "probe", "--cores", str(cores),
-             "--directory", place, "--snakefile", str(directory / "Snakefile")],
-            capture_output=True, text=True, env=environment, check=False,
-        )  # fmt: skip
-        if done.returncode != 0:
-            raise SystemExit(f"snakemake failed on {workflow.name}: {done.stderr[-2000:]}")
-        return [json.loads(line) for line in (directory / "log").read_text().splitlines()]
-
-
-class _Progress:
-    """One simulated execution: what has run, what is on the disk."""
-
-    def __init__(self, workflow: StubWorkflow, told: bool) -> None:
-        self.stubs = workflow.jobs
-        maker = {file: k for k, job in enumerate(self.stubs) for file in job.makes}
-        self.temp = {file for job in self.stubs for file in job.temp}
-        self.sizes = dict(workflow.given) | {
-            file: size for job in self.stubs for file, size in job.makes.items()
-        }
-        self.waits = [{maker[file] for file in job.reads if file in maker} for job in self.stubs]
-        self.readers: dict[str, set[int]] = {}
-        for k, job in enumerate(self.stubs):
-            for file in job.reads:
-                self.readers.setdefault(file, set()).add(k)
-        self.jobs = [
-            Job(k, [Name(file, told and file in self.temp) for file in job.reads],
-                {"_cores": job.threads, "mem_mb": job.mem_mb}) for k, job in enumerate(self.stubs)
-        ]  # fmt: skip
-        self.held = self.peak = 0
-
-    def end(self, k: int) -> None:
-        """Job *k* has ended: its temporary files appear, those nobody reads any more go."""
-        stub: StubJob = self.stubs[k]
-        self.held += sum(self.sizes[file] for file in stub.temp)
-        self.peak = max(self.peak, self.held)
-        for file in stub.reads:
-            self.readers[file].discard(k)
-            if not self.readers[file] and file in self.temp:
-                self.held -= self.sizes[file]
-        for waits in self.waits:
-            waits.discard(k)
-
-
-def run_to_the_end(
-    workflow: StubWorkflow, cores: int, answer: Answer, greedy: Answer, told: bool
-) -> tuple[float, float, float, float]:
-    """(makespan s, peak GB of temporary files, seconds in selections, the longest of them).
-
-    As Snakemake does: a selection whenever a job has ended, its greedy scheduler when there is no
-    answer. Jobs take their stated times; nothing else takes any.
-    """
-    state, now, free = _Progress(workflow, told), 0.0, cores
-    running: list[tuple[float, int]] = []
-    todo = set(range(len(state.jobs)))
-    spent, longest = 0.0, 0.0
-    while todo or running:
-        ready = [state.jobs[k] for k in sorted(todo) if not state.waits[k]]
-        if ready and free:
-            left = [state.jobs[k] for k in sorted(todo | {k for _, k in running})]
-            question = (ready, left, {"_cores": free, "mem_mb": 10**9}, state.sizes)
-            begun = time.perf_counter()
-            found = answer(*question)
-            if found is None:
-                found = greedy(*question)
-            seconds = time.perf_counter() - begun
-            spent, longest = spent + seconds, max(longest, seconds)
-            for job in found or ():
-                todo.discard(job.jobid)
-                free -= job.scheduler_resources["_cores"]
-                running.append((now + state.stubs[job.jobid].seconds, job.jobid))
-        running.sort(reverse=True)
-        now, k = running.pop()
-        free += state.stubs[k].threads
-        state.end(k)
-    return now, state.peak / 1e9, spent, longest
-
-
-def simulated_rows(workflow: StubWorkflow, cores: int) -> list[tuple[Any, ...]]:
-    """(workflow, jobs, scheduler, makespan, peak GB, seconds selecting, worst ms)."""
-    known, rows = answers(), list[tuple[Any, ...]]()
-    greedy = known["snakemake greedy"]
-    for scheduler, told in (("ioopt", True), ("snakemake greedy", False), ("snakemake greedy", True),
-                            ("snakemake milp", False), ("snakemake milp", True)):  # fmt: skip
-        makespan, peak, spent, longest = run_to_the_end(
-            workflow, cores, known[scheduler], greedy, told
-        )
-        label = scheduler + (" +temp" if told and scheduler != "ioopt" else "")
-        rows.append(
-            (workflow.name, len(workflow.jobs), label, makespan, peak, spent, 1000 * longest)
-        )
-    return rows
+def _run(directory: Path, scheduler: str, cores: int, temp: set[str]) -> int:
+    """Run Snakemake in *directory*; the most bytes of *temp* that lay there at once."""
+    plugin = ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)])}
+    command = [sys.executable, "-m", "snakemake", "--scheduler", scheduler, "--cores", str(cores),
+               "--directory", str(directory), "--snakefile", str(directory / "Snakefile")]  # fmt: skip
+    with (directory / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        peak = 0
+        while process.poll() is None:
+            files = [entry for entry in os.scandir(directory) if entry.name in temp]
+            with contextlib.suppress(FileNotFoundError):  # one has gone meanwhile
+                peak = max(peak, sum(file.stat().st_size for file in files))
+            time.sleep(0.005)
+    if process.returncode != 0:
+        raise SystemExit(f"snakemake failed: {(directory / 'log').read_text()[-2000:]}")
+    return peak

@@ -1,31 +1,62 @@
-"""What a reproduction row is, how its verdict is worded, and the intervals behind it."""
+"""What a reproduction row is, how its verdict is worded, its intervals, and where its runs come from.
+
+A paper's module has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how much is run;
+``pictures(quick)``; and NOTES where something is to be said. ``scripts/reproduce.py`` does the rest:
+it opens a campaign, so that every run becomes a row of its store and a killed reproduction goes on
+where it was. A test or a script that opens none computes the runs on the spot.
+"""
 
 from __future__ import annotations
 
+import json
 import statistics
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
-from ioopt.tables import render
+from ioopt.campaign.study import Study
 
 REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
 UNDECIDED, NOT_RUN = "undecided", "not run"
+_studies: list[Study] = []
 
 
 class Claim(NamedTuple):
-    """One claim: what the paper says where, our figure, the verdict, and the claim's number if any."""
+    """One claim: what the paper says where, our figure and the verdict."""
 
     claim: str
     where: str
     paper: str
     ours: str
     verdict: str
-    number: str = ""
 
-    @property
-    def counted(self) -> bool:
-        """Whether the row is a claim of its own, not another reading of one (2b beside 2)."""
-        return not self.number or self.number[-1].isdigit()
+
+class Picture(NamedTuple):
+    """A figure of the page: the name of its file, its caption, the matplotlib axes."""
+
+    name: str
+    caption: str
+    axes: Any
+
+
+@contextmanager
+def within(study: Study) -> Iterator[None]:
+    """Values asked for inside are those of *study*."""
+    _studies.append(study)
+    try:
+        yield
+    finally:
+        _studies.pop()
+
+
+def values_of(
+    function: Callable[..., Mapping[str, Any]], settings: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """What *function*, a module's own, returns for each of *settings*, as JSON gives it back."""
+    if _studies:
+        target = f"{function.__module__}:{function.__qualname__}"
+        return _studies[-1].values(target, settings)
+    return [json.loads(json.dumps(function(**each))) for each in settings]
 
 
 def verdict(holds: bool) -> str:
@@ -33,13 +64,9 @@ def verdict(holds: bool) -> str:
     return REPRODUCED if holds else NOT
 
 
-def show(title: str, rows: Sequence[Claim]) -> None:
-    """Print a titled table."""
-    print(f"\n{title}\n")
-    print(
-        render(("claim", "where", "paper", "measured", "verdict"), [r[:5] for r in rows]),
-        flush=True,
-    )
+def verdict_of_several(met: Sequence[bool]) -> str:
+    """The word where a claim is made of several cases: partly, when only some hold."""
+    return REPRODUCED if all(met) else PARTLY if any(met) else NOT
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:

@@ -16,13 +16,24 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
-from papers.claims import NOT, NOT_RUN, REPRODUCED, UNDECIDED, Claim, interval
-from papers.experiments import values_of
+from papers.claims import (
+    NOT,
+    NOT_RUN,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Picture,
+    interval,
+    mean_and_error,
+    values_of,
+    verdict,
+)
 
 import ioopt
 from ioopt.generate.replication.generate import generate
+from ioopt.plot.sweep import plot_sweep
 from ioopt.problems.replication import LinkModel
-from ioopt.tables import render
+from ioopt.units import parse_bytes
 
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 # JobDataPresent ignores load, and on private links IMAGE's makespan then varies by an eighth.
@@ -55,6 +66,11 @@ class Sizes:
     disks: tuple[str, ...]
     many_seeds: int
 
+    @property
+    def by_preset(self) -> dict[str, int]:
+        """Tasks of each application at high overlap."""
+        return {"image-85": self.tasks, "sat-85": self.tasks, "ppa": min(500, self.ppa_tasks)}
+
     @classmethod
     def of(cls, quick: bool) -> Sizes:
         """Full figures as in the paper; quick ones with fewer tasks, seeds and seconds."""
@@ -65,6 +81,8 @@ class Sizes:
 
 
 Figures = Mapping[LinkModel, Mapping[str, float]]
+Points = Mapping[float, tuple[str, Mapping[str, Any]]]
+"""Preset and settings by the place on an axis."""
 
 
 @dataclass
@@ -118,6 +136,12 @@ def ratios(
     return [a[link][metric] / b[link][metric] for a, b in zip(first, second, strict=True)]
 
 
+ORDER = ("two-stage", "job-data-present", "minmin")
+UNLIMITED = ("ip", *ORDER[1:])
+COPIES = ("ip", "ip-no-replication")
+RANKING = "IP < JobDataPresent < MinMin"
+
+
 class Case(NamedTuple):
     """That each solver of *chain* is below the next on one workload; *options* are for the first."""
 
@@ -126,7 +150,7 @@ class Case(NamedTuple):
     paper: str
     preset: str
     settings: Mapping[str, Any]
-    chain: Sequence[str]
+    chain: Sequence[str] = ORDER
     metric: str = "makespan_seconds"
     links: Sequence[LinkModel] = LINKS
     options: Mapping[str, Any] = MappingProxyType({})
@@ -149,21 +173,17 @@ def ordered(lab: Laboratory, case: Case) -> Iterator[Claim]:
         yield row(case.figure, case.claim, case.paper, link, ", ".join(said), verdict)
 
 
-ORDER = ("two-stage", "job-data-present", "minmin")
+FIGURE_2 = {"2a": ("image-85", "image-40", "image-0"), "2b": ("sat-85", "sat-40", "sat-10")}
 
 
 def figure_2(lab: Laboratory) -> Iterator[Claim]:
     """Batch time by overlap, IMAGE (a) and SAT (b), limited disks."""
     tasks = {"tasks": lab.sizes.tasks}
-    for part, presets in (
-        ("2a", ("image-85", "image-40", "image-0")),
-        ("2b", ("sat-85", "sat-40", "sat-10")),
-    ):
+    paper = "IP best in all cases; JobDataPresent better than MinMin"
+    for part, presets in FIGURE_2.items():
         for preset in presets:
-            yield from ordered(lab, Case(
-                part, f"{preset}, paper's disk: IP < JobDataPresent < MinMin",
-                "IP best in all cases; JobDataPresent better than MinMin", preset, tasks, ORDER,
-            ))  # fmt: skip
+            claim = f"{preset}, paper's disk: {RANKING}"
+            yield from ordered(lab, Case(part, claim, paper, preset, tasks))
         yield from _benefit(lab, part, presets, tasks)
 
 
@@ -186,54 +206,43 @@ def _benefit(
                 f"{preset} {100 * mean:+.0f} ± {100 * (high - mean):.0f} %"
                 for preset, (mean, _, high) in zip(presets, gains, strict=True)
             ),
-            REPRODUCED if falls and gains[0][1] > 0 else NOT,
+            verdict(falls and gains[0][1] > 0),
         )  # fmt: skip
 
 
 def figure_3(lab: Laboratory) -> Iterator[Claim]:
     """High overlap, all applications: batch time (a), files fetched remotely (b)."""
-    ppa = {"tasks": min(500, lab.sizes.ppa_tasks)}
-    for preset, settings in (
-        ("image-85", {"tasks": lab.sizes.tasks}), ("sat-85", {"tasks": lab.sizes.tasks}), ("ppa", ppa),
-    ):  # fmt: skip
-        yield from ordered(lab, Case(
-            "3a", f"{preset}: IP < JobDataPresent < MinMin",
-            "IP much better; JobDataPresent second", preset, settings, ORDER,
-        ))  # fmt: skip
-        yield from ordered(lab, Case(
-            "3b", f"{preset}: files fetched remotely, IP < JobDataPresent < MinMin",
-            "IP minimizes the number of remote transfers", preset, settings, ORDER,
-            "remote_transfers",
-        ))  # fmt: skip
+    for preset, tasks in lab.sizes.by_preset.items():
+        settings = {"tasks": tasks}
+        paper = "IP much better; JobDataPresent second"
+        yield from ordered(lab, Case("3a", f"{preset}: {RANKING}", paper, preset, settings))
+        claim = f"{preset}: files fetched remotely, {RANKING}"
+        paper = "IP minimizes the number of remote transfers"
+        case = Case("3b", claim, paper, preset, settings, metric="remote_transfers")
+        yield from ordered(lab, case)
 
 
 def figure_4(lab: Laboratory) -> Iterator[Claim]:
     """Copies between nodes against none (a); batch time against disk space (b)."""
-    tasks = {"tasks": lab.sizes.tasks, "disk": "unlimited"}
-    ppa = {"tasks": min(500, lab.sizes.ppa_tasks), "disk": "unlimited"}
-    for preset, settings in (("image-85", tasks), ("sat-85", tasks), ("ppa", ppa)):
-        yield from ordered(lab, Case(
-            "4a", f"{preset}, unlimited disk: additive time with copies < without",
-            "significant speedup", preset, settings, ("ip", "ip-no-replication"),
-                "additive_seconds", ("per-node",),
-        ))  # fmt: skip
+    for preset, tasks in lab.sizes.by_preset.items():
+        settings = {"tasks": tasks, "disk": "unlimited"}
+        claim = f"{preset}, unlimited disk: additive time with copies < without"
+        case = Case("4a", claim, "significant speedup", preset, settings, COPIES)
+        yield from ordered(lab, case._replace(metric="additive_seconds", links=("per-node",)))
     for disk in lab.sizes.disks:
         settings = {"tasks": lab.sizes.tasks, "disk": disk, "cap": "300MB"}
-        yield from ordered(lab, Case(
-            "4b", f"image-85, disk {disk}: IP < JobDataPresent < MinMin",
-            "IP best at every disk size", "image-85", settings, ORDER,
-        ))  # fmt: skip
+        claim = f"image-85, disk {disk}: {RANKING}"
+        case = Case("4b", claim, "IP best at every disk size", "image-85", settings)
+        yield from ordered(lab, case)
 
 
 def figure_5(lab: Laboratory) -> Iterator[Claim]:
     """IMAGE with many tasks against the number of nodes (a); testbed against simulation (b)."""
     for nodes in (4, 8, 16):
         settings = {"tasks": lab.sizes.many_tasks, "nodes": nodes}
-        yield from ordered(lab, Case(
-            "5a",
-            f"image-85, {lab.sizes.many_tasks} tasks, {nodes} nodes: IP < JobDataPresent < MinMin",
-            "IP best in all configurations", "image-85", settings, ORDER,
-        ))  # fmt: skip
+        claim = f"image-85, {lab.sizes.many_tasks} tasks, {nodes} nodes: {RANKING}"
+        case = Case("5a", claim, "IP best in all configurations", "image-85", settings)
+        yield from ordered(lab, case)
     yield row(
         "5b", "simulation follows the testbed", "relative trends agree", "shared",
         "the testbed is not available", NOT_RUN,
@@ -248,11 +257,10 @@ def figure_6(lab: Laboratory) -> Iterator[Claim]:
     for nodes, hierarchy in sizes:
         settings = {"tasks": lab.sizes.ppa_tasks, "nodes": nodes}
         for other in ("job-data-present", "minmin"):
-            yield from ordered(lab, Case(
-                "6a", f"ppa, {lab.sizes.ppa_tasks} tasks, {nodes}({hierarchy}): IP < {NAMES[other]}",
-                "hierarchical better in all cases", "ppa", settings, ("hierarchical", other),
-                options={"hierarchy": hierarchy},
-            ))  # fmt: skip
+            claim = f"ppa, {lab.sizes.ppa_tasks} tasks, {nodes}({hierarchy}): IP < {NAMES[other]}"
+            paper, chain = "hierarchical better in all cases", ("hierarchical", other)
+            case = Case("6a", claim, paper, "ppa", settings, chain)
+            yield from ordered(lab, case._replace(options={"hierarchy": hierarchy}))
     for nodes, hierarchy in sizes:
         settings = {"tasks": lab.sizes.ppa_tasks, "nodes": nodes}
         times = {
@@ -269,30 +277,25 @@ def figure_6(lab: Laboratory) -> Iterator[Claim]:
             "6b", f"scheduling ms a task, {nodes}({hierarchy}): JobDataPresent least, hierarchical < flat",
             "hierarchical considerably faster than flat; JobDataPresent least", "none (planning only)",
             ", ".join(f"{name} {value:.3f}" for name, value in means.items()),
-            REPRODUCED
-            if means["hierarchical"] < means["flat"]
-            and means["JobDataPresent"] == min(means.values())
-            else NOT,
+            verdict(
+                means["hierarchical"] < means["flat"]
+                and means["JobDataPresent"] == min(means.values())
+            ),
         )  # fmt: skip
 
 
 def ample(lab: Laboratory) -> Iterator[Claim]:
     """Where the paper's order does appear: large disks, and the link model decides."""
-    chain = ("ip", "job-data-present", "minmin")
-    tasks, ppa = lab.sizes.tasks, min(500, lab.sizes.ppa_tasks)
-    many = lab.sizes.many_seeds
-    long = Laboratory(replace(lab.sizes, seeds=many, seconds=min(SHORT_SECONDS, lab.sizes.seconds)))
-    for preset, number, where in (
-        ("image-85", tasks, long),
-        ("sat-85", tasks, lab),
-        ("ppa", ppa, lab),
-    ):
-        settings = {"tasks": number, "disk": "unlimited"}
-        more = f" ({many} seeds, {where.sizes.seconds:g} s)" if where is long else ""
-        yield from ordered(where, Case(
-            "order", f"{preset}, unlimited disk: IP < JobDataPresent < MinMin{more}",
-            "the paper's ranking (printed for limited disks)", preset, settings, chain,
-        ))  # fmt: skip
+    many, seconds = lab.sizes.many_seeds, min(SHORT_SECONDS, lab.sizes.seconds)
+    long = Laboratory(replace(lab.sizes, seeds=many, seconds=seconds))
+    paper = "the paper's ranking (printed for limited disks)"
+    for preset, tasks in lab.sizes.by_preset.items():
+        where, more = lab, ""
+        if preset == "image-85":
+            where, more = long, f" ({many} seeds, {seconds:g} s)"
+        settings = {"tasks": tasks, "disk": "unlimited"}
+        claim = f"{preset}, unlimited disk: {RANKING}{more}"
+        yield from ordered(where, Case("order", claim, paper, preset, settings, UNLIMITED))
 
 
 PARTS = (ample, figure_2, figure_3, figure_4, figure_5, figure_6)
@@ -308,10 +311,39 @@ def sizes(quick: bool) -> str:
     )
 
 
-def main(quick: bool = False) -> list[Claim]:
-    """Run all figures, print the table, return its rows."""
+def claims(quick: bool) -> list[Claim]:
+    """The claims of all figures."""
     lab = Laboratory(Sizes.of(quick))
-    rows = [found for part in PARTS for found in part(lab)]
-    ours = f"ours (mean ± 95 %, {lab.sizes.seeds} seeds, {lab.sizes.seconds:g} s a solve)"
-    print(render(("claim", "where", "paper", ours, "verdict"), [found[:5] for found in rows]))
-    return rows
+    return [found for part in PARTS for found in part(lab)]
+
+
+def pictures(quick: bool) -> Iterator[Picture]:
+    """Batch time against overlap (Figure 2) and against disk space (Figure 4b)."""
+    lab = Laboratory(Sizes.of(quick))
+    tasks = {"tasks": lab.sizes.tasks}
+    small = {**tasks, "cap": "300MB"}
+    overlaps = {"image": (0, 40, 85), "sat": (10, 40, 85)}
+    for link in LINKS:
+        for name, values in overlaps.items():
+            title = f"Figure 2, {name.upper()}: batch time against overlap, {link} link"
+            points = {at: (f"{name}-{at}", tasks) for at in values}
+            yield _picture(lab, f"khanna-2-{name}-{link}", title, "overlap (%)", link, points)
+        title = f"Figure 4b, IMAGE-85: batch time against disk space, {link} link"
+        disks = {
+            parse_bytes(disk) / 1e9: ("image-85", {**small, "disk": disk})
+            for disk in lab.sizes.disks
+        }
+        yield _picture(lab, f"khanna-4b-{link}", title, "disk of a node (GB)", link, disks)
+
+
+def _picture(
+    lab: Laboratory, name: str, caption: str, across: str, link: LinkModel, points: Points
+) -> Picture:
+    """Batch time on *link* of every solver on the workloads *points*, by their place on the axis."""
+    lines = {}
+    for solver in ORDER:
+        lines[NAMES[solver]] = []
+        for at, workload in points.items():
+            spans = [one[link]["makespan_seconds"] for one in lab.run(*workload, solver)]
+            lines[NAMES[solver]].append((at, *mean_and_error(spans), len(spans)))
+    return Picture(name, caption, plot_sweep(lines, across, "batch time (s)", title=caption))

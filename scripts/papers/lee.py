@@ -1,21 +1,16 @@
-"""Lee et al.: each section's module gives claims; this prints and collects them."""
+"""Lee et al.: the claims of its sections, each a module, and the pictures of Figures 2 and 3."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from itertools import product
 
-from ioopt.tables import render
+from papers import lee_assignment, lee_gangedness, lee_perturbations, lee_quanta
+from papers.claims import Claim, Picture
+from papers.lee_quanta import FIGURE_2, FIGURE_3, SWEEP
 
-if TYPE_CHECKING:
-    from papers.claims import Claim
-
-SECTIONS = (
-    "papers.lee_quanta",
-    "papers.lee_perturbations",
-    "papers.lee_gangedness",
-    "papers.lee_assignment",
-)
+from ioopt.plot.tradeoff import plot_tradeoff
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumPoint
 
 
 def sizes(quick: bool) -> str:
@@ -25,12 +20,23 @@ def sizes(quick: bool) -> str:
     return "the model's horizon, 20 runs and 40 recordings a workload, 24 heavy mixes"
 
 
-def main(quick: bool = False) -> list[Claim]:
-    """Run every section, print its tables, and end with the list of what is not reproduced."""
-    rows: list[Claim] = []
-    for section in SECTIONS:
-        rows += importlib.import_module(section).main(quick)
-    failed = [(row.where, row.claim, row.ours) for row in rows if row.verdict == "not reproduced"]
-    print(f"\nNot reproduced: {len(failed)} of {len(rows)} claims\n")
-    print(render(("where", "claim", "measured"), failed))
-    return rows
+def claims(quick: bool) -> list[Claim]:
+    """The claims of every section."""
+    sections = (lee_quanta, lee_perturbations, lee_gangedness, lee_assignment)
+    return [row for section in sections for row in section.claims(quick)]
+
+
+def pictures(quick: bool) -> Iterator[Picture]:
+    """Slowdown and fragmentation against the quanta (Figures 2 and 3)."""
+    pairs = {
+        "2": [(qi, float(qc)) for qi, qc in product(FIGURE_2, SWEEP)],
+        "3": [(float(qi), qc) for qi, qc in product(SWEEP, FIGURE_3)],
+    }
+    for number, chosen in pairs.items():
+        found = lee_quanta.measured(chosen, "chain", lee_quanta.horizon_of(quick))
+        points = [
+            MeasuredPoint.of(QuantumPoint(qi_seconds=qi / 1000, qc_seconds=qc / 1000), measures)
+            for (qi, qc), measures in found.items()
+        ]
+        caption = f"Figure {number}: slowdown of the I/O job and CPU fragmentation (Markov chain)"
+        yield Picture(f"lee-{number}", caption, plot_tradeoff(points))

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from papers.claims import Claim, interval, show, verdict
-from papers.experiments import values_of
+from papers.claims import Claim, interval, values_of, verdict
 
 import ioopt
 from ioopt.generate.flexgang import flexible_gang, quantum_selection
@@ -28,86 +26,48 @@ from ioopt.sim.flexgang.flexible_gang import measure
 from ioopt.sim.flexgang.loose_columns import corrected_responses
 from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, cycle_grid
 from ioopt.solvers.flexgang.quantum_ip import run
-from ioopt.tables import render
 
 HEAVY_SECONDS = 20.0
 
 
-@dataclass(frozen=True)
-class MixRow:
-    """One heavy mix: simulated objectives of exact and its baselines, utilisation, slowdowns."""
-
-    seed: int
-    rows: int
-    pattern: str
-    objective: dict[str, float]
-    utilisation: dict[str, float]
-    progress: dict[str, float]
-    slowdown: dict[str, float]
-    floors_kept: bool
-
-    @property
-    def slowdown_ratio(self) -> float:
-        """I/O slowdown of exact over that of strict gang scheduling."""
-        return self.slowdown["exact"] / self.slowdown["strict"]
-
-    @property
-    def margin(self) -> float:
-        """Simulated objective of exact less that of the better of strict + fill and k = 0."""
-        return self.objective["exact"] - max(self.objective["strict-fill"], self.objective["k0"])
-
-
-def heavy_mix(seed: int, seconds: float = HEAVY_SECONDS) -> MixRow:
-    """Solve and simulate one heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1)."""
-    problem = flexible_gang.generate("heavy-mix", {}, seed)
-    runs = {
-        "strict": ioopt.solve(problem, "strict"),
-        "strict-fill": ioopt.solve(problem, "strict-fill"),
-        "greedy": ioopt.solve(problem, "greedy"),
-        "k0": ioopt.solve(
-            problem, "exact", time_limit=seconds, gap=0.002, settings={"patterns": "strict"}
-        ),
-        "exact": ioopt.solve(problem, "exact", time_limit=seconds, gap=0.002),
-    }
-
-    def column(metric: str) -> dict[str, float]:
-        return {name: result.metrics[metric] for name, result in runs.items()}
-
-    plan = runs["exact"].plan or {}
-    return MixRow(
-        seed, problem.num_rows, f"{plan['k']},{plan['d']}", column("simulated_objective"),
-        column("cpu_utilisation"), column("compute_progress"), column("io_slowdown"),
-        runs["exact"].metrics["floors_kept"],
-    )  # fmt: skip
+POLICIES = ("strict", "strict-fill", "greedy", "k0", "exact")
 
 
 def heavy_mix_values(seed: int, seconds: float) -> dict[str, Any]:
-    """:func:`heavy_mix` as plain values, for the store of a reproduction."""
-    return asdict(heavy_mix(seed, seconds))
+    """Metrics by policy on one heavy mix of 10 jobs on 32 processors (q = 10 ms, lambda = .1)."""
+    problem = flexible_gang.generate("heavy-mix", {}, seed)
+    how = {"time_limit": seconds, "gap": 0.002}
+    runs = {name: ioopt.solve(problem, name) for name in ("strict", "strict-fill", "greedy")}
+    runs["k0"] = ioopt.solve(problem, "exact", **how, settings={"patterns": "strict"})
+    runs["exact"] = ioopt.solve(problem, "exact", **how)
+
+    def column(metric: str) -> dict[str, float]:
+        return {name: runs[name].metrics[metric] for name in POLICIES}
+
+    plan = runs["exact"].plan or {}
+    return {
+        "seed": seed, "rows": problem.num_rows, "pattern": f"{plan['k']},{plan['d']}",
+        "objective": column("simulated_objective"), "utilisation": column("cpu_utilisation"),
+        "progress": column("compute_progress"), "slowdown": column("io_slowdown"),
+        "floors_kept": runs["exact"].metrics["floors_kept"],
+    }  # fmt: skip
 
 
 def mix_claims(seeds: range, seconds: float = HEAVY_SECONDS) -> list[Claim]:
-    """Print the heavy mixes and compare them with what is promised."""
-    asked = [{"seed": seed, "seconds": seconds} for seed in seeds]
-    rows = [MixRow(**found) for found in values_of(heavy_mix_values, asked)]
-    names = ("strict", "strict-fill", "greedy", "k0", "exact")
-    table = [
-        (r.seed, r.rows, r.pattern, *(f"{r.objective[n]:.4f}" for n in names),
-         f"{r.utilisation['strict']:.3f}", f"{r.utilisation['exact']:.3f}",
-         f"{r.progress['k0']:.3f}", f"{r.progress['exact']:.3f}", f"{r.slowdown['strict']:.2f}",
-         f"{r.slowdown['exact']:.2f}", f"{r.slowdown_ratio:.3f}", r.floors_kept)
-        for r in rows
-    ]  # fmt: skip
-    head = ("seed", "K", "k,d", *names, "CPU strict", "CPU exact", "progress k0",
-            "progress exact", "S strict", "S exact", "ratio", "floors")  # fmt: skip
-    print("\nHeavy mix, 10 jobs, 32 processors, q = 10 ms, lambda = .1: simulated objectives\n")
-    print(render(head, table))
+    """The heavy mixes against what is promised."""
+    rows = values_of(heavy_mix_values, [{"seed": seed, "seconds": seconds} for seed in seeds])
+    used = [row["utilisation"]["exact"] for row in rows]
+    ratios = [row["slowdown"]["exact"] / row["slowdown"]["strict"] for row in rows]
+    cost = [
+        row["progress"]["k0"] - row["progress"]["exact"] for row in rows if row["pattern"] != "0,1"
+    ]
+    goals = [row["objective"] for row in rows]
+    worst = min(goal["exact"] - max(goal["strict-fill"], goal["k0"]) for goal in goals)
+    kept = [row["floors_kept"] for row in rows]
+    strict = fmean([row["utilisation"]["strict"] for row in rows])
+    exact, *exact_ends = interval(used)
+    ratio, *ratio_ends = interval(ratios)
     count = len(rows)
-    strict = fmean([r.utilisation["strict"] for r in rows])
-    exact, *exact_ends = interval(r.utilisation["exact"] for r in rows)
-    ratio, *ratio_ends = interval(r.slowdown_ratio for r in rows)
-    cost = [r.progress["k0"] - r.progress["exact"] for r in rows if r.pattern != "0,1"]
-    worst = min(r.margin for r in rows)
     where = f"F6, {count} seeds"
     span = f"{100 * min(cost):.0f} to {100 * max(cost):.0f}" if cost else "none loose"
     return [
@@ -115,18 +75,16 @@ def mix_claims(seeds: range, seconds: float = HEAVY_SECONDS) -> list[Claim]:
               f"least margin {worst:.4f}", verdict(worst >= 0)),
         Claim("CPU utilisation of exact", where, ">= .93 (strict .76)",
               f"mean {exact:.3f} {_ends(exact_ends)} (strict {strict:.3f}); on "
-              f"{sum(r.utilisation['exact'] >= 0.93 for r in rows)} of {count} seeds, least "
-              f"{min(r.utilisation['exact'] for r in rows):.3f}", verdict(exact >= 0.93)),
+              f"{sum(x >= 0.93 for x in used)} of {count} seeds, least {min(used):.3f}",
+              verdict(exact >= 0.93)),
         Claim("I/O slowdown of exact over strict", where, "<= .78",
               f"mean {ratio:.3f} {_ends(ratio_ends)}; on "
-              f"{sum(r.slowdown_ratio <= 0.78 for r in rows)} of {count} seeds, most "
-              f"{max(r.slowdown_ratio for r in rows):.3f}",
+              f"{sum(x <= 0.78 for x in ratios)} of {count} seeds, most {max(ratios):.3f}",
               verdict(ratio <= 0.78)),
         Claim("loose windows cost compute progress", where, "6 to 17 points",
               f"{span} points against k = 0", verdict(bool(cost) and max(cost) > 0)),
-        Claim("simulated floors kept within 2 %", where, "all",
-              f"{sum(r.floors_kept for r in rows)} of {count}",
-              verdict(all(r.floors_kept for r in rows))),
+        Claim("simulated floors kept within 2 %", where, "all", f"{sum(kept)} of {count}",
+              verdict(all(kept))),
     ]  # fmt: skip
 
 
@@ -270,10 +228,8 @@ def quantum_claims(count: int) -> list[Claim]:
     ]  # fmt: skip
 
 
-def main(quick: bool = False) -> list[Claim]:
-    """Print the heavy mixes and the table of claims; with *quick* fewer seeds."""
+def claims(quick: bool) -> list[Claim]:
+    """Section 7: quantum selection, strict and loose rounds; with *quick* fewer seeds."""
     rows = quantum_claims(6 if quick else 20)
     rows += mix_claims(range(2 if quick else 24))
-    rows += correction_claims(8 if quick else 40)
-    show("Lee et al., Section 7: quantum selection, strict and loose rounds", rows)
-    return rows
+    return rows + correction_claims(8 if quick else 40)

@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from papers.claims import Claim, show, verdict
-from papers.experiments import values_of
+from papers.claims import Claim, values_of, verdict
 from papers.lee_perturbations import measured
 
 from ioopt.generate.flexgang.message_counts import TABLE_3
@@ -36,7 +35,6 @@ from ioopt.problems.flexgang.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-from ioopt.tables import render
 
 DISTURBED, WORK = 32, 192
 READINGS: dict[str, tuple[Quanta, ...]] = {
@@ -47,7 +45,6 @@ READINGS: dict[str, tuple[Quanta, ...]] = {
 """What the monitor hears: quantum and processor too, all counts, or those of the paper's ratio."""
 RARE = (21, 22, 23, 24)
 """Seeds of further workloads, of which those that meet least are taken."""
-WORDS = ("LOW", "HIGH", "UNKNOWN")
 
 
 @dataclass(frozen=True)
@@ -139,8 +136,8 @@ def _phases(pattern: str, quanta: float) -> Msg:
     )
 
 
-def main(quick: bool) -> list[Claim]:
-    """Table 3's claims and the confusion tables."""
+def claims(quick: bool) -> list[Claim]:
+    """Table 3's claims, and the classes of workloads unseen."""
     rows = _table3()
     count, seeds, runs = (4, 5, 5) if quick else (24, 40, 20)
     apps = unseen(count)
@@ -169,20 +166,6 @@ def main(quick: bool) -> list[Claim]:
         for name, part in parts
         if any(trial.truth for trial in part)
     ]
-    show("Section 5: gangedness from message counts", rows)
-    table = [
-        row for name in GROUPS for row in confusion(name, [t for t in done if t.group == name])
-    ]
-    print(f"{len(done)} random workloads, {seeds} recordings each; by all counts: not told which quantum "
-          "and processor; by the ratio alone: nor of running processors\n")  # fmt: skip
-    heads = [f"{word}{tail}" for tail in ("", ", all counts", ", ratio alone") for word in WORDS]
-    print(render(("group", "truth", *heads), table))
-    lines = [
-        (trial.app.id, round(trial.gamma, 3), trial.truth or ("silent" if quiet(trial.app) else "between"),
-         *(trial.found["whole"][word] for word in WORDS))
-        for trial in done
-    ]  # fmt: skip
-    print(render(("workload", "gamma_sub", "truth", *WORDS), lines))
     return rows
 
 
@@ -260,19 +243,6 @@ def score(group: list[Trial], reading: str = "whole") -> tuple[int, int, int]:
     right = sum(trial.found[reading][str(trial.truth)] for trial in scored)
     unknown = sum(trial.found[reading]["UNKNOWN"] for trial in scored)
     return right, sum(trial.found[reading].total() for trial in scored) - right - unknown, unknown
-
-
-def confusion(name: str, group: list[Trial]) -> list[tuple[object, ...]]:
-    """Rows of the confusion table: truth against verdict, reading by reading."""
-    rows: list[tuple[object, ...]] = []
-    for truth in ("LOW", "HIGH"):
-        scored = [trial for trial in group if trial.truth == truth]
-        if scored:
-            sums = [
-                sum((trial.found[reading] for trial in scored), Counter()) for reading in READINGS
-            ]
-            rows.append((name, truth, *(total[word] for total in sums for word in WORDS)))
-    return rows
 
 
 def _table3() -> list[Claim]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from papers.claims import Claim, show, verdict
-from papers.experiments import values_of
+from papers.claims import Claim, values_of, verdict
 
 from ioopt.measure.perturbation import measure
 from ioopt.problems.flexgang.perturbation import (
@@ -23,7 +22,6 @@ from ioopt.problems.flexgang.perturbation import (
     PerturbationProblem,
     Workpile,
 )
-from ioopt.tables import render
 
 TOLERANCE = 0.02
 SYNC, PARALLEL, BALANCING = (
@@ -63,34 +61,27 @@ COARSE = CASES[-1]
 """Workpile-2.4."""
 
 
-def main(quick: bool) -> list[Claim]:
-    """Measure the synthetic and the blocking applications."""
+def claims(quick: bool) -> list[Claim]:
+    """The types of the synthetic applications, and the blocking ones between them."""
     runs = 5 if quick else 20
-    rows, table = [], []
-    for case, found in zip(CASES, measured([case.app for case in CASES], runs)):
-        table.append(line(found))
-        if case is not COARSE:
-            rows.append(_claim(case, found, "Section 4.1, Figure 5"))
+    rows = [
+        _claim(case, found, "Section 4.1, Figure 5")
+        for case, found in zip(CASES, measured([case.app for case in CASES], runs))
+        if case is not COARSE
+    ]
     # A run ends with its last unit, so T comes in steps, and a slope of 20 perturbations is known to
     # 2.4 / 20 = .12 only; of 200 to .012.
     (longer,) = measured([COARSE.app], runs, work_quanta=1200, perturbations=200)
-    table.append((f"{COARSE.app.id}, 1200 quanta", *line(longer)[1:]))
     rows.append(_claim(COARSE, longer, "Section 4.1, Figure 5; 1200 quanta, 200 perturbations"))
     rows.append(_by_length(runs))
     rates = (1.0, 3.0, 12.0, 28.0)
     blocking = [Blocking(id=f"Blocking-{rate:g}", requests_per_quantum=rate) for rate in rates]
     for rate, found in zip(rates, measured(blocking, runs)):
-        table.append(line(found))
         x = rate / 3
-        progress = (1 - math.exp(-x)) / x
-        rows.append(
-            Claim(
-                f"{found.id}: gamma_sub", "Section 4.2 (model ours)", "between the types",
-                f"{found.gamma_sub:.3f}; 1 - phi = {1 - progress:.3f}", "no figure to compare",
-            )
-        )  # fmt: skip
-    show(f"Section 4: slopes, 4 processors, {runs} runs a point", rows)
-    print(render(("application", *ENVIRONMENTS, "gamma_sub", "gamma_add"), table))
+        lost = 1 - (1 - math.exp(-x)) / x
+        ours = f"{found.gamma_sub:.3f}; 1 - phi = {lost:.3f}"
+        where, paper = "Section 4.2 (model ours)", "between the types"
+        rows.append(Claim(f"{found.id}: gamma_sub", where, paper, ours, "no figure to compare"))
     return rows
 
 
@@ -119,15 +110,6 @@ def slopes(app: dict[str, Any], runs: int, **changes: int) -> dict[str, Any]:
     """The slopes of one application, as plain values."""
     problem = PerturbationProblem.model_validate({"applications": [app], "runs": runs, **changes})
     return measure(problem, problem.applications[0]).model_dump(mode="json")
-
-
-def line(found: ApplicationSlopes) -> tuple[str | float | None, ...]:
-    """A row of the table of slopes."""
-    slopes = [round(found.slopes[name], 4) for name in ENVIRONMENTS]
-    gammas = [
-        None if gamma is None else round(gamma, 3) for gamma in (found.gamma_sub, found.gamma_add)
-    ]
-    return (found.id, *slopes, *gammas)
 
 
 def _claim(case: Expected, found: ApplicationSlopes, where: str) -> Claim:

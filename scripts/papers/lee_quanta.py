@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 from statistics import fmean
 
-from papers.claims import Claim, show, verdict
-from papers.experiments import values_of
+from papers.claims import Claim, values_of, verdict
 
 from ioopt.measure.quantum_chain import measure
 from ioopt.measure.quantum_event import simulate_point
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
-from ioopt.tables import render
 
 SWEEP = range(1, 41)
 FIGURE_2, FIGURE_3 = (2.5, 5.0, 10.0, 20.0), (10.0, 20.0, 40.0)
@@ -21,8 +19,8 @@ LOW_INVERSION = 1.45
 Found = dict[tuple[float, float], TwoJobMeasures]
 
 
-def main(quick: bool) -> list[Claim]:
-    """Measure both sweeps with both engines and compare the text's statements with them."""
+def claims(quick: bool) -> list[Claim]:
+    """Both sweeps with both engines against the statements of the text."""
     pairs = [(qi, float(qc)) for qi, qc in product(FIGURE_2, SWEEP)]
     pairs += [
         (float(qi), qc) for qi, qc in product(SWEEP, FIGURE_3) if (float(qi), qc) not in pairs
@@ -31,13 +29,7 @@ def main(quick: bool) -> list[Claim]:
     chain = measured(pairs, "chain", horizon)
     event = measured(pairs, "event", horizon)
     low = measured([(float(qi), 10.0) for qi in SWEEP], "chain", horizon, donation="irrevocable")
-    rows = [*_agreement(chain, event), *_figure2(chain), *_figure3(chain), _irrevocable(chain, low)]
-    show(
-        "Figures 2 and 3: quantum trade-off (32 processors, Erlang-5 bursts of 5 ms, I/O of 20 ms)",
-        rows,
-    )
-    _samples(chain, event)
-    return rows
+    return [*_agreement(chain, event), *_figure2(chain), *_figure3(chain), _irrevocable(chain, low)]
 
 
 def horizon_of(quick: bool) -> float | None:
@@ -184,14 +176,3 @@ def _irrevocable(chain: Found, kept: Found) -> Claim:
         f"qc 10, qi 25 to 40: at most {mine:.2f} with return, at least {other:.2f} when irrevocable",
         "return fits the text" if other > mine else "cannot be told",
     )  # fmt: skip
-
-
-def _samples(chain: Found, event: Found) -> None:
-    rows = [
-        (qi, qc, chain[qi, qc].slowdown, event[qi, qc].slowdown, chain[qi, qc].fragmentation,
-         event[qi, qc].fragmentation)
-        for qi, qc in [(2.5, 10.0), (5.0, 20.0), (10.0, 10.0), (10.0, 20.0), (20.0, 20.0), (25.0, 20.0),
-                       (30.0, 20.0), (40.0, 10.0), (10.0, 40.0)]
-    ]  # fmt: skip
-    heads = ("qi ms", "qc ms", "slowdown chain", "event", "fragmentation chain", "event")
-    print(render(heads, [tuple(round(x, 4) for x in row) for row in rows]))

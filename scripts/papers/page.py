@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
@@ -9,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from papers import figures as reproduction_figures
+from papers.claims import NOT, PARTLY, REPRODUCED, Claim
 
 from ioopt.campaign.study import Study
 from ioopt.tables import render
@@ -20,7 +22,7 @@ TITLES = {
     "zhang": "Zhang et al.: gangs",
     "zhou": "Zhou et al.: batch I/O",
 }
-WORDS = ("reproduced", "partly", "not reproduced")
+WORDS = (REPRODUCED, PARTLY, NOT)
 PACKAGES = ("ioopt", "ortools", "highspy", "pulp", "numba", "numpy")
 HEAD = """# What of the papers is reproduced
 
@@ -29,22 +31,38 @@ Written by `python scripts/reproduce.py all`. Every run behind a claim is one ro
 rule by which a claim counts as reproduced stands in `scripts/papers/<paper>.py`; a claim that does
 not hold is listed as such, with its figure.
 """
+CLAIM_HEAD = ("claim", "where", "the paper's word", "ours", "verdict")
 ABSENT = "not installed"
 
 Conclusion = Mapping[str, Any]
 
 
 def conclusion(
-    paper: str, module: ModuleType, quick: bool, rows: Sequence[Any], study: Study
+    module: ModuleType, quick: bool, rows: Sequence[Claim], study: Study
 ) -> dict[str, Any]:
     """What a study came to, as the store keeps it: claims, notes, pictures, sizes, seconds, versions."""
-    pictures = reproduction_figures.draw(paper, quick)
+    pictures = {
+        name: {"caption": caption, "svg": _svg(axes.figure)}
+        for name, caption, axes in module.pictures(quick)
+    }
     return {
-        "claims": [row[:5] for row in rows], "pictures": pictures,
+        "claims": rows, "pictures": pictures,
         "notes": list(getattr(module, "NOTES", ())),
         "sizes": module.sizes(quick), "num_values": study.num_values, "seconds": study.seconds,
         "versions": {name: _version(name) for name in PACKAGES},
     }  # fmt: skip
+
+
+def _svg(figure: Any) -> str:
+    """SVG with text as text and without a date, so that the same runs give the same small file."""
+    from matplotlib import rc_context
+
+    # Exponents kept as text make matplotlib warn of fonts that the reader need not have.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+    out = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ioopt"}):
+        figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return out.getvalue()
 
 
 def _version(name: str) -> str:
@@ -71,6 +89,12 @@ def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
     page.write_text("\n".join(parts))
 
 
+def counted(rows: Sequence[Claim]) -> str:
+    """How many of *rows* have each verdict, in words."""
+    count = Counter(row.verdict for row in rows)
+    return ", ".join(f"{number} {word}" for word, number in count.most_common())
+
+
 def _counts(chosen: Mapping[str, str], found: Mapping[tuple[str, str], Conclusion]) -> str:
     """The table of verdicts by paper."""
     rows = []
@@ -94,7 +118,7 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterable[s
     reduced = "" if size == "full" else " **Quick sizes; the full ones have not been run.**"
     option = "" if size == "full" else " --quick"
     yield f"`python scripts/reproduce.py {paper}{option}`: {one['sizes']}.{reduced}\n"
-    yield _table(("claim", "where", "the paper's word", "ours", "verdict"), one["claims"])
+    yield _table(CLAIM_HEAD, one["claims"])
     if one.get("notes"):
         yield "\n".join(f"- {note}" for note in one["notes"]) + "\n"
     for name, picture in one["pictures"].items():

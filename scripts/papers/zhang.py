@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 
-from papers.claims import PARTLY, REPRODUCED, Claim
-from papers.zhang_claims import LAST, claims
+from papers.claims import Claim, Picture
+from papers.zhang_claims import LAST, claims_on
 from papers.zhang_runs import FOUR, INTENSITIES, Runs
 
+from ioopt.plot.load import plot_load
 from ioopt.tables import render
 
 OURS = ("guarded-iogs", "index-iogs")
@@ -49,29 +51,28 @@ def sizes(quick: bool) -> str:
     )
 
 
-def main(quick: bool = False) -> list[Claim]:
-    """Print the claims, all 36 points, and the high-load comparison; return the claims."""
+def claims(quick: bool) -> list[Claim]:
+    """The claims; our policies at the highest load are printed beside."""
     runs = runs_of(quick)
-    rows = claims(runs)
-    print("Preset blue-pacific-like (a calibrated assumption, not the published fit); slowdown is "
-          f"from arrival; {runs.jobs} jobs, {runs.num_seeds} seeds a point, "
-          f"{runs.settling_seeds} where those do not settle a claim. [a .. b]: 95 % interval of the "
-          "mean.\n")  # fmt: skip
-    head = ("no", "where", "claim", "paper", "ours", "verdict")
-    print(render(head, [(r.number, r.where, r.claim, r.paper, r.ours, r.verdict) for r in rows]))
-    counts = [row for row in rows if row.number.startswith("L")]
-    statements = [row for row in rows if row.counted and row not in counts]
-    print(f"\n{_held(statements)} of {len(statements)} statements reproduced "
-          f"({_held(statements, PARTLY)} partly), {_held(counts)} of {len(counts)} counts of local "
-          f"jobs; together {_held(statements + counts)} of {len(statements + counts)}\n")  # fmt: skip
     _high_load(runs)
-    _points(runs)
-    _from_start(runs)
-    return [row._replace(claim=f"{row.number}. {row.claim}") for row in rows]
+    return claims_on(runs)
 
 
-def _held(rows: list[Claim], verdict: str = REPRODUCED) -> int:
-    return sum(row.verdict == verdict for row in rows)
+def pictures(quick: bool) -> Iterator[Picture]:
+    """Slowdown against load, one picture an I/O intensity (Figures 9 and 10), ours beside."""
+    runs = runs_of(quick)
+    for intensity in INTENSITIES:
+        points = {
+            policy: {
+                seconds: [run.slowdown for run in runs.seeds(policy, load, intensity)]
+                for load, seconds in enumerate(runs.loads)
+            }
+            for policy in (*FOUR, *OURS)
+        }
+        title = f"I/O intensity {intensity}"
+        axes = plot_load(points, "mean_slowdown_from_arrival", title=title)
+        caption = f"Slowdown from arrival against load, r = {intensity} (median, range over seeds)"
+        yield Picture(f"zhang-slowdown-{intensity}", caption, axes)
 
 
 def _high_load(runs: Runs) -> None:
@@ -94,39 +95,3 @@ def _high_load(runs: Runs) -> None:
     head = ("policy", "seeds", "mean slowdown", "median", "range", "x Migrate", "max wait (s)",
             "lower max wait", "big-job slowdown")  # fmt: skip
     print(render(head, rows))
-
-
-def _points(runs: Runs) -> None:
-    """All 27 + 9 points: means over seeds, and the index policy beside the best of the four."""
-    rows: list[tuple[str, ...]] = []
-    for intensity in INTENSITIES:
-        for load, seconds in enumerate(runs.loads):
-            mean = {name: runs.mean(name, load, intensity) for name in (*FOUR, *OURS)}
-            best = min(mean[name] for name in FOUR)
-            big, longest = (
-                {name: runs.mean(name, load, intensity, what) for name in (*FOUR, "index-iogs")}
-                for what in ("big", "max_wait")
-            )
-            rows.append((
-                str(intensity), f"{seconds:.0f}", *(f"{mean[name]:.2f}" for name in mean),
-                f"{mean['index-iogs'] / best - 1:+.0%}", f"{big['index-iogs']:.2f}",
-                f"{min(big[name] for name in FOUR):.2f}", f"{longest['index-iogs']:.0f}",
-                f"{min(longest[name] for name in FOUR):.0f}",
-            ))  # fmt: skip
-    print("\nMean slowdown from arrival; index-iogs against the best of the four (negative: "
-          "better), slowdown of jobs of 64 tasks or more, longest wait in seconds\n")  # fmt: skip
-    head = ("r", "t_e", *FOUR, *OURS, "index to best", "big, index", "big, best of four",
-            "max wait, index", "max wait, best of four")  # fmt: skip
-    print(render(head, rows))
-
-
-def _from_start(runs: Runs) -> None:
-    """The slowdown as the paper prints it, from the start of a job, at all points."""
-    rows = [
-        (str(intensity), f"{seconds:.0f}",
-         *(f"{runs.mean(name, load, intensity, 'from_start'):.2f}" for name in (*FOUR, *OURS)))
-        for intensity in INTENSITIES
-        for load, seconds in enumerate(runs.loads)
-    ]  # fmt: skip
-    print("\nMean slowdown from start, as printed in the paper (at most about M R / L)\n")
-    print(render(("r", "t_e", *FOUR, *OURS), rows))

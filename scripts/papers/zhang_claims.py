@@ -18,21 +18,21 @@ loads named by "i.e." to each of those. Other readings of a sentence stand below
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from papers.claims import NOT, PARTLY, REPRODUCED, Claim, interval, ratio_interval
-from papers.zhang_runs import Figures, Runs
+from papers.claims import Claim, interval, ratio_interval, verdict, verdict_of_several
+from papers.zhang_runs import Runs
 
 LAST = 8
 """Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
 
 
 def _row(number: str, where: str, claim: str, paper: str, ours: str, verdict: str) -> Claim:
-    return Claim(claim, where, paper, ours, verdict, number)
+    return Claim(f"{number}. {claim}", where, paper, ours, verdict)
 
 
-def claims(runs: Runs) -> list[Claim]:
+def claims_on(runs: Runs) -> list[Claim]:
     """Every claim of the paper, measured on *runs*."""
     return [
         *_local_jobs(runs), *_iogs_against_gs(runs), *_adaptive(runs), *_migration(runs),
@@ -51,7 +51,7 @@ def _count(
         number, where, f"local jobs of {policy} at t_e {1800 if load == 0 else 3000}, r = .5",
         f"{paper} of 10000 (within {share:.0%})",
         f"{mean:.0f} [{low:.0f} .. {high:.0f}], {mean / scaled - 1:+.0%}, {len(counts)} seeds",
-        REPRODUCED if good else NOT,
+        verdict(good),
     )  # fmt: skip
 
 
@@ -76,27 +76,9 @@ class Gain(NamedTuple):
     seconds: float
 
 
-Measure = Callable[[Figures], float]
-
-
-def slowdown(run: Figures) -> float:
-    """Mean slowdown from arrival."""
-    return run.slowdown
-
-
-def wait(run: Figures) -> float:
-    """Mean wait in seconds."""
-    return run.wait
-
-
-def from_start(run: Figures) -> float:
-    """Mean slowdown from the start of a job, as the paper's formula has it."""
-    return run.from_start
-
-
 def gains(
     runs: Runs, better: str, worse: str, loads: Iterable[int], intensity: Any,
-    measure: Measure = slowdown, least: float | None = None,
+    measure: str = "slowdown", least: float | None = None,
 ) -> list[Gain]:  # fmt: skip
     """Per load, by how much *worse* exceeds *better* (0 = equal).
 
@@ -104,8 +86,8 @@ def gains(
     """
 
     def at(load: int, count: int) -> Gain:
-        first = [measure(run) for run in runs.seeds(better, load, intensity, count)]
-        second = [measure(run) for run in runs.seeds(worse, load, intensity, count)]
+        first = [getattr(run, measure) for run in runs.seeds(better, load, intensity, count)]
+        second = [getattr(run, measure) for run in runs.seeds(worse, load, intensity, count)]
         ratio, low, high = ratio_interval(first, second)
         return Gain(ratio - 1, low - 1, high - 1, runs.loads[load])
 
@@ -127,7 +109,6 @@ def over_loads(
     failing = [gain for gain in found if gain.mean < least and not gain.low <= least <= gain.high]
     outright = sum(gain.mean >= least for gain in found)
     worst, met = min(found), len(found) - len(failing)
-    verdict = PARTLY if failing and met else NOT if failing else REPRODUCED
     missed = ", ".join(f"{gain.seconds:.0f} ({gain.mean:+.0%})" for gain in failing)
     ours = (
         f"met at {met} of {len(found)} loads ({outright} outright); least {worst.mean:+.0%} "
@@ -135,7 +116,8 @@ def over_loads(
     )
     if failing:
         ours += f"; not at t_e {missed}"
-    return _row(number, where, claim, paper, ours, verdict)
+    word = verdict_of_several([gain not in failing for gain in found])
+    return _row(number, where, claim, paper, ours, word)
 
 
 def _iogs_against_gs(runs: Runs) -> list[Claim]:
@@ -146,26 +128,26 @@ def _iogs_against_gs(runs: Runs) -> list[Claim]:
     most = sum(gain.mean > 2.0 for gain in gains(runs, "iogs", "gs", everything, 0.5))
     return [
         over_loads("1", "3.4.2", "slowdown, IOGS over GS, r = .5, nine loads", '"always 100 % better"',
-                   gains(runs, "iogs", "gs", everything, 0.5, slowdown, 1.0), 1.0),
+                   gains(runs, "iogs", "gs", everything, 0.5, "slowdown", 1.0), 1.0),
         over_loads("2", "3.4.2", "the same for t_e >= 2000", '"under most of the loads (i.e., >= 2000) '
                    'over 200 %" (taken as: at each of the seven it names)',
-                   gains(runs, "iogs", "gs", high, 0.5, slowdown, 2.0), 2.0),
+                   gains(runs, "iogs", "gs", high, 0.5, "slowdown", 2.0), 2.0),
         _row("2b", "3.4.2", "the same by its words without its number", '"most of the loads" (taken as: '
-              "more than half of the nine)", f"at {most} of 9", REPRODUCED if most > 4 else NOT),
+              "more than half of the nine)", f"at {most} of 9", verdict(most > 4)),
         over_loads("2c", "3.4.2", "the same by the slowdown from start", "> 200 % better",
-                   gains(runs, "iogs", "gs", high, 0.5, from_start), 2.0),
+                   gains(runs, "iogs", "gs", high, 0.5, "from_start"), 2.0),
         over_loads("3", "3.4.2", "wait, IOGS over GS, r = .5, t_e >= 2600", "large gain (taken as 50 %)",
-                   gains(runs, "iogs", "gs", top, 0.5, wait, 0.5), 0.5),
+                   gains(runs, "iogs", "gs", top, 0.5, "wait", 0.5), 0.5),
         over_loads("4", "3.4.2", "slowdown, GS over IOGS, r = .33, nine loads", '"always better"',
-                   gains(runs, "gs", "iogs", everything, 0.33, slowdown, 0.0), 0.0),
+                   gains(runs, "gs", "iogs", everything, 0.33, "slowdown", 0.0), 0.0),
         over_loads("5", "3.4.2", "slowdown, GS over IOGS, r = .1, nine loads", '"always better"',
-                   gains(runs, "gs", "iogs", everything, 0.1, slowdown, 0.0), 0.0),
+                   gains(runs, "gs", "iogs", everything, 0.1, "slowdown", 0.0), 0.0),
     ]  # fmt: skip
 
 
 def _best_of(
     runs: Runs, policy: str, others: Sequence[str], loads: Iterable[int], intensity: Any,
-    measure: Measure = slowdown, least: float = 0.0,
+    measure: str = "slowdown", least: float = 0.0,
 ) -> list[Gain]:  # fmt: skip
     """Per load, the gain of *policy* over the best of *others*, which is wanted to be *least*."""
     return [
@@ -190,16 +172,16 @@ def _adaptive(runs: Runs) -> list[Claim]:
         over_loads("6b", "3.5", "the same by medians over seeds", "best",
                    middle, 0.0),
         over_loads("6c", "3.5", "the same for the wait", "best",
-                   _best_of(runs, "adaptive-iogs", two, low, 0.5, wait), 0.0),
+                   _best_of(runs, "adaptive-iogs", two, low, 0.5, "wait"), 0.0),
         _row("7", "3.5", "Adaptive at the highest load, r = .5", "worse than IOGS, close to GS",
               f"{near[1]:.2f} x GS (at the lowest load {near[0]:.2f} x), {far[0]:+.0%} on IOGS",
-              REPRODUCED if far[0] > 0 and near[1] > 0.75 and near[0] < 0.5 else NOT),
+              verdict(far[0] > 0 and near[1] > 0.75 and near[0] < 0.5)),
         over_loads("8", "3.5", "slowdown, Adaptive best of three, r = .33, nine loads", "best",
                    _best_of(runs, "adaptive-iogs", two, range(9), 0.33), 0.0),
         _row("9", "3.5", "slowdown, Adaptive against GS, r = .1", "very close (taken as: its distance "
               "to GS is at most a quarter of that of IOGS)",
               f"at most {max(close):.2f} of that of IOGS, at the highest load {close[-1]:.3f}",
-              REPRODUCED if max(close) <= 0.25 else NOT),
+              verdict(max(close) <= 0.25)),
     ]  # fmt: skip
 
 
@@ -207,7 +189,7 @@ def _median_gain(runs: Runs, load: int) -> Gain:
     """The gain of the median of Adaptive over the lower one of GS and IOGS, r = .5."""
 
     def median(policy: str) -> float:
-        return statistics.median(map(slowdown, runs.seeds(policy, load, 0.5)))
+        return statistics.median(run.slowdown for run in runs.seeds(policy, load, 0.5))
 
     gain = min(median("gs"), median("iogs")) / median("adaptive-iogs") - 1
     return Gain(gain, gain, gain, runs.loads[load])
@@ -237,35 +219,37 @@ def _migration(runs: Runs) -> list[Claim]:
     }
     gain = 1 - by_budget[320] / by_budget[0]
     early = (by_budget[0] - by_budget[64]) / (by_budget[0] - by_budget[320])
-    least, low, high = _beyond_64(runs, slowdown)
+    least, low, high = _beyond_64(runs, "slowdown")
     others = {
-        name: _beyond_64(runs, by) for name, by in (("wait", wait), ("from start", from_start))
+        name: _beyond_64(runs, by) for name, by in (("wait", "wait"), ("from start", "from_start"))
     }
     listed = ", ".join(f"Q={budget}: {value:.0f}" for budget, value in by_budget.items())
     return [
         _row("10", "3.6", "slowdown at C = 30 s against C = 0", "no difference (taken as 10 %)",
               "; ".join(f"r = {key}: {change:+.0%} [{low:+.0%} .. {high:+.0%}]"
                         for key, (change, low, high) in costs.items()),
-              REPRODUCED if all(negligible) else PARTLY if any(negligible) else NOT),
+              verdict_of_several(negligible)),
         _row("11", "3.6", "Q = 320 against Q = 0, r = .5", ">= 90 % less", f"{gain:.1%} less ({listed})",
-              REPRODUCED if gain >= 0.9 else NOT),
+              verdict(gain >= 0.9)),
         _row("12", "3.6", "share of that gain reached by Q = 64", "most of it", f"{early:.0%}",
-              REPRODUCED if early > 0.5 else NOT),
+              verdict(early > 0.5)),
         _row("13", "3.6", "slowdown, Q > 64 at r = .1", '"worse" (taken as: at 128, 256 or 320)',
               f"at worst {least:+.1%} [{low:+.1%} .. {high:+.1%}]",
-              REPRODUCED if least > 0 else NOT),
+              verdict(least > 0)),
         _row("13b", "3.6", "the same for the wait and the slowdown from start", "worse than Q = 64",
               "; ".join(f"{name} at worst {worst:+.1%} [{low:+.1%} .. {high:+.1%}]"
                         for name, (worst, low, high) in others.items()),
-              REPRODUCED if min(others.values())[0] > 0 else NOT),
+              verdict(min(others.values())[0] > 0)),
     ]  # fmt: skip
 
 
-def _beyond_64(runs: Runs, measure: Measure) -> tuple[float, float, float]:
+def _beyond_64(runs: Runs, measure: str) -> tuple[float, float, float]:
     """The worst change of the mean by a budget over 64 at r = .1, with its interval."""
 
     def at(budget: int) -> list[float]:
-        return [measure(run) for run in runs.seeds("migrate-iogs", LAST, 0.1, budget=budget)]
+        return [
+            getattr(run, measure) for run in runs.seeds("migrate-iogs", LAST, 0.1, budget=budget)
+        ]
 
     found = max(ratio_interval(at(64), at(budget)) for budget in (128, 256, 320))
     return found[0] - 1, found[1] - 1, found[2] - 1
@@ -277,10 +261,10 @@ def _migrate(runs: Runs) -> list[Claim]:
     three = ("gs", "iogs", "adaptive-iogs")
     return [
         over_loads("14", "3.7", "slowdown, Migrate over the second best, r = .5, t_e >= 2500",
-                   "100 % better", _best_of(runs, "migrate-iogs", three, top, 0.5, slowdown, 1.0), 1.0),
+                   "100 % better", _best_of(runs, "migrate-iogs", three, top, 0.5, "slowdown", 1.0), 1.0),
         over_loads("15", "3.7", "slowdown, Migrate over Adaptive, r = .33, t_e >= 2500",
                    '">= 60 %" (taken as: under the high loads of the sentence before it)',
-                   gains(runs, "migrate-iogs", "adaptive-iogs", top, 0.33, slowdown, 0.6), 0.6),
+                   gains(runs, "migrate-iogs", "adaptive-iogs", top, 0.33, "slowdown", 0.6), 0.6),
         over_loads("15b", "3.7", "the same at all nine loads",
                    ">= 60 % better",
                    gains(runs, "migrate-iogs", "adaptive-iogs", range(9), 0.33), 0.6),
@@ -289,7 +273,7 @@ def _migrate(runs: Runs) -> list[Claim]:
                    '"outperforms the other three for both metrics" (taken as: at each load)',
                    _best_of(runs, "migrate-iogs", three, range(9), "mixed"), 0.0),
         over_loads("18", "4", "wait, Migrate best of four, mixed r, nine loads", "the same",
-                   _best_of(runs, "migrate-iogs", three, range(9), "mixed", wait), 0.0),
+                   _best_of(runs, "migrate-iogs", three, range(9), "mixed", "wait"), 0.0),
     ]  # fmt: skip
 
 
@@ -298,24 +282,21 @@ def _low_intensity(runs: Runs) -> list[Claim]:
 
     "For the same reason" as in Section 3.5, whose "very close" is claim 9: the same yardstick.
     """
-    worse = gains(runs, "gs", "migrate-iogs", range(9), 0.1, slowdown, 0.0)
-    delays = gains(runs, "gs", "migrate-iogs", range(9), 0.1, wait)
+    worse = gains(runs, "gs", "migrate-iogs", range(9), 0.1, "slowdown", 0.0)
+    delays = gains(runs, "gs", "migrate-iogs", range(9), 0.1, "wait")
     near = [_nearness(runs, "migrate-iogs", load) for load in range(9)]
     met = [gain.mean >= 0 and share <= 0.25 for gain, share in zip(worse, near)]
-    old = sum(0 <= gain.mean <= 0.5 for gain in worse)
+    old = [0 <= gain.mean <= 0.5 for gain in worse]
     found = ", ".join(f"{gain.mean:+.0%}" for gain in worse)
     return [
         _row("16", "3.7", "slowdown, Migrate against GS, r = .1, nine loads", '"not as good as GS ... the '
               'difference is very small" (taken as: worse, by at most a quarter of what IOGS is, as in 9)',
               f"so at {sum(met)} of 9 loads: {found} (highest load [{worse[-1].low:+.0%} .. "
-              f"{worse[-1].high:+.0%}]); distance at most {max(near):.2f} of that of IOGS", _some(met)),
+              f"{worse[-1].high:+.0%}]); distance at most {max(near):.2f} of that of IOGS",
+              verdict_of_several(met)),
         _row("16b", "3.7", "the same by a fixed margin", "slightly worse (taken as 0 to 50 %)",
-              f"so at {old} of 9 loads", REPRODUCED if old == 9 else PARTLY if old else NOT),
+              f"so at {sum(old)} of 9 loads", verdict_of_several(old)),
         _row("16c", "3.7", "the same for the wait", "not as good as GS",
               f"from {min(delays).mean:+.0%} to {max(delays).mean:+.0%}",
-              _some([gain.mean >= 0 for gain in delays])),
+              verdict_of_several([gain.mean >= 0 for gain in delays])),
     ]  # fmt: skip
-
-
-def _some(met: Sequence[bool]) -> str:
-    return REPRODUCED if all(met) else PARTLY if any(met) else NOT

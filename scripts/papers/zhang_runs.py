@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from papers.experiments import values_of
+from papers.claims import values_of
 
 from ioopt.decisions.gang.rules import Rules
 from ioopt.decisions.gang.state import Timing

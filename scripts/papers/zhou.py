@@ -12,13 +12,12 @@ figures of equal mean lies above 1, whichever is divided by the other.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
-from papers.claims import Claim, mean_and_error, show, verdict
+from papers.claims import Claim, Picture, mean_and_error, verdict
 from papers.zhou_runs import FACTORS, PAPER_POLICIES, TOPPED, Runs, Size, run_all
 
-from ioopt.tables import render
+from ioopt.plot.sweep import plot_sweep
 
 FULL = Size(40, {}, "compiled")
 QUICK = Size(3, {"jobs": "200", "days": "2"}, "python")
@@ -155,36 +154,31 @@ def ours(runs: Runs) -> Iterator[Claim]:
             yield claim(text, "ours", f"<= {limit}", found, ratio <= limit)
 
 
-def print_sweep(runs: Runs) -> None:
-    """Figure 11 as numbers: ratios to BASE_LINE for every policy and expansion factor."""
-    for metric, name in ((WAIT, "wait"), (RESPONSE, "response"), (BUSY, "utilisation")):
-        table = [
-            (policy, *(shown(runs.ratios(metric, policy, "base-line", f)) for f in FACTORS))
-            for policy in (*PAPER_POLICIES[1:], *TOPPED, "fill")
-        ]
-        print(f"\nMean {name} over that of base-line, closed loop, by expansion factor\n")
-        print(render(("policy", *(f"{factor:.0%}" for factor in FACTORS)), table))
-
-
 def sizes(quick: bool) -> str:
     """One line: how much is run."""
     return f"{(QUICK if quick else FULL).describe()}; mean ± standard error"
 
 
-def main(quick: bool = False) -> list[Claim]:
-    """Run, print the tables, return the rows."""
-    size = QUICK if quick else FULL
-    begun = time.monotonic()
-    runs = run_all(size)
+def claims(quick: bool) -> list[Claim]:
+    """The claims of every figure, and ours."""
+    runs = run_all(QUICK if quick else FULL)
     parts = (figure_8, figure_9, figure_10, figure_11, ours)
-    rows = [row for part in parts for row in part(runs)]
-    spent = time.monotonic() - begun
-    show(f"Zhou et al.: {size.describe()}; mean ± standard error; {spent:.0f} s", rows)
-    print_sweep(runs)
-    for whose, some in (
-        ("the paper's", [row for row in rows if row.where.startswith("Fig.")]),
-        ("ours", [row for row in rows if row.where == "ours"]),
-    ):
-        kept = sum(row.verdict == "reproduced" for row in some)
-        print(f"\nReproduced, {whose}: {kept} of {len(some)} claims")
-    return rows
+    return [row for part in parts for row in part(runs)]
+
+
+def pictures(quick: bool) -> Iterator[Picture]:
+    """Wait and response against the expansion factor, over those of BASE_LINE (Figure 11)."""
+    runs = run_all(QUICK if quick else FULL)
+    for metric, name in ((WAIT, "wait"), (RESPONSE, "response")):
+        lines = {
+            policy: [
+                (100 * factor, *mean_and_error(found), len(found))
+                for factor in FACTORS
+                for found in [runs.ratios(metric, policy, "base-line", factor)]
+            ]
+            for policy in (*PAPER_POLICIES[1:], "fill")
+        }
+        caption = f"Figure 11: {name} over that of BASE_LINE, closed loop"
+        words = f"mean {name} over that of base-line (factor)"
+        axes = plot_sweep(lines, "expansion factor (%)", words, title=caption)
+        yield Picture(f"zhou-11-{name}", caption, axes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from papers.experiments import values_of
+from papers.claims import values_of
 
 from ioopt.generate.batch_io.generate import generate
 from ioopt.registry.policies import io_policy

@@ -13,6 +13,6 @@ def test_correction_of_shared_columns() -> None:
 
 @pytest.mark.slow
 def test_heavy_mixes_and_quantum_selection() -> None:
-    rows = lee_f456.main(quick=True)
+    rows = lee_f456.claims(quick=True)
     assert len(rows) == 8
     assert [row.claim for row in rows if row.verdict == "not reproduced"] == []

@@ -17,7 +17,7 @@ NOT_REPRODUCED = {
 
 
 def test_figures_2_and_3() -> None:
-    rows = lee_quanta.main(quick=True)
+    rows = lee_quanta.claims(quick=True)
     failed = {row.claim for row in rows if row.verdict == "not reproduced"}
     assert failed == NOT_REPRODUCED
     assert len(rows) == 15
@@ -26,7 +26,7 @@ def test_figures_2_and_3() -> None:
 def test_types_of_applications() -> None:
     """Units of 2.4 quanta show in a run of 120: 480 + 20 = 500 quanta of four take 125, but the last
     units end at 124.8 and 125.6, so Sub_FX costs 5.6 / 20 = .28; ten times longer it is .252."""
-    rows = lee_perturbations.main(quick=True)
+    rows = lee_perturbations.claims(quick=True)
     assert not [row for row in rows if row.verdict == "not reproduced"]
     (found,) = lee_perturbations.measured([lee_perturbations.COARSE.app], runs=2)
     assert found.slopes["Sub_FX"] == pytest.approx(0.28, abs=0.005)

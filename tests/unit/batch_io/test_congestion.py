@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import shared_files, shared_path
+from periodic_sets import read_published, steady_state
 
 from ioopt.errors import InstanceError
 from ioopt.formats.io_congestion import (
@@ -11,9 +12,7 @@ from ioopt.formats.io_congestion import (
     Application,
     batch_io_from_set,
     horizon_of,
-    read_published,
     read_set,
-    steady_state,
 )
 
 
