@@ -45,7 +45,7 @@ from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_bytes, validate
 from ioopt.problems.base import Record
-from ioopt.registry import KindSpec, load_target
+from ioopt.registry import KindSpec
 from ioopt.solving import load, problem_from_dict
 from ioopt.version import __version__
 
@@ -240,9 +240,8 @@ def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any
     """Refuse a wrong preset or setting here, not once a point on the workers."""
     from ioopt.options import parse_settings
 
-    presets = load_target(kind.presets) if kind.presets else {}
-    if preset in presets:
-        parse_settings(presets[preset], settings, f"preset {preset}")
+    if preset is not None and preset in kind.presets:
+        parse_settings(kind.presets[preset], settings, f"preset {preset}")
     else:  # the generator knows its default preset, and the message for an unknown one
         registry.generate(kind, preset, settings, 0)
 

@@ -7,7 +7,7 @@ import click
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.registry import KindSpec, generator_of, load_target
+from ioopt.registry import KindSpec, generator_of
 from ioopt.registry import generate as make
 
 EPILOG = """\b
@@ -50,9 +50,8 @@ def generate(
 def _presets(kind: KindSpec) -> str:
     from ioopt.tables import render, terminal_width
 
-    presets = load_target(kind.presets) if kind.presets else {}
     rows = [
         (name, ", ".join(f"{key}={field.default}" for key, field in cls.model_fields.items()))
-        for name, cls in presets.items()
+        for name, cls in kind.presets.items()
     ]
     return render(("preset", "settings and defaults"), rows, width=terminal_width(), wrap=1)

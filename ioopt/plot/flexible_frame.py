@@ -15,7 +15,7 @@ MOST_INCHES = 9.0
 """Height of the tallest frame."""
 
 
-def plot_flexible_frame(result: Result) -> Any:
+def plot_flexible_gang(result: Result) -> Any:
     """The picture of a flexible-gang result; returns the axes."""
     return plot_frame(result.schedule or {}, title=headline(result, "one frame"))
 

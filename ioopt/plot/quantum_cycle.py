@@ -11,7 +11,7 @@ from ioopt.plot.palette import IDLE, role
 from ioopt.result import Result
 
 
-def plot_quantum_cycle(result: Result) -> Any:
+def plot_quantum_selection(result: Result) -> Any:
     """The picture of a quantum-selection result; returns the axes."""
     title = headline(result, "one cycle")
     return plot_slots(result.schedule or {}, result.metrics, title=title)

@@ -7,14 +7,7 @@ from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest, parse_settings, suggest
-from ioopt.registry import (
-    batch_io,
-    flexgang,
-    flexgang_assignment,
-    gang,
-    job_selection,
-    replication,
-)
+from ioopt.registry import batch_io, flexgang, gang, replication
 from ioopt.registry.types import KindSpec, SolverSpec, load_target
 
 __all__ = [
@@ -34,7 +27,7 @@ __all__ = [
     "suggest",
 ]
 
-_TABLES = (replication, job_selection, batch_io, gang, flexgang, flexgang_assignment)
+_TABLES = (replication, batch_io, gang, flexgang)
 
 KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in table.KINDS}
 SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)
@@ -70,33 +63,23 @@ def generator_of(name: str) -> KindSpec:
 
 def generate(kind: KindSpec, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
     """One instance of *kind*. A preset that another kind has is named as such (UsageError)."""
-    own = _presets_of(kind)
-    if preset is not None and preset not in own:
+    if preset is not None and preset not in kind.presets:
         for spec in KINDS.values():
-            if preset in _presets_of(spec):
+            if preset in spec.presets:
                 raise UsageError(
                     f"preset {preset!r} is one of {spec.kind}, not of {kind.kind}; "
-                    f"known: {', '.join(own)}"
+                    f"known: {', '.join(kind.presets)}"
                 )
     return load_target(kind.generate or "")(preset, settings, seed)
 
 
-def _presets_of(kind: KindSpec) -> Mapping[str, Any]:
-    presets: Mapping[str, Any] = load_target(kind.presets) if kind.presets else {}
-    return presets
-
-
-def _kind_of_class(cls: type) -> KindSpec | None:
-    name = f"{cls.__module__}:{cls.__qualname__}"
-    return next((spec for spec in KINDS.values() if spec.problem == name), None)
-
-
 def kind_of_problem(problem: object) -> KindSpec:
     """The kind of a problem object; raises UsageError for anything else."""
-    spec = _kind_of_class(type(problem))
-    if spec is None:
-        raise UsageError(f"{type(problem).__name__} is not one of ioopt's problem classes")
-    return spec
+    cls = type(problem)
+    for spec in KINDS.values():
+        if spec.problem == f"{cls.__module__}:{cls.__qualname__}":
+            return spec
+    raise UsageError(f"{cls.__name__} is not one of ioopt's problem classes")
 
 
 def solvers_for(kind: str) -> tuple[SolverSpec, ...]:

@@ -6,7 +6,7 @@ from ioopt.registry.types import ONLINE, REFERENCE, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.batch_io."
 _KINDS = ("batch-io", "io-requests")
-_ONLINE = frozenset({ONLINE})
+_ONLINE = {ONLINE}
 
 
 def _policy(
@@ -105,7 +105,6 @@ KINDS: tuple[KindSpec, ...] = (
         check="ioopt.check.batch_io.check:check",
         simulate="ioopt.registry.policies:simulate_batch_io",
         generate="ioopt.generate.batch_io.generate:generate",
-        presets="ioopt.generate.batch_io.generate:PRESETS",
         plot="ioopt.plot.bandwidth:plot_batch_io",
         pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
         default_solver="fill",

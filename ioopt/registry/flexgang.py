@@ -1,83 +1,140 @@
-"""Registry of the flexgang family (Lee et al.): features F1 to F3."""
+"""Registry of the flexgang family (Lee et al.): features F1 to F6."""
 
 from __future__ import annotations
 
-from ioopt.registry.types import KindSpec, SolverSpec
+from typing import Any
+
+from ioopt.registry.types import ANYTIME, BOUND, EXACT, WARM_START, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.flexgang."
+_BACKENDS = ("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK")
 
-_QUANTUM_MODEL = KindSpec(
-    kind="quantum-model",
-    family="flexgang",
-    problem="ioopt.problems.flexgang.quantum_model:QuantumModelProblem",
-    plan="ioopt.problems.flexgang.quantum_model:QuantumModelPlan",
-    schedule="ioopt.problems.schedules:QuantumModelSchedule",
-    check="ioopt.check.flexgang.quantum_model:check",
-    simulate="ioopt.measure.quantum_model:simulate",
-    limited_replay=True,
-    generate="ioopt.generate.flexgang.quantum_model:generate",
-    presets="ioopt.generate.flexgang.quantum_model:PRESETS",
-    plot="ioopt.plot.tradeoff:plot_quantum_model",
-    default_solver="chain",
-    fallback="event",
-    objective_name="slowdown",
-    compare_solvers=("chain", "event"),
-    compare_columns=("fragmentation", "response_seconds", "useful"),
-    summary="an I/O gang and a compute gang in alternating quanta (Lee et al., Figures 2 and 3)",
-)
 
-_PERTURBATION = KindSpec(
-    kind="perturbation",
-    family="flexgang",
-    problem="ioopt.problems.flexgang.perturbation:PerturbationProblem",
-    plan="ioopt.problems.flexgang.perturbation:PerturbationPlan",
-    schedule="ioopt.problems.schedules:PerturbationSchedule",
-    check="ioopt.check.flexgang.perturbation:check",
-    simulate="ioopt.measure.perturbation:simulate",
-    limited_replay=True,
-    generate="ioopt.generate.flexgang.perturbation:generate",
-    presets="ioopt.generate.flexgang.perturbation:PRESETS",
-    plot="ioopt.plot.characteristic:plot_perturbation",
-    default_solver="laboratory",
-    objective_name="mean_gamma_sub",
-    summary="what a gang loses when one processor loses or gains a quantum (Lee et al., Section 4)",
-)
+def _kind(kind: str, plan: str, schedule: str | None, plot: str, **more: Any) -> KindSpec:
+    """A kind whose problem, checker and generator stand in modules of its own name."""
+    stem = kind.replace("-", "_")
+    problems, made = f"ioopt.problems.flexgang.{stem}:", f"ioopt.generate.flexgang.{stem}:generate"
+    parts: dict[str, Any] = {
+        "problem": problems + kind.title().replace("-", "") + "Problem",
+        "check": f"ioopt.check.flexgang.{stem}:check",
+        "generate": made,
+        "schedule": schedule and "ioopt.problems.schedules:" + schedule,
+        "plot": f"ioopt.plot.{plot}:plot_{stem}",
+        "limited_replay": True,
+    }
+    return KindSpec(kind=kind, family="flexgang", plan=problems + plan, **(parts | more))
 
-_MESSAGE_COUNTS = KindSpec(
-    kind="message-counts",
-    family="flexgang",
-    problem="ioopt.problems.flexgang.message_counts:MessageCountsProblem",
-    plan="ioopt.problems.flexgang.message_counts:GangednessPlan",
-    check="ioopt.check.flexgang.gangedness:check",
-    generate="ioopt.generate.flexgang.message_counts:generate",
-    presets="ioopt.generate.flexgang.message_counts:PRESETS",
-    plot="ioopt.plot.gangedness:plot_message_counts",
-    default_solver="gangedness",
-    objective_name="unknown_applications",
-    summary="messages received in gang and in disturbed quanta (Lee et al., Section 5)",
-)
 
-KINDS: tuple[KindSpec, ...] = (_QUANTUM_MODEL, _PERTURBATION, _MESSAGE_COUNTS)
+KINDS: tuple[KindSpec, ...] = (
+    _kind(
+        "quantum-model", "QuantumModelPlan", "QuantumModelSchedule", "tradeoff",
+        simulate="ioopt.measure.quantum_model:simulate",
+        default_solver="chain",
+        fallback="event",
+        objective_name="slowdown",
+        compare_solvers=("chain", "event"),
+        compare_columns=("fragmentation", "response_seconds", "useful"),
+        summary="an I/O gang and a compute gang in alternating quanta (Lee et al., Figures 2 and 3)",
+    ),
+    _kind(
+        "perturbation", "PerturbationPlan", "PerturbationSchedule", "characteristic",
+        simulate="ioopt.measure.perturbation:simulate",
+        default_solver="laboratory",
+        objective_name="mean_gamma_sub",
+        summary="what a gang loses when one processor loses or gains a quantum (Lee et al., Section 4)",
+    ),
+    _kind(
+        "message-counts", "GangednessPlan", None, "gangedness",
+        check="ioopt.check.flexgang.gangedness:check",
+        default_solver="gangedness",
+        objective_name="unknown_applications",
+        summary="messages received in gang and in disturbed quanta (Lee et al., Section 5)",
+    ),
+    _kind(
+        "quantum-selection", "QuantumPlan", "QuantumCycle", "quantum_cycle",
+        simulate="ioopt.sim.flexgang.quantum_selection:simulate",
+        default_solver="quantum-ip",
+        fallback="quantum-greedy",
+        objective_name="predicted_cost",
+        compare_solvers=("quantum-greedy", "quantum-dp", "quantum-ip"),
+        compare_columns=("realised", "cycle_seconds", "gain"),
+        measured=True,
+        summary="a quantum and visits a cycle for every job (after Lee et al., Section 3.2)",
+    ),
+    _kind(
+        "flexible-gang", "FlexibleGangPlan", "FlexibleFrame", "flexible_frame",
+        simulate="ioopt.sim.flexgang.flexible_gang:simulate",
+        sense="max",
+        default_solver="exact",
+        fallback="strict-fill",
+        objective_name="weighted_progress",
+        compare_solvers=("exact", "greedy", "strict-fill", "strict"),
+        compare_columns=(
+            "simulated_objective", "cpu_utilisation", "compute_progress", "io_slowdown", "floors_kept",
+        ),
+        measured=True,
+        most=("simulated_objective", "cpu_utilisation", "compute_progress"),
+        summary="strict rows and loose windows for gangs and I/O jobs (Lee et al., Section 7)",
+    ),
+)  # fmt: skip
 
-_MODEL = ("quantum-model",)
+
+def _solver(name: str, kind: str, module: str, what: str, source: str, **more: Any) -> SolverSpec:
+    """The row of a solver with function and settings in one module."""
+    parts: dict[str, Any] = {"settings": f"{_AT}{module}:Settings"} | more
+    return SolverSpec(name, (kind,), f"{_AT}{module}:solve", what, source, **parts)
+
 
 SOLVERS: tuple[SolverSpec, ...] = (
-    SolverSpec(
-        "chain", _MODEL, _AT + "chain:solve",
-        "stationary Markov chain of the completion phase", "ours; model of Lee et al., Section 3.2",
+    _solver(
+        "chain", "quantum-model", "chain", "stationary Markov chain of the completion phase",
+        "ours; model of Lee et al., Section 3.2", settings=None,
     ),
-    SolverSpec(
-        "event", _MODEL, _AT + "event:solve",
-        "event simulation in whole nanoseconds, one random stream a process", "Lee et al., Section 3.2",
+    _solver(
+        "event", "quantum-model", "event",
+        "event simulation in whole nanoseconds, one random stream a process",
+        "Lee et al., Section 3.2", settings=None,
     ),
-    SolverSpec(
-        "laboratory", ("perturbation",), _AT + "laboratory:solve",
+    _solver(
+        "laboratory", "perturbation", "laboratory",
         "slopes of run time against perturbations, Sub and Add, FX and RR", "Lee et al., Section 4",
-        _AT + "laboratory:Settings",
     ),
-    SolverSpec(
-        "gangedness", ("message-counts",), _AT + "gangedness:solve",
+    _solver(
+        "gangedness", "message-counts", "gangedness",
         "LOW, HIGH or UNKNOWN need of gang scheduling, with the evidence", "Lee et al., Section 5",
-        _AT + "gangedness:Settings",
+    ),
+    _solver(
+        "quantum-greedy", "quantum-selection", "quantum_greedy",
+        "best uniform quantum, then coordinate descent over the menu", "ours", settings=None,
+    ),
+    _solver(
+        "quantum-dp", "quantum-selection", "quantum_dp",
+        "a multiple-choice knapsack per cycle length, by dynamic programming", "ours",
+        settings=None, abilities={EXACT, BOUND},
+    ),
+    _solver(
+        "quantum-ip", "quantum-selection", "quantum_ip",
+        "options and cycle length as an integer program", "ours", settings=None,
+        abilities={EXACT, BOUND, WARM_START}, backends=_BACKENDS,
+    ),
+    _solver(
+        "strict", "flexible-gang", "strict",
+        "strict gang scheduling: one row a job, first-fit decreasing", "Lee et al., Section 2",
+    ),
+    _solver(
+        "strict-fill", "flexible-gang", "strict",
+        "strict rows, fragments and idle cells shared equally by gangs that can use them",
+        "ours; Lee et al., Section 3.1", fixed={"fill": True},
+    ),
+    _solver(
+        "greedy", "flexible-gang", "greedy",
+        "loose I/O and low gangedness, first-fit decreasing, replicated rows, tau by linear program",
+        "ours; Lee et al., Section 7", settings=None, abilities={ANYTIME},
+    ),
+    _solver(
+        "exact", "flexible-gang", "exact",
+        "one integer program a pattern under one deadline, re-ranked by simulation",
+        "ours; Lee et al., Section 7", abilities={EXACT, BOUND, ANYTIME, WARM_START},
+        backends=_BACKENDS,
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from ioopt.registry.types import BOUND, EXACT, ONLINE, KindSpec, SolverSpec
 _AT = "ioopt.solvers.gang."
 _BOTH = ("gang", "gang-matrix")
 _FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
-_ONLINE = frozenset({ONLINE})
+_ONLINE = {ONLINE}
 
 KINDS: tuple[KindSpec, ...] = (
     KindSpec(
@@ -19,7 +19,6 @@ KINDS: tuple[KindSpec, ...] = (
         check="ioopt.check.gang.check:check",
         simulate="ioopt.registry.policies:simulate_gang",
         generate="ioopt.generate.gang.generate:generate",
-        presets="ioopt.generate.gang.generate:PRESETS",
         plot="ioopt.plot.matrix:plot_gang",
         pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
         default_solver="guarded-iogs",
@@ -88,7 +87,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "exact-iogs", _BOTH, _AT + "exact:solve",
         "every decision an integer program over rows and columns", "ours",
-        _AT + "exact:Settings", _AT + "exact:policy", abilities=frozenset({EXACT, BOUND, ONLINE}),
+        _AT + "exact:Settings", _AT + "exact:policy", abilities={EXACT, BOUND, ONLINE},
         backends=("CP-SAT", "HiGHS", "CBC"),
     ),
 )  # fmt: skip

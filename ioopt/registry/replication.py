@@ -1,11 +1,13 @@
-"""Registry of the replication family (Khanna et al.)."""
+"""Registry of the replication family (Khanna et al.), and of job selection in workflow engines."""
 
 from __future__ import annotations
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, WARM_START, KindSpec, SolverSpec
+from typing import Any
+
+from ioopt.registry.types import ANYTIME, BOUND, EXACT, ONLINE, WARM_START, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.replication."
-_KIND = ("replication",)
+_KIND, _SELECTION = ("replication",), ("job-selection",)
 
 KINDS = (
     KindSpec(
@@ -19,7 +21,6 @@ KINDS = (
         simulate="ioopt.sim.replication.simulate:simulate",
         limited_replay=True,
         generate="ioopt.generate.replication.generate:generate",
-        presets="ioopt.generate.replication.generate:PRESETS",
         plot="ioopt.plot.gantt:plot_replication",
         default_solver="auto",
         fallback="minmin",
@@ -36,107 +37,133 @@ KINDS = (
         bound_metrics={"makespan_seconds": "lower_bound_seconds"},
         summary="tasks that share input files, on nodes with disks (Khanna et al.)",
     ),
+    KindSpec(
+        kind="job-selection",
+        family="replication",
+        problem="ioopt.problems.job_selection:JobSelectionProblem",
+        plan="ioopt.problems.job_selection:JobSelectionPlan",
+        check="ioopt.check.job_selection:check",
+        generate="ioopt.generate.job_selection:generate",
+        default_solver="select",
+        fallback="first-fit",
+        objective_name="selection_value",
+        sense="max",
+        most=("selection_value", "selected_jobs", "selected_cores", "deleted_bytes"),
+        compare_solvers=("select", "first-fit"),
+        compare_columns=("selected_jobs", "selected_cores", "deleted_bytes"),
+        decision=True,
+        summary="which ready jobs of a workflow to start now (ours; the value is Snakemake's)",
+    ),
 )
 
-_PULP = ("CBC", "HiGHS", "SCIP", "GLPK")
+
+def _solver(name: str, module: str, what: str, source: str, **more: Any) -> SolverSpec:
+    """The row of a solver with function and settings in one module."""
+    parts: dict[str, Any] = {"settings": f"{_AT}{module}:Settings"} | more
+    return SolverSpec(name, _KIND, f"{_AT}{module}:solve", what, source, **parts)
+
 
 SOLVERS: tuple[SolverSpec, ...] = (
-    SolverSpec(
-        "auto", _KIND, _AT + "auto:solve",
-        "picks a solver by disk limit, link model, size and deadline; its note says why",
-        "ours", abilities=frozenset({BOUND, ANYTIME, WARM_START}),
+    _solver(
+        "auto", "auto",
+        "picks a solver by disk limit, link model, size and deadline; its note says why", "ours",
+        settings=None, abilities={BOUND, ANYTIME, WARM_START},
     ),
-    SolverSpec(
-        "ip", _KIND, _AT + "exact.ip:solve",
+    _solver(
+        "ip", "exact.ip",
         "integer program, aggregated formulation: bounds, annealing start, CP-SAT and HiGHS",
-        "Khanna et al., Section 4.1; aggregated form ours", _AT + "exact.ip:Settings",
-        abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}), backends=("CP-SAT", "HiGHS", "CBC"),
+        "Khanna et al., Section 4.1; aggregated form ours",
+        abilities={EXACT, BOUND, ANYTIME, WARM_START}, backends=("CP-SAT", "HiGHS", "CBC"),
     ),
-    SolverSpec(
-        "ip-printed", _KIND, _AT + "exact.ip_printed:solve",
+    _solver(
+        "ip-printed", "exact.ip_printed",
         "integer program with equations (1)-(13) as printed, through PuLP",
-        "Khanna et al., Section 4.1, (1)-(13)", _AT + "exact.ip_printed:Settings",
-        abilities=frozenset({EXACT, BOUND, WARM_START}), backends=("HiGHS", "CBC", "SCIP", "GLPK"),
+        "Khanna et al., Section 4.1, (1)-(13)", abilities={EXACT, BOUND, WARM_START},
+        backends=("HiGHS", "CBC", "SCIP", "GLPK"),
     ),
-    SolverSpec(
-        "ip-no-replication", _KIND, _AT + "exact.ip:solve",
-        "integer program without copies between nodes", "Khanna et al., Figure 4(a)",
-        _AT + "exact.ip:Settings", fixed={"replication": False}, variant_of="ip",
-        abilities=frozenset({EXACT, BOUND, ANYTIME, WARM_START}), backends=("CP-SAT", "HiGHS", "CBC"),
+    _solver(
+        "ip-no-replication", "exact.ip", "integer program without copies between nodes",
+        "Khanna et al., Figure 4(a)", abilities={EXACT, BOUND, ANYTIME, WARM_START},
+        backends=("CP-SAT", "HiGHS", "CBC"), fixed={"replication": False}, variant_of="ip",
     ),
-    SolverSpec(
-        "minmin", _KIND, _AT + "greedy.minmin:solve",
+    _solver(
+        "minmin", "greedy.minmin",
         "least completion time first, implicit replication, popularity eviction",
-        "Khanna et al., Section 3", _AT + "greedy.minmin:Settings",
+        "Khanna et al., Section 3",
     ),
-    SolverSpec(
-        "minmin-no-replication", _KIND, _AT + "greedy.minmin:solve",
-        "MinMin in which every file comes from remote storage",
-        "Khanna et al., Section 3", _AT + "greedy.minmin:Settings", fixed={"replication": False},
-        variant_of="minmin",
+    _solver(
+        "minmin-no-replication", "greedy.minmin",
+        "MinMin in which every file comes from remote storage", "Khanna et al., Section 3",
+        fixed={"replication": False}, variant_of="minmin",
     ),
-    SolverSpec(
-        "job-data-present", _KIND, _AT + "greedy.job_data_present:solve",
+    _solver(
+        "job-data-present", "greedy.job_data_present",
         "task to the node with the least to transfer; DataLeastLoaded copies; LRU eviction",
-        "Khanna et al., Section 3", _AT + "greedy.job_data_present:Settings",
+        "Khanna et al., Section 3",
     ),
-    SolverSpec(
-        "heft", _KIND, _AT + "greedy.heft:solve",
+    _solver(
+        "heft", "greedy.heft",
         "workflows: the longest path with its files first, into the first gap of the node's cores",
-        "Topcuoglu et al. 2002; files and cores ours", _AT + "greedy.heft:Settings",
+        "Topcuoglu et al. 2002; files and cores ours",
     ),
-    SolverSpec(
-        "b-level", _KIND, _AT + "greedy.b_level:solve",
+    _solver(
+        "b-level", "greedy.b_level",
         "workflows: the longest path of computing first, behind what the cores have",
-        "Kwok and Ahmad 1999; files and cores ours", _AT + "greedy.b_level:Settings",
+        "Kwok and Ahmad 1999; files and cores ours",
     ),
-    SolverSpec(
-        "fifo", _KIND, _AT + "dispatch.run:solve",
+    _solver(
+        "fifo", "dispatch.run",
         "workflows: a dispatcher; the first ready task to the core that has idled longest", "ours",
-        _AT + "dispatch.run:Settings", policy=_AT + "dispatch.fifo:policy",
+        policy=_AT + "dispatch.fifo:policy",
     ),
-    SolverSpec(
-        "locality", _KIND, _AT + "dispatch.run:solve",
+    _solver(
+        "locality", "dispatch.run",
         "workflows: a dispatcher; the ready task with the most input bytes on a node", "ours",
-        _AT + "dispatch.run:Settings", policy=_AT + "dispatch.locality:policy",
+        policy=_AT + "dispatch.locality:policy",
     ),
-    SolverSpec(
-        "ready-min-min", _KIND, _AT + "greedy.ready_min_min:solve",
+    _solver(
+        "ready-min-min", "greedy.ready_min_min",
         "workflows: MinMin over the tasks whose producers are planned; on a batch, minmin",
-        "Khanna et al., Section 3; workflows ours", _AT + "greedy.ready_min_min:Settings",
-        policy=_AT + "dispatch.ready_min_min:policy",
+        "Khanna et al., Section 3; workflows ours", policy=_AT + "dispatch.ready_min_min:policy",
     ),
-    SolverSpec(
-        "two-stage", _KIND, _AT + "rounds.two_stage:solve",
+    _solver(
+        "two-stage", "rounds.two_stage",
         "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
-        "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", _AT + "rounds.two_stage:Settings",
-        abilities=frozenset({BOUND}),
+        "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", abilities={BOUND},
     ),
-    SolverSpec(
-        "hierarchical", _KIND, _AT + "rounds.hierarchical:solve",
+    _solver(
+        "hierarchical", "rounds.hierarchical",
         "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
-        "Khanna et al., Section 4.4", _AT + "rounds.hierarchical:Settings",
-        abilities=frozenset({BOUND}),
+        "Khanna et al., Section 4.4", abilities={BOUND},
     ),
-    SolverSpec(
-        "anneal", _KIND, _AT + "search.anneal:solve",
-        "simulated annealing of the additive objective, the start of ip", "ours",
-        _AT + "search.anneal:Settings", abilities=frozenset({BOUND}),
+    _solver(
+        "anneal", "search.anneal", "simulated annealing of the additive objective, the start of ip",
+        "ours", abilities={BOUND},
     ),
-    SolverSpec(
-        "lpt", _KIND, _AT + "greedy.lpt:solve",
+    _solver(
+        "lpt", "greedy.lpt",
         "longest file group first, for tasks that read one file (PPA); milliseconds",
-        "ours; Graham 1969", abilities=frozenset({BOUND}),
+        "ours; Graham 1969", settings=None, abilities={BOUND},
     ),
-    SolverSpec(
-        "lp-rounding", _KIND, _AT + "greedy.lp_rounding:solve",
+    _solver(
+        "lp-rounding", "greedy.lp_rounding",
         "linear relaxation, rounded; the paper's future work, here for comparison",
-        "Khanna et al., Section 7; rounding ours", _AT + "greedy.lp_rounding:Settings",
-        abilities=frozenset({BOUND}), backends=("HiGHS", "CBC", "GLPK"),
+        "Khanna et al., Section 7; rounding ours", abilities={BOUND},
+        backends=("HiGHS", "CBC", "GLPK"),
+    ),
+    _solver(
+        "link-aware", "search.link_aware",
+        "spectral order, windowed dispatch, annealing scored by the simulator; never above MinMin",
+        "ours", abilities={BOUND, ANYTIME, WARM_START},
     ),
     SolverSpec(
-        "link-aware", _KIND, _AT + "search.link_aware:solve",
-        "spectral order, windowed dispatch, annealing scored by the simulator; never above MinMin",
-        "ours", _AT + "search.link_aware:Settings", abilities=frozenset({BOUND, ANYTIME, WARM_START}),
+        "select", _SELECTION, "ioopt.solvers.job_selection:solve",
+        "greedy, Lagrangean bound and an integer program over classes of alike jobs", "ours",
+        abilities={EXACT, BOUND, ONLINE}, backends=("CP-SAT",),
+    ),
+    SolverSpec(
+        "first-fit", _SELECTION, "ioopt.solvers.job_selection:solve_greedy",
+        "in order of priority, cores, temporary bytes and input bytes, as long as they fit", "ours",
+        abilities={ONLINE},
     ),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
@@ -62,7 +62,6 @@ class KindSpec:
     simulate: str | None = None
     limited_replay: bool = False
     generate: str | None = None
-    presets: str | None = None
     plot: str | None = None
     pictures: Mapping[str, str] = field(default_factory=dict)
     sense: Literal["min", "max"] = "min"
@@ -82,6 +81,14 @@ class KindSpec:
     def format(self) -> str:
         """The value of the file's ``format`` key."""
         return f"ioopt/{self.kind}"
+
+    @property
+    def presets(self) -> Mapping[str, Any]:
+        """Preset -> its settings class, from the module of the generator."""
+        found: Mapping[str, Any] = {}
+        return (
+            load_target(self.generate.replace(":generate", ":PRESETS")) if self.generate else found
+        )
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,6 @@ class SolverSpec:
     settings: str | None = None
     policy: str | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    abilities: frozenset[str] = frozenset()
+    abilities: Set[str] = frozenset()
     backends: tuple[str, ...] = ()
     variant_of: str | None = None

@@ -1,13 +1,12 @@
 """The Batsim decision component, against a stand-in for Batsim (no real Batsim runs here).
 
 The stand-in (``batsim_stand_in.py``) keeps Batsim's rules; starts and ends are compared with those
-of ioopt's own simulator, and pybatsim, where installed, reads and writes the same messages.
+of ioopt's own simulator.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -229,7 +228,7 @@ LOAD = workload(
 OPTIONS = {"policy": "cons-fcfs", **RATES}
 
 
-# slow: these need pyzmq and pybatsim, which .ci/run installs for the slow tests
+# slow: these need pyzmq, which .ci/run installs for the slow tests
 
 
 class Asking:
@@ -389,26 +388,6 @@ def test_over_a_socket_a_second_peer_is_not_heard():
     assert not thread.is_alive()
     other.close()
     asking.close()
-
-
-@pytest.mark.slow
-def test_through_pybatsim_it_says_the_same():
-    batsim = pytest.importorskip("batsim.batsim")
-    from ioopt.embed.adapters.pybatsim import Pybatsim
-
-    endpoint = f"ipc://@ioopt-test-{os.getpid()}"  # an abstract name: no file, no port to collide
-    thread = threading.Thread(
-        target=lambda: batsim.Batsim(Pybatsim(OPTIONS), endpoint, 60_000).start()
-    )
-    thread.start()
-    asking = Asking(endpoint)
-    played = StandIn(LOAD, asking, **PLATFORM)
-    got = spans(played.play())
-    thread.join(timeout=60)
-    asking.close()
-    assert not thread.is_alive()
-    own = StandIn(LOAD, BatsimDecider(**OPTIONS).reply, **PLATFORM)
-    assert got == spans(own.play()) and sorted(played.seen) == sorted(own.seen)
 
 
 def serving(*options):

@@ -1,1 +1,1 @@
-"""Readers of other programs' files as commands: one file a format."""
+"""Readers of other programs' files as commands."""

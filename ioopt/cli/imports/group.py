@@ -6,25 +6,23 @@ import click
 
 from ioopt.cli.lazy import IooptGroup
 
+_LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:import_"
 COMMANDS = {
-    "swf": ("ioopt.cli.imports.swf:import_swf", "Batch traces in the Standard Workload Format."),
-    "darshan": (
-        "ioopt.cli.imports.darshan:import_darshan",
-        "Darshan logs and darshan-parser text.",
-    ),
-    "wfformat": ("ioopt.cli.imports.wfformat:import_wfformat", "Workflows in WfFormat 1.4 or 1.5."),
-    "estee": ("ioopt.cli.imports.estee:import_estee", "Task graphs of Estee."),
+    "swf": (_LOGS + "swf", "Batch traces in the Standard Workload Format."),
+    "darshan": (_LOGS + "darshan", "Darshan logs and darshan-parser text."),
+    "wfformat": (_FLOWS + "wfformat", "Workflows in WfFormat 1.4 or 1.5."),
+    "estee": (_FLOWS + "estee", "Task graphs of Estee."),
     "nextflow-trace": (
-        "ioopt.cli.imports.nextflow:import_nextflow_trace",
+        _FLOWS + "nextflow_trace",
         "Traces of Nextflow runs, with their DAG if given.",
     ),
-    "batsim": ("ioopt.cli.imports.batsim:import_batsim", "Batsim workloads."),
-    "batsim-jobs": ("ioopt.cli.imports.batsim:import_batsim_jobs", "Batsim's _jobs.csv."),
+    "batsim": (_LOGS + "batsim", "Batsim workloads."),
+    "batsim-jobs": (_LOGS + "batsim_jobs", "Batsim's _jobs.csv."),
     "io-congestion": (
-        "ioopt.cli.imports.io_congestion:import_io_congestion",
+        _LOGS + "io_congestion",
         "Sets of periodic applications of the I/O congestion literature.",
     ),
-    "messages": ("ioopt.cli.imports.messages:import_messages", "Message counts of gangs, as CSV."),
+    "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
 }
 
 

@@ -1,15 +1,14 @@
 """Batsim: a decision component for its JSON protocol (version 4), over the simulators' own objects.
 
 :class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock nor file and
-knows no socket (those are in :mod:`ioopt.embed.adapters.batsim_transport`, and
-:mod:`ioopt.embed.adapters.pybatsim` plugs it into pybatsim). Jobs are ordered and placed by
-:class:`ioopt.embed.batch.BatchCluster`. When rates are given and Batsim allows dynamic jobs
+knows no socket (that is in :mod:`ioopt.embed.adapters.batsim_transport`). Jobs are ordered and placed
+by :class:`ioopt.embed.batch.BatchCluster`. When rates are given and Batsim allows dynamic jobs
 (``--enable-dynamic-jobs``) and forwards profiles, a job with transfers in its profile is run as a
 chain of dynamic jobs on the job's nodes, and :class:`ioopt.embed.IoArbiter` says when a transfer
 begins. Batsim itself shares the storage among those begun: a transfer cannot be slowed or stopped.
 
 Source of the protocol: Batsim's documentation (protocol, version 4) and the rules of its server for
-``CHANGE_JOB_STATE``. It was played by a stand-in here and through pybatsim 3.2, never by Batsim.
+``CHANGE_JOB_STATE``. It was played by a stand-in here, never by Batsim.
 """
 
 from __future__ import annotations

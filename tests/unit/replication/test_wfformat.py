@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import shared_files, shared_path
 
-from ioopt.cli.imports.wfformat import import_wfformat
+from ioopt.cli.imports.workflows import import_wfformat
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import parse_json
 from ioopt.formats.wfformat.export import export_wfformat, left_out

@@ -1,0 +1,189 @@
+"""``ioopt import`` of job logs, I/O logs, workloads and message counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ioopt.cli.imports.common import import_command, machine_options, target_option
+from ioopt.cli.lazy import rate_option, set_option
+from ioopt.errors import UsageError
+
+SWF_EPILOG = """\b
+Examples:
+  ioopt import swf KTH-SP2.swf --jobs 1000 -o kth.json
+  ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 --seed 3 -o ricc.json.gz
+  ioopt import swf trace.swf --darshan log1.txt --darshan log2.darshan -o paired.json
+  ioopt import swf NASA.swf --family gang --set nodes=128 --set intensity=0.33 -o gang.json
+"""
+
+
+@import_command("swf", SWF_EPILOG)
+@click.argument("source", metavar="SOURCE")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs.")
+@click.option("--io-fraction", type=float, default=0.1, metavar="F",
+              help="Mean share of a job's run time that is I/O.")  # fmt: skip
+@click.option("--io-period", type=float, default=3600.0, metavar="S",
+              help="Seconds of run time to each I/O phase.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
+@click.option("--darshan", "logs", multiple=True, metavar="LOG",
+              help="Take the I/O from Darshan logs instead; may be given again.")  # fmt: skip
+@click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
+              help="Which of the two sizes in the log counts.")  # fmt: skip
+@click.option("--family", type=click.Choice(["batch-io", "gang"]), default="batch-io",
+              help="Which kind of instance to make.")  # fmt: skip
+@set_option("With --family gang: a setting of the gang generator; may be given again.")
+@machine_options
+@target_option
+def import_swf(
+    source: str, jobs: int | None, seed: int, family: str, settings: dict[str, str], **batch_io: Any
+) -> Any:
+    """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
+
+    A gang instance takes sizes, arrivals and run times from the log, and its machine, files and
+    I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
+    """
+    from ioopt.formats.swf.log import read_swf
+
+    if family == "gang":
+        from ioopt.generate.gang.from_swf import gang_from_swf
+        from ioopt.generate.gang.generate import Settings
+        from ioopt.options import parse_settings
+
+        chosen = parse_settings(Settings, settings, "import swf --family gang")
+        return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
+    if settings:
+        raise UsageError("--set belongs to --family gang")
+    return _batch_io(source, jobs, seed, **batch_io)
+
+
+def _batch_io(
+    source: str, max_jobs: int | None, seed: int, logs: tuple[str, ...], size: str, **given: Any
+) -> Any:
+    from ioopt.formats.darshan.log import read_darshan
+    from ioopt.formats.io_rule import IoRule
+    from ioopt.formats.swf.io import batch_io_from_swf
+    from ioopt.formats.swf.log import read_swf
+
+    if source in logs:
+        raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
+    darshan = [read_darshan(log) for log in logs]
+    io, requested = (
+        IoRule(given.pop("io_fraction"), given.pop("io_period"), seed),
+        size == "requested",
+    )
+    how = {"io": io, "requested_size": requested, "max_jobs": max_jobs, **given}
+    return batch_io_from_swf(read_swf(source), darshan=darshan, **how)
+
+
+DARSHAN_EPILOG = """\b
+Examples:
+  darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
+  ioopt import darshan *.darshan --nodes 49152 --processors-per-node 16 -o month.json
+  ioopt import darshan *.darshan --skip-bad -o what-can-be-read.json
+"""
+
+
+@import_command("darshan", DARSHAN_EPILOG)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, metavar="S",
+              help="Accesses less than this apart are one phase.")  # fmt: skip
+@click.option("--skip-bad", is_flag=True, help="Leave out logs that cannot be read, and list them.")
+@machine_options
+@target_option
+def import_darshan(sources: tuple[str, ...], phase_gap: float, skip_bad: bool, **how: Any) -> Any:
+    """Make a batch-io instance of Darshan logs, one job a log.
+
+    SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), or a binary log of Darshan
+    3.x where the package darshan is installed.
+    """
+    from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
+
+    logs, skipped = read_darshan_logs(sources, gap_seconds=phase_gap, skip_bad=skip_bad)
+    return batch_io_from_darshan(logs, skipped=skipped, **how)
+
+
+BATSIM_EPILOG = """\b
+Examples:
+  ioopt import batsim workload.json -o instance.json
+  ioopt import batsim KTH-io-aware.json --node-rate 1250MB/s --storage-rate 5000MB/s -o kth.json
+"""
+
+JOBS_EPILOG = """\b
+Example:
+  ioopt import batsim-jobs out_jobs.csv -o instance.json
+"""
+
+
+@import_command("batsim", BATSIM_EPILOG)
+@click.argument("source", metavar="SOURCE")
+@click.option(
+    "--flops", type=float, default=1e9, metavar="F", help="Operations per second of a node."
+)
+@rate_option(
+    "--network-rate", text="Rate of a node on the network between nodes.", default="1250MB/s"
+)
+@machine_options
+@target_option
+def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> Any:
+    """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
+    from ioopt.formats.batsim.profiles import Platform
+    from ioopt.formats.batsim.workload import read_batsim
+
+    return read_batsim(source, platform=Platform(flops, network_rate), **how)
+
+
+@import_command("batsim-jobs", JOBS_EPILOG)
+@click.argument("source", metavar="SOURCE")
+@machine_options
+@target_option
+def import_batsim_jobs(source: str, **how: Any) -> Any:
+    """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
+    from ioopt.formats.batsim.jobs import batch_io_from_jobs
+
+    return batch_io_from_jobs(source, **how)
+
+
+CONGESTION_EPILOG = """\b
+Example:
+  ioopt import io-congestion set11 --periods 50 -o set11.json
+"""
+
+
+@import_command("io-congestion", CONGESTION_EPILOG)
+@click.argument("source", metavar="SOURCE")
+@click.option("--periods", type=click.IntRange(min=1), default=20, metavar="N",
+              help="Periods of the longest application.")  # fmt: skip
+@target_option
+def import_io_congestion(source: str, periods: int) -> Any:
+    """Make a batch-io instance of the applications in SOURCE (seconds, GB, processors a line)."""
+    from ioopt.formats.io_congestion import batch_io_from_set, read_set
+
+    return batch_io_from_set(read_set(source), source, periods=periods)
+
+
+MESSAGES_EPILOG = """\b
+Examples:
+  ioopt import messages counts.csv --processors 16 -o counts.json
+  ioopt solve counts.json --solver gangedness
+
+\b
+The CSV file has a heading with ganged, running and messages, and perhaps application; one row is
+one processor in one quantum. With columns quantum and processor (from 0), and all processors in each
+quantum, the recording is kept as one in time.
+"""
+
+
+@import_command("messages", MESSAGES_EPILOG)
+@click.argument("source", metavar="SOURCE")
+@click.option(
+    "--processors", type=click.IntRange(min=2), default=4, metavar="P", help="Processes of a gang."
+)
+@click.option("--name", metavar="NAME", help="Name of the instance (default: the file's).")
+@target_option
+def import_messages(source: str, processors: int, name: str | None) -> Any:
+    """Make a message-counts instance of the CSV file SOURCE (also .gz, or -)."""
+    from ioopt.formats.message_counts import read_message_counts
+
+    return read_message_counts(source, processors, name)
