@@ -29,6 +29,7 @@ from ioopt.problems.flexgang.perturbation import (
     PerturbationPlan,
     PerturbationProblem,
     Workpile,
+    events_per_quantum,
 )
 from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
@@ -176,7 +177,7 @@ def use_compiled(
     if engine != "auto":
         return engine == "compiled"
     runs = problem.runs * len(problem.environments)
-    events = problem.work_quanta * problem.processors * app.events_per_quantum
+    events = problem.work_quanta * problem.processors * events_per_quantum(app)
     if events * runs < COMPILE_FROM or not available():
         return False
     if deadline is None or "numba" in sys.modules or deadline.remaining() > COMPILE_SECONDS:

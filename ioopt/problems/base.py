@@ -83,6 +83,14 @@ class Lean(Record):
         return {key: value for key, value in written.items() if key not in silent}
 
 
+class Plan(Record):
+    """What a solver decided; names refer to the instance's own."""
+
+    def to_dict(self) -> Json:
+        """The plan as plain JSON values."""
+        return self.model_dump(mode="json")
+
+
 class Problem(Record):
     """Top of every instance file: version, name and free-form provenance."""
 

@@ -18,6 +18,7 @@ from ioopt.problems.base import (
     JobId,
     Json,
     Name,
+    Plan,
     PositiveCount,
     PositiveSeconds,
     Problem,
@@ -194,7 +195,7 @@ def _require_fits(where: str, nodes: int, machine: Machine) -> None:
         raise ValueError(f"{where}: nodes {nodes}, but the machine has {machine.nodes}")
 
 
-class BatchIoPlan(Record):
+class BatchIoPlan(Plan):
     """What decides: a policy and how it is run. The schedule follows from it by simulation.
 
     ``ef`` multiplies every I/O volume (rule 23); ``loop`` ``open`` fixes the job starts to those
@@ -218,7 +219,7 @@ class BatchIoPlan(Record):
         return self.model_dump(mode="json", exclude_none=True)
 
 
-class IoGrantsPlan(Record):
+class IoGrantsPlan(Plan):
     """Answer to one decision: request id -> granted bytes per second (0: suspended).
 
     JSON object keys are text, so a plan that was read from a file has text where the requests have

@@ -21,6 +21,7 @@ from ioopt.problems.base import (
     Json,
     Name,
     NodeNumber,
+    Plan,
     PositiveCount,
     PositiveSeconds,
     Problem,
@@ -213,15 +214,11 @@ def nodes_of(mask: int) -> tuple[int, ...]:
     return tuple(nodes)
 
 
-class GangPlan(Record):
+class GangPlan(Plan):
     """The plan of a workload is a policy with its settings; replaying it gives the schedule."""
 
     policy: Name
     settings: Json = Field(default_factory=dict)
-
-    def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
-        return self.model_dump(mode="json")
 
 
 class MatrixJob(Record):
@@ -322,11 +319,7 @@ class PlacedJob(Record):
     local: bool | None = None
 
 
-class GangMatrixPlan(Record):
+class GangMatrixPlan(Plan):
     """The new matrix: jobs in start order, those that start now after those that ran."""
 
     jobs: tuple[PlacedJob, ...] = ()
-
-    def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
-        return self.model_dump(mode="json")

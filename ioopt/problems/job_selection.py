@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ioopt.problems.base import Count, Name, Problem, Record, require_known, require_unique
+from ioopt.problems.base import Count, Name, Plan, Problem, Record, require_known, require_unique
 
 Priority = Annotated[int, Field(ge=-(10**6), le=10**6, strict=True)]
 """A job's priority; of jobs that cannot run together the higher one goes first."""
@@ -78,7 +78,7 @@ class JobSelectionProblem(Problem):
         return {file.id: file.readers or self.ready_readers[file.id] for file in self.files}
 
 
-class JobSelectionPlan(Record):
+class JobSelectionPlan(Plan):
     """The jobs to start now."""
 
     chosen: tuple[Name, ...]

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from ioopt.problems.base import (
     Count,
-    Json,
     Name,
+    Plan,
     Positive,
     PositiveCount,
     PositiveSeconds,
@@ -261,7 +261,7 @@ class FlexibleGangProblem(Problem):
         return next((item for item in self.patterns() if (item.k, item.d) == (k, d)), None)
 
 
-class FlexibleGangPlan(Record):
+class FlexibleGangPlan(Plan):
     """Who runs where and when in a frame.
 
     ``k``, ``d`` name the pattern; ``home`` gives every job its block; ``rows`` the strict rows it
@@ -278,10 +278,6 @@ class FlexibleGangPlan(Record):
     loose: tuple[Name, ...] = ()
     tau_seconds: dict[Name, Seconds] = Field(default_factory=dict)
     column_seconds: dict[Name, tuple[Seconds, ...]] = Field(default_factory=dict)
-
-    def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
-        return self.model_dump(mode="json")
 
     def require_jobs_of(self, problem: FlexibleGangProblem) -> None:
         """Raise ValueError when the plan names a job that the problem does not have."""

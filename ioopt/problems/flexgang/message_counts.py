@@ -17,8 +17,8 @@ from ioopt.problems.base import (
     MAX_NODES,
     Amount,
     Count,
-    Json,
     Name,
+    Plan,
     Positive,
     Problem,
     Record,
@@ -174,11 +174,7 @@ class ApplicationVerdict(Record):
     verdict: Verdict
 
 
-class GangednessPlan(Record):
+class GangednessPlan(Plan):
     """The verdicts on all applications of an instance, in its order."""
 
     applications: tuple[ApplicationVerdict, ...]
-
-    def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
-        return self.model_dump(mode="json")

@@ -14,8 +14,8 @@ from ioopt.limits import MOST_NUMBERS
 from ioopt.problems.base import (
     MAX_NODES,
     Count,
-    Json,
     Name,
+    Plan,
     Positive,
     PositiveCount,
     Problem,
@@ -39,11 +39,6 @@ class Emp(Record):
     kind: Literal["emp"] = "emp"
     id: Name = "Emp"
 
-    @property
-    def events_per_quantum(self) -> float:
-        """How often a process synchronises."""
-        return 1.0
-
 
 class Barrier(Record):
     """A barrier among all processes after every ``interval_quanta`` of work."""
@@ -52,11 +47,6 @@ class Barrier(Record):
     id: Name = "Barrier"
     interval_quanta: Positive = 0.01
 
-    @property
-    def events_per_quantum(self) -> float:
-        """How often a process synchronises."""
-        return 1.0 / self.interval_quanta
-
 
 class Workpile(Record):
     """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
@@ -64,11 +54,6 @@ class Workpile(Record):
     kind: Literal["workpile"] = "workpile"
     id: Name = "Workpile"
     unit_quanta: Positive = 0.5
-
-    @property
-    def events_per_quantum(self) -> float:
-        """How often a process synchronises."""
-        return 1.0 / self.unit_quanta
 
 
 class Msg(Record):
@@ -84,11 +69,6 @@ class Msg(Record):
     pattern: Pattern = "all-to-all"
     requests_per_phase: PositiveCount = 1
 
-    @property
-    def events_per_quantum(self) -> float:
-        """How often a process synchronises."""
-        return self.requests_per_phase / self.phase_quanta
-
 
 class Blocking(Record):
     """Requests at rate ``requests_per_quantum`` of own work (lambda); each waits for its reply."""
@@ -97,13 +77,23 @@ class Blocking(Record):
     id: Name = "Blocking"
     requests_per_quantum: Positive = 12.0
 
-    @property
-    def events_per_quantum(self) -> float:
-        """How often a process synchronises."""
-        return self.requests_per_quantum
-
 
 Application = Annotated[Emp | Barrier | Workpile | Msg | Blocking, Field(discriminator="kind")]
+
+
+def events_per_quantum(app: Application) -> float:
+    """How often a process of *app* synchronises."""
+    match app:
+        case Emp():
+            return 1.0
+        case Barrier():
+            return 1.0 / app.interval_quanta
+        case Workpile():
+            return 1.0 / app.unit_quanta
+        case Msg():
+            return app.requests_per_phase / app.phase_quanta
+        case Blocking():
+            return app.requests_per_quantum
 
 
 class PerturbationProblem(Problem):
@@ -154,7 +144,7 @@ class PerturbationProblem(Problem):
                 f"{self.quantum_instructions} instructions a quantum run too long to be simulated"
             )
         for at, app in enumerate(self.applications):
-            rate = quanta * app.events_per_quantum
+            rate = quanta * events_per_quantum(app)
             if rate > MOST_NUMBERS / 10:
                 raise ValueError(
                     f"applications[{at}] ({app.id}): {rate:.3g} events in a run, at most "
@@ -195,12 +185,8 @@ class ApplicationSlopes(Record):
     curves: dict[Environment, Curve] = Field(default_factory=dict)
 
 
-class PerturbationPlan(Record):
+class PerturbationPlan(Plan):
     """The slopes of every application of the instance, in its order, on P ``processors``."""
 
     processors: PositiveCount
     applications: tuple[ApplicationSlopes, ...]
-
-    def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
-        return self.model_dump(mode="json")

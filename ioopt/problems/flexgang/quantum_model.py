@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from ioopt.problems.base import (
-    Json,
+    Plan,
     Positive,
     PositiveCount,
     PositiveSeconds,
@@ -104,11 +104,7 @@ class MeasuredPoint(Record):
         )
 
 
-class QuantumModelPlan(Record):
+class QuantumModelPlan(Plan):
     """The measures of every point of the instance, in its order."""
 
     points: tuple[MeasuredPoint, ...]
-
-    def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
-        return self.model_dump(mode="json")

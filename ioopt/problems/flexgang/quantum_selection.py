@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 
 from ioopt.problems.base import (
     Amount,
-    Json,
     Name,
+    Plan,
     PositiveCount,
     PositiveSeconds,
     Problem,
@@ -180,15 +180,11 @@ class Choice(Record):
     visits: PositiveCount = 1
 
 
-class QuantumPlan(Record):
+class QuantumPlan(Plan):
     """The cycle length and every job's option; the slot sequence follows from them."""
 
     cycle_seconds: PositiveSeconds
     options: dict[Name, Choice]
-
-    def to_dict(self) -> Json:
-        """The plan as plain JSON values."""
-        return self.model_dump(mode="json")
 
     def require_options_of(self, problem: QuantumSelectionProblem) -> None:
         """Raise ValueError when the plan names an unknown job, or an option not on a job's menu."""
