@@ -49,6 +49,11 @@ class Violation(BaseModel):
         return f"{self.rule}: {self.item}: {self.message}"
 
 
+def violation(rule: str, item: object, message: str, amount: float | None = None) -> Violation:
+    """*item* breaks *rule*, by *amount*; *message* says it in one sentence."""
+    return Violation(rule=rule, item=str(item), message=message, amount=amount)
+
+
 def relative_gap(
     objective: float | None, bound: float | None, sense: Literal["min", "max"] = "min"
 ) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ioopt.problems.base import Json
 from ioopt.problems.job_selection import JobSelectionPlan, JobSelectionProblem, SelectionJob
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import violation
 
 ROUNDING = 1e-14
 """Of the sizes of all terms: a few units in the last place of each."""
@@ -22,18 +22,14 @@ def check(
 ) -> CheckReport:
     """Violations of a selection, and its ``selection_value`` recomputed from the definition."""
     if plan is None:
-        return CheckReport((Violation(rule="plan", item=problem.name, message="there is no plan"),))
+        return CheckReport((violation("plan", problem.name, "there is no plan"),))
     names = (
         JobSelectionPlan.model_validate(plan).chosen if isinstance(plan, Mapping) else plan.chosen
     )
     known = {job.id: job for job in problem.jobs}
-    found = [
-        Violation(rule="jobs", item=name, message="there is no such job")
-        for name in names
-        if name not in known
-    ]
+    found = [violation("jobs", name, "there is no such job") for name in names if name not in known]
     found += [
-        Violation(rule="jobs", item=name, message=f"is chosen {count} times")
+        violation("jobs", name, f"is chosen {count} times")
         for name, count in Counter(names).items()
         if count > 1
     ]
@@ -43,7 +39,7 @@ def check(
         if used > capacity:
             text = f"{used} are used of {capacity}"
             excess = float(used - capacity)
-            found.append(Violation(rule="capacity", item=resource, message=text, amount=excess))
+            found.append(violation("capacity", resource, text, excess))
     terms, deleted = _worth(problem, chosen)
     value = {"selection_value": math.fsum(terms)}
     metrics = {

@@ -14,11 +14,11 @@ from typing import Any
 
 from ioopt.check.batch_io.metrics import metrics_of
 from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
-from ioopt.check.batch_io.terms import JobView, Terms, violation
+from ioopt.check.batch_io.terms import JobView, Terms
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 
 def check(

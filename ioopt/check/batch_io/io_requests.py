@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoGrantsPlan, IoRequestsProblem
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
 
@@ -23,7 +23,7 @@ def check(
     (rule 11; with ``+top`` one partial grant).
     """
     if plan is None:
-        missing = Violation(rule="plan", item=problem.name, message="there are no grants to check")
+        missing = violation("plan", problem.name, "there are no grants to check")
         return CheckReport((missing,))
     if isinstance(plan, Mapping):
         plan = IoGrantsPlan.model_validate(dict(plan))
@@ -34,17 +34,17 @@ def check(
     for name in peaks.keys() & grants.keys():
         if grants[name] > peaks[name] * (1 + RELATIVE):
             text = f"gets {grants[name]!r} bytes/s, its peak is {peaks[name]!r}"
-            found.append(_violation("peak", name, text, grants[name] - peaks[name]))
+            found.append(violation("peak", name, text, grants[name] - peaks[name]))
         if 0 < grants[name] < peaks[name] * (1 - RELATIVE):
             partial.append(name)
     storage = problem.machine.storage_bytes_per_second
     total = math.fsum(grants.values())
     if plan.policy != "no-congestion" and total > storage * (1 + RELATIVE):
         text = f"grants add up to {total!r} bytes/s, the storage takes {storage!r}"
-        found.append(_violation("storage", problem.name, text, total - storage))
+        found.append(violation("storage", problem.name, text, total - storage))
     if (plan.policy or "").startswith("cons-") and len(partial) > plan.top:
         text = "gets a part of its peak from a conservative policy"
-        found.append(_violation("conservative", min(partial), text, None))
+        found.append(violation("conservative", min(partial), text))
     found.sort(key=lambda item: (item.rule, item.item))
     metrics = {
         "granted_bytes_per_second": total,
@@ -58,10 +58,10 @@ def _matched(grants: Mapping[str, float], peaks: Mapping[str, float]) -> list[Vi
     found = []
     for name in grants:
         if name not in peaks:
-            found.append(_violation("unknown-request", name, "there is no such request", None))
+            found.append(violation("unknown-request", name, "there is no such request"))
     for name in peaks:
         if name not in grants:
-            found.append(_violation("request-missing", name, "has no grant (0 suspends)", None))
+            found.append(violation("request-missing", name, "has no grant (0 suspends)"))
     return found
 
 
@@ -75,7 +75,3 @@ def _peak(problem: IoRequestsProblem, nodes: int) -> float:
         units = min(block, machine.nodes // machine.unit_nodes)
     rate = machine.node_bytes_per_second * units * machine.unit_nodes
     return min(rate, machine.storage_bytes_per_second)
-
-
-def _violation(rule: str, item: str, message: str, amount: float | None) -> Violation:
-    return Violation(rule=rule, item=item, message=message, amount=amount)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms, violation
+from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
 from ioopt.check.pipes import Load, overloads
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 if TYPE_CHECKING:
     import numpy as np

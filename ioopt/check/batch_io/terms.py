@@ -9,15 +9,9 @@ from typing import Any, NamedTuple
 
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
-from ioopt.result import Violation
 
 SLACK_SECONDS = 4e-9
 """Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
-
-
-def violation(rule: str, item: object, message: str, amount: float | None = None) -> Violation:
-    """A violation of *rule* by the job (or file) *item*."""
-    return Violation(rule=rule, item=str(item), message=message, amount=amount)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, FlexibleJob
 from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 TOLERANCE = 1e-6
 """Relative to the frame for times, absolute for progress: what solvers' tolerances leave."""
@@ -56,7 +56,7 @@ class _Checker:
         return CheckReport(tuple(self.found), value, value, rounding=rounding)
 
     def _add(self, rule: str, item: str, message: str, amount: float | None = None) -> None:
-        self.found.append(Violation(rule=rule, item=item, message=message, amount=amount))
+        self.found.append(violation(rule, item, message, amount))
 
     def _names(self) -> None:
         """Every job has one home in range, and the plan names no other jobs."""
@@ -121,9 +121,8 @@ class _Checker:
                 mean = math.fsum(parts) / width
                 short = self.plan.tau_seconds.get(name, 0.0) - mean
                 if short > TOLERANCE * frame:
-                    self._add(
-                        "fairness", name, f"tau is {short:g} s above its columns' mean", short
-                    )
+                    text = f"tau is {short:g} s above its columns' mean"
+                    self._add("fairness", name, text, short)
 
     def _job(self, name: str) -> FlexibleJob:
         return self.problem.jobs[self.problem.job_index[name]]

@@ -20,7 +20,7 @@ from ioopt.problems.flexgang.message_counts import (
     Verdict,
 )
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 
 def check(
@@ -40,7 +40,7 @@ def check(
     )
     if wanted != given:
         message = f"the instance has the applications {wanted}, the plan {given}"
-        return CheckReport((Violation(rule="applications", item="plan", message=message),))
+        return CheckReport((violation("applications", "plan", message),))
     found: list[Violation] = []
     for counts, item in zip(problem.applications, plan.applications):
         found += _of_application(problem, counts, item.verdict)
@@ -61,7 +61,7 @@ def _of_application(
     problem: MessageCountsProblem, counts: MessageCounts, verdict: Verdict
 ) -> Iterator[Violation]:
     def broken(rule: str, message: str) -> Violation:
-        return Violation(rule=rule, item=counts.id, message=message)
+        return violation(rule, counts.id, message)
 
     basis, factor = _basis(problem, counts)
     if verdict.basis != basis:

@@ -22,7 +22,7 @@ from ioopt.problems.flexgang.perturbation import (
     Workpile,
 )
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 SLACK = 1e-6
 
@@ -42,11 +42,11 @@ def check(
     wanted, given = [app.id for app in problem.applications], [app.id for app in plan.applications]
     if wanted != given:
         message = f"the instance has the applications {wanted}, the plan {given}"
-        return CheckReport((Violation(rule="applications", item="plan", message=message),))
+        return CheckReport((violation("applications", "plan", message),))
     found: list[Violation] = []
     if plan.processors != problem.processors:
         message = f"the instance has {problem.processors} processors, the plan {plan.processors}"
-        found.append(Violation(rule="processors", item="plan", message=message))
+        found.append(violation("processors", "plan", message))
     for app, slopes in zip(problem.applications, plan.applications):
         found += _of_application(problem, app, slopes)
     again = _measured_again(problem, schedule, found)
@@ -83,13 +83,13 @@ def _measured_again(
         again = tuple(ApplicationSlopes.model_validate(row) for row in rows)
     except (ValueError, TypeError) as error:
         text = f"cannot be read ({str(error).splitlines()[0]})"
-        found.append(Violation(rule="applications", item="schedule", message=text))
+        found.append(violation("applications", "schedule", text))
         return ()
     replayed = problem.applications[: len(again)]
     wanted, given = [app.id for app in replayed], [item.id for item in again]
     if wanted != given:
         text = f"the instance has the applications {wanted}, the replay {given}"
-        found.append(Violation(rule="applications", item="schedule", message=text))
+        found.append(violation("applications", "schedule", text))
         return ()
     for app, slopes in zip(replayed, again, strict=True):
         found += _of_application(problem, app, slopes)
@@ -100,7 +100,7 @@ def _of_application(
     problem: PerturbationProblem, app: Application, item: ApplicationSlopes
 ) -> Iterator[Violation]:
     def broken(rule: str, amount: float, message: str) -> Violation:
-        return Violation(rule=rule, item=app.id, amount=amount, message=message)
+        return violation(rule, app.id, message, amount)
 
     if set(item.slopes) != set(problem.environments):
         message = f"slopes of {sorted(item.slopes)}, the instance asks {list(problem.environments)}"

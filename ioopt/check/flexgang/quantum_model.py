@@ -18,7 +18,7 @@ from ioopt.problems.flexgang.quantum_model import (
     QuantumModelProblem,
 )
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 
 def check(
@@ -59,12 +59,10 @@ def _violations(
         wanted = wanted[: len(given)]
     found: list[Violation] = []
     if wanted != given:
+        text = f"the instance has the quanta {_some(wanted)}, the {where} {_some(given)}"
         found.append(
-            Violation(
-                rule="points", item=f"{where}.points", amount=float(abs(len(wanted) - len(given))),
-                message=f"the instance has the quanta {_some(wanted)}, the {where} {_some(given)}",
-            )
-        )  # fmt: skip
+            violation("points", f"{where}.points", text, float(abs(len(wanted) - len(given))))
+        )
     for point in points:
         found += _of_point(problem, point)
     return found
@@ -77,7 +75,7 @@ def _replayed(schedule: Json | None, found: list[Violation]) -> tuple[MeasuredPo
         return tuple(MeasuredPoint.model_validate(row) for row in rows)
     except (ValueError, TypeError) as error:
         text = f"cannot be read ({str(error).splitlines()[0]})"
-        found.append(Violation(rule="points", item="schedule.points", message=text))
+        found.append(violation("points", "schedule.points", text))
         return ()
 
 
@@ -113,7 +111,7 @@ def _of_point(problem: QuantumModelProblem, point: MeasuredPoint) -> Iterator[Vi
     allowed = _allowance(problem, point)
 
     def broken(rule: str, amount: float, message: str) -> Violation:
-        return Violation(rule=rule, item=item, amount=amount, message=message)
+        return violation(rule, item, message, amount)
 
     least = max(1.0, burst / (burst + io) * (1 + point.qc_seconds / point.qi_seconds))
     if point.slowdown < least * (1 - allowed):

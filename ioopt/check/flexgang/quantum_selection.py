@@ -9,7 +9,7 @@ from ioopt.errors import InstanceError
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_selection import QuantumPlan, QuantumSelectionProblem
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 from ioopt.units import exact
 
 TOLERANCE = 1e-9
@@ -46,13 +46,13 @@ def _options(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violat
     for at, job in enumerate(problem.jobs):
         choice = plan.options.get(job.id)
         if choice is None:
-            found.append(Violation(rule="options", item=job.id, message="has no option"))
+            found.append(violation("options", job.id, "has no option"))
         elif (choice.quantum_seconds, choice.visits) not in problem.options(at):
             message = f"({choice.quantum_seconds:g} s, {choice.visits} visits) is not on its menu"
-            found.append(Violation(rule="options", item=job.id, message=message))
+            found.append(violation("options", job.id, message))
     for name in plan.options:
         if name not in problem.job_index:
-            found.append(Violation(rule="options", item=name, message="there is no such job"))
+            found.append(violation("options", name, "there is no such job"))
     return found
 
 
@@ -62,7 +62,7 @@ def _cycle(plan: QuantumPlan) -> list[Violation]:
     if abs(over) <= TOLERANCE:
         return []
     message = f"the slots take {float(used):g} s of a cycle of {plan.cycle_seconds:g} s"
-    return [Violation(rule="cycle", item="cycle_seconds", message=message, amount=abs(over))]
+    return [violation("cycle", "cycle_seconds", message, abs(over))]
 
 
 def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violation]:
@@ -73,7 +73,7 @@ def _floors(problem: QuantumSelectionProblem, plan: QuantumPlan) -> list[Violati
         if share < job.floor - TOLERANCE:
             message = f"gets {share:.4g} of the cycle, its floor is {job.floor:g}"
             amount = job.floor - share
-            found.append(Violation(rule="floor", item=job.id, message=message, amount=amount))
+            found.append(violation("floor", job.id, message, amount))
     return found
 
 
@@ -85,7 +85,7 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
     for at, slot in enumerate(schedule.get("slots", [])):
         if abs(slot["start_seconds"] - clock) > TOLERANCE:
             message = f"starts at {slot['start_seconds']:g} s, the one before ends at {clock:g} s"
-            found.append(Violation(rule="slots", item=f"slots[{at}]", message=message))
+            found.append(violation("slots", f"slots[{at}]", message))
         clock = slot["end_seconds"]
         name = slot["job"]
         visits[name] = visits.get(name, 0) + 1
@@ -93,11 +93,11 @@ def _slots(plan: QuantumPlan, schedule: Json) -> list[Violation]:
         length = slot["end_seconds"] - slot["start_seconds"]
         if choice is None or not math.isclose(length, choice.quantum_seconds, rel_tol=1e-9):
             message = f"job {name!r} has no quantum of {length:g} s"
-            found.append(Violation(rule="slots", item=f"slots[{at}]", message=message))
+            found.append(violation("slots", f"slots[{at}]", message))
     for name, choice in plan.options.items():
         if visits.get(name, 0) != choice.visits:
             message = f"has {visits.get(name, 0)} slots a cycle, its option says {choice.visits}"
-            found.append(Violation(rule="slots", item=name, message=message))
+            found.append(violation("slots", name, message))
     return found
 
 

@@ -16,7 +16,7 @@ from ioopt.check.gang.metrics import ranges, span_seconds, times_metrics
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import GangPlan, GangProblem, Job, mask_of
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 SAME_INSTANT_SECONDS = 1e-7
 """Events this close are one, and work this short is done at a slice's end (rules 3 and 4)."""
@@ -58,7 +58,7 @@ class _Report:
         self.violations: list[Violation] = []
 
     def add(self, rule: str, item: object, message: str, amount: float | None = None) -> None:
-        self.violations.append(Violation(rule=rule, item=str(item), message=message, amount=amount))
+        self.violations.append(violation(rule, str(item), message, amount))
 
 
 def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId, Json]:
@@ -88,18 +88,14 @@ def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> N
     start, finish = entry["start_seconds"], entry["finish_seconds"]
     early = job.arrival_seconds - start
     if early > _slack(start):
-        found.add(
-            "start-before-arrival", job.id,
-            f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s", early,
-        )  # fmt: skip
+        text = f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s"
+        found.add("start-before-arrival", job.id, text, early)
     # A job that ended remote never ran local; one that ended local may have begun remote.
     least = shortest if entry.get("local") else remote
     short = least - (finish - start)
     if short > _slack(finish) + RELATIVE * least:
-        found.add(
-            "too-short", job.id,
-            f"runs {finish - start:g} s but needs at least {least:g} s", short,
-        )  # fmt: skip
+        text = f"runs {finish - start:g} s but needs at least {least:g} s"
+        found.add("too-short", job.id, text, short)
 
 
 @dataclass
@@ -161,17 +157,14 @@ class _Replay:
             return
         finish = self.entries[job_id]["finish_seconds"]
         if finish > now + _slack(now):
-            self.found.add(
-                "finish", job_id, f"leaves at {now:g} s, before its finish at {finish:g} s"
-            )
+            text = f"leaves at {now:g} s, before its finish at {finish:g} s"
+            self.found.add("finish", job_id, text)
         self._advance(job_id, place, min(finish, now))
         left = place.stall + place.fraction * self._length(job_id, place)
         tolerance = _slack(finish) + RELATIVE * self.times[job_id][1]
         if abs(left) > tolerance:
-            self.found.add(
-                "work-conserved", job_id,
-                f"finishes at {finish:g} s with {left:g} s of scheduled time left", abs(left),
-            )  # fmt: skip
+            text = f"finishes at {finish:g} s with {left:g} s of scheduled time left"
+            self.found.add("work-conserved", job_id, text, abs(left))
         if bool(self.entries[job_id].get("local")) != (place.columns == self.files[job_id]):
             self.found.add("local", job_id, "is local exactly when its columns are its file nodes")
 
@@ -217,18 +210,16 @@ class _Replay:
         if bool(placed.get("local")) != (columns == self.files[job.id]):
             self.found.add("local", job.id, "is local exactly when its columns are its file nodes")
         if placed["home_row"] not in rows or len(set(rows)) != len(rows):
-            self.found.add(
-                "home-row", job.id, f"home row {placed['home_row']} must be one of its rows {rows}"
-            )
+            text = f"home row {placed['home_row']} must be one of its rows {rows}"
+            self.found.add("home-row", job.id, text)
 
     def _start(self, job: Job, columns: int, rows: tuple[int, ...], now: float) -> None:
         if job.id in self.started:
             self.found.add("starts-twice", job.id, f"is placed again at {now:g} s")
         start = self.entries[job.id]["start_seconds"]
         if abs(start - now) > _slack(now):
-            self.found.add(
-                "start", job.id, f"is placed at {now:g} s but says it starts at {start:g} s"
-            )
+            text = f"is placed at {now:g} s but says it starts at {start:g} s"
+            self.found.add("start", job.id, text)
         self.started.add(job.id)
         self.places[job.id] = _Place(columns, rows, 1.0, 0.0, now)
 
@@ -244,12 +235,8 @@ class _Replay:
         self.moved += tasks
         limit = machine.migration_tasks_per_quantum
         if limit is not None and self.used > limit:
-            self.found.add(
-                "migration-budget",
-                job.id,
-                f"brings the tasks moved in the slice at {now:g} s to {self.used}, over {limit}",
-                self.used - limit,
-            )
+            text = f"brings the tasks moved in the slice at {now:g} s to {self.used}, over {limit}"
+            self.found.add("migration-budget", job.id, text, self.used - limit)
         place.stall += machine.migration_seconds
 
     def _check_cells(self, now: float) -> None:
@@ -258,9 +245,8 @@ class _Replay:
             for row in place.rows:
                 if 0 <= row < len(rows):
                     if rows[row] & place.columns:
-                        self.found.add(
-                            "cell-twice", job_id, f"shares a node of row {row} at {now:g} s"
-                        )
+                        text = f"shares a node of row {row} at {now:g} s"
+                        self.found.add("cell-twice", job_id, text)
                     rows[row] |= place.columns
 
 

@@ -12,7 +12,7 @@ from ioopt.problems.gang import (
     mask_of,
 )
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 WEIGHTS = ("las", "hdf", "one")
 """Names of the weights; the objective of each is ``value_<name>``."""
@@ -29,12 +29,8 @@ def check(problem: GangMatrixProblem, plan: GangMatrixPlan, schedule: Json | Non
     left = problem.tasks_left
     tasks = sum(cost for _, cost in moves)
     if left is not None and tasks > left:
-        violations.append(
-            Violation(
-                rule="migration-budget", item="plan", amount=tasks - left,
-                message=f"{tasks} tasks migrate, but only {left} may still in this slice",
-            )
-        )  # fmt: skip
+        text = f"{tasks} tasks migrate, but only {left} may still in this slice"
+        violations.append(violation("migration-budget", "plan", text, tasks - left))
     objectives = {f"value_{kind}": value_of(problem, plan, kind) for kind in WEIGHTS}
     slots = problem.machine.nodes * problem.machine.levels
     metrics = {
@@ -95,15 +91,15 @@ def _membership(
     for placed in plan.jobs:
         if placed.id not in jobs:
             message = "is neither running nor waiting"
-            found.append(Violation(rule="unknown-job", item=str(placed.id), message=message))
+            found.append(violation("unknown-job", str(placed.id), message))
         if placed.id in seen:
             message = "is placed twice"
-            found.append(Violation(rule="job-twice", item=str(placed.id), message=message))
+            found.append(violation("job-twice", str(placed.id), message))
         seen.add(placed.id)
     for job in problem.running:
         if job.id not in seen:
             message = "was running but has no place in the new matrix"
-            found.append(Violation(rule="job-dropped", item=str(job.id), message=message))
+            found.append(violation("job-dropped", str(job.id), message))
     return found
 
 
@@ -111,7 +107,7 @@ def _shape(problem: GangMatrixProblem, placed: PlacedJob, job: MatrixJob) -> lis
     found: list[Violation] = []
 
     def add(rule: str, message: str) -> None:
-        found.append(Violation(rule=rule, item=str(placed.id), message=message))
+        found.append(violation(rule, str(placed.id), message))
 
     machine, columns = problem.machine, set(placed.columns)
     if len(columns) != job.size or len(placed.columns) != job.size:
@@ -138,7 +134,7 @@ def _cells(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[Violation]:
         for row in set(placed.rows) & set(rows):
             if rows[row] & columns:
                 message = f"shares a node of row {row} with another job"
-                found.append(Violation(rule="cell-twice", item=str(placed.id), message=message))
+                found.append(violation("cell-twice", str(placed.id), message))
             rows[row] |= columns
     return found
 

@@ -21,7 +21,7 @@ from ioopt.check.replication.schedule import schedule_violations
 from ioopt.check.replication.workflow import dispatch_violations
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem, Round
 from ioopt.protocols import CheckReport
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 
 def check(
@@ -44,7 +44,7 @@ def check(
     mode = "replay" if problem.is_workflow else moves_model(plan)
     if problem.is_workflow and (plan.rounds is not None or plan.moves in ("static", "printed")):
         text = "rounds and static moves are for batches; plans of workflows are replayed"
-        found.append(Violation(rule="moves", item=plan.moves or "rounds", message=text))
+        found.append(violation("moves", plan.moves or "rounds", text))
     if mode != "replay" and reader.complete():
         for stage in stages:
             found.extend(stage_violations(problem, stage))
@@ -116,9 +116,7 @@ class _PlanReader:
         index: dict[str, int] = getattr(self.problem, f"{what}_index")
         if name not in index:
             self.unknown += 1
-            self.found.append(
-                Violation(rule="unknown", item=name, message=f"the instance has no such {what}")
-            )
+            self.found.append(violation("unknown", name, f"the instance has no such {what}"))
         return index.get(name)
 
     def _read_queues(self) -> None:
@@ -150,7 +148,7 @@ class _PlanReader:
         self.queues[node].append(name)
 
     def _broken(self, rule: str, item: str, message: str) -> None:
-        self.found.append(Violation(rule=rule, item=item, message=message))
+        self.found.append(violation(rule, item, message))
 
     def _compare_assign(self) -> None:
         for name, node_id in self.plan.assign.items():
@@ -192,9 +190,14 @@ class _PlanReader:
             tasks = [self._find("task", name) for name in part.tasks]
             assign = {t: self.assign[t] for t in tasks if t is not None and t in self.assign}
             stage = Stage(
-                assign, [frozenset(files) for files in present],
-                self._remote(part.remote), self._copies(part.copies), wanted, forest, where,
-            )  # fmt: skip
+                assign,
+                [frozenset(files) for files in present],
+                self._remote(part.remote),
+                self._copies(part.copies),
+                wanted,
+                forest,
+                where,
+            )
             stages.append(stage)
             present = stage.on_disk()
         self._compare_rounds(stages, remote, copies)
@@ -248,14 +251,10 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
         more = problem.tasks[task].cores - problem.nodes[node].cores
         if more > 0:
             text = f"takes {more} cores more than {problem.nodes[node].id} has"
-            found.append(Violation(rule="cores", item=problem.tasks[task].id, message=text))
+            found.append(violation("cores", problem.tasks[task].id, text))
         if limit is not None and need > limit:
-            found.append(
-                Violation(
-                    rule="(21) disk", item=problem.tasks[task].id, amount=need - limit,
-                    message=f"reads {need} bytes on {problem.nodes[node].id}, whose disk holds {limit}",
-                )
-            )  # fmt: skip
+            text = f"reads {need} bytes on {problem.nodes[node].id}, whose disk holds {limit}"
+            found.append(violation("(21) disk", problem.tasks[task].id, text, need - limit))
     return found
 
 

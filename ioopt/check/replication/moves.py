@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,10 @@ def _sources(
     for file, source, target in stage.copies:
         name, node = _names(problem, file, source)
         if source == target:
-            yield Violation(rule="(1) source", item=name, message=f"copied from {node} to itself")
+            yield violation("(1) source", name, f"copied from {node} to itself")
         elif file not in have[source]:
-            yield Violation(
-                rule="(1) source", item=name,
-                message=f"copied from {node} to {problem.nodes[target].id}, but {node} never has it",
-            )  # fmt: skip
+            text = f"copied from {node} to {problem.nodes[target].id}, but {node} never has it"
+            yield violation("(1) source", name, text)
 
 
 def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
@@ -83,9 +81,7 @@ def _for_readers(problem: ReplicationProblem, stage: Stage) -> Iterable[Violatio
         read = any(stage.assign.get(task) == target for task in problem.readers[file])
         if not read and (file, target) not in stage.wanted:
             name, node = _names(problem, file, target)
-            yield Violation(
-                rule="(2) reader", item=name, message=f"copied to {node}, where no task reads it"
-            )
+            yield violation("(2) reader", name, f"copied to {node}, where no task reads it")
 
 
 def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
@@ -100,24 +96,13 @@ def _arrivals(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
         name, where = _names(problem, file, node)
         far, near = fetched[file, node], copied[file, node]
         if file in stage.present[node]:
-            yield Violation(
-                rule="held", item=name, message=f"brought to {where}, which already holds it"
-            )
+            yield violation("held", name, f"brought to {where}, which already holds it")
         if near > 1:
-            yield Violation(
-                rule="(3) one source", item=name, amount=near - 1,
-                message=f"copied to {where} {near} times",
-            )  # fmt: skip
+            yield violation("(3) one source", name, f"copied to {where} {near} times", near - 1)
         if far > 1:
-            yield Violation(
-                rule="(5) one fetch", item=name, amount=far - 1,
-                message=f"fetched to {where} {far} times",
-            )  # fmt: skip
+            yield violation("(5) one fetch", name, f"fetched to {where} {far} times", far - 1)
         if far and near:
-            yield Violation(
-                rule="(6) remote or copy", item=name,
-                message=f"both fetched and copied to {where}",
-            )  # fmt: skip
+            yield violation("(6) remote or copy", name, f"both fetched and copied to {where}")
 
 
 def _inputs(
@@ -128,10 +113,8 @@ def _inputs(
         for file in problem.inputs[task]:
             if file not in have[node]:
                 name, where = _names(problem, file, node)
-                yield Violation(
-                    rule="(7) inputs", item=problem.tasks[task].id,
-                    message=f"runs on {where}, which never gets its input {name}",
-                )  # fmt: skip
+                text = f"runs on {where}, which never gets its input {name}"
+                yield violation("(7) inputs", problem.tasks[task].id, text)
 
 
 def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
@@ -140,10 +123,8 @@ def _fetched(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
     roots.update(file for file, _ in stage.remote)
     needed = sorted({file for task in stage.assign for file in problem.inputs[task]} - roots)
     for file in needed:
-        yield Violation(
-            rule="(8) remote transfer", item=problem.files[file].id,
-            message="read, held by no node, and never fetched from remote storage",
-        )  # fmt: skip
+        text = "read, held by no node, and never fetched from remote storage"
+        yield violation("(8) remote transfer", problem.files[file].id, text)
 
 
 def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
@@ -152,10 +133,8 @@ def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
         return
     for file, circle in stage_circles(stage).items():
         names = ", ".join(problem.nodes[node].id for node in circle)
-        yield Violation(
-            rule="forest", item=problem.files[file].id, amount=len(circle),
-            message=f"its copies on {names} descend from no remote transfer or held file",
-        )  # fmt: skip
+        text = f"its copies on {names} descend from no remote transfer or held file"
+        yield violation("forest", problem.files[file].id, text, len(circle))
 
 
 def stage_circles(stage: Stage) -> dict[int, list[int]]:
@@ -189,10 +168,8 @@ def _disk(
         limit = problem.nodes[node].disk_bytes
         used = sum(problem.files[file].bytes for file in files)
         if limit is not None and used > limit:
-            yield Violation(
-                rule="(21) disk", item=problem.nodes[node].id, amount=used - limit,
-                message=f"is given {used} bytes of files, but its disk holds {limit}",
-            )  # fmt: skip
+            text = f"is given {used} bytes of files, but its disk holds {limit}"
+            yield violation("(21) disk", problem.nodes[node].id, text, used - limit)
 
 
 def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:

@@ -19,7 +19,7 @@ from typing import Any
 from ioopt.check.pipes import Load, overloads, time_slack, too_fast
 from ioopt.check.replication.workflow import workflow_violations
 from ioopt.problems.replication import File, ReplicationProblem
-from ioopt.result import Violation
+from ioopt.result import Violation, violation
 
 
 def schedule_violations(
@@ -79,7 +79,7 @@ def _not_after(first: float, second: float) -> bool:
 
 def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
     def missing(where: str, what: str, name: Any) -> Violation:
-        return Violation(rule="unknown", item=str(name), message=f"{where} names no {what}")
+        return violation("unknown", str(name), f"{where} names no {what}")
 
     for part, what, key in (
         ("tasks", "task", "id"), ("tasks", "node", "node"),
@@ -110,12 +110,12 @@ def _instants(schedule: Mapping[str, Any]) -> Iterable[Violation]:
             start, end = row["start_seconds"], row["end_seconds"]
             if not 0 <= start <= end < math.inf:
                 text = f"is said to last from {start!r} to {end!r} s"
-                yield Violation(rule="instants", item=str(row[name]), message=text)
+                yield violation("instants", str(row[name]), text)
     for part in ("evictions", "copy_entries"):
         for row in schedule.get(part, ()):
             if not 0 <= row["seconds"] < math.inf:
                 text = f"is said to happen at {row['seconds']!r} s"
-                yield Violation(rule="instants", item=str(row["file"]), message=text)
+                yield violation("instants", str(row["file"]), text)
 
 
 def _stays(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> _Stays:
@@ -142,12 +142,8 @@ def _stays(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> _Stays:
     for (file, where), listed in stays.of.items():
         for before, after in pairwise(listed):
             if not _not_after(before.end, after.start):
-                stays.found.append(
-                    Violation(
-                        rule="transfer", item=file,
-                        message=f"brought to {where} at {after.start:g} s, where it is already",
-                    )
-                )  # fmt: skip
+                text = f"brought to {where} at {after.start:g} s, where it is already"
+                stays.found.append(violation("transfer", file, text))
     return stays
 
 
@@ -157,12 +153,8 @@ def _match(stays: _Stays, key: tuple[str, str], times: list[float]) -> None:
     stay = next(listed, None)
     for time in times:
         if stay is None or not _not_after(stay.ready, time):
-            stays.found.append(
-                Violation(
-                    rule="eviction", item=key[0],
-                    message=f"evicted from {key[1]} at {time:g} s, where it is not complete",
-                )
-            )  # fmt: skip
+            text = f"evicted from {key[1]} at {time:g} s, where it is not complete"
+            stays.found.append(violation("eviction", key[0], text))
             continue
         stay.end = time
         stay = next(listed, None)
@@ -178,39 +170,33 @@ def _tasks(
     for row in schedule.get("tasks", ()):
         name, start, end = row["id"], row["start_seconds"], row["end_seconds"]
         if name in seen:
-            yield Violation(rule="schedule", item=name, message="runs twice")
+            yield violation("schedule", name, "runs twice")
         seen.add(name)
         ran[row["node"]].append((start, end, name))
         node = problem.nodes[problem.node_index[row["node"]]]
         planned = problem.tasks[problem.task_index[name]].compute_seconds
         wanted = actual.get(name, planned) / node.speed
         if not math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=time_slack(end)):
-            yield Violation(
-                rule="duration", item=name, amount=abs(end - start - wanted),
-                message=f"computes {end - start:g} s on {node.id}, which takes {wanted:g} s",
-            )  # fmt: skip
+            text = f"computes {end - start:g} s on {node.id}, which takes {wanted:g} s"
+            yield violation("duration", name, text, abs(end - start - wanted))
     for task in problem.tasks:
         if task.id not in seen:
-            yield Violation(rule="schedule", item=task.id, message="never runs")
+            yield violation("schedule", task.id, "never runs")
     for node in problem.nodes:
         place = {name: k for k, name in enumerate(queues.get(node.id, ()))}
         rows = ran[node.id]
         for _, _, name in rows:
             if name not in place:
-                yield Violation(rule="order", item=name, message=f"not in the queue of {node.id}")
+                yield violation("order", name, f"not in the queue of {node.id}")
         alone = node.cores == 1
         rows.sort(key=lambda row: (row[0], row[1] if alone else 0.0, place.get(row[2], 0)))
         for before, after in pairwise(rows):
             if place.get(before[2], -1) > place.get(after[2], len(place)):
-                yield Violation(
-                    rule="order", item=before[2],
-                    message=f"runs on {node.id} before {after[2]}, which is queued ahead of it",
-                )  # fmt: skip
+                text = f"runs on {node.id} before {after[2]}, which is queued ahead of it"
+                yield violation("order", before[2], text)
             if alone and not _not_after(before[1], after[0]):
-                yield Violation(
-                    rule="overlap", item=after[2], amount=before[1] - after[0],
-                    message=f"starts on {node.id} while {before[2]} still computes",
-                )  # fmt: skip
+                text = f"starts on {node.id} while {before[2]} still computes"
+                yield violation("overlap", after[2], text, before[1] - after[0])
 
 
 def _staging(
@@ -220,10 +206,8 @@ def _staging(
     for row in schedule.get("tasks", ()):
         for file in problem.tasks[problem.task_index[row["id"]]].inputs:
             if not stays.covers(file, row["node"], row["start_seconds"], row["end_seconds"]):
-                yield Violation(
-                    rule="staging", item=row["id"],
-                    message=f"computes on {row['node']} without its input {file} all the while",
-                )  # fmt: skip
+                text = f"computes on {row['node']} without its input {file} all the while"
+                yield violation("staging", row["id"], text)
 
 
 def _copy_entries(
@@ -236,11 +220,11 @@ def _copy_entries(
         left[file, node] = left.get((file, node), 0) - 1
         if not stays.covers(file, node, at, at):
             text = f"is said to be copied to {node} by {at:g} s, where it is not complete then"
-            yield Violation(rule="copy entry", item=file, message=text)
+            yield violation("copy entry", file, text)
     for (file, node), count in left.items():
         if count:
             text = f"the queue of {node} asks for {count} more copies of it"
-            yield Violation(rule="copy entry", item=file, amount=abs(count), message=text)
+            yield violation("copy entry", file, text, abs(count))
 
 
 def _transfers(
@@ -255,20 +239,16 @@ def _transfers(
             continue
         into[move["destination"]].append((start, move["end_seconds"], file))
         if source == move["destination"]:
-            yield Violation(rule="transfer", item=file, message=f"copied from {source} to itself")
+            yield violation("transfer", file, f"copied from {source} to itself")
         elif source is not None and not stays.covers(file, source, start, move["end_seconds"]):
-            yield Violation(
-                rule="transfer", item=file,
-                message=f"copied at {start:g} s from {source}, which does not hold it all the while",
-            )  # fmt: skip
+            text = f"copied at {start:g} s from {source}, which does not hold it all the while"
+            yield violation("transfer", file, text)
     for node, rows in into.items():
         rows.sort()
         for before, after in pairwise(rows):
             if not _not_after(before[1], after[0]):
-                yield Violation(
-                    rule="transfer", item=after[2], amount=before[1] - after[0],
-                    message=f"starts to arrive at {node} while {before[2]} is arriving",
-                )  # fmt: skip
+                text = f"starts to arrive at {node} while {before[2]} is arriving"
+                yield violation("transfer", after[2], text, before[1] - after[0])
 
 
 def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
@@ -281,17 +261,15 @@ def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable
         short = too_fast([rate for _, rate in through], load)
         if short:
             seconds = f"{load.end - load.start:g} s"
-            yield Violation(
-                rule="rate", item=file.id, amount=short,
-                message=f"{file.bytes} bytes reach {move['destination'] or 'storage'} in {seconds}, too fast",
-            )  # fmt: skip
+            text = f"{file.bytes} bytes reach {move['destination'] or 'storage'} in {seconds}, too fast"
+            yield violation("rate", file.id, text, short)
             continue
         for pipe, rate in through:
             pipes.setdefault(pipe, (rate, []))[1].append(load)
     for pipe, (rate, loads) in pipes.items():
         for load, left in overloads(rate, loads):
             text = f"at {rate:g} bytes/s it cannot end {load.item} by {load.end:g} s"
-            yield Violation(rule="rate", item=pipe, amount=left, message=text)
+            yield violation("rate", pipe, text, left)
 
 
 def _pipes(
@@ -333,7 +311,5 @@ def _disks(problem: ReplicationProblem, stays: _Stays) -> Iterable[Violation]:
             if used > worst:
                 worst, when = used, time
         if worst > node.disk_bytes:
-            yield Violation(
-                rule="(21) disk", item=node.id, amount=worst - node.disk_bytes,
-                message=f"holds {worst} bytes at {when:g} s, but its disk holds {node.disk_bytes}",
-            )  # fmt: skip
+            text = f"holds {worst} bytes at {when:g} s, but its disk holds {node.disk_bytes}"
+            yield violation("(21) disk", node.id, text, worst - node.disk_bytes)
