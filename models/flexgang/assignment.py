@@ -39,22 +39,14 @@ Formulation = Literal["counts", "rows"]
 class AssignmentModel:
     """The program of one pattern; :attr:`program` is to be maximised.
 
-    Parameters
-    ----------
-    data : PatternData
-        Instance, pattern and responses.
-    formulation : "counts" or "rows"
-        Strict rows as counts per block (default) or numbered as in the rules.
-    share_loose_columns : bool
-        False admits at most one loose I/O job a column: a restriction that gives candidates whose
-        response the two-job surface predicts without error.
+    ``formulation``: strict rows as counts per block, or numbered as in the rules; without
+    *symmetry* the largest job may stand anywhere.
     """
 
     def __init__(
         self,
         data: PatternData,
         formulation: Formulation = "counts",
-        share_loose_columns: bool = True,
         symmetry: bool = True,
     ) -> None:
         self.data, self.formulation = data, formulation
@@ -80,8 +72,6 @@ class AssignmentModel:
         self.add_floors()
         if formulation == "rows":
             self.add_numbered_rows()
-        if not share_loose_columns:
-            self.add_one_loose_io_a_column()
         if symmetry:
             self.add_largest_job_first()
 
@@ -207,13 +197,6 @@ class AssignmentModel:
                     if row == r and c in self.problem.block(j, b)
                 ]
                 self.program.add(f"cell_{r}_{c}", cell, most=1)
-
-    def add_one_loose_io_a_column(self) -> None:
-        """At most one loose I/O job in every column (a restriction, see the class)."""
-        for c in range(self.problem.machine.num_columns):
-            loose = [(at, 1) for _, at in self._at(self.y, c)]
-            if loose:
-                self.program.add(f"one_loose_{c}", loose, most=1)
 
     def add_largest_job_first(self) -> None:
         """Columns are alike: the largest job with a choice of blocks takes block 0."""

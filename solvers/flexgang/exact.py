@@ -9,27 +9,19 @@ model where no time is left to simulate them. Then come the bounds, and programs
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, Literal
 
 from ioopt.check.flexgang.flexible_gang import check
-from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
-from ioopt.models.flexgang.frame import PatternData, Placement, covered
-from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.assignment import Formulation
+from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.sim.flexgang.loose_columns import corrected_responses
-from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.flexgang.greedy import greedy_plans
-from ioopt.solvers.flexgang.linear import plan_with_best_tau
 from ioopt.solvers.flexgang.pattern_search import (
-    LEAST_SECONDS,
     PatternSearch,
     PatternState,
-    plan_of_answer,
 )
 from ioopt.solvers.flexgang.rerank import Candidate, Ranked, rerank
 from ioopt.solvers.flexgang.strict import strict_plan
@@ -38,8 +30,6 @@ FIRST_GAP = 0.01
 """Relative gap of the first round over all patterns."""
 RESERVE_FRACTION = 0.2
 """Part of the time limit kept for restricted candidates and simulation."""
-REFINED_PATTERNS = 3
-"""Best patterns that give further candidates (see :func:`_refined`)."""
 
 
 class Settings(Record):
@@ -80,7 +70,6 @@ def solve(
         )  # fmt: skip
     plan = max(candidates, key=lambda item: item.model_objective).plan
     if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
-        candidates += _refined(search, request)
         ranked = rerank(problem, candidates, deadline=request.deadline)
         if not ranked:
             notes.append("chosen by the model alone: no time was left to simulate the candidates")
@@ -192,60 +181,6 @@ def _found(search: PatternSearch) -> list[Candidate]:
         for state in search.states
         if state.plan is not None and state.pattern.k
     ]
-
-
-def _refined(search: PatternSearch, request: SolveRequest) -> list[Candidate]:
-    """Further candidates from the best patterns, where the plain model errs by queueing.
-
-    One with the responses corrected for the neighbours in the pattern's plan, one with at most one
-    loose I/O job a column.
-    """
-    best = sorted(
-        (state for state in search.states if state.plan is not None and len(state.data.loose) > 1),
-        key=lambda state: -state.value,
-    )[:REFINED_PATTERNS]
-    found = []
-    for at, state in enumerate(best):
-        assert state.plan is not None
-        pattern = state.pattern
-        seconds = 0.25 * request.deadline.remaining() / (len(best) - at)
-        if seconds < LEAST_SECONDS:
-            break
-        spare = request.deadline.within(seconds)
-        corrected = corrected_responses(state.problem, pattern, state.plan, spare)
-        data = replace(state.data, loose={**state.data.loose, **corrected})
-        models = {
-            "corrected": lambda data=data: AssignmentModel(data),
-            "one loose I/O a column": lambda data=state.data: AssignmentModel(
-                data, share_loose_columns=False
-            ),
-        }
-        for label, build in models.items():
-            if request.deadline.remaining() < LEAST_SECONDS + search.build_seconds:
-                break
-            model = build()
-            limits = replace(BackendLimits.of(request, seconds), gap=FIRST_GAP)
-            answer = solve_by_pulp(model.program, "HiGHS", limits)
-            plan = plan_of_answer(model, answer) if answer.found else None
-            if plan is not None:
-                plan = _in_plain_model(state, plan)
-            if plan is not None:
-                value = model_objective(state.data, plan)
-                found.append(Candidate(f"{label} {pattern.key}", plan, value))
-    return found
-
-
-def _in_plain_model(state: PatternState, plan: FlexibleGangPlan) -> FlexibleGangPlan | None:
-    """*plan* with the tau that the plain responses allow, so that it is a point of the model."""
-    index = state.problem.job_index
-    placement = Placement(
-        {index[name]: block for name, block in plan.home.items()},
-        {index[name]: len(rows) for name, rows in plan.rows.items()},
-        {index[name] for name in plan.loose},
-    )
-    if state.data.loose_overload(placement):
-        return None
-    return plan_with_best_tau(state.data, placement)
 
 
 def _choice_notes(ranked: list[Ranked], best: float) -> list[str]:

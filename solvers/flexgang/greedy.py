@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity
-from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, model_objective
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest

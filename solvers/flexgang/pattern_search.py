@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
-from ioopt.models.flexgang.frame import PatternData
-from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.frame import PatternData, model_objective
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern

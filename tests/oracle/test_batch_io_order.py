@@ -7,10 +7,10 @@ from fractions import Fraction
 from itertools import permutations
 
 import pytest
+from oracle.batch_io_order import best_order, finish_times
 
 import ioopt
 from ioopt.errors import UsageError
-from ioopt.models.batch_io.io_order import best_order, finish_times
 
 
 def slow_finish(order, left, peaks, storage, step):

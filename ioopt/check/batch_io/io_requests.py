@@ -28,7 +28,11 @@ def check(
     if isinstance(plan, Mapping):
         plan = IoGrantsPlan.model_validate(dict(plan))
     grants = {str(name): rate for name, rate in plan.grants.items()}
-    peaks = {str(request.id): _peak(problem, request.nodes) for request in problem.requests}
+    machine = problem.machine
+    peaks = {
+        str(request.id): machine.peak(machine.allocated_nodes(request.nodes))
+        for request in problem.requests
+    }
     found = _matched(grants, peaks)
     partial = []
     for name in peaks.keys() & grants.keys():
@@ -37,7 +41,7 @@ def check(
             found.append(violation("peak", name, text, grants[name] - peaks[name]))
         if 0 < grants[name] < peaks[name] * (1 - RELATIVE):
             partial.append(name)
-    storage = problem.machine.storage_bytes_per_second
+    storage = machine.storage_bytes_per_second
     total = math.fsum(grants.values())
     if plan.policy != "no-congestion" and total > storage * (1 + RELATIVE):
         text = f"grants add up to {total!r} bytes/s, the storage takes {storage!r}"
@@ -63,15 +67,3 @@ def _matched(grants: Mapping[str, float], peaks: Mapping[str, float]) -> list[Vi
         if name not in grants:
             found.append(violation("request-missing", name, "has no grant (0 suspends)"))
     return found
-
-
-def _peak(problem: IoRequestsProblem, nodes: int) -> float:
-    machine = problem.machine
-    units = math.ceil(nodes / machine.unit_nodes)
-    if machine.allocation == "partition":
-        block = 1
-        while block < units:
-            block *= 2
-        units = min(block, machine.nodes // machine.unit_nodes)
-    rate = machine.node_bytes_per_second * units * machine.unit_nodes
-    return min(rate, machine.storage_bytes_per_second)

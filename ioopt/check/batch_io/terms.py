@@ -70,18 +70,12 @@ class JobView:
     def of(cls, terms: Terms, job: Job, row: Json) -> JobView:
         """Read *row*; raises KeyError, TypeError or ValueError when it is malformed."""
         machine = terms.problem.machine
-        units = math.ceil(job.nodes / machine.unit_nodes)
-        if machine.allocation == "partition":
-            block = 1
-            while block < units:
-                block *= 2
-            units = min(block, machine.nodes // machine.unit_nodes)
-        nodes = units * machine.unit_nodes
+        nodes = machine.allocated_nodes(job.nodes)
         return cls(
             job=job,
             row=row,
             nodes=nodes,
-            peak=min(machine.node_bytes_per_second * nodes, terms.storage),
+            peak=machine.peak(nodes),
             ef=terms.ef,
             start=_finite(row["start_seconds"]),
             end=_finite(row["end_seconds"]),

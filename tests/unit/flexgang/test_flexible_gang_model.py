@@ -11,8 +11,13 @@ import ioopt
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.generate.flexgang.flexible_gang import generate
 from ioopt.models.flexgang.assignment import AssignmentModel
-from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
-from ioopt.models.flexgang.objective import model_objective
+from ioopt.models.flexgang.frame import (
+    PatternData,
+    Placement,
+    column_capacity,
+    lay_out,
+    model_objective,
+)
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
