@@ -31,21 +31,7 @@ class Work(NamedTuple):
 def least_response(work: Iterable[Work]) -> float:
     """A lower bound of the weighted sum of C_j - r_j, completion less release, for every schedule.
 
-    Proof. Let job j receive the resource at rate y_j(t), with sum_j y_j(t) <= 1, all p_j of it
-    after r_j, and M_j = (1/p_j) integral t y_j(t) dt its mean busy time. (1) The sum of w_j M_j
-    weighs every bit of j by w_j/p_j; by exchange it is least when at each instant a released job
-    of largest w_j/p_j has the whole resource, which is what this function builds. (2) A job that
-    needs at least d_j seconds has y_j <= p_j/d_j, so its bits before C_j have their mean at
-    C_j - d_j/2 at the latest: C_j >= M_j + d_j/2. Adding (2) over the jobs gives the bound. Jobs
-    without work complete at r_j + d_j or later.
-
-    Rounding. The jobs of every busy period count alone, which loses nothing and is a bound for any
-    partition; times are relative to its start, so that no digits go when releases are large. In a
-    period of length L and n steps the instants are off by e = (n + 1) L / 2^53 at most: what is
-    built is the exact rule's schedule for releases at most e from the true ones, whose least sum
-    is at most e sum w_j higher, and reading its instants and releases adds as much each. Four times
-    that is taken off. What is left is relative to each term, n / 2^53 for n of them: callers
-    multiply by ``SHAVED``.
+    Proof and rounding: docs/batch-io.md, Bounds. Callers multiply by ``SHAVED``.
 
     >>> two = Work(release=1e10, amount=2.0, duration=2.0, weight=0.5)  # 2 and 4 s: mean 3
     >>> round(least_response([two, two]), 12)

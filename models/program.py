@@ -1,13 +1,8 @@
 """A linear program as plain data: variables, rows and one objective, for whichever backend solves it.
 
-A formulation writes a program once; :mod:`ioopt.solvers.backends` turn it into PuLP, CP-SAT or a
-call of ``linprog``. Variables are positions, and so are the keys of starts and answers. Order is
-kept: of variables, of rows, and of the terms of a row.
-
-Integer programs may count time in whole units of ``unit`` seconds. CP-SAT takes them as they are.
-Backends that compute in floating point get times in seconds, so that their tolerances mean the
-same on every instance: a time variable stands for ``unit`` x its units there, and rows marked
-``timed`` and the objective are multiplied by ``unit``.
+Variables are positions, and so are the keys of starts and answers; order is kept. Programs may
+count time in whole units of ``unit`` seconds: CP-SAT takes them as they are, floating-point
+backends get seconds (time variables, rows marked ``timed``, and the objective).
 """
 
 from __future__ import annotations

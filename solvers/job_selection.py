@@ -156,9 +156,7 @@ def dual(
 ) -> tuple[float, list[float]]:
     """A bound of any value, and the worth of each class for what it needs at the dual's prices.
 
-    Subgradient steps on the Lagrangean dual of the capacities (Polyak's length, from the value
-    *least* of a selection), begun from the best price of a single resource. Shared deletions are
-    relaxed as in :meth:`Question.most`.
+    Subgradient steps on the Lagrangean dual of the capacities (Polyak's length, from the value *least*).
     """
     import numpy as np
 

@@ -1,8 +1,7 @@
 """Independent checkers: each imports only the problem and recomputes what a plan claims.
 
-The package is also the public call ``ioopt.check(problem, result)``: a plain attribute of that
-name on ``ioopt`` would be overwritten by the import system as soon as a checker is loaded, so the
-module itself is made callable.
+The module itself is callable, as ``ioopt.check(problem, result)``: an attribute of that name would
+be overwritten by the import system as soon as a checker is loaded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Can pipes of limited rate have carried what a schedule says, at every instant?
 
-A pipe serves transfers between their starts and ends. Some division of its rate over time serves
-them all exactly when serving the earliest end first does (preemptive earliest deadline first), so
-that rule decides, over every window and not over whole busy periods.
+Some division of a pipe's rate over time serves all transfers between their starts and ends exactly
+when serving the earliest end first does.
 """
 
 from __future__ import annotations

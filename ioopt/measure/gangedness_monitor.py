@@ -1,12 +1,7 @@
 """GangednessMonitor: does an application need gang scheduling? (Lee et al., Section 5; rules 6 and 7.)
 
-The ratio of the messages received in disturbed quanta to those received in gang quanta is high for
-applications that go on without being ganged (low gangedness) and low for the others. The paper
-compares means; the interval, the least numbers of samples and UNKNOWN are ours: low message counts
-alone prove nothing, since an application can make progress without sending any. Nor do high ones
-where they may be the last words of processes that now wait for the absent one. Where it is told
-which quantum and processor a count is of, whole stretches of quanta decide such cases: see
-:mod:`ioopt.measure.message_loss`.
+Where it is told which quantum and processor a count is of, whole stretches of quanta decide where
+the ratio cannot: see :mod:`ioopt.measure.message_loss`.
 """
 
 from __future__ import annotations
@@ -245,9 +240,8 @@ class GangednessMonitor:
     def _may_wait(self, certainly: bool) -> bool:
         """Whether absent processes hear one message from every other and then no more, or none.
 
-        That is what they hear when all wait for them, at a barrier say; a program that meets a few
-        times a quantum, or less than once, has a high ratio by these last messages alone. (One
-        more is left over when the quantum before was disturbed too.) *certainly*: at 5 %.
+        That is what they hear when all wait for them. (One more is left over when the quantum before was
+        disturbed too.) *certainly*: at 5 %.
         """
         count, running = self.nonrunning.count, self.running
         if self.processors is None or self.processors < 3 or running.count < MIN_SAMPLES:

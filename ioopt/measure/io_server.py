@@ -1,11 +1,7 @@
-"""I/O processes on one processor whose CPU is theirs only in recurring windows.
+"""I/O processes on one processor whose CPU is theirs only in recurring windows (rules 1 and 2).
 
-First-come first-served with priority over everything else, integer nanoseconds. One process in
-one window is the I/O side of the two-job model (Lee et al., Section 3; F1); several windows
-are a quantum selection (F4), several processes a loose column of a flexible gang plan (F6).
-
-A burst that ends exactly at a window's end is complete in it; an I/O that completes exactly at a
-window's end waits for the next window; one that completes at a window's start runs at once.
+First-come first-served with priority over everything else, integer nanoseconds. One process in one
+window is F1, several windows a quantum selection (F4), several processes a loose column (F6).
 """
 
 from __future__ import annotations

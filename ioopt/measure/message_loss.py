@@ -1,12 +1,4 @@
-"""What a disturbed quantum costs, read off the messages of whole stretches of quanta.
-
-Messages of an application are a meter of its work. Over a stretch of quanta those that a disturbed
-quantum costs are lost for good, when they were lost in it and when in the quanta after it: a process
-that was away makes the others wait at their next meeting, and that may be a quantum later. So the
-counts of stretches, against how many of their quanta were disturbed, give the slope of Lee
-et al., Section 4, as far as messages show it, and from it gamma_sub. Ours; the paper stops at single
-quanta.
-"""
+"""What a disturbed quantum costs, read off the messages of whole stretches of quanta (rule 7; ours)."""
 
 from __future__ import annotations
 
@@ -134,16 +126,11 @@ class Stretches:
         return max(1.0, sum(self.absences) / self.disturbances) if self.disturbances else 1.0
 
     def loss(self) -> Loss | None:
-        """gamma_sub as the messages show it; None where they cannot show it.
+        """gamma_sub as the messages show it (rule 7); None where they cannot show it.
 
-        A line through messages against disturbed quanta, one point a stretch, gives what each costs
-        in quanta of messages. One that needs no gang at all loses what the processor that missed
-        most has lost, m quanta a disturbed one (1/P when all miss equally many); one that needs it
-        always loses 1. So gamma = (loss - m) / (1 - m), which with m = 1/P is F2's. When only one
-        processor is ever disturbed (m = 1), all lose alike; when much more is heard in disturbed
-        quanta than in others, messages are no meter of work. The interval is that of the line's
-        ratio of coefficients (delta method, Student's t by its first correction to the normal), as
-        wide as if no two stretches overlapped.
+        A line through messages against disturbed quanta, one point a stretch, gives what each costs in
+        quanta of messages; with m the share of the processor that missed most, gamma = (loss - m) / (1 - m).
+        The interval is that of the line's ratio of coefficients (delta method).
         """
         if self.count < MIN_STRETCHES or not (self.hits_hits > 0 and self.disturbances > 0):
             return None

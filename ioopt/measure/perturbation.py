@@ -1,8 +1,6 @@
 """The perturbation laboratory (Lee et al., Section 4; rules 4 and 5): schedules, runs, slopes.
 
-A schedule is a table of slots: gang quanta, in which all processors run but one that Sub takes
-away, and extra quanta of Add just before a gang quantum, in which only one runs. Run time T counts
-gang quanta only and may be fractional.
+Run time T counts gang quanta only, not the extra ones of Add, and may be fractional.
 """
 
 from __future__ import annotations
@@ -269,12 +267,9 @@ def measure(
     engine: Engine = "auto",
     deadline: Deadline | None = None,
 ) -> ApplicationSlopes:
-    """Slopes of one application in every environment of the instance, and gamma_sub, gamma_add.
+    """Slopes of one application in every environment of the instance, and its gammas (rule 5).
 
     When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
-
-    gamma_sub = (s_SubRR - 1/P) / (1 - 1/P), gamma_add = 1 + P s_AddRR: 1 for an application that
-    must be gang scheduled, 0 for one that does not care.
     """
     fast, count = use_compiled(problem, app, engine, deadline), problem.perturbations
     runs: dict[Environment, list[tuple[float, float]]] = {name: [] for name in problem.environments}

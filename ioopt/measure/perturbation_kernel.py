@@ -1,10 +1,8 @@
 """The applications of the perturbation laboratory over a table of slots, plain Python and compiled alike.
 
-See :mod:`ioopt.compiled`. Times are wall-clock instructions, whole numbers. ``runs[s, p]`` says
-whether processor p runs in slot s; after the last slot of the table all run. ``quantum`` is the
-length of a slot. ``received[s, p]`` counts the messages that reach processor p in slot s, whether
-it runs or not; messages after the table are not counted. Each function returns the wall-clock time
-at which the last process ends.
+Times are wall-clock instructions. ``runs[s, p]`` says whether processor p runs in slot s; after the
+table all run. ``quantum`` is the length of a slot; ``received[s, p]`` counts messages. Each function
+returns the wall-clock time at which the last process ends.
 """
 
 from __future__ import annotations

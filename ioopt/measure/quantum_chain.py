@@ -1,15 +1,7 @@
 """Stationary Markov chain of the two-job quantum model (Lee et al., Section 3.2; rules 1 and 3).
 
-The chain follows the slot phase v in (0, qi] at which a CPU burst completes. An I/O that starts at
-phase v completes at (v + io) mod Q; inside the I/O slot the next burst starts at once, otherwise
-at phase 0 of the next slot (an atom). A burst c then takes phase u to (u + c) mod qi. Phases are
-cut into N cells with the mass spread evenly in each; transitions between cells are exact for
-that spread, so the only error is the re-spreading within a cell, of order (qi/N)^2.
-
-With g the law of v and R the iterations per second, requests arrive at slot phase x at rate
-Q R g(x) a cycle, so a process is blocked there with probability b(x) = Q R (G(x) - G(x - io)),
-G the cumulative law continued by G(t + Q) = G(t) + 1. The P processes are independent, hence
-fragmentation = (1/Q) * integral over the I/O slot of b - b^P.
+The chain follows the slot phase v in (0, qi] at which a CPU burst completes, on N cells with the
+mass spread evenly in each, so the only error is of order (qi/N)^2; see docs/flexgang.md, Mathematics.
 """
 
 from __future__ import annotations

@@ -18,15 +18,9 @@ REFERENCE = "no-congestion"
 def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | None:
     """The largest of three lower bounds of the mean response, in seconds; None without jobs.
 
-    ``alone``: no job ends before submission + u_j, its computing and its I/O at its peak rate r_j
-    (rule 5); one that may be killed ends no earlier than after its walltime. ``nodes``: a job holds
-    N_j of the P nodes for u_j seconds after submission, so that the responses obey
-    :func:`ioopt.models.fluid_bound.least_response`. In open loop the starts are those of a run
-    without congestion, in which this holds. ``storage``: all its bytes V_j pass the storage of
-    BW_max, at r_j at most, after the computing before its first byte, and the computing after the
-    last one follows; not for the reference, which ignores BW_max, nor for jobs that are killed
-    before they have moved them. Its releases, submission + computing, are rounded, by half an ulp
-    of the latest at most: as many seconds for the least completion and for the release itself.
+    ``alone``: computing and I/O at the peak rate (rule 5), or the walltime. ``nodes`` and ``storage``:
+    :func:`ioopt.models.fluid_bound.least_response` of the nodes held and of the bytes moved (not for
+    the reference, nor for jobs that may be killed); docs/batch-io.md, Bounds.
     """
     if not problem.jobs:
         return None

@@ -1,17 +1,9 @@
-"""Cons-MaxUtil as a 0-1 knapsack (Zhou et al., Section III.C.2).
+"""Cons-MaxUtil as a 0-1 knapsack (Zhou et al., Section III.C.2); the integer program is ours.
 
-The paper's choice at a decision with K requests: maximise the nodes of the jobs that transfer,
-subject to their aggregate bandwidth staying within BW_max.
+Requests i of 1..K have weight w_i (bandwidth b N_i in allocation units) and value p_i (nodes N_i);
+c is BW_max in the same units. Variables: x_i 0/1, whether request i transfers.
 
-Sets and parameters: requests i in 1..K; weight w_i (their bandwidth b N_i, here in whole allocation
-units); value p_i (their nodes N_i); capacity c (BW_max in the same units).
-Variables: x_i in {0, 1}, whether request i transfers.
-
-(1) maximise sum_i p_i x_i
-(2) sum_i w_i x_i <= c
-
-The paper solves it by dynamic programming; stating it as an integer program is ours, and serves to
-cross-check the dynamic programs. Values need not be proportional to weights here.
+(1) maximise sum_i p_i x_i;  (2) sum_i w_i x_i <= c
 """
 
 from __future__ import annotations

@@ -1,17 +1,11 @@
 """The linear relaxation of a pattern's assignment model, before any program is built (F5).
 
-The model's columns are alike, and exclusive or of column numbers maps aligned blocks to aligned
-blocks and any column to any other. The mean of a solution over all these moves is a solution with
-the same objective, so the relaxation has an optimum in which every block of a job is used alike.
-One variable a job and decision, and one constraint for all columns, are left:
+Columns are alike, so an optimum uses every block of a job alike (docs/flexgang-assignment.md):
 
   n_j strict rows, tau_j loose CPU, x_i / y_i I/O job i strict / loose; a = columns of a job / C
   sum a n + sum a x <= R
   sum a (n + tau) + sum a (1 - fragment) x + sum a beta L y <= K
   sum a beta L y <= 0.6 k;   x_i + y_i = 1;   n_j + (1 - gamma_j) tau_j >= K phi_j
-
-Its value is that of :class:`ioopt.models.flexgang.assignment.AssignmentModel` without integrality
-and without its breaking of symmetry, in milliseconds.
 """
 
 from __future__ import annotations

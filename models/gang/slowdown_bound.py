@@ -12,11 +12,8 @@ FINISHED_SECONDS = 1e-7
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
     """The larger of two bounds of the mean of max(t_f - t_a, T) / max(L, T); None without jobs.
 
-    A job needs at least its local time L of running, on any columns and with any replicas, since
-    remote work is never faster: t_f - t_a >= L and every slowdown is at least 1. And the jobs that
-    run at one instant have disjoint nodes, so job j, n_j tasks wide, uses n_j/P of the machine for
-    at least L_j seconds: with the weights 1/max(L, T) its times from arrival to completion obey
-    :func:`ioopt.models.fluid_bound.least_response`, whatever the size of the arrival times.
+    A job needs at least its local time L of running, and jobs that run at one instant have disjoint
+    nodes: :func:`ioopt.models.fluid_bound.least_response` with the weights 1/max(L, T).
     """
     if not problem.jobs:
         return None

@@ -1,15 +1,13 @@
 """Aggregated formulation (ours, exact): the static model with O(C L) columns instead of O(C^2 L).
 
-Khanna et al., Section 4.1, say for each file which node copies it to which (Y_ijl). Here only how
-many copies a node receives (in) and sends (out) is decided; who copies to whom is found afterwards
-(:meth:`AggregatedModel.moves`). Sets: nodes i, files l, task classes k. Variables:
+Who copies to whom is found afterwards (:meth:`AggregatedModel.moves`; docs/replication-models.md).
+Sets: nodes i, files l, task classes k. Variables:
 
     T_ki   tasks of class k on node i        R_li   file l fetched to node i (0-1)
     N_li   file l copied to node i (0-1)     A_li, B_li   copies of l sent by i as a root, as a copy
     M      batch time (13)                   K_li   held file kept (only with ``evictable``)
 
-X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable and
-copies may run in a circle, as equations (1)-(8) allow. (3), (6) follow from X being 0-1 (rule 2).
+X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Lower bounds of the batch time (13) of the static model.
+"""Lower bounds of the batch time (13) of the static model (docs/replication-models.md, Bounds; ours).
 
-``area``: all work, every file fetched once, spread evenly. ``partition``: P||Cmax over files, whose
-weight is the fetch plus what must at least happen where it was fetched. Both are ours. In units of
-:class:`ioopt.models.replication.static.StaticInstance` unless a name says seconds.
+In units of :class:`ioopt.models.replication.static.StaticInstance` unless a name says seconds.
 """
 
 from __future__ import annotations
@@ -70,12 +68,7 @@ def quick(problem: ReplicationProblem) -> float:
 
 
 def file_weights(instance: StaticInstance, cycles: Cycles, replication: bool) -> list[Fraction]:
-    """Per file, what fetching it costs the node that fetches it and uses or sends it.
-
-    s t_rem + min(s t_rep, share) where copies descend from a fetch, s t_rem for ``printed`` (the
-    fetching node may do nothing with it), s t_rem + share without replication. share(l) is the
-    least part of a reader's compute time, divided among its files by size. Held files weigh 0.
-    """
+    """Per file, what fetching it costs the node that fetches it and uses or sends it; 0 where held."""
     free = set().union(*instance.held) if instance.held else set()
     weights = []
     for file, cost in enumerate(instance.far):
@@ -119,8 +112,6 @@ def partition_model(
     """The partition problem of *weights* (rounded down to units), at least *floor*.
 
     None when there is no weight, or more than *most* counts (different weights x nodes) to decide.
-
-    Variables n_wi = files of weight w on node i, symmetric nodes ordered by load.
     """
     counts = Counter(int(weight) for weight in weights if weight >= 1)
     if not counts or len(counts) * num_nodes > most:

@@ -39,9 +39,8 @@ def file_options(
 ) -> list[FileOption]:
     """Every way that no other one beats on all nodes, least sum of loads first.
 
-    *far* and *near* are the units of a fetch and of one end of a copy. By (2) copies go to nodes
-    with a reader only; a fetch may go to any. With ``cycles="acyclic"`` some root sends a copy if
-    there is one; ``printed`` copies may come from any holder.
+    *far* and *near* are the units of a fetch and of one end of a copy. Copies go to readers only (2);
+    unless ``printed``, some root sends one where there are any.
     """
     found = []
     for roots in _subsets(range(num_nodes)):

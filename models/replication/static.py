@@ -1,9 +1,7 @@
 """The static replication problem as the models see it: files that are read, tasks merged, integers.
 
-Sets: nodes i, files l that some task reads, task classes k (tasks with equal files and equal
-compute time merge into counts, which is exact). Times are whole multiples of one ``unit``, chosen
-from the data so that nothing is rounded where that is possible; otherwise they are rounded down,
-so that a bound of the integer problem stays a bound.
+Times are whole multiples of one ``unit``, chosen so that nothing is rounded where that is possible;
+otherwise they are rounded down, so that a bound of the integer problem stays a bound.
 """
 
 from __future__ import annotations

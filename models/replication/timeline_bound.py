@@ -9,14 +9,7 @@ from ioopt.problems.replication import LinkModel, ReplicationProblem
 
 
 def makespan_bound_seconds(problem: ReplicationProblem, link: LinkModel | None = None) -> float:
-    """The largest of four bounds, in seconds.
-
-    Every distinct file that is read and that no node holds must come from remote storage once:
-    over the link (all private links together under ``per-node``) and off its storage's disk, and
-    some task computes after the last of it. All computing is shared by all nodes. The largest
-    task must run somewhere, after the largest file that it misses has come over one NIC and link.
-    Workflows have bounds of their own (:class:`WorkflowBound`).
-    """
+    """The largest of four bounds, in seconds: files over links and off storages, all computing, one task."""
     if problem.is_workflow:
         return WorkflowBound(problem, link).seconds
     network, tasks = problem.network, problem.tasks

@@ -1,10 +1,7 @@
 """A program on CP-SAT with continuous variables on a fine grid, coefficients scaled to integers.
 
-CP-SAT knows integers only. A continuous variable becomes a whole number of steps between its
-bounds; a row is multiplied so that its smallest continuous coefficient is exact. Rows are eased by
-what rounding every continuous variable down to its step can break, and the bound is widened by
-what that can cost, so that the bound holds for the model as written. For the same reason the
-values may miss a row by a step: callers re-optimise the continuous part of the answer.
+Rows are eased, and the bound widened, by what rounding every continuous variable down to its step
+can cost, so that the bound holds for the model as written; values may miss a row by a step.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """HiGHS on a model file, in a process of its own: ``highs_child.py MODEL.mps JOB.json ANSWER.json``.
 
-HiGHS looks at its clock only between certain steps, which on large models lie half a minute apart; a
-process can be ended on time. The job holds ``options``, ``maximize`` and ``start`` (values by column
-name); the answer the status name, values by column name, dual bound and version. The best solution
-so far is written whenever it improves, so that it outlives the process.
+HiGHS looks at its clock only between certain steps, on large models half a minute apart; a process
+can be ended on time. The best solution so far is written whenever it improves.
 """
 
 from __future__ import annotations

@@ -78,12 +78,10 @@ def solve_pulp(
     start: Mapping[str, float] | None = None,
     cancel: threading.Event | None = None,
 ) -> BackendAnswer:
-    """Solve a PuLP model and say what the run earned.
+    """Solve a PuLP model on one of :data:`BACKENDS` (None: HiGHS) and say what the run earned.
 
-    ``backend`` is one of :data:`BACKENDS` (None: HiGHS). ``start`` gives values by variable name to
-    begin from (HiGHS and CBC; the others do not take one, which is an error). Only a proof makes
-    the status optimal: without ``limits.gap`` HiGHS is told to close the gap entirely. ``cancel``,
-    once set, ends a run of HiGHS early.
+    ``start`` gives values by variable name (HiGHS and CBC; UsageError for the others). Without
+    ``limits.gap`` HiGHS is told to close the gap entirely; ``cancel``, once set, ends its run early.
     Raises BackendMissingError, and BackendFailureError for statuses that no table knows.
     """
     name = backend or "HiGHS"

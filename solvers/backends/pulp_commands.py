@@ -44,9 +44,8 @@ class RawAnswer:
 def run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
     """Run a solver to its end; its output, and whether it was cut off before it could finish.
 
-    A child that passes its limit is asked to stop (SIGINT: CBC then writes its best solution) and
-    killed when it does not; it never outlives this call, whatever is raised. What a child that was
-    cut off leaves in its files may be half written.
+    A child that passes its limit is asked to stop (SIGINT) and killed when it does not; it never
+    outlives this call. What a child that was cut off leaves in its files may be half written.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         child = subprocess.Popen(

@@ -1,9 +1,7 @@
 """Exact flexible gang assignment: one model a pattern, the best wins; then re-ranked by simulation.
 
-The deadline counts everything, and goes to the most promising patterns first. First come the greedy's
-plans, as the greedy solver makes them; the strict, filled and greedy plans are warm starts and stay
-candidates, so that the answer is never worse than a baseline (F5 and F6): in simulation, and in the
-model where no time is left to simulate them. Then come the bounds, and programs only after them.
+Strict, filled and greedy plans are warm starts and stay candidates, so that the answer is never
+worse than a baseline (F5 and F6). The deadline counts everything (docs/flexgang-assignment.md).
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Greedy flexible gang assignment (F6): every pattern, the best one wins.
-
-Uncoordinated I/O and jobs with gamma < .5 are loose, the rest is packed first-fit decreasing into
-the strict rows; rows are replicated into idle cells; a linear program sets tau with the floors as
-hard limits. A pattern in which that breaks a floor or does not fit is skipped.
-"""
+"""Greedy flexible gang assignment (F6): every pattern, the best one wins."""
 
 from __future__ import annotations
 

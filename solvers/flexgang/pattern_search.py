@@ -1,9 +1,6 @@
 """Solves the assignment models of all patterns under one deadline, the most promising first.
 
-The promise of a pattern is how far its linear relaxation lies above the best plan so far. Patterns
-that promise nothing are settled by their relaxation alone, which needs no program; a first round
-brings the others within ``gap``, a second one spends what time is left on those that still could
-win. Looking responses up and building programs count: each is done when its pattern's turn comes.
+The promise of a pattern is how far its linear relaxation lies above the best plan so far.
 """
 
 from __future__ import annotations
@@ -130,9 +127,8 @@ class PatternSearch:
     def run(self, gap: float, reserve: float, stalled: Callable[[PatternState], bool]) -> None:
         """One round: bring every pattern that *stalled* calls open within *gap*.
 
-        ``reserve`` seconds are kept for what comes after. Time goes to patterns in proportion to
-        their promise, the most promising first; what one leaves over goes to the next. A program
-        that would take the time left to build, by the pace of those before it, is not begun.
+        ``reserve`` seconds are kept for what comes after; time goes to patterns in proportion to their
+        promise. A program that would take the time left to build is not begun.
         """
         waiting = sorted(
             (state for state in self.states if stalled(state)),

@@ -1,9 +1,7 @@
 """Chosen options laid out and simulated; one visit a cycle where several come out worse than predicted.
 
-The two-job surface presumes evenly spaced visits. Slots of different lengths back to back are not
-evenly spaced, so a plan with several visits is kept only when its realised cost is at most 5 %
-above the predicted one (F4); one that comes out better is kept. Where the best plan is not, the
-next ones are tried before falling back.
+Slots of different lengths back to back are not evenly spaced, as the surface presumes, so a plan
+with several visits is kept only when its realised cost is at most 5 % above the predicted one (F4).
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ def realised_outcome(
 ) -> Outcome:
     """The outcome of *options*; *again* solves the one-visit problem when it must fall back.
 
-    ``runners_up`` are further options, the best first: before falling back, the first of them that
-    beats one visit and is realised as predicted is taken. The gain reported is the realised one:
-    1 - realised / realised cost of the best uniform quantum. When *deadline* has expired, the
-    options are taken as they are and nothing is simulated.
+    ``runners_up``, the best first, are tried before falling back. The gain is 1 - realised / realised
+    cost of the best uniform quantum. When *deadline* has expired nothing is simulated.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)

@@ -66,12 +66,9 @@ def rerank(
 ) -> list[Ranked]:
     """Candidates with the winner first, the others by falling simulated objective.
 
-    Baselines and the model's best plan are simulated first, the others by falling model objective
-    while *deadline* leaves time for one more and for the winner's report, by what the runs so far
-    took. Where it is too short for the former the list is empty: nothing could be compared.
-
-    The winner has the best mean; a candidate that does not beat the best baseline by two standard
-    errors of their paired difference gives way to it. Ties go to the earlier candidate.
+    Baselines and the model's best plan are simulated first, the others while *deadline* leaves time;
+    where it is too short for the former the list is empty. A candidate that does not beat the best
+    baseline by two standard errors of their paired difference gives way to it.
     """
     order = sorted(candidates, key=lambda item: (not item.baseline, -item.model_objective))
     clock = deadline or Deadline(None)

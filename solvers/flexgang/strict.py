@@ -1,9 +1,4 @@
-"""Strict gang scheduling, plain and with filled fragments: the baselines of the flexible plans.
-
-Strict: one row a job, packed first-fit decreasing, nothing loose. Strict + fill: every compute job
-with gamma < .95 in a strict row of a column shares the column's fragments and idle cells equally
-(F6). Both are feasible points of the model with k = 0.
-"""
+"""Strict gang scheduling, plain and with filled fragments: the baselines of the flexible plans (F6)."""
 
 from __future__ import annotations
 

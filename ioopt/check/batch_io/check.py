@@ -1,10 +1,6 @@
 """Checker of batch I/O schedules: everything is re-derived from the schedule alone.
 
-It shares no code with the simulators or policies. Of the required keys it checks starts, ends,
-kills, the sequence of phases, nodes in use and what storage and peaks allow over any span of time;
-where a job says ``first_node`` also its partition, and where requests say ``rates`` also every
-byte: peaks, the total rate at each instant, volumes, first grants, and that conservative policies
-never congest.
+Where a job says ``first_node`` its partition is checked too, and where requests say ``rates`` every byte.
 """
 
 from __future__ import annotations

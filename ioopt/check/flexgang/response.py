@@ -1,8 +1,6 @@
 """What an I/O job gets from a slot of ``on`` in every ``on + off`` seconds: the checkers' own account.
 
-Lee et al., Section 3.2: bursts run in the I/O slot alone, I/O goes on meanwhile. Here as plain sums
-over N cells of the slot, the law of the completion phase uniform in each: an I/O that ends inside the
-slot starts the next burst at once, any other at the next slot. The number of cells belongs to the
+Lee et al., Section 3.2, as plain sums over N cells of the slot. The number of cells belongs to the
 definition of the objectives (F4, F5), and is that of the solvers; nothing else is shared with them.
 """
 

@@ -1,9 +1,7 @@
 """Checker of gang schedules: re-derives everything from the problem and the schedule alone.
 
-The schedule's ``jobs`` are checked against bounds that hold for any policy. Where it also tells
-its history (``updates``: what changed at each matrix update), the matrix is rebuilt and held to
-the rules: cells used once a row, replicas in the same columns, home rows, local exactly when the
-columns are the file nodes, Q and C kept, and work conserved (a job ends when its work is done).
+``jobs`` are checked against bounds that hold for any policy. Where the schedule tells its history
+(``updates``: what changed at each matrix update), the matrix is rebuilt and held to the rules.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """Independent checker of replication plans: it imports the problem and the plan, never a solver.
 
-What is checked follows ``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`):
-assignment and queues always; (1)-(8), (21), held files and the forest rule for static plans, round
-by round for plans in rounds; the replayed schedule whenever one is given. The objective of
-equation (13) is recomputed from the plan's transfers (from the schedule's where the plan states
-none).
+What is checked follows ``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`).
 """
 
 from __future__ import annotations

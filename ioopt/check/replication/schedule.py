@@ -1,11 +1,4 @@
-"""Check of a replayed schedule: what no timeline may do, whatever planner and policy made it.
-
-Every task once, on its node, one at a time, in queue order, for its compute time, with all inputs
-on the node; transfers from holders, one at a time into a node, each no faster than the network
-and all together no more than it can carry at every instant; no disk exceeded at any instant;
-nothing evicted that is missing (what is evicted while it is read or sent shows as a task or a copy
-that misses it).
-"""
+"""Check of a replayed schedule: what no timeline may do, whatever planner and policy made it."""
 
 from __future__ import annotations
 

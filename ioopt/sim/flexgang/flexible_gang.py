@@ -1,10 +1,6 @@
-"""Timeline simulator of flexible gang plans (F6): every processor, frame after frame.
+"""Timeline simulator of flexible gang plans (F6, rule 12): every processor, frame after frame.
 
-In a loose window the I/O processes of the processor run first-come first-served with priority; in
-a strict row the row's job runs, and a blocked I/O process gives its CPU away until its I/O
-completes. Free time (loose windows, idle cells, fragments of strict I/O rows) is split between the
-compute jobs whose home holds the column in proportion to the CPU the plan promises them. Useful
-progress of loose CPU is (1 - gamma) n times the least process, for a self-balancing job the sum.
+Useful progress of loose CPU is (1 - gamma) n times the least process, or the sum where self-balancing.
 """
 
 from __future__ import annotations

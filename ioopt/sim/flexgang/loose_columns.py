@@ -1,13 +1,7 @@
 """Correction of the response surface for several I/O jobs on one loose column (F6).
 
-The two-job surface knows one I/O process on a CPU. Where several share a column they queue for it,
-and their slowdown is 10-17 % above the surface. The correction is
-
-  S_corrected = S_chain * S_shared / S_alone,
-
-the ratio measured once on calibration seeds with the same bursts for both (common random numbers),
-so that what the chain knows exactly stays exact. A job's slowdown is the mean wall time of all its
-iterations, so it is the harmonic mean over the columns of its block: slow columns iterate less.
+S_corrected = S_chain * S_shared / S_alone, the ratio measured once on calibration seeds with the
+same bursts for both. A job's slowdown is the harmonic mean over the columns of its block.
 """
 
 from __future__ import annotations

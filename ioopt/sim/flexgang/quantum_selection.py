@@ -1,8 +1,6 @@
 """A quantum selection carried out (rule 9): its slot sequence, cycle after cycle, with random I/O bursts.
 
-Every I/O job runs on all processors inside its own slots; the CPU of a blocked process goes to
-compute jobs and comes back when the I/O completes. What is measured: slowdown and response of
-every I/O job, and its waste, the donated CPU that a strict compute job cannot use, because not all
+An I/O job's waste is the donated CPU that a strict compute job cannot use, because not all
 processors are free at once (F1's fragmentation, over the whole cycle).
 """
 

@@ -1,10 +1,4 @@
-"""Proof by enumeration (ours) for batches of a few tasks on a few equal nodes.
-
-Where copies are cheap and fetches come in two sizes, loads balance in many ways that the linear
-relaxation cannot tell apart, and integer programs take minutes. Going through the assignments of
-tasks instead, with what copies must cost as the bound, takes a second; see
-:mod:`ioopt.solvers.replication.exact.enumeration_kernel`.
-"""
+"""Proof by enumeration (ours) for a few tasks on a few equal nodes (docs/replication-models.md)."""
 
 from __future__ import annotations
 

@@ -1,13 +1,8 @@
 """Every assignment of a few tasks to a few equal nodes, cut off by what copies must cost.
 
-Branch and bound in two layers. The first puts tasks on nodes one by one; whatever follows, a file
-read on p nodes costs at least ``base``(p) in all, so the sum of loads is bounded from below. The
-second, for a whole assignment, chooses for every file where it is fetched and who sends it on
-(``options``). Files of one kind read on the same nodes are alike, so their options come in order.
-Fetch times have a common divisor (4 and 64 MB: that of 4 MB): room left on a node beside compute
-and unavoidable copies is rounded down to it, which refuses most assignments at once.
-
-Plain Python over flat arrays, compiled and not with one answer. Loads are whole units.
+Branch and bound in two layers, tasks on nodes and then an option for every file of a whole
+assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over flat arrays,
+compiled and not with one answer. Loads are whole units.
 """
 
 from __future__ import annotations

@@ -249,9 +249,8 @@ class Search:
     def close_in(self, cancel: threading.Event) -> None:
         """Ask CP-SAT again and again for any plan below a target, without an objective.
 
-        Targets are half way to the bound and just below the best plan, by turns with growing time:
-        a plan improves the best, a refusal raises the bound. Refusals come several times sooner
-        than proofs of a run with an objective.
+        Targets are half way to the bound and just below the best plan, by turns with growing time.
+        Refusals come several times sooner than proofs of a run with an objective.
         """
         seconds = 2.0
         while not self.over() and not cancel.is_set():

@@ -1,9 +1,4 @@
-"""Proof by how the heavy files are spread (ours), for batches in which a task reads one file (PPA).
-
-The files with the longest fetch decide the balance: each is read on one node or, for the price of a
-copy, on several. The few ways to spread them within the best load so far are gone through; what is
-left of each is a small program for CP-SAT.
-"""
+"""Proof by how the heavy files are spread (ours), for batches in which a task reads one file (PPA)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and Foster).
-
-Tasks in file order, each to the node with the least expected transfer time, ties by least planned
-busy time, then node. A file's 6th access since its last copy puts a copy on the least-loaded node
-that lacks it and can hold it, as a copy entry in that node's queue. LRU eviction. See rule 9.
-"""
+"""JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and Foster; rule 9)."""
 
 from __future__ import annotations
 

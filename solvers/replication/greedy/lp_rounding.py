@@ -1,11 +1,8 @@
 """The linear relaxation, rounded (the paper's future work, Section 7; the rounding is ours).
 
-The relaxed aggregated program cannot tell equal nodes apart and spreads every task over all of
-them. So one task is planted on each node first, tasks that share as little as possible; then, solve
-after solve, the tasks that lean most clearly to a node are fixed there, the clearest first, a node
-being passed over while it is ahead of its share. What the deadline leaves goes to the node that
-gains the fewest bytes. Transfers follow from the assignment. On the paper's workloads this ends
-1 to 5 % above the bound in seconds, worse than annealing in 0.3 s; it is here for comparison.
+One task is planted on each node first, since the relaxed program cannot tell equal nodes apart;
+then, solve after solve, the tasks that lean most clearly to a node are fixed there. On the paper's
+workloads this ends 1 to 5 % above the bound; it is here for comparison.
 """
 
 from __future__ import annotations

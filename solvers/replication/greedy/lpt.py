@@ -1,10 +1,7 @@
 """Longest processing time first for tasks that read one file at most (PPA of Khanna et al., Section 5.1).
 
-All tasks of a file form a group; a group costs its fetch and its computing. Groups go, longest
-first, to the node where they end first (Graham, 1969). The tail is then evened out between the
-fullest and the emptiest node: a group changes its node, two groups change places, or some tasks of
-a group leave with a copy of its file, which equation (9) charges at both ends (rule 4). Ours; milliseconds
-for thousands of tasks.
+Tasks of a file form a group; groups go, longest first, to the node where they end first (Graham,
+1969). The tail is then evened out between the fullest and the emptiest node (rule 4). Ours.
 """
 
 from __future__ import annotations

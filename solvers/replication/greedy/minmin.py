@@ -1,10 +1,4 @@
-"""MinMin with implicit replication (Khanna et al., Section 3): least completion time first.
-
-Plans statically (rule 9): a task's completion on a node is the node's planned ready time + its transfers
-(copied where any node has the file in the plan, else fetched; summed, no overlap) + compute. The
-least goes first, ties by (time, task, node), and its files are present from then on. Under a disk
-limit the plan and its replay evict by popularity, equation (22).
-"""
+"""MinMin with implicit replication (Khanna et al., Section 3; rule 9): least completion time first."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule 7).
 
-Files leave in increasing order of popularity, equation (22), until every node has room for a single
-task: the largest pending one that its disk can hold. ``lru`` orders by the round of the last use
-instead. ``farthest-next-use`` (ours) evicts nothing beforehand: what the next round needs is known
-by then, so room is made for that alone, dead files and duplicates first.
+``lru`` orders by the round of the last use. ``farthest-next-use`` (ours) evicts nothing beforehand.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The hierarchical scheme (Khanna et al., Section 4.4): the two stages over a tree of virtual nodes.
 
-``hierarchy=4:2`` is 4 virtual nodes of 2 compute nodes each; more levels are allowed. The first
-stage runs down the tree, the second at the lowest virtual nodes. A virtual node has the disks and
-the speed of the nodes inside. Copies are passed between virtual nodes: a file that another one has
-is copied, not fetched again (the paper's (8) would fetch it once a virtual node).
+Copies are passed between virtual nodes: a file that another one has is copied, not fetched again
+(the paper's (8) would fetch it once a virtual node).
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Solvers that work in rounds: select a sub-batch, allocate it, evict, repeat.
 
-Khanna et al., Sections 4.2 to 4.4.
-One driver serves the flat scheme, which is a hierarchy of one level, and the hierarchical one. A
-round walks down the tree: the first stage chooses tasks for the children of every virtual node;
-where the children are compute nodes the second stage allocates what was chosen. Files that a round
+Khanna et al., Sections 4.2 to 4.4; the flat scheme is a hierarchy of one level. Files that a round
 leaves on the disks are free in the next (rule 6).
 """
 

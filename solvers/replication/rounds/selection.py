@@ -1,8 +1,6 @@
 """First stage of the paper's two: which pending tasks the disks can serve without eviction.
 
-CP-SAT on :mod:`ioopt.models.replication.subbatch`, started from a greedy selection that also
-answers when time is short. The dead end of equation (17) is closed (rule 5): a round in which nothing
-passes the balance (a lone last task never does) is selected without it.
+CP-SAT started from a greedy selection. The dead end of equation (17) is closed (rule 5).
 """
 
 from __future__ import annotations

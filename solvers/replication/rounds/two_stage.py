@@ -1,11 +1,6 @@
-"""The paper's two-stage scheme for limited disks (Khanna et al., Sections 4.2 and 4.3).
+"""The paper's two-stage scheme for limited disks (Khanna et al., Sections 4.2 and 4.3; rules 5 to 7).
 
-Round after round: evict by popularity (22) until each node has room for one task, select the
-largest balanced sub-batch the disks can hold (14)-(20), allocate it by the integer program with
-(21), run it. ``barriers=yes`` and ``eviction=popularity`` are the scheme as printed. Its repairs
-are settings: ``barriers=no`` lets a node go on to its next round at once, and
-``eviction=farthest-next-use`` evicts on demand, nothing beforehand. The dead end of (17), a lone
-last task that is never balanced, is closed in any case.
+``barriers=yes`` and ``eviction=popularity`` are the scheme as printed.
 """
 
 from __future__ import annotations
@@ -32,9 +27,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 def solve_in_rounds(
     problem: ReplicationProblem, request: SolveRequest, settings: Settings, levels: tuple[int, ...]
 ) -> Outcome:
-    """Plan with the tree of virtual nodes *levels* and report the time a task took to schedule.
-
-    The bound is the area bound, which eviction and rounds can only raise.
+    """Plan with the tree of virtual nodes *levels*; the bound is the area bound.
 
     Metrics: ``rounds``; ``scheduling_milliseconds_per_task`` (wall clock of the whole planning).
     Raises UnsolvableInstanceError for a task that no disk can hold.
