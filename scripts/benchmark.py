@@ -13,12 +13,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-NAMES = (
-    "batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "replication",
-    "replication-disk",
-)  # fmt: skip
-"""As typed by users; each is a module of ``scripts/bench`` with a ``main`` unless PARTS has more."""
-PARTS = {"flexgang": ("flexgang-measures", "flexgang-assignment")}
+NAMES = ("batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "replication")
+"""As typed by users; each is a module of ``scripts/bench`` with a ``main``."""
 
 
 def main() -> None:
@@ -29,8 +25,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sys.path[:0] = [str(HERE), str(HERE.parent)]
     for name in arguments.name:
-        for part in PARTS.get(name, (name,)):
-            importlib.import_module(f"bench.{part.replace('-', '_')}").main(arguments.quick)
+        importlib.import_module(f"bench.{name.replace('-', '_')}").main(arguments.quick)
 
 
 if __name__ == "__main__":

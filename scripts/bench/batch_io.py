@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.frame import ROOT, apart, cpu, peak_bytes, per_call, shared_data, timed
+from bench.frame import ROOT, apart, cpu, peak_bytes, per_call, shared_data, show, timed
 
 import ioopt
 from ioopt.decisions.batch_io import Limits, Request, View
@@ -30,7 +30,6 @@ from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive
 from ioopt.solvers.batch_io.knapsack_engines import engine
 from ioopt.solvers.batch_io.max_util import best_subset
 from ioopt.solvers.batch_io.run import run_trace
-from ioopt.tables import render
 
 MIRA = {
     "nodes": 49152, "unit_nodes": 512, "allocation": "partition",
@@ -211,4 +210,5 @@ def kth(jobs: int) -> BatchIoProblem | None:
 def main(quick: bool) -> None:
     """Print all figures of one run."""
     for part in (knapsack_rows, policy_rows, trace_rows, long_rows):
-        print(render(("what", "how", "time", "figures", "goal"), list(part(quick))), flush=True)
+        title = (part.__doc__ or "").splitlines()[0]
+        show(title, ("what", "how", "time", "figures", "goal"), part(quick))

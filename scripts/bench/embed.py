@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import random
 import statistics
@@ -9,15 +10,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from timeit import timeit
 from typing import Any
 
 from bench.embed_memory import MACHINE, memory_rows
-from bench.frame import ROOT
+from bench.frame import ROOT, show
 
+import ioopt
 from ioopt.decisions.batch_io import View
 from ioopt.embed import GangScheduler, IoArbiter
-from ioopt.tables import render
+from ioopt.problems.replication import ReplicationPlan
 
 REPEATS, CHUNKS = 7, 100
 MEGABYTE_LIMIT = 1.0
@@ -103,11 +106,12 @@ def _check(what: str, wanted: str, measured: float, holds: bool) -> Check:
 def objects(quick: bool) -> list[Check]:
     """Costs and memory of the embedded objects."""
     rows = list(arbiter_rows(20 if quick else 100))
-    print(render(("IoArbiter with", "requests", "bare policy us", "embedded us", "more us"), rows))
+    head = ("policy", "requests", "bare policy us", "embedded us", "more us")
+    show("IoArbiter", head, rows)
     worst = max(row[4] for row in rows)
     checks = [_check("IoArbiter beyond the bare policy, us, at most", "10", worst, worst <= 10)]
     gang = list(gang_rows(500 if quick else 4000))
-    print(render(("GangScheduler, 320 nodes", "us an event, best", "median"), gang))
+    show("GangScheduler, 320 nodes", ("policy", "us an event, best", "median"), gang)
     slowest = max(row[1] for row in gang)
     checks.append(_check("GangScheduler us an event (best run)", "100", slowest, slowest <= 100))
     rate = decisions_per_second(1000 if quick else 10_000)
@@ -115,7 +119,7 @@ def objects(quick: bool) -> list[Check]:
     checks.append(_check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
     memory = list(memory_rows(20_000 if quick else 1_000_000))
     heads = ("object", "events", "MB after 1/10", "MB at the end", "growth MB", "seconds")
-    print(render(heads, memory))
+    show("Memory", heads, memory)
     grown = max(row[4] for row in memory)
     checks.append(
         _check("growth in memory, MB", f"{MEGABYTE_LIMIT:g}", grown, grown <= MEGABYTE_LIMIT)
@@ -125,11 +129,11 @@ def objects(quick: bool) -> list[Check]:
 
 def snakemake(quick: bool) -> list[Check]:
     """Selections of ready sets, and real runs of Snakemake."""
-    import embed_snakemake as own
+    from bench import embed_snakemake as own
 
     rows = list(own.selection_rows(quick))
     heads = ("ready jobs", "kinds", "scheduler", "chosen", "value", "lost at most", "seconds")
-    print(render(heads, rows))
+    show("Ready sets", heads, rows)
     ours = [row for row in rows if row[2] == "ioopt"]
     slowest = max(row[6] for row in ours)
     checks = [
@@ -141,19 +145,48 @@ def snakemake(quick: bool) -> list[Check]:
         for workflow, cores in own.workflows(quick)[: 1 if quick else 3]
         for row in own.real_rows(workflow, cores)
     ]
-    heads = ("real Snakemake, stub commands", "scheduler", "seconds", "peak temp GB")
-    print(render(heads, found))
+    heads = ("workflow", "scheduler", "seconds", "peak temp GB")
+    show("Real Snakemake, stub commands", heads, found)
     return checks
 
 
-def dask(quick: bool) -> list[Check]:
-    """Plans carried out on a Dask cluster."""
-    from bench.embed_dask import dask_rows
+def dask_rows(quick: bool) -> Iterator[tuple[Any, ...]]:
+    """(instance, tasks, placed by, MB moved between workers, workers used, deviations from the plan).
 
+    Tasks sleep for their share of three seconds in all, so that Dask has a reason to spread them.
+    """
+    from distributed import Client, LocalCluster
+
+    from ioopt.embed.adapters.dask import execute
+
+    for name in ("image-16x3",) if quick else ("image-16x3", "ppa-60x4"):
+        problem = ioopt.load(name)
+        seconds = {task.id: task.compute_seconds for task in problem.tasks}
+        work = partial(_sleep, seconds, 3.0 / sum(seconds.values()))
+        with (
+            LocalCluster(n_workers=len(problem.nodes), threads_per_worker=1, silence_logs=50,
+                         dashboard_address=None) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):  # fmt: skip
+            for solver in ("minmin", "job-data-present", None):
+                plan = None
+                if solver is not None:
+                    plan = ReplicationPlan.model_validate(ioopt.solve(problem, solver).plan)
+                done = execute(client, problem, plan, work=work, scale=1e-3)
+                yield (name, len(problem.tasks), solver or "Dask itself", done.moved_bytes / 1e6,
+                       len(set(done.ran_on.values())), len(done.deviations))  # fmt: skip
+
+
+def _sleep(seconds: dict[str, float], scale: float, task: str, *contents: bytes) -> int:
+    time.sleep(seconds[task] * scale)
+    return sum(len(content) for content in contents)
+
+
+def dask(quick: bool) -> list[Check]:
+    """Plans carried out on a Dask cluster, beside Dask's own placement of the same graph."""
     rows = list(dask_rows(quick))
-    heads = ("on Dask, files at 1/1000", "tasks", "placed by", "MB moved", "workers used",
-             "deviations")  # fmt: skip
-    print(render(heads, rows))
+    heads = ("instance", "tasks", "placed by", "MB moved", "workers used", "deviations")
+    show("On Dask, files at 1/1000", heads, rows)
     strayed = sum(row[5] for row in rows)
     return [_check("tasks or files elsewhere than planned on Dask", "0", strayed, strayed == 0)]
 
@@ -161,12 +194,9 @@ def dask(quick: bool) -> list[Check]:
 def main(quick: bool) -> None:
     """Print the tables, and at the end what was wanted beside what was measured."""
     checks = objects(quick)
-    try:
-        checks += dask(quick)
-    except ImportError:
-        print("Dask is not installed: python -m pip install 'ioopt[embed]'")
-    try:
-        checks += snakemake(quick)
-    except ImportError:
-        print("Snakemake is not installed: python -m pip install 'ioopt[embed]'")
-    print(render(("criterion", "wanted", "measured", "holds"), checks))
+    for name, part in (("distributed", dask), ("snakemake", snakemake)):
+        if importlib.util.find_spec(name) is None:
+            print(f"{name} is not installed: python -m pip install 'ioopt[embed]'")
+        else:
+            checks += part(quick)
+    show("Beside what was wanted", ("criterion", "wanted", "measured", "holds"), checks)

@@ -1,18 +1,77 @@
-"""What the benchmarks share: clocks, peak memory, the shared data, calls in a process of their own."""
+"""What the benchmarks share: tables, solvers compared, clocks, peak memory, the shared data."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import resource
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import ioopt
+from ioopt.problems.base import Problem
+from ioopt.tables import render
 
 ROOT = Path(__file__).resolve().parents[2]
 Answer = TypeVar("Answer")
 Clock = Callable[[], float]
+
+Cases = Mapping[str, Callable[[int], Problem]]
+"""The instance of every seed, by the name of its row."""
+
+
+class Run(NamedTuple):
+    """A solver and the options of :func:`ioopt.solve` for it."""
+
+    solver: str
+    options: Mapping[str, Any]
+
+
+def show(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a titled table."""
+    print(f"\n{title}\n\n{render(head, list(rows))}", flush=True)
+
+
+def compare(title: str, cases: Cases, runs: Mapping[str, Run], seeds: Sequence[int]) -> None:
+    """Print what every one of *runs* reaches on *cases* by the measure of :func:`ioopt.compare`.
+
+    Values are over the best bound of any run and over the first of *runs*, on the same instance.
+    """
+    head = ("case", "run", "over the bound", f"over {next(iter(runs))}", "solve s", "proven")
+    show(
+        f"{title}; median [least, most] of {len(seeds)} seeds", head, _compared(cases, runs, seeds)
+    )
+
+
+def _compared(
+    cases: Cases, runs: Mapping[str, Run], seeds: Sequence[int]
+) -> Iterator[tuple[Any, ...]]:
+    import pandas
+
+    for case, make in cases.items():
+        tables = []
+        for seed in seeds:
+            problem = make(seed)
+            table = pandas.concat(
+                ioopt.compare(problem, [run.solver], seed=seed, **run.options)
+                for run in runs.values()
+            ).set_axis(list(runs))
+            table["bounded"] = table["value"] / table["value_bound"].max()
+            table["against"] = table["value"] / table["value"].iloc[0]
+            tables.append(table)
+        for name, rows in pandas.concat(tables).groupby(level=0, sort=False):
+            proven = int((rows["status"] == "optimal").sum())
+            seconds = f"{rows['solve_seconds'].median():.2f}"
+            yield case, name, spread(rows["bounded"]), spread(rows["against"]), seconds, proven
+
+
+def spread(values: Iterable[float]) -> str:
+    """Median with least and largest value."""
+    found = list(values)
+    return f"{statistics.median(found):.4f} [{min(found):.4f}, {max(found):.4f}]"
 
 
 def cpu() -> float:

@@ -6,7 +6,7 @@ import time
 from functools import partial
 from typing import Any
 
-from bench.frame import timed
+from bench.frame import show, timed
 from papers.zhang_runs import FOUR, RULES
 
 from ioopt.decisions.gang.state import Timing, gangs_of
@@ -16,7 +16,6 @@ from ioopt.problems.gang import Machine
 from ioopt.registry import load_target
 from ioopt.sim.gang.compiled import run
 from ioopt.sim.gang.simulate import GangSimulation
-from ioopt.tables import render
 
 CPU = time.process_time
 GAPS_SECONDS = tuple(583.0 * (0.8 + 0.05 * k) for k in range(9))
@@ -56,10 +55,9 @@ def _engines(jobs: int, loads: tuple[int, ...]) -> None:
                 f"{LOADS_SECONDS[load]:.0f}", name, f"{jobs / slow:,.0f}", f"{jobs / fast:,.0f}",
                 f"{slow / fast:.1f}", "yes" if answer.finish == compiled.finish else "NO",
             ))  # fmt: skip
-    print(f"Engines, {jobs} jobs, r = .5\n")
     head = ("t_e", "policy", "Python jobs/s", "compiled jobs/s", "ratio", "same finish times")
-    print(render(head, rows))
-    print(f"\nall: {python_total / compiled_total:.1f} x; slowest compiled {slowest:,.0f} jobs/s\n")
+    show(f"Engines, {jobs} jobs, r = .5", head, rows)
+    print(f"all: {python_total / compiled_total:.1f} x; slowest compiled {slowest:,.0f} jobs/s\n")
 
 
 def _grid(jobs: int, gaps: tuple[float, ...]) -> None:
@@ -98,8 +96,8 @@ def _embedded(jobs: int) -> None:
     for name in (*FOUR, "guarded-iogs", "index-iogs"):
         spent, events = timed(partial(_replay, settings.machine, name, problem, log), CPU)
         rows.append((name, f"{events}", f"{spent / events * 1e6:.1f}"))
-    print("GangScheduler, pure Python, 320 nodes, t_e = 3102\n")
-    print(render(("policy", "events", "us an event"), rows))
+    head = ("policy", "events", "us an event")
+    show("GangScheduler, pure Python, 320 nodes, t_e = 3102", head, rows)
 
 
 def _replay(machine: Machine, policy: str, problem: Any, log: list[Any]) -> int:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from bench.frame import show
+
 from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table, problem_of
 from ioopt.problems.gang import GangProblem
@@ -16,7 +18,6 @@ from ioopt.solvers.gang import exact, index
 from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 from ioopt.solvers.gang.policy import Policy
 from ioopt.solvers.gang.row_order import urgent_rows_first
-from ioopt.tables import render
 
 LOADS = (0, 4, 8)
 NAMES = ("migrate-iogs", "greedy", "greedy, urgent", "exact, kept", "exact-iogs")
@@ -41,8 +42,7 @@ def main(quick: bool = False) -> None:
             for seed in range(seeds)
         ]
         rows += [_row(f"{LOADS_SECONDS[load]:.0f}", name, runs) for name in NAMES]
-    print(f"exact-iogs --set weight=las: {jobs} jobs, r = .5, means of {seeds} seed(s)\n")
-    print(render(HEAD, rows))
+    show(f"exact-iogs --set weight=las: {jobs} jobs, r = .5, means of {seeds} seed(s)", HEAD, rows)
 
 
 def _greedy() -> Policy:

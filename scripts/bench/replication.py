@@ -1,124 +1,94 @@
-"""Replication, unlimited disk: CBC, HiGHS and lp_solve on the printed model against ``ip``.
+"""Replication: the additive model under several backends, and makespans under limited disk.
 
-The additive batch time (13) of IMAGE-85 100 x 4, SAT-85 100 x 4 and PPA-500 x 4. ``bound``
-is the run's own, the area bound where it gave none; ``gap`` is to the best bound of the whole run that
-holds for the row: bounds of the printed model hold for both, those of ``ip`` (copies descend from a
-fetch) for ``ip`` alone.
+``ip-printed`` is the paper's model as printed, ``ip`` ours. Makespans are replayed by the one timeline
+simulator on the shared link. Batches of 400 tasks come in both readings of the workload: ``image-85``
+follows the same patients over more dates, ``image-85-follow-up`` more patients over the same dates.
 """
 
 from __future__ import annotations
 
-import re
-import shutil
-import subprocess
-import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
+from typing import Any
 
-from bench.frame import timed
+from bench.frame import Cases, Run, compare, peak_bytes, shared_data
 
+import ioopt
+from ioopt.formats.wfformat.instance import Machine, read_wfformat
 from ioopt.generate.replication.generate import generate
-from ioopt.models.replication.bounds import quick as area_bound
-from ioopt.models.replication.printed import PrintedModel
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.backends.pulp_program import PulpProgram
 from ioopt.solvers.replication.search import anneal
-from ioopt.solving import solve
-from ioopt.tables import render
+from ioopt.solvers.replication.search.link_search import Engine, compile_kernels
 
-INSTANCES = (("IMAGE-85 100x4", "image-85"), ("SAT-85 100x4", "sat-85"), ("PPA-500x4", "ppa"))
-SEED = 0
-
-
-@dataclass
-class Run:
-    """One engine on one instance: seconds, batch time found, bound proven."""
-
-    engine: str
-    limit: float
-    seconds: float
-    objective: float | None
-    bound: float | None
-    printed: bool
+SEEDS = (0, 1, 2, 3, 4)
+DISKS = ("300MB", "500MB", "700MB", "1GB", "2GB")
+ADDITIVE = ("image-85", "sat-85", "ppa")
 
 
 def main(quick: bool = False) -> None:
-    """Print one table an instance; about 11 minutes, with ``quick`` under one."""
-    baseline, short, long = (4.0, 1.0, 4.0) if quick else (60.0, 1.0, 30.0)
-    # Compiling happens once a machine and loading once a process: neither belongs to the 1 s run.
+    """Print all tables; *quick* takes shorter limits, two seeds and no large batch."""
+    # Compiling happens once a machine and loading once a process: neither belongs to a run of 1 s.
+    compile_kernels()
     anneal.compile_kernel()
-    solve("two-pairs", "ip", time_limit=5)
-    for title, preset in INSTANCES:
-        problem = generate(preset, {"disk": "unlimited"}, SEED)
-        print(f"\n{title}, seed {SEED}, unlimited disk, {len(problem.files)} files")
-        print(render(*table(compare(problem, baseline, short, long), area_bound(problem))))
+    ioopt.solve("two-pairs", "ip", time_limit=5)
+    score_speed()
+    seeds = SEEDS[:2] if quick else SEEDS
+    additive(*((4.0, 4.0) if quick else (60.0, 30.0)))
+    cases: Cases = {disk: partial(image, disk=disk) for disk in DISKS}
+    makespans("IMAGE-85, 100 x 4, by disk", cases, seeds, (2.0,) if quick else (10.0, 120.0))
+    for preset in ("image-85", "image-85-follow-up"):
+        batch = partial(image, preset=preset, disk="500MB", tasks=400)
+        cases = {f"{nodes} nodes": partial(batch, nodes=nodes) for nodes in (4, 8, 16)}
+        makespans(f"{preset}, 400 tasks, 500 MB", cases, seeds, (5.0,) if quick else (60.0,))
+    if not quick:
+        sizes = ((2000, 32), (10_000, 64))
+        cases = {f"{n} x {m}": partial(image, disk="500MB", tasks=n, nodes=m) for n, m in sizes}
+        makespans("IMAGE-85, 500 MB, large batches", cases, (0,), (60.0,))
+        workflow = partial(read_wfformat, machine=Machine(disk="33.34%"), flatten=True)
+        files = sorted(shared_data("wfformat").glob("*.json"))
+        cases = {path.stem: lambda _, path=path: workflow(str(path)) for path in files}
+        makespans("WfFormat as batches, 4 nodes, a third of the bytes", cases, (0,), (10.0,))
+    print(f"this process: {peak_bytes() / 2**20:.0f} MiB at most")
 
 
-def compare(problem: ReplicationProblem, baseline: float, short: float, long: float) -> list[Run]:
-    """All engines on one instance, one after the other."""
-    runs = [_solved(problem, "ip-printed", name, baseline) for name in ("CBC", "HiGHS")]
-    if shutil.which("lp_solve") is not None:
-        runs.append(_lp_solve(problem, baseline))
-    return [*runs, *(_solved(problem, "ip", None, limit) for limit in (short, long))]
+def image(seed: int, preset: str = "image-85", **settings: Any) -> ReplicationProblem:
+    """One instance on the shared link."""
+    return generate(preset, settings, seed)
 
 
-def _solved(problem: ReplicationProblem, solver: str, backend: str | None, limit: float) -> Run:
-    seconds, result = timed(partial(solve, problem, solver, backend=backend, time_limit=limit))
-    name = f"{backend} on printed" if backend else f"ip at {limit:g} s"
-    # Where minmin answered the engine itself found nothing.
-    found = None if result.stop == "fallback" else result.objective
-    return Run(name, limit, seconds, found, result.bound, solver == "ip-printed")
+def score_speed() -> None:
+    """Time of one evaluation, 100 tasks x 4 nodes, 500 MB."""
+    problem = image(0, disk="500MB")
+    queues = [
+        [problem.task_index[name] for name in queue]
+        for queue in ioopt.solve(problem, "minmin").plan["order"].values()
+    ]
+    for fast in (True, False):
+        engine = Engine(problem, 0, fast)
+        annealing = engine.annealing(queues, engine.score(queues))
+        begun = time.process_time()
+        annealing.run(2000 if fast else 50, 1e9, 1e9, 0.0)
+        taken = (time.process_time() - begun) / annealing.evaluations
+        print(f"evaluation ({'compiled' if fast else 'pure Python'}): {1e3 * taken:.3f} ms CPU")
 
 
-def _lp_solve(problem: ReplicationProblem, limit: float) -> Run:
-    """lp_solve, the paper's solver, on the same model as a file."""
-    model = PrintedModel(problem)
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.mps")
-        PulpProgram.of(model.program).lp.writeMPS(str(path), rename=True)
-        command = ["lp_solve", "-fmps", str(path), "-timeout", f"{limit:.0f}", "-S3"]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=limit + 5, check=False
-            )
-            text = done.stdout
-        except subprocess.TimeoutExpired:
-            text = ""
-    found = re.search(r"Value of objective function:\s+(\S+)", text)
-    objective = float(found.group(1)) if found else None
-    return Run(
-        "lp_solve on printed", limit, time.monotonic() - begun, objective or None, None, True
-    )
+def additive(baseline: float, long: float) -> None:
+    """The additive batch time (13) of the presets with unlimited disks, 100 x 4 (PPA: 500 x 4)."""
+    how = {"measure": "additive_seconds"}
+    runs = {
+        f"{backend} on printed": Run(
+            "ip-printed", how | {"backend": backend, "time_limit": baseline}
+        )
+        for backend in ("CBC", "HiGHS")
+    }
+    runs |= {f"ip at {limit:g} s": Run("ip", how | {"time_limit": limit}) for limit in (1.0, long)}
+    cases: Cases = {name: partial(image, preset=name, disk="unlimited") for name in ADDITIVE}
+    compare(f"Unlimited disks, additive time, {baseline:g} s on printed", cases, runs, (0,))
 
 
-def table(runs: list[Run], floor: float) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: engine, limit, seconds, batch time, bound, gap to the best.
-
-    *floor* is the area bound, which holds for every row.
-    """
-    shared = max([floor, *(run.bound or 0.0 for run in runs if run.printed)])
-    best = max([shared, *(run.bound or 0.0 for run in runs)])
-    rows = []
-    for run in runs:
-        limit = shared if run.printed else best
-        rows.append(
-            [
-                run.engine, f"{run.limit:g}", f"{run.seconds:.1f}", _number(run.objective),
-                _number(run.bound), _gap(run.objective, limit),
-            ]
-        )  # fmt: skip
-    header = ["engine", "limit s", "took s", "batch time s", "bound s", "gap"]
-    return header, rows
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"
-
-
-def _gap(objective: float | None, bound: float | None) -> str:
-    if objective is None or bound is None:
-        return "-"
-    return f"{100 * max(0.0, objective - bound) / objective:.3f} %"
+def makespans(title: str, cases: Cases, seeds: Sequence[int], limits: Sequence[float]) -> None:
+    """Baselines of at most 20 s each, and ``auto`` at every limit."""
+    runs = {name: Run(name, {"time_limit": 20}) for name in ("minmin", "job-data-present")}
+    runs |= {f"auto at {limit:g} s": Run("auto", {"time_limit": limit}) for limit in limits}
+    compare(f"{title}, shared link, makespan", cases, runs, seeds)

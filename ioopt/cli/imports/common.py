@@ -1,10 +1,10 @@
-"""What the import commands share: machine and queue options, and how they end."""
+"""What the import commands share: SOURCE and -o, machine and cluster options, and how they end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -12,50 +12,69 @@ from ioopt.cli.lazy import IooptCommand, quiet, rate_option, together
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode
 
-target_option = output_option(required=True, text="Where to write the instance.")
-Function = Callable[..., Any]
+if TYPE_CHECKING:
+    from ioopt.problems.base import Problem
+
+Reader = Callable[..., "Problem"]
+"""From the values of a command's arguments and options to the instance."""
 
 
-def import_command(name: str, epilog: str) -> Callable[[Function], click.Command]:
-    """Make a command of a function from SOURCE to a problem, which is written where -o says.
+class Shared(NamedTuple):
+    """Options of several commands, and how their values become fewer arguments of the reader."""
+
+    options: Callable[[Callable[..., int]], Callable[..., int]]
+    gather: Callable[[dict[str, Any]], Mapping[str, Any]]
+
+
+def import_command(
+    name: str, epilog: str, *, shared: Shared | None = None, several: bool = False
+) -> Callable[[Reader], click.Command]:
+    """Make a command of a reader of ``source`` (or *several* ``sources``); -o says where to write.
 
     What ``meta.warnings`` says is said on standard error too. Sources can hold values that no
     instance may have: what is raised for them becomes an InstanceError.
     """
 
-    def decorate(make: Function) -> click.Command:
-        @click.command(name=name, cls=IooptCommand, epilog=epilog)
-        @wraps(make)
-        def command(output: str, **given: Any) -> int:
+    def decorate(reader: Reader) -> click.Command:
+        def run(output: str, **given: Any) -> int:
             from ioopt.formats.native import dump_json, reading, write_text
             from ioopt.provenance import warnings_of
 
-            with reading(given.get("source") or ", ".join(given["sources"])):
-                problem = make(**given)
+            if shared is not None:
+                given |= shared.gather(given)
+            with reading(", ".join(given["sources"]) if several else given["source"]):
+                problem = reader(**given)
             if not quiet():
                 for text in warnings_of(problem):
                     click.echo(f"ioopt: warning: {text}", err=True)
             write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
             return ExitCode.ANSWER
 
-        return command
+        # click lists the options that were added last first: the reader's own stand in the middle.
+        target = output_option(required=True, text="Where to write the instance.")
+        command = target(run) if shared is None else shared.options(target(run))
+        own = getattr(reader, "__click_params__", [])
+        command = wraps(reader, updated=())(command)
+        command.__click_params__ += own  # type: ignore[attr-defined]
+        if several:
+            source = click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+        else:
+            source = click.argument("source", metavar="SOURCE")
+        return click.command(name=name, cls=IooptCommand, epilog=epilog)(source(command))
 
     return decorate
 
 
-def machine_options(command: Function) -> Function:
-    """The machine and its batch queue; the command gets them as ``machine``, a rule, and ``options``."""
+def _machine(given: dict[str, Any]) -> dict[str, Any]:
+    from ioopt.formats.io_rule import MachineRule
 
-    @wraps(command)
-    def gathered(**given: Any) -> Any:
-        from ioopt.formats.io_rule import MachineRule
+    options = {name: given.pop(name) for name in ("kill", "queue", "backfill")}
+    machine = MachineRule(**{name: given.pop(name) for name in MachineRule.__dataclass_fields__})
+    return {"machine": machine, "options": options}
 
-        options = {name: given.pop(name) for name in ("kill", "queue", "backfill")}
-        names = MachineRule.__dataclass_fields__
-        machine = MachineRule(**{name: given.pop(name) for name in names})
-        return command(machine=machine, options=options, **given)
 
-    return together(
+MACHINE = Shared(
+    together(
         click.option("--nodes", type=click.IntRange(min=1), metavar="N",
                      help="Nodes of the machine (default: what the source says)."),
         click.option("--processors-per-node", type=click.IntRange(min=1), default=1, metavar="N",
@@ -73,23 +92,23 @@ def machine_options(command: Function) -> Function:
                      help="Order of the batch queue."),
         click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
                      help="Backfill of the batch queue."),
-    )(gathered)  # fmt: skip
+    ),
+    _machine,
+)  # fmt: skip
+"""The machine and its batch queue; the reader gets them as ``machine``, a rule, and ``options``."""
 
 
-def cluster_options(command: Function) -> Function:
-    """The cluster that a workflow runs on; the command gets it as ``machine``."""
+def _cluster(given: dict[str, Any]) -> dict[str, Any]:
+    from ioopt.formats.cluster import Machine
+    from ioopt.options import parse_settings
 
-    @wraps(command)
-    def gathered(**given: Any) -> Any:
-        from ioopt.formats.cluster import Machine
-        from ioopt.options import parse_settings
+    taken = {name: given.pop(name) for name in Machine.model_fields}
+    stated = {name: value for name, value in taken.items() if value is not None}
+    return {"machine": parse_settings(Machine, stated, "import")}
 
-        taken = {name: given.pop(name) for name in Machine.model_fields}
-        stated = {name: value for name, value in taken.items() if value is not None}
-        machine = parse_settings(Machine, stated, "import")
-        return command(machine=machine, **given)
 
-    return together(
+CLUSTER = Shared(
+    together(
         click.option("--nodes", default="4", metavar="N", help="Compute nodes."),
         click.option("--cores", metavar="N",
                      help="Cores of a node (default: those that the widest task takes)."),
@@ -103,4 +122,7 @@ def cluster_options(command: Function) -> Function:
                      help="One remote link for all nodes, or one each."),
         click.option("--speed", default="1", metavar="X",
                      help="Speed of the nodes relative to the traced machine."),
-    )(gathered)  # fmt: skip
+    ),
+    _cluster,
+)  # fmt: skip
+"""The cluster that a workflow runs on; the reader gets it as ``machine``."""

@@ -1,26 +1,62 @@
-"""``ioopt import`` of job logs, I/O logs, workloads and message counts."""
+"""``ioopt import``: job logs and traces of other programs as batch-io or gang instances.
+
+Readers get the machine options as keywords ``how``: ``machine`` and ``options``.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.cli.imports.common import import_command, machine_options, target_option
+from ioopt.cli.imports.common import MACHINE, import_command
 from ioopt.cli.lazy import rate_option, set_option
 from ioopt.errors import UsageError
 
-SWF_EPILOG = """\b
+if TYPE_CHECKING:
+    from ioopt.problems.batch_io import BatchIoProblem
+    from ioopt.problems.flexgang.message_counts import MessageCountsProblem
+    from ioopt.problems.gang import GangProblem
+
+SWF = """\b
 Examples:
   ioopt import swf KTH-SP2.swf --jobs 1000 -o kth.json
   ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 --seed 3 -o ricc.json.gz
   ioopt import swf trace.swf --darshan log1.txt --darshan log2.darshan -o paired.json
   ioopt import swf NASA.swf --family gang --set nodes=128 --set intensity=0.33 -o gang.json
 """
+DARSHAN = """\b
+Examples:
+  darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
+  ioopt import darshan *.darshan --nodes 49152 --processors-per-node 16 -o month.json
+  ioopt import darshan *.darshan --skip-bad -o what-can-be-read.json
+"""
+BATSIM = """\b
+Examples:
+  ioopt import batsim workload.json -o instance.json
+  ioopt import batsim KTH-io-aware.json --node-rate 1250MB/s --storage-rate 5000MB/s -o kth.json
+"""
+BATSIM_JOBS = """\b
+Example:
+  ioopt import batsim-jobs out_jobs.csv -o instance.json
+"""
+IO_CONGESTION = """\b
+Example:
+  ioopt import io-congestion set11 --periods 50 -o set11.json
+"""
+MESSAGES = """\b
+Examples:
+  ioopt import messages counts.csv --processors 16 -o counts.json
+  ioopt solve counts.json --solver gangedness
+
+\b
+The CSV file has a heading with ganged, running and messages, and perhaps application; one row is
+one processor in one quantum. With columns quantum and processor (from 0), and all processors in each
+quantum, the recording is kept as one in time.
+"""
 
 
-@import_command("swf", SWF_EPILOG)
-@click.argument("source", metavar="SOURCE")
+@import_command("swf", SWF, shared=MACHINE)
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs.")
 @click.option("--io-fraction", type=float, default=0.1, metavar="F",
               help="Mean share of a job's run time that is I/O.")  # fmt: skip
@@ -34,33 +70,31 @@ Examples:
 @click.option("--family", type=click.Choice(["batch-io", "gang"]), default="batch-io",
               help="Which kind of instance to make.")  # fmt: skip
 @set_option("With --family gang: a setting of the gang generator; may be given again.")
-@machine_options
-@target_option
 def import_swf(
     source: str, jobs: int | None, seed: int, family: str, settings: dict[str, str], **batch_io: Any
-) -> Any:
+) -> BatchIoProblem | GangProblem:
     """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
 
     A gang instance takes sizes, arrivals and run times from the log, and its machine, files and
     I/O intensity from --set; the options for I/O, machine and queue belong to batch-io.
     """
-    from ioopt.formats.swf.log import read_swf
-
     if family == "gang":
-        from ioopt.generate.gang.from_swf import gang_from_swf
-        from ioopt.generate.gang.generate import Settings
-        from ioopt.options import parse_settings
-
-        chosen = parse_settings(Settings, settings, "import swf --family gang")
-        return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
+        return _gang(source, jobs, seed, settings)
     if settings:
         raise UsageError("--set belongs to --family gang")
     return _batch_io(source, jobs, seed, **batch_io)
 
 
 def _batch_io(
-    source: str, max_jobs: int | None, seed: int, logs: tuple[str, ...], size: str, **given: Any
-) -> Any:
+    source: str,
+    jobs: int | None,
+    seed: int,
+    io_fraction: float,
+    io_period: float,
+    logs: tuple[str, ...],
+    size: str,
+    **how: Any,
+) -> BatchIoProblem | GangProblem:
     from ioopt.formats.darshan.log import read_darshan
     from ioopt.formats.io_rule import IoRule
     from ioopt.formats.swf.io import batch_io_from_swf
@@ -69,30 +103,35 @@ def _batch_io(
     if source in logs:
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
     darshan = [read_darshan(log) for log in logs]
-    io, requested = (
-        IoRule(given.pop("io_fraction"), given.pop("io_period"), seed),
-        size == "requested",
+    return batch_io_from_swf(
+        read_swf(source),
+        io=IoRule(io_fraction, io_period, seed),
+        darshan=darshan,
+        requested_size=size == "requested",
+        max_jobs=jobs,
+        **how,
     )
-    how = {"io": io, "requested_size": requested, "max_jobs": max_jobs, **given}
-    return batch_io_from_swf(read_swf(source), darshan=darshan, **how)
 
 
-DARSHAN_EPILOG = """\b
-Examples:
-  darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
-  ioopt import darshan *.darshan --nodes 49152 --processors-per-node 16 -o month.json
-  ioopt import darshan *.darshan --skip-bad -o what-can-be-read.json
-"""
+def _gang(
+    source: str, jobs: int | None, seed: int, settings: dict[str, str]
+) -> BatchIoProblem | GangProblem:
+    from ioopt.formats.swf.log import read_swf
+    from ioopt.generate.gang.from_swf import gang_from_swf
+    from ioopt.generate.gang.generate import Settings
+    from ioopt.options import parse_settings
+
+    chosen = parse_settings(Settings, settings, "import swf --family gang")
+    return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
 
 
-@import_command("darshan", DARSHAN_EPILOG)
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@import_command("darshan", DARSHAN, shared=MACHINE, several=True)
 @click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, metavar="S",
               help="Accesses less than this apart are one phase.")  # fmt: skip
 @click.option("--skip-bad", is_flag=True, help="Leave out logs that cannot be read, and list them.")
-@machine_options
-@target_option
-def import_darshan(sources: tuple[str, ...], phase_gap: float, skip_bad: bool, **how: Any) -> Any:
+def import_darshan(
+    sources: tuple[str, ...], phase_gap: float, skip_bad: bool, **how: Any
+) -> BatchIoProblem:
     """Make a batch-io instance of Darshan logs, one job a log.
 
     SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), or a binary log of Darshan
@@ -104,29 +143,14 @@ def import_darshan(sources: tuple[str, ...], phase_gap: float, skip_bad: bool, *
     return batch_io_from_darshan(logs, skipped=skipped, **how)
 
 
-BATSIM_EPILOG = """\b
-Examples:
-  ioopt import batsim workload.json -o instance.json
-  ioopt import batsim KTH-io-aware.json --node-rate 1250MB/s --storage-rate 5000MB/s -o kth.json
-"""
-
-JOBS_EPILOG = """\b
-Example:
-  ioopt import batsim-jobs out_jobs.csv -o instance.json
-"""
-
-
-@import_command("batsim", BATSIM_EPILOG)
-@click.argument("source", metavar="SOURCE")
+@import_command("batsim", BATSIM, shared=MACHINE)
 @click.option(
     "--flops", type=float, default=1e9, metavar="F", help="Operations per second of a node."
 )
 @rate_option(
     "--network-rate", text="Rate of a node on the network between nodes.", default="1250MB/s"
 )
-@machine_options
-@target_option
-def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> Any:
+def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
     from ioopt.formats.batsim.profiles import Platform
     from ioopt.formats.batsim.workload import read_batsim
@@ -134,55 +158,30 @@ def import_batsim(source: str, flops: float, network_rate: float, **how: Any) ->
     return read_batsim(source, platform=Platform(flops, network_rate), **how)
 
 
-@import_command("batsim-jobs", JOBS_EPILOG)
-@click.argument("source", metavar="SOURCE")
-@machine_options
-@target_option
-def import_batsim_jobs(source: str, **how: Any) -> Any:
+@import_command("batsim-jobs", BATSIM_JOBS, shared=MACHINE)
+def import_batsim_jobs(source: str, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
     from ioopt.formats.batsim.jobs import batch_io_from_jobs
 
     return batch_io_from_jobs(source, **how)
 
 
-CONGESTION_EPILOG = """\b
-Example:
-  ioopt import io-congestion set11 --periods 50 -o set11.json
-"""
-
-
-@import_command("io-congestion", CONGESTION_EPILOG)
-@click.argument("source", metavar="SOURCE")
+@import_command("io-congestion", IO_CONGESTION)
 @click.option("--periods", type=click.IntRange(min=1), default=20, metavar="N",
               help="Periods of the longest application.")  # fmt: skip
-@target_option
-def import_io_congestion(source: str, periods: int) -> Any:
+def import_io_congestion(source: str, periods: int) -> BatchIoProblem:
     """Make a batch-io instance of the applications in SOURCE (seconds, GB, processors a line)."""
     from ioopt.formats.io_congestion import batch_io_from_set, read_set
 
     return batch_io_from_set(read_set(source), source, periods=periods)
 
 
-MESSAGES_EPILOG = """\b
-Examples:
-  ioopt import messages counts.csv --processors 16 -o counts.json
-  ioopt solve counts.json --solver gangedness
-
-\b
-The CSV file has a heading with ganged, running and messages, and perhaps application; one row is
-one processor in one quantum. With columns quantum and processor (from 0), and all processors in each
-quantum, the recording is kept as one in time.
-"""
-
-
-@import_command("messages", MESSAGES_EPILOG)
-@click.argument("source", metavar="SOURCE")
+@import_command("messages", MESSAGES)
 @click.option(
     "--processors", type=click.IntRange(min=2), default=4, metavar="P", help="Processes of a gang."
 )
 @click.option("--name", metavar="NAME", help="Name of the instance (default: the file's).")
-@target_option
-def import_messages(source: str, processors: int, name: str | None) -> Any:
+def import_messages(source: str, processors: int, name: str | None) -> MessageCountsProblem:
     """Make a message-counts instance of the CSV file SOURCE (also .gz, or -)."""
     from ioopt.formats.message_counts import read_message_counts
 

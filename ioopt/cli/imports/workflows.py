@@ -1,30 +1,44 @@
-"""``ioopt import`` of workflows and of the traces that they leave."""
+"""``ioopt import wfformat``, ``estee`` and ``nextflow-trace``: workflows of other programs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ioopt.cli.imports.common import cluster_options, import_command, target_option
+from ioopt.cli.imports.common import CLUSTER, import_command
 
-WFFORMAT_EPILOG = """\b
+if TYPE_CHECKING:
+    from ioopt.formats.cluster import Machine
+    from ioopt.formats.nextflow.trace import Columns
+    from ioopt.problems.replication import ReplicationProblem
+
+WFFORMAT = """\b
 Examples:
   ioopt import wfformat montage.json --nodes 4 --cores 4 --disk 33% -o montage-flow.json
   ioopt import wfformat genome.json --select level=0-2 --link per-node -o first-levels.json
   ioopt import wfformat montage.json --select program=mProject --flatten -o project-batch.json
 """
+ESTEE = """\b
+Examples:
+  ioopt import estee pegasus.zip --graph montage --nodes 4 --cores 4 --remote-rate 16MB/s -o montage.json
+  ioopt import estee elementary.zip --graph 3 --actual triplets-actual.json -o triplets.json
+"""
+NEXTFLOW = """\b
+Examples:
+  ioopt import nextflow-trace trace.txt -o tasks.json
+  ioopt import nextflow-trace trace.txt --dag dag.dot --nodes 4 --cores 16 --disk 200GB -o flow.json
+"""
 
 
-@import_command("wfformat", WFFORMAT_EPILOG)
-@click.argument("source")
+@import_command("wfformat", WFFORMAT, shared=CLUSTER)
 @click.option("--select", default="all", metavar="WHICH",
               help="all, ready (tasks that wait for none), level=N or N-M, or program=NAME.")  # fmt: skip
 @click.option("--flatten", is_flag=True,
               help="Independent tasks: drop precedence, what tasks write, and cores.")  # fmt: skip
-@cluster_options
-@target_option
-def import_wfformat(source: str, select: str, flatten: bool, machine: Any) -> Any:
+def import_wfformat(
+    source: str, select: str, flatten: bool, machine: Machine
+) -> ReplicationProblem:
     """Make a replication instance from a WfFormat 1.4 or 1.5 workflow.
 
     Files become inputs and outputs with their sizes, run times compute seconds; what nobody reads
@@ -36,26 +50,16 @@ def import_wfformat(source: str, select: str, flatten: bool, machine: Any) -> An
     return read_wfformat(source, select, machine, flatten)
 
 
-ESTEE_EPILOG = """\b
-Examples:
-  ioopt import estee pegasus.zip --graph montage --nodes 4 --cores 4 --remote-rate 16MB/s -o montage.json
-  ioopt import estee elementary.zip --graph 3 --actual triplets-actual.json -o triplets.json
-"""
-
-
-@import_command("estee", ESTEE_EPILOG)
-@click.argument("source")
+@import_command("estee", ESTEE, shared=CLUSTER)
 @click.option(
     "--graph", metavar="NAME|N", help="Which graph of the file: its name, or its place from 0."
 )
 @click.option("--keep", is_flag=True, help="Save what no task reads to remote storage.")
 @click.option("--actual", metavar="FILE",
               help="Write {task: seconds} of tasks that took other than expected.")  # fmt: skip
-@cluster_options
-@target_option
 def import_estee(
-    source: str, graph: str | None, keep: bool, actual: str | None, machine: Any
-) -> Any:
+    source: str, graph: str | None, keep: bool, actual: str | None, machine: Machine
+) -> ReplicationProblem:
     """Make a replication instance from a graph of an Estee data set (JSON, also zipped).
 
     Expected durations are planned with where the file has them; what differs goes to --actual.
@@ -69,21 +73,13 @@ def import_estee(
     return problem
 
 
-NEXTFLOW_EPILOG = """\b
-Examples:
-  ioopt import nextflow-trace trace.txt -o tasks.json
-  ioopt import nextflow-trace trace.txt --dag dag.dot --nodes 4 --cores 16 --disk 200GB -o flow.json
-"""
-
-
-@import_command("nextflow-trace", NEXTFLOW_EPILOG)
-@click.argument("source")
+@import_command("nextflow-trace", NEXTFLOW, shared=CLUSTER)
 @click.option("--dag", metavar="FILE", help="The run's DAG, from -with-dag dag.dot or dag.mmd.")
 @click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
               help="Column of the bytes read; the bytes written are its counterpart.")  # fmt: skip
-@cluster_options
-@target_option
-def import_nextflow_trace(source: str, dag: str | None, read: Any, machine: Any) -> Any:
+def import_nextflow_trace(
+    source: str, dag: str | None, read: Columns, machine: Machine
+) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs or commas).
 
     A trace names neither files nor edges: each task gets one product and one input of the bytes
