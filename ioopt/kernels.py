@@ -86,6 +86,7 @@ KERNELS = (
     Kernel("replication", "link-aware", _SOLVERS + "search.link_search:compile_kernels"),
     Kernel("replication", "anneal", _SOLVERS + "search.anneal:compile_kernel"),
     Kernel("replication", "enumeration", _HERE + "compile_enumeration"),
+    Kernel("replication", "queues", _SOLVERS + "exact.exact_workflow:compile_kernels"),
     Kernel("flexgang", "quanta", _HERE + "compile_quanta"),
     Kernel("flexgang", "laboratory", _HERE + "compile_laboratory"),
     Kernel("flexgang", "I/O server", _HERE + "compile_server"),

@@ -13,7 +13,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-NAMES = ("batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "replication")
+NAMES = (
+    "batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "replication",
+    "workflow-exact",
+)  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main``."""
 
 

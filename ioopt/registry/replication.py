@@ -127,6 +127,11 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Khanna et al., Section 3; workflows ours", policy=_AT + "dispatch.ready_min_min:policy",
     ),
     _solver(
+        "exact-workflow", "exact.exact_workflow",
+        "workflows and batches of some 12 tasks: branch and bound over all queues, by replay", "ours",
+        abilities={EXACT, BOUND, ANYTIME, WARM_START},
+    ),
+    _solver(
         "two-stage", "rounds.two_stage",
         "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
         "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", abilities={BOUND},

@@ -78,7 +78,7 @@ class WorkflowBound:
         best = 0.0
         if fetched:
             readers = {k for f in fetched for k in problem.readers[f]}
-            best = begun + far + min(self._seconds[k] + self.tail[k] for k in readers)
+            best = begun + far + min(self.seconds_on_fastest[k] + self.tail[k] for k in readers)
         if kept:
             best = max(best, made + out)
         if fetched and kept:
@@ -86,12 +86,12 @@ class WorkflowBound:
         return best
 
     @cached_property
-    def _order(self) -> list[int]:
+    def order(self) -> list[int]:
         """The tasks, each after its predecessors."""
         return list(TopologicalSorter(dict(enumerate(self.problem.predecessors))).static_order())
 
     @cached_property
-    def _seconds(self) -> list[float]:
+    def seconds_on_fastest(self) -> list[float]:
         """Compute time of each task on the fastest node that it fits."""
         nodes = self.problem.nodes
         return [
@@ -125,7 +125,7 @@ class WorkflowBound:
         ]
 
     @cached_property
-    def _rates(self) -> list[float]:
+    def rates(self) -> list[float]:
         """Per file, the most that a transfer from or to the remote storage can carry."""
         network = self.problem.network
         disks = {storage.id: storage.bytes_per_second for storage in self.problem.storages}
@@ -140,13 +140,13 @@ class WorkflowBound:
         """ES: a task's arrival, predecessors, and its born-remote inputs, one by one and together."""
         problem = self.problem
         start = [0.0] * len(problem.tasks)
-        for k in self._order:
+        for k in self.order:
             times = [problem.tasks[k].release_seconds]
-            times += [start[p] + self._seconds[p] for p in problem.predecessors[k]]
+            times += [start[p] + self.seconds_on_fastest[p] for p in problem.predecessors[k]]
             born = [f for f in problem.inputs[k] if problem.producer[f] < 0]
             for f in born:
                 if f in self._first_touch:
-                    times.append(self._asked[f] + problem.files[f].bytes / self._rates[f])
+                    times.append(self._asked[f] + problem.files[f].bytes / self.rates[f])
             if born and self._hosts[k]:
                 missing = min(
                     sum(problem.files[f].bytes for f in born if f not in problem.holds[i])
@@ -160,17 +160,17 @@ class WorkflowBound:
     @cached_property
     def earliest_end(self) -> list[float]:
         """EF: the earliest start and the computing."""
-        return [s + w for s, w in zip(self.earliest_start, self._seconds, strict=True)]
+        return [s + w for s, w in zip(self.earliest_start, self.seconds_on_fastest, strict=True)]
 
     @cached_property
     def tail(self) -> list[float]:
         """q: what must follow the end of a task: its successors, and saves of what it keeps."""
         problem = self.problem
         after = [0.0] * len(problem.tasks)
-        for k in reversed(self._order):
+        for k in reversed(self.order):
             for f in problem.outputs[k]:
                 if problem.files[f].keep:
-                    after[k] = max(after[k], problem.files[f].bytes / self._rates[f])
+                    after[k] = max(after[k], problem.files[f].bytes / self.rates[f])
             for p in problem.predecessors[k]:
-                after[p] = max(after[p], self._seconds[k] + after[k])
+                after[p] = max(after[p], self.seconds_on_fastest[k] + after[k])
         return after

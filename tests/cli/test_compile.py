@@ -58,7 +58,7 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
     pytest.importorskip("numba")
     from ioopt.sim.batch_io import compiled as batch_io_compiled
     from ioopt.sim.gang import compiled as gang_compiled
-    from ioopt.solvers.replication.exact import enumeration_kernel
+    from ioopt.solvers.replication.exact import enumeration_kernel, queue_kernel
     from ioopt.solvers.replication.search import anneal_kernel, link_kernel
 
     for kernel in KERNELS:
@@ -67,5 +67,6 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
     assert compiled.is_kept(gang_compiled._simulate)
     for module, name in (
         (anneal_kernel, "run"), (enumeration_kernel, "search"), (link_kernel, "anneal"),
+        (queue_kernel, "search"),
     ):  # fmt: skip
         assert compiled.is_ready(module.__name__, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ioopt.compiled import inlined
-from ioopt.sim.replication.state import EVICTIONS, OWED, REQUEST
+from ioopt.sim.replication.state import EVICTIONS, OPEN, OWED, REQUEST, WANTED
 
 CLASS_STEP = 1e12
 NO_PLACE = -1
@@ -131,6 +131,8 @@ def make_room(inst: Any, plan: Any, st: Any, log: Any, i: int, size: int, now: f
     """
     short = st.used[i] + size - inst.disk[i]
     limited = st.idle[i] < inst.cores[plan.entry[st.head[i]]]
+    if plan.growing and open_question(inst, plan, st, i, limited, short):
+        return False
     count, freeable = list_victims(inst, st, i, limited, False)
     if freeable < short:
         if not inst.plain and st.counters[REQUEST] < 0:
@@ -161,3 +163,129 @@ def request_save(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: in
         else:
             st.keys[v] = victim_key(inst, plan, st, i, f)
     st.counters[REQUEST] = st.victims[first_victim(st, count)]
+
+
+def is_open(plan: Any, st: Any, i: int) -> int:
+    """Places between the head of node *i*'s growing queue and its undecided end; -1 where it is closed."""
+    p = st.head[i]
+    while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
+        p += 1
+    if p < plan.ptr[i + 1] and plan.entry[p] == OPEN:
+        return int(p - st.head[i])
+    return -1
+
+
+def has_loose_reader(inst: Any, plan: Any, st: Any, f: int) -> bool:
+    """Whether some unstarted reader of *f* stands in none of the growing queues yet."""
+    loose = st.need[f]
+    for j in range(inst.num_nodes):
+        p = st.head[j]
+        while p < plan.ptr[j + 1] and plan.entry[p] >= 0:
+            e = plan.entry[p]
+            for x in range(inst.ptr[e], inst.ptr[e + 1]):
+                if inst.files[x] == f:
+                    loose -= 1
+            p += 1
+    return bool(loose > 0)
+
+
+def key_range(inst: Any, plan: Any, st: Any, i: int, f: int, risky: bool) -> tuple[float, float]:
+    """Least and largest key that *f* can have on node *i*, however the growing queues go on."""
+    near = distance_to_use(inst, st, i, f)
+    far = near
+    own = st.nxt[i * inst.num_files + f] != NO_PLACE
+    mine = own
+    if plan.policy == 0 and not own and st.need[f] > 0 and has_loose_reader(inst, plan, st, f):
+        if is_open(plan, st, i) >= 0:
+            far = UNASSIGNED
+            mine = True
+        for j in range(inst.num_nodes):
+            places = is_open(plan, st, j)
+            if 0 <= places < near:
+                near = places
+    if risky and plan.policy == 0:
+        return -float(far), -float(near)
+    if plan.policy != 0 or st.need[f] == 0:
+        key = victim_key(inst, plan, st, i, f)
+        return key, key
+    least = 3.0
+    most = 3.0
+    if st.copies[f] > 1:
+        least = 2.0 if own else 1.0
+        most = 2.0 if mine else 1.0
+    return least * CLASS_STEP - far, most * CLASS_STEP - near
+
+
+def open_question(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: int) -> bool:
+    """Whether making room on node *i* depends on how the growing queues go on; notes it in WANTED."""
+    if not depends(inst, plan, st, i, limited, short):
+        return False
+    if st.counters[WANTED] == 0:
+        j = i
+        if is_open(plan, st, i) < 0:
+            j = 0
+            while is_open(plan, st, j) < 0:
+                j += 1
+        st.counters[WANTED] = j + 1
+    return True
+
+
+def depends(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: int) -> bool:
+    """Whether which files make room for *short* bytes on node *i* is not settled yet."""
+    maybe = False
+    if limited and is_open(plan, st, i) >= 0:
+        for s in range(st.num_residents[i]):
+            f = st.residents[i * inst.num_files + s]
+            x = i * inst.num_files + f
+            spare = st.has[x] == 1 and st.pin[x] == 0 and st.copies[f] > 1
+            unread = st.need[f] > 0 and st.nxt[x] == NO_PLACE
+            if spare and unread and has_loose_reader(inst, plan, st, f):
+                maybe = True
+    count, freeable = list_victims(inst, st, i, limited, False)
+    if maybe:
+        # Dead files go first under farthest-next-use, whatever else may go.
+        dead = 0
+        for v in range(count):
+            if st.need[st.victims[v]] == 0:
+                dead += inst.size[st.victims[v]]
+        return plan.policy != 0 or dead < short
+    if freeable >= short:
+        return not settled(inst, plan, st, i, count, short, False)
+    if inst.plain or st.counters[REQUEST] >= 0:
+        return False
+    short -= freeable
+    count, freeable = list_victims(inst, st, i, limited, True)
+    return freeable >= short and not settled(inst, plan, st, i, count, 0, True)
+
+
+def settled(inst: Any, plan: Any, st: Any, i: int, count: int, short: int, risky: bool) -> bool:
+    """Whether it is known which of ``st.victims`` go until *short* bytes are free, or which is first."""
+    left = 0
+    for v in range(count):
+        left += inst.size[st.victims[v]]
+    while short > 0 or risky:
+        best = 0
+        least = inst.size[st.victims[0]]
+        top = key_range(inst, plan, st, i, st.victims[0], risky)[1]
+        for v in range(1, count):
+            f = st.victims[v]
+            most = key_range(inst, plan, st, i, f, risky)[1]
+            least = min(least, inst.size[f])
+            if most < top or (most == top and f < st.victims[best]):
+                best = v
+                top = most
+        if not risky and left - least < short:
+            return True  # all of them go
+        f = st.victims[best]
+        for v in range(count):
+            if v != best:
+                low = key_range(inst, plan, st, i, st.victims[v], risky)[0]
+                if low < top or (low == top and st.victims[v] < f):
+                    return False
+        if risky:
+            return True
+        short -= inst.size[f]
+        left -= inst.size[f]
+        count -= 1
+        st.victims[best] = st.victims[count]
+    return True

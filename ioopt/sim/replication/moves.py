@@ -15,6 +15,7 @@ from ioopt.sim.replication.disk import make_room, settle_in
 from ioopt.sim.replication.state import (
     CHANGED,
     KEEP_LEFT,
+    OPEN,
     OPENED,
     OWED,
     REFETCHED,
@@ -28,6 +29,7 @@ from ioopt.sim.replication.state import (
     SPILLS,
     TRANSFERS,
     UNSAVED,
+    WANTED,
 )
 
 
@@ -39,6 +41,10 @@ def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
     """
     p = st.head[i]
     if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] >= st.counters[OPENED]):
+        return False
+    if plan.growing and plan.entry[p] < 0:
+        if plan.entry[p] == OPEN and st.counters[WANTED] == 0:
+            st.counters[WANTED] = i + 1
         return False
     if not st.staged[i]:
         e = plan.entry[p]

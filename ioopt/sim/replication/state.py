@@ -7,6 +7,7 @@ over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -67,6 +68,9 @@ class Queues(NamedTuple):
 
     With ``barriers`` 1, ``round_of`` gives the round of each place, and as round r opens the files
     ``drop_file[drop_ptr[r]:drop_ptr[r + 1]]`` leave the nodes ``drop_node``.
+
+    Where they are ``growing``, a queue ends in OPEN, or in CLOSED once nothing more comes. What needs
+    to know more is left out, and WANTED notes one more than the node whose queue must grow first.
     """
 
     ptr: Any
@@ -78,6 +82,7 @@ class Queues(NamedTuple):
     drop_ptr: Any
     drop_node: Any
     drop_file: Any
+    growing: int = 0
 
 
 class State(NamedTuple):
@@ -160,8 +165,9 @@ OPENED, ENDED, TRANSFERS, EVICTIONS, CHANGED, REMOTE_BYTES, REPLICA_BYTES, REMOT
     range(9)
 )
 BEGUN, REQUEST, UNSAVED, KEEP_LEFT, SAVING, SAVES, SAVED_BYTES, SPILLS, REFETCHED = range(9, 18)
-ARRIVED, ROUND = 18, 19
-NUM_COUNTERS = 20
+ARRIVED, ROUND, WANTED = 18, 19, 20
+NUM_COUNTERS = 21
+OPEN, CLOSED = -1, -2
 
 
 def _ints(values: Iterable[int], compiled: bool) -> Any:
@@ -304,16 +310,8 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
     nodes, files = inst.num_nodes, inst.num_files
     cells, resources = nodes * files, len(inst.capacity)
     cores, flows = len(inst.core_node), inst.num_flows
-
-    def ints(length: int) -> Any:
-        return _zeros(length, compiled)
-
-    def longs(length: int) -> Any:
-        return _zeros(length, compiled, "int64")
-
-    def floats(length: int) -> Any:
-        return _zeros(length, compiled, "float64")
-
+    ints = partial(_zeros, compiled=compiled)
+    longs, floats = partial(ints, kind="int64"), partial(ints, kind="float64")
     return State(
         has=_zeros(cells, compiled, "int8"), pin=ints(cells), nxt=ints(cells),
         last_use=floats(cells), residents=ints(cells), seat=ints(cells),
@@ -334,13 +332,8 @@ def new_log(inst: Instance, transfers: int, evictions: int, compiled: bool = Tru
     """Room for a log of so many transfers and evictions; (0, 0) makes one that records nothing."""
     enabled = transfers > 0
     entries = len(inst.ptr) - 1 if enabled else 0
-
-    def ints(length: int) -> Any:
-        return _zeros(length, compiled, "int64")
-
-    def floats(length: int) -> Any:
-        return _zeros(length, compiled, "float64")
-
+    ints = partial(_zeros, compiled=compiled, kind="int64")
+    floats = partial(_zeros, compiled=compiled, kind="float64")
     return Log(
         int(enabled), floats(entries), floats(entries), ints(transfers), ints(transfers),
         ints(transfers), floats(transfers), floats(transfers), ints(evictions), ints(evictions),

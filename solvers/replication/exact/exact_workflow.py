@@ -1,0 +1,166 @@
+"""``exact-workflow``: the queues of a small workflow (or batch) whose replay ends first, proven.
+
+Objective: the makespan of the replay, over all queues of tasks, without copy entries, replayed under
+any of the three eviction policies. Starts are the planners' plans; then a branch and bound along
+the exact replay (:mod:`ioopt.solvers.replication.exact.queue_kernel`), one policy after the other;
+where no file ever has to make room for another, the policies do not differ and one will do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ioopt.compiled import available, compile_apart
+from ioopt.errors import NotApplicableError, OutOfTime
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.options import SolveOptions
+from ioopt.problems.base import Record
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch, ready
+from ioopt.solvers.replication.greedy import ready_min_min
+from ioopt.solvers.replication.plans import build_plan, tiny_batch
+from ioopt.solvers.replication.workflows import solve_best
+
+POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
+START_SHARE = 0.2
+"""Share of the time limit that the planners may take."""
+PIECE = {False: 64, True: 20_000}
+"""Replays between two looks at the clock, by whether the kernel is compiled."""
+COMPILE_SECONDS = 8.0
+"""Time to have left for the machine code, which another process makes, to be of use."""
+ANSWER_SECONDS = 0.05
+
+
+class Settings(Record):
+    """``replays``: the most that the search may make (none: until the time limit), for runs that repeat."""
+
+    replays: int | None = None
+
+
+def solve(
+    problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
+    """The best plan and a proven bound of all plans' makespans.
+
+    Raises UnsolvableInstanceError for a task that fits no node, and NotApplicableError for more
+    than 40 tasks.
+    """
+    problem.require_room()
+    if len(problem.tasks) > MOST_TASKS:
+        raise NotApplicableError(
+            f"exact-workflow takes up to {MOST_TASKS} tasks, and {len(problem.tasks)} are given"
+        )
+    request.incumbents.objective_name = "makespan_seconds"
+    run = _Run(problem, request)
+    run.start()
+    if problem.tasks:
+        run.search()
+    return run.outcome()
+
+
+@dataclass
+class _Run:
+    """One solve: the best plan so far, and what the search of each policy has proven."""
+
+    problem: ReplicationProblem
+    request: SolveRequest[Settings, ReplicationPlan]
+
+    def __post_init__(self) -> None:
+        self.floor = makespan_bound_seconds(self.problem)
+        self.upper = self.planned = float("inf")
+        self.plan: ReplicationPlan | None = None
+        self.proven: list[float] = []
+        self.stop = StopReason.FINISHED
+        self.replays = 0
+        settings = self.request.settings or Settings()
+        self.most = settings.replays if settings.replays is not None else 1 << 60
+        left = self.request.deadline.remaining()
+        self.deadline = self.request.deadline.within(max(0.0, left - ANSWER_SECONDS))
+        self._compiler: Any = None
+
+    def start(self) -> None:
+        """The planners' best plan, and the plan of the request."""
+        deadline = self.deadline.within(START_SHARE * self.deadline.remaining())
+        asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline)
+        planner = solve_best if self.problem.is_workflow else ready_min_min.solve
+        self._offer(planner(self.problem, asked).plan)
+        self.planned = self.upper
+        self._offer(self.request.start)
+
+    def _offer(self, plan: ReplicationPlan | None) -> None:
+        if plan is None:
+            return
+        try:
+            seconds = simulate(self.problem, plan).metrics["makespan_seconds"]
+        except OutOfTime:
+            seconds = float("inf")
+        if self.plan is None or seconds < self.upper:
+            self.plan, self.upper = plan, seconds
+            self.request.incumbents.report(plan, seconds, self.bound)
+
+    @property
+    def bound(self) -> float:
+        """What is proven of all policies: the least of their bounds."""
+        return max(self.floor, min(self.proven, default=0.0))
+
+    def search(self) -> None:
+        """One policy after the other, each from what the last has found."""
+        for policy in POLICIES:
+            if self.upper <= self.floor * (1 + 1e-12):
+                return
+            tree = QueueSearch(self.problem, policy, self.upper, self._fast())
+            ended = self._run(tree, policy)
+            self.proven.append(tree.bound)
+            if not ended and policy != POLICIES[-1]:
+                # What the policies to come can do is not known.
+                self.proven.append(self.floor)
+            if not ended or not tree.pressed:
+                return
+
+    def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
+        """Search until the end (True) or until the time or the replays are up."""
+        before = self.replays
+        while True:
+            ended = tree.run(min(PIECE[tree.fast], self.most - self.replays))
+            self.replays = before + tree.visited
+            queues = tree.best_queues()
+            if queues is not None and tree.upper < self.upper:
+                self._offer(build_plan(self.problem, queues, policy))
+                self.upper = min(self.upper, tree.upper)
+            if ended:
+                return True
+            if self.replays >= self.most or self.deadline.expired():
+                self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
+                return False
+            if self._compiler is not None and self._compiler.poll() is not None:
+                tree.fast, self._compiler = self._compiler.returncode == 0, None
+
+    def _fast(self) -> bool:
+        """Compiled kernels where they stand ready; else another process makes them meanwhile."""
+        if not available():
+            return False
+        if ready():
+            return True
+        if self._compiler is None and self.deadline.remaining() > COMPILE_SECONDS:
+            self._compiler = compile_apart(f"{__name__}:compile_kernels")
+        return False
+
+    def outcome(self) -> Outcome[ReplicationPlan]:
+        """The best plan and the bound."""
+        note = f"{self.replays} replays of beginnings of queues"
+        if self.stop is StopReason.FINISHED:
+            note += "; no queues of tasks end sooner under any eviction policy"
+        metrics = {"replays": self.replays, "planners_makespan_seconds": self.planned}
+        return Outcome(
+            self.plan, self.bound, self.stop, objective_name="makespan_seconds", notes=(note,),
+            metrics=metrics,
+        )  # fmt: skip
+
+
+def compile_kernels() -> None:
+    """Compile the search by running it on two tasks."""
+    QueueSearch(tiny_batch(), POLICIES[0], float("inf"), True).run(100)

@@ -1,0 +1,250 @@
+"""What the rest of a replay takes at least, from its exact state: plain Python and compiled alike.
+
+Valid for every way in which the growing queues go on and for every eviction policy. From the
+present instant: the longest path, with the node of what is queued and the best node of what is not;
+the work left on the cores, by what must follow it; and the shared link, by what must follow each file.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ioopt.sim.replication.disk import NO_PLACE, is_open
+from ioopt.sim.replication.state import ENDED
+
+LOOSE, QUEUED, RUNNING, ENDED_TASK = 0, 1, 2, 3
+
+
+class Path(NamedTuple):
+    """What the bounds know of an instance. Seconds unless said otherwise.
+
+    ``order``: the tasks, each after its predecessors; ``urgent``: all by falling tail, then -1.
+    ``quick``, ``tail``: least compute time, and what must follow a task's end; ``far``: least time
+    from or to the remote storage by file, ``near``: a byte through an interface; ``remote_rate``:
+    bytes per second of all links together; ``producer`` by file, -1 none; ``fits`` by task and node.
+    The rest is scratch: by task ``state`` and ``on`` (its node), ``start``, ``end``; by file
+    ``after``, ``owed``.
+    """
+
+    order: Any
+    urgent: Any
+    quick: Any
+    tail: Any
+    far: Any
+    near: float
+    remote_rate: float
+    producer: Any
+    fits: Any
+    state: Any
+    on: Any
+    start: Any
+    end: Any
+    after: Any
+    owed: Any
+
+
+def seconds_at_least(inst: Any, plan: Any, st: Any, path: Any) -> float:
+    """The least makespan of all that can become of the present state."""
+    survey(inst, plan, st, path)
+    best = max(st.clock[1], longest_path(inst, plan, st, path))
+    best = max(best, work_left(inst, plan, st, path))
+    return max(best, bytes_left(inst, st, path))
+
+
+def survey(inst: Any, plan: Any, st: Any, path: Any) -> None:
+    """What has become of every task."""
+    now = st.clock[0]
+    for k in range(inst.num_tasks):
+        path.state[k] = LOOSE
+        path.on[k] = -1
+        path.start[k] = now
+        path.end[k] = now
+    for i in range(inst.num_nodes):
+        p = st.head[i]
+        while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
+            path.state[plan.entry[p]] = QUEUED
+            path.on[plan.entry[p]] = i
+            p += 1
+    for c in range(len(inst.core_node)):
+        k = st.running[c]
+        if k >= 0:
+            path.state[k] = RUNNING
+            path.on[k] = inst.core_node[c]
+            if st.run_end[c] < float("inf"):
+                path.end[k] = st.run_end[c]
+    for x in range(st.counters[ENDED]):
+        path.state[st.finished[x]] = ENDED_TASK
+
+
+def longest_path(inst: Any, plan: Any, st: Any, path: Any) -> float:
+    """The largest earliest end and what must follow it; fills ``start`` and ``end``."""
+    best = 0.0
+    for turn in range(inst.num_tasks):
+        k = path.order[turn]
+        if path.state[k] == QUEUED:
+            i = path.on[k]
+            path.start[k] = earliest(inst, plan, st, path, k, i)
+            path.end[k] = path.start[k] + inst.compute[k] / inst.speed[i]
+        elif path.state[k] == LOOSE:
+            path.start[k] = float("inf")
+            path.end[k] = float("inf")
+            for i in range(inst.num_nodes):
+                if path.fits[k * inst.num_nodes + i] and is_open(plan, st, i) >= 0:
+                    start = earliest(inst, plan, st, path, k, i)
+                    path.start[k] = min(path.start[k], start)
+                    path.end[k] = min(path.end[k], start + inst.compute[k] / inst.speed[i])
+        if path.state[k] != ENDED_TASK:
+            best = max(best, path.end[k] + path.tail[k])
+    return best
+
+
+def earliest(inst: Any, plan: Any, st: Any, path: Any, k: int, i: int) -> float:
+    """When task *k* can start on node *i* at the earliest."""
+    now = st.clock[0]
+    start = max(now, inst.release[k])
+    # What stands before it starts no later, and only then its own files are staged; those of a loose
+    # task also for others that come in between, before its release.
+    begun = start if path.state[k] == QUEUED else now
+    first = True
+    p = st.head[i]
+    while p < plan.ptr[i + 1] and plan.entry[p] >= 0 and plan.entry[p] != k:
+        begun = max(begun, path.start[plan.entry[p]])
+        first = False
+        p += 1
+    start = max(start, begun)
+    missing = 0.0
+    for x in range(inst.ptr[k], inst.ptr[k + 1]):
+        f = inst.files[x]
+        if st.has[i * inst.num_files + f] == 1:
+            continue
+        start = max(start, arrival(inst, st, path, f, i))
+        coming = st.has[i * inst.num_files + f] == 2
+        maker = path.producer[f]
+        here = maker >= 0 and path.state[maker] != ENDED_TASK and path.on[maker] in (-1, i)
+        # What is staged for an earlier entry may be there by then.
+        reader = st.nxt[i * inst.num_files + f]
+        if not (coming or here or NO_PLACE < reader < p):
+            missing += inst.size[f]
+    if missing > 0 and first and st.recv[i] >= 0:
+        missing += left_of(st, i, now)
+    start = max(start, begun + missing * path.near)
+    return max(start, cores_free(inst, st, k, i))
+
+
+def left_of(st: Any, y: int, now: float) -> float:
+    """Bytes that flow *y* still has to move."""
+    return max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
+
+
+def arrival(inst: Any, st: Any, path: Any, f: int, i: int) -> float:
+    """When file *f* can be complete on node *i* at the earliest."""
+    now = st.clock[0]
+    maker = path.producer[f]
+    if maker >= 0 and path.state[maker] != ENDED_TASK:
+        hop = 0.0 if path.on[maker] in (-1, i) else inst.size[f] * path.near
+        return path.end[maker] + hop
+    if st.has[i * inst.num_files + f] == 2:
+        return now + left_of(st, i, now) * path.near
+    if st.copies[f] > 0:
+        return now + inst.size[f] * path.near
+    if st.flying[f] > 0:
+        flight = float("inf")
+        for j in range(inst.num_nodes):
+            if st.recv[j] == f:
+                flight = min(flight, left_of(st, j, now))
+        return now + (flight + inst.size[f]) * path.near
+    if st.saved[f] == 2:
+        return now + path.far[f]
+    return now
+
+
+def cores_free(inst: Any, st: Any, k: int, i: int) -> float:
+    """When node *i* first has the cores of task *k*, from what runs there."""
+    idle = st.idle[i]
+    time = st.clock[0]
+    while idle < inst.cores[k]:
+        soonest = float("inf")
+        for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
+            if time < st.run_end[c] < soonest:
+                soonest = st.run_end[c]
+        if soonest == float("inf"):
+            return time
+        time = soonest
+        idle = st.idle[i]
+        for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
+            if st.running[c] >= 0 and st.run_end[c] <= time:
+                idle += inst.cores[st.running[c]]
+    return time
+
+
+def work_left(inst: Any, plan: Any, st: Any, path: Any) -> float:
+    """What is left to compute, on the cores of all nodes that still get tasks, by its tail."""
+    now = st.clock[0]
+    best = power = 0.0
+    for i in range(inst.num_nodes):
+        if in_use(plan, st, i):
+            power += inst.node_cores[i] * inst.speed[i]
+    if power == 0.0:
+        return 0.0
+    for turn in range(inst.num_tasks):
+        after = path.tail[path.urgent[turn]]
+        fresh = running = 0.0
+        first = float("inf")
+        for other in range(inst.num_tasks):
+            k = path.urgent[other]
+            if path.tail[k] < after:
+                break
+            if path.state[k] == RUNNING and in_use(plan, st, path.on[k]):
+                running += (path.end[k] - now) * inst.cores[k] * inst.speed[path.on[k]]
+            elif path.state[k] <= QUEUED:
+                fresh += inst.compute[k] * inst.cores[k]
+                first = min(first, path.start[k])
+        if fresh > 0.0:
+            best = max(best, first + fresh / power + after)
+        if running > 0.0:
+            best = max(best, now + (running + fresh) / power + after)
+    return best
+
+
+def in_use(plan: Any, st: Any, i: int) -> bool:
+    """Whether another task can start on node *i*."""
+    p = st.head[i]
+    return is_open(plan, st, i) >= 0 or (p < plan.ptr[i + 1] and plan.entry[p] >= 0)
+
+
+def bytes_left(inst: Any, st: Any, path: Any) -> float:
+    """What must still cross the link, by what must follow each file's arrival."""
+    now = st.clock[0]
+    whole = 0.0
+    for f in range(inst.num_files):
+        path.owed[f] = 0.0
+        path.after[f] = 0.0
+        if inst.keep[f] and st.saved[f] == 0:
+            whole += inst.size[f]
+        elif st.need[f] > 0 and st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2:
+            path.owed[f] = inst.size[f]
+    for y in range(inst.num_flows):
+        f = st.recv[y]
+        if f < 0:
+            continue
+        if y < inst.num_nodes and st.source[y] < 0:
+            path.owed[f] += left_of(st, y, now)
+        elif y >= inst.num_nodes and inst.keep[f]:
+            whole += left_of(st, y, now)
+    for k in range(inst.num_tasks):
+        if path.state[k] <= QUEUED:
+            for x in range(inst.ptr[k], inst.ptr[k + 1]):
+                f = inst.files[x]
+                path.after[f] = max(path.after[f], path.quick[k] + path.tail[k])
+    best = 0.0
+    for f in range(inst.num_files):
+        whole += path.owed[f]
+        if path.owed[f] > 0.0:
+            total = 0.0
+            for g in range(inst.num_files):
+                if path.after[g] >= path.after[f]:
+                    total += path.owed[g]
+            best = max(best, now + total / path.remote_rate + path.after[f])
+    if whole > 0.0:
+        best = max(best, now + whole / path.remote_rate)
+    return best

@@ -1,0 +1,285 @@
+"""Branch and bound over the queues of a plan, along their exact replay: plain Python and compiled alike.
+
+The replay of a node depends on the head of its queue and, where room is short, on what its queue
+and others read later. So queues grow along the replay: as soon as a step wants to know the next entry
+of a queue (``WANTED`` of the simulator's state), the search branches over every task that may stand
+there and over the queue's end. Each set of queues is met once, and its replay is shared with all
+that begin alike. :mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can still come.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ioopt.sim.replication.disk import NO_PLACE, is_open
+from ioopt.sim.replication.kernel import complete, next_event, passes, reset
+from ioopt.sim.replication.moves import share_out
+from ioopt.sim.replication.state import CLOSED, ENDED, EVICTIONS, KEEP_LEFT, OPEN, SPILLS, WANTED
+from ioopt.solvers.replication.exact.queue_bound import seconds_at_least
+
+DEPTH, VISITED, FOUND, PRESSED, BEGUN = 0, 1, 2, 3, 4
+"""Cells of ``Tree.numbers``: depth of the search, children replayed, better plans found, whether a
+file was ever evicted or saved for room (only then policies differ), whether the search has begun."""
+UPPER, ROOT = 0, 1
+"""Cells of ``Tree.seconds``: the least makespan known, the bound of the root."""
+DONE, LIMIT = 0, 1
+ENDS, ASKS, FAILS = 0, 1, 2
+CLOSE = -1
+CLOSE_ENOUGH = 1e-9
+"""Relative difference below which a better plan is not looked for."""
+
+
+class Tree(NamedTuple):
+    """The stack of the search. State and queues lie in one block of ``words``, so that a copy keeps them.
+
+    ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)`` of ``kept`` the
+    one at a branching, the rows after it those of its children. By depth: ``node`` whose queue grows,
+    ``count`` of children, ``at`` the next one; by depth and child ``row``, ``bound``. ``below``: tasks
+    that wait for a task, as bits; ``fits`` by task and node; ``best`` the entries of the best plan.
+    """
+
+    words: Any
+    before: Any
+    kept: Any
+    node: Any
+    count: Any
+    at: Any
+    row: Any
+    bound: Any
+    below: Any
+    fits: Any
+    best: Any
+    numbers: Any
+    seconds: Any
+
+
+def search(inst: Any, plan: Any, st: Any, log: Any, tree: Any, path: Any, limit: int) -> int:
+    """Go on until *limit* children were replayed (LIMIT) or nothing better is left (DONE)."""
+    numbers, width = tree.numbers, inst.num_tasks + 2
+    if not numbers[BEGUN]:
+        begin(inst, plan, st, tree)
+        numbers[BEGUN] = 1
+        if go_on(inst, plan, st, log, tree) == ASKS:
+            numbers[DEPTH] = 0
+            branch(inst, plan, st, log, tree, path, 0, 0.0)
+        else:
+            leaf(inst, plan, st, tree)
+            numbers[DEPTH] = -1
+    while numbers[DEPTH] >= 0:
+        if numbers[VISITED] >= limit:
+            return LIMIT
+        depth = numbers[DEPTH]
+        child = depth * width + tree.at[depth]
+        if tree.at[depth] >= tree.count[depth] or not worth(tree, tree.bound[child]):
+            tree.count[depth] = 0
+            tree.at[depth] = 0
+            numbers[DEPTH] = depth - 1
+            continue
+        tree.at[depth] += 1
+        load(tree, tree.row[child])
+        numbers[DEPTH] = depth + 1
+        branch(inst, plan, st, log, tree, path, depth + 1, tree.bound[child])
+    return DONE
+
+
+def worth(tree: Any, bound: float) -> bool:
+    """Whether something better than the best plan may lie behind *bound*."""
+    return bool(bound < tree.seconds[UPPER] * (1.0 - CLOSE_ENOUGH))
+
+
+def begin(inst: Any, plan: Any, st: Any, tree: Any) -> None:
+    """Time 0: all queues are empty and open, all tasks unassigned."""
+    reset(inst, plan, st)
+    for i in range(inst.num_nodes):
+        plan.entry[plan.ptr[i]] = OPEN
+        st.head[i] = plan.ptr[i]
+    for x in range(inst.num_nodes * inst.num_files):
+        st.nxt[x] = NO_PLACE
+    for f in range(inst.num_files):
+        st.need[f] = 0
+        st.freq[f] = 0
+    for x in range(inst.ptr[inst.num_tasks]):
+        st.need[inst.files[x]] += 1
+        st.freq[inst.files[x]] += 1
+
+
+def keep(tree: Any, row: int) -> None:
+    """Copy the state into a row of ``kept``."""
+    length = len(tree.words)
+    for x in range(length):
+        tree.kept[row * length + x] = tree.words[x]
+
+
+def load(tree: Any, row: int) -> None:
+    """Copy a row of ``kept`` into the state."""
+    length = len(tree.words)
+    for x in range(length):
+        tree.words[x] = tree.kept[row * length + x]
+
+
+def go_on(inst: Any, plan: Any, st: Any, log: Any, tree: Any) -> int:
+    """Replay until an entry is wanted (ASKS, with the passes of the instant undone), or the end.
+
+    FAILS where it ends without being over, or no better than the best plan.
+    """
+    while True:
+        for x in range(len(tree.words)):
+            tree.before[x] = tree.words[x]
+        passes(inst, plan, st, log, st.clock[0])
+        if st.counters[WANTED]:
+            wanted = st.counters[WANTED]
+            for x in range(len(tree.words)):
+                tree.words[x] = tree.before[x]
+            st.counters[WANTED] = wanted
+            return ASKS
+        if st.counters[EVICTIONS] or st.counters[SPILLS]:
+            tree.numbers[PRESSED] = 1
+        if st.counters[ENDED] == inst.num_tasks and st.counters[KEEP_LEFT] == 0:
+            return ENDS
+        share_out(inst, st, st.clock[0])
+        now = next_event(inst, st)
+        if not worth(tree, now):
+            return FAILS
+        complete(inst, plan, st, log, now)
+
+
+def leaf(inst: Any, plan: Any, st: Any, tree: Any) -> None:
+    """A whole plan: keep its queues if it is the best."""
+    if worth(tree, st.clock[1]):
+        tree.seconds[UPPER] = st.clock[1]
+        tree.numbers[FOUND] += 1
+        for x in range(len(plan.entry)):
+            tree.best[x] = plan.entry[x]
+
+
+def branch(
+    inst: Any, plan: Any, st: Any, log: Any, tree: Any, path: Any, depth: int, least: float
+) -> None:
+    """The children of the present state at *depth*, each replayed up to where it asks, by bound."""
+    base = depth * (inst.num_tasks + 2)
+    keep(tree, base)
+    i = st.counters[WANTED] - 1
+    tree.node[depth] = i
+    tree.count[depth] = 0
+    tree.at[depth] = 0
+    loose = unassigned(inst, plan)
+    for turn in range(inst.num_tasks + 1):
+        task = path.urgent[turn]
+        load(tree, base)
+        st.counters[WANTED] = 0
+        rest = loose
+        if task != CLOSE:
+            if not (loose >> task) & 1 or not may_stand(inst, plan, st, tree, i, task):
+                continue
+            rest = loose & ~(1 << task)
+        put(inst, plan, st, i, task)
+        if rest == 0:
+            for j in range(inst.num_nodes):
+                if is_open(plan, st, j) >= 0:
+                    put(inst, plan, st, j, CLOSE)
+        if not runs_on(inst, plan, st, tree, rest):
+            continue
+        tree.numbers[VISITED] += 1
+        bound = max(least, seconds_at_least(inst, plan, st, path))
+        if not worth(tree, bound):
+            continue
+        verdict = go_on(inst, plan, st, log, tree)
+        if verdict == ENDS:
+            leaf(inst, plan, st, tree)
+        if verdict != ASKS:
+            continue
+        bound = max(bound, seconds_at_least(inst, plan, st, path))
+        if not worth(tree, bound):
+            continue
+        # Children stand by bound; the row of the state is the next free one.
+        place = tree.count[depth]
+        keep(tree, base + 1 + place)
+        while place > 0 and tree.bound[base + place - 1] > bound:
+            tree.bound[base + place] = tree.bound[base + place - 1]
+            tree.row[base + place] = tree.row[base + place - 1]
+            place -= 1
+        tree.bound[base + place] = bound
+        tree.row[base + place] = base + 1 + tree.count[depth]
+        tree.count[depth] += 1
+
+
+def unassigned(inst: Any, plan: Any) -> int:
+    """The tasks that stand in no queue, as bits."""
+    loose = (1 << inst.num_tasks) - 1
+    for i in range(inst.num_nodes):
+        p = plan.ptr[i]
+        while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
+            loose &= ~(1 << plan.entry[p])
+            p += 1
+    return loose
+
+
+def put(inst: Any, plan: Any, st: Any, i: int, task: int) -> None:
+    """*task* stands last in the queue of node *i*; CLOSE: nothing more comes."""
+    p = st.head[i]
+    while plan.entry[p] >= 0:
+        p += 1
+    if task == CLOSE:
+        plan.entry[p] = CLOSED
+        return
+    plan.entry[p] = task
+    if p + 1 < plan.ptr[i + 1]:
+        plan.entry[p + 1] = OPEN
+    for x in range(inst.ptr[task], inst.ptr[task + 1]):
+        f = inst.files[x]
+        st.follow[x] = NO_PLACE
+        place = st.nxt[i * inst.num_files + f]
+        if place == NO_PLACE:
+            st.nxt[i * inst.num_files + f] = p
+        while place != NO_PLACE:
+            e = plan.entry[place]
+            y = inst.ptr[e]
+            while inst.files[y] != f:
+                y += 1
+            place = st.follow[y]
+            if place == NO_PLACE:
+                st.follow[y] = p
+
+
+def runs_on(inst: Any, plan: Any, st: Any, tree: Any, loose: int) -> bool:
+    """Whether every *loose* task may still stand somewhere."""
+    for task in range(inst.num_tasks):
+        found = not (loose >> task) & 1
+        for i in range(inst.num_nodes):
+            if not found and is_open(plan, st, i) >= 0:
+                found = may_stand(inst, plan, st, tree, i, task)
+        if not found:
+            return False
+    return True
+
+
+def may_stand(inst: Any, plan: Any, st: Any, tree: Any, i: int, task: int) -> bool:
+    """Whether *task* fits node *i* and nothing before it in the queue waits for it (workflow rule 10)."""
+    if not tree.fits[task * inst.num_nodes + i]:
+        return False
+    late = held_up(inst, plan, st, tree, task)
+    p = st.head[i]
+    while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
+        if (late >> plan.entry[p]) & 1:
+            return False
+        p += 1
+    return True
+
+
+def held_up(inst: Any, plan: Any, st: Any, tree: Any, task: int) -> int:
+    """What cannot start before *task* has ended, as bits: by files, and behind such in a queue."""
+    late = tree.below[task]
+    grown = True
+    while grown:
+        grown = False
+        for i in range(inst.num_nodes):
+            waits = False
+            p = st.head[i]
+            while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
+                e = plan.entry[p]
+                waits = waits or bool((late >> e) & 1)
+                if waits and (late | (1 << e) | tree.below[e]) != late:
+                    late |= (1 << e) | tree.below[e]
+                    grown = True
+                p += 1
+    return int(late)

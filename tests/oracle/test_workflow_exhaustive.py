@@ -1,0 +1,34 @@
+"""exact-workflow against the replay of every set of queues, on the slow exact simulator."""
+
+from __future__ import annotations
+
+import pytest
+from workflow_exhaustive import POLICIES, all_queues, astray, disagreement, tight_workflow
+
+
+def agree(seeds: range, tasks: int, batch: bool = False) -> None:
+    assert [text for seed in seeds if (text := disagreement(seed, tasks, batch))] == []
+
+
+def test_random_workflows_agree_with_exhaustion() -> None:
+    """``python tests/oracle/workflow_exhaustive.py 200 1 5`` for more."""
+    agree(range(1, 41), 4)
+
+
+def test_random_batches_agree_with_exhaustion() -> None:
+    agree(range(1, 13), 4, batch=True)
+
+
+@pytest.mark.slow
+def test_larger_workflows_agree() -> None:
+    agree(range(2_000, 2_060), 6)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", [3, 9])
+def test_the_search_meets_every_set_of_queues_and_replays_it(seed: int, policy: str) -> None:
+    """Also where what goes from a disk depends on the queues' ends."""
+    instance = tight_workflow(seed, 4 if seed == 3 else 5)
+    met, wrong = astray(instance, policy)
+    assert wrong == []
+    assert met == sum(1 for _ in all_queues(instance))

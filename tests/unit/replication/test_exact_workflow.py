@@ -1,0 +1,136 @@
+"""exact-workflow: instances solved by hand, what its bound means on the way, limits, batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from random_workflows import random_workflow
+
+import ioopt
+from ioopt.errors import NotApplicableError
+from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.exact import exact_workflow
+from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch
+from ioopt.solvers.replication.plans import build_plan
+
+POLICY: EvictionPolicy = "farthest-next-use"
+POLICIES_DIFFER, FIVE_TASKS = 200, 9
+"""Seeds of random workflows: lru alone is worse; five tasks with a bound well below the optimum."""
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernel is compiled for these."""
+    monkeypatch.setattr(exact_workflow, "available", lambda: False)
+
+
+def fork(replica: float, **node: Any) -> ReplicationProblem:
+    """One task of 4 s writes 40 bytes, which two tasks of 6 s read; two nodes of one core."""
+    return ReplicationProblem.model_validate({
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": replica},
+        "nodes": [{"id": "a", **node}, {"id": "b", **node}],
+        "files": [{"id": "x", "bytes": 40}],
+        "tasks": [
+            {"id": "split", "compute_seconds": 4, "outputs": ["x"]},
+            {"id": "left", "compute_seconds": 6, "inputs": ["x"]},
+            {"id": "right", "compute_seconds": 6, "inputs": ["x"]},
+        ],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("replica", "seconds"),
+    [
+        (20, 4 + 40 / 20 + 6),  # spread: the copy takes 2 s
+        (2, 4 + 6 + 6),  # the copy would take 20 s: all on one node
+    ],
+)
+def test_spreads_where_the_copy_is_cheap(replica: float, seconds: float) -> None:
+    result = ioopt.solve(fork(replica), "exact-workflow")
+    assert (result.status, result.objective, result.bound) == ("optimal", seconds, seconds)
+
+
+def test_orders_so_that_nothing_is_spilled() -> None:
+    """Each pair takes the whole disk of 30: made and read in turn it all computes in 4 s."""
+    problem = ReplicationProblem.model_validate({
+        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 100},
+        "nodes": [{"id": "n", "disk_bytes": 30}],
+        "files": [{"id": "x", "bytes": 20}, {"id": "y", "bytes": 20}],
+        "tasks": [
+            {"id": "make x", "compute_seconds": 1, "outputs": ["x"]},
+            {"id": "make y", "compute_seconds": 1, "outputs": ["y"]},
+            {"id": "read x", "compute_seconds": 1, "inputs": ["x"]},
+            {"id": "read y", "compute_seconds": 1, "inputs": ["y"]},
+        ],
+    })  # fmt: skip
+    search = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    assert search.run(10_000)
+    queues = search.best_queues()
+    assert search.upper == 4.0 and queues is not None
+    replayed = simulate(problem, build_plan(problem, queues, POLICY))
+    assert replayed.metrics["spills"] == 0
+
+
+def test_takes_the_policy_under_which_the_replay_ends_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = ReplicationProblem.model_validate(random_workflow(POLICIES_DIFFER, 5))
+    monkeypatch.setattr(exact_workflow, "POLICIES", exact_workflow.POLICIES[::-1])
+    least = {}
+    for policy in exact_workflow.POLICIES:
+        search = QueueSearch(problem, policy, float("inf"), fast=False)
+        assert search.run(100_000)
+        least[policy] = search.upper
+    result = ioopt.solve(problem, "exact-workflow")
+    assert least["lru"] > min(least.values())
+    assert result.status == "optimal" and result.objective == min(least.values())
+
+
+def test_the_bound_rises_to_the_optimum() -> None:
+    problem = ReplicationProblem.model_validate(random_workflow(FIVE_TASKS, 5))
+    search = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    bounds = []
+    while not search.run(5):
+        bounds.append(search.bound)
+    whole = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    assert whole.run(100_000)
+    assert (whole.visited, whole.upper) == (search.visited, search.upper)
+    assert len(bounds) > 3 and bounds == sorted(bounds)
+    assert bounds[0] < bounds[-1] <= search.upper
+
+
+def test_stops_at_the_number_of_replays() -> None:
+    problem = ReplicationProblem.model_validate(random_workflow(FIVE_TASKS, 5))
+    result = ioopt.solve(problem, "exact-workflow", settings={"replays": 10})
+    assert (result.status, result.stop) == ("feasible", "iterations")
+    bound, least = result.bound, result.metrics["lower_bound_seconds"]
+    assert bound is not None and result.objective is not None
+    assert least <= bound < result.objective
+
+
+def test_solves_batches() -> None:
+    """Files of 10 bytes and 1 s of computing each: 2 s to fetch the pair, then 1 s."""
+    problem = ReplicationProblem.model_validate({
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 100},
+        "nodes": [{"id": "a"}, {"id": "b"}],
+        "files": [{"id": "x", "bytes": 10}, {"id": "y", "bytes": 10}],
+        "tasks": [
+            {"id": "one", "compute_seconds": 1, "inputs": ["x"]},
+            {"id": "two", "compute_seconds": 1, "inputs": ["y"]},
+        ],
+    })  # fmt: skip
+    result = ioopt.solve(problem, "exact-workflow")
+    assert (result.status, result.objective) == ("optimal", 3.0)
+
+
+def test_large_workflows_do_not_apply() -> None:
+    tasks = [{"id": f"t{k}", "compute_seconds": 1, "cores": 2} for k in range(MOST_TASKS + 1)]
+    problem = {
+        "format": "ioopt/replication", "version": 1,
+        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 1},
+        "nodes": [{"id": "n", "cores": 2}], "files": [], "tasks": tasks,
+    }  # fmt: skip
+    with pytest.raises(NotApplicableError, match=f"up to {MOST_TASKS} tasks, and {MOST_TASKS + 1}"):
+        ioopt.solve(problem, "exact-workflow")
