@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ioopt.campaign.store import FAILED, StoreReader, clearly
+from ioopt.campaign.store import COLUMNS, FAILED, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, Measure, measure_of, standing
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import shown
@@ -20,13 +20,10 @@ from ioopt.units import parse_any
 if TYPE_CHECKING:
     import pandas as pd
 
-PLAIN = (
-    "key", "instance", "digest", "family", "kind", "solver", "settings", "labels", "seed",
-    "repeat", "status", "stop", "objective", "objective_name", "bound", "gap", "build_seconds",
-    "solve_seconds", "violations", "error", "machine", "versions",
-)  # fmt: skip
-REPEATED = ("instance", "digest", "family", "kind", "solver", "settings", "labels", "status",
-            "stop", "objective_name", "machine", "versions")  # fmt: skip
+REPEATED = ["instance", "digest", "family", "kind", "solver", "settings", "labels", "status",
+            "stop", "objective_name", "machine", "versions"]  # fmt: skip
+UNSHOWN = ("simulate_seconds", "metrics", "notes", "versions")
+PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
 NUMERIC = ("seed", "repeat", "objective", "bound", "gap", "build_seconds", "solve_seconds",
            "violations", "value", "value_bound", "synthetic_io")  # fmt: skip
 OBJECTS = ("settings", "labels", "versions")
@@ -58,12 +55,10 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
             with clearly(path):
                 try:
                     part = pd.read_sql_query(query, reader.connection)
-                except (
-                    pd.errors.DatabaseError
-                ) as error:  # SQLite's own error under the query's text
+                except pd.errors.DatabaseError as error:  # SQLite's own under the query's text
                     raise error.__cause__ or error from None
             require_sound(part, path)
-            part[list(REPEATED)] = part[list(REPEATED)].astype("category")
+            part[REPEATED] = part[REPEATED].astype("category")
             parts.append(part)
     frame = pd.concat(parts, ignore_index=True).drop_duplicates("key", ignore_index=True)
     if measure is not None and not frame["kind"].isin(measures).any():

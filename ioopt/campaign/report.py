@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign import frame as frames
 from ioopt.campaign import pictures
-from ioopt.campaign.experiment import FAMILY
 from ioopt.campaign.store import FAILED
+from ioopt.campaign.work import FAMILY
 from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE
 from ioopt.pictures import DEFAULT, drawn
 from ioopt.provenance import synthetic_footnote

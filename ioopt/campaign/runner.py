@@ -16,13 +16,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ioopt.campaign.experiment import Experiment
 from ioopt.campaign.grid import Grid, Source
 from ioopt.campaign.store import FAILED, Store
-from ioopt.campaign.work import Row, Task, failed_row, perform
+from ioopt.campaign.work import Experiment, Row, Task, failed_row, perform
 from ioopt.errors import BackendMissingError, UsageError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, Worker, WorkerPlugin
+    from distributed.security import Security
 
 WORKER_DEATHS = 1
 """How often dask itself runs a point again after its worker died."""
@@ -37,16 +40,18 @@ ALONE_TRIES = 2
 class Progress:
     """What a progress bar shows: points done in this run, of how many, how many failed."""
 
-    done: int
-    total: int
-    failed: int
+    done: int = 0
+    total: int = 0
+    failed: int = 0
 
 
 Listener = Callable[[Progress], None]
 
 
 @contextmanager
-def cluster_client(workers: int, scheduler: str | None, memory_limit: str | None) -> Iterator[Any]:
+def cluster_client(
+    workers: int, scheduler: str | None, memory_limit: str | None
+) -> Iterator[Client]:
     """A dask client: of a scheduler at *scheduler*, or of a cluster of *workers* processes here."""
     try:
         import dask
@@ -88,7 +93,7 @@ def cluster_client(workers: int, scheduler: str | None, memory_limit: str | None
                 yield client
 
 
-def private_security() -> Any:
+def private_security() -> Security:
     """TLS with a key made for this run and kept in memory: whoever lacks it cannot connect.
 
     A scheduler runs whatever code it is sent, so a port of this machine alone would let each of
@@ -122,7 +127,7 @@ def _self_signed() -> tuple[str, str]:
     return text[:begin], text[begin:]
 
 
-def _without_interrupts() -> Any:
+def _without_interrupts() -> WorkerPlugin:
     """A plugin by which local workers ignore Ctrl-C, which a terminal sends to all processes.
 
     The client receives it and ends them.
@@ -132,7 +137,7 @@ def _without_interrupts() -> Any:
     from distributed import WorkerPlugin
 
     class WithoutInterrupts(WorkerPlugin):
-        def setup(self, worker: Any) -> None:
+        def setup(self, worker: Worker) -> None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     return WithoutInterrupts()
@@ -141,46 +146,41 @@ def _without_interrupts() -> Any:
 def run_grid(
     grid: Grid,
     store: Store,
-    client: Any,
+    client: Client,
     *,
     skip: set[str] | None = None,
     listener: Listener | None = None,
 ) -> Progress:
     """Run every point of *grid* whose key is not in *skip*; write each as it comes back."""
     todo = [point for point in grid.points if point.key not in (skip or set())]
-    return _run(todo, grid.sources, store, client, listener)
+    return _Run(grid.sources, store, client, listener).all(todo)
 
 
 def run_experiments(
-    experiments: Sequence[Experiment], store: Store, client: Any, listener: Listener | None = None
+    experiments: Sequence[Experiment],
+    store: Store,
+    client: Client,
+    listener: Listener | None = None,
 ) -> Progress:
     """Run every experiment; write each as it comes back."""
-    return _run(experiments, {}, store, client, listener)
-
-
-def _run(
-    tasks: Sequence[Task],
-    sources: Mapping[str, Source],
-    store: Store,
-    client: Any,
-    listener: Listener | None,
-) -> Progress:
-    run = _Run(sources, store, client, listener, len(tasks))
-    with client.as_current():
-        for task in run.together(tasks):
-            run.alone(task)
-    return Progress(run.done, run.total, run.failed)
+    return _Run({}, store, client, listener).all(experiments)
 
 
 @dataclass
 class _Run:
     sources: Mapping[str, Source]
     store: Store
-    client: Any
+    client: Client
     listener: Listener | None
-    total: int
-    done: int = 0
-    failed: int = 0
+    now: Progress = Progress()
+
+    def all(self, tasks: Sequence[Task]) -> Progress:
+        """Run all together, then alone those that did not come back."""
+        self.now = Progress(total=len(tasks))
+        with self.client.as_current():
+            for task in self.together(tasks):
+                self.alone(task)
+        return self.now
 
     def together(self, tasks: Sequence[Task]) -> list[Task]:
         """Run all; return those that did not come back (:func:`perform` itself never raises)."""
@@ -224,15 +224,13 @@ class _Run:
             reason = f"its worker died every time: a crash, too much memory{limit}"
         self._write(failed_row(task, self.sources.get(task.source), reason), None)
 
-    def _submit(self, tasks: Sequence[Task]) -> dict[Any, Task]:
+    def _submit(self, tasks: Sequence[Task]) -> dict[Future, Task]:
         """Futures of *tasks*; instances travel as dask tasks, so that a dead worker's copy is made
         again."""
         stamp = f"{os.getpid()}-{time.monotonic_ns()}"
         carriers = {
-            source: self.client.submit(
-                _same, self.sources[source], key=f"instance-{source}-{stamp}"
-            )
-            for source in {task.source for task in tasks if task.source}
+            name: self.client.submit(_same, self.sources[name], key=f"instance-{name}-{stamp}")
+            for name in {task.source for task in tasks if task.source}
         }
         carried = [carriers.get(task.source) for task in tasks]
         futures = self.client.map(
@@ -244,10 +242,10 @@ class _Run:
     def _write(self, row: Row, document: dict[str, Any] | None) -> None:
         """Store one point and tell the listener."""
         self.store.put(row, document)
-        self.done += 1
-        self.failed += row["status"] == FAILED
+        failed = self.now.failed + (row["status"] == FAILED)
+        self.now = Progress(self.now.done + 1, self.now.total, failed)
         if self.listener is not None:
-            self.listener(Progress(self.done, self.total, self.failed))
+            self.listener(self.now)
 
 
 def _same(source: Source) -> Source:

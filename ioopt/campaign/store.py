@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,8 @@ MIGRATIONS = (
 
 WITH_RESULTS = 2
 """Version from which a store has whole results."""
-COLUMNS = (
-    "key", "instance", "digest", "family", "kind", "solver", "settings", "labels", "seed",
-    "repeat", "status", "stop", "objective", "objective_name", "bound", "gap", "build_seconds",
-    "solve_seconds", "simulate_seconds", "metrics", "notes", "violations", "versions", "error",
-    "machine",
-)  # fmt: skip
+COLUMNS = tuple(re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)", MIGRATIONS[0]))
+"""Names of the columns of ``runs``."""
 JSON_COLUMNS = ("settings", "labels", "metrics", "notes", "versions")
 FAILED = "failed"
 """Status of a point whose worker died or whose solver raised: it has no result."""
@@ -87,13 +84,6 @@ def clearly(path: str) -> Iterator[None]:
         raise InstanceError(f"{path}: the run store cannot be used: {error}") from None
 
 
-def _opened(path: str) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(path, timeout=30, isolation_level=None)
-    except sqlite3.OperationalError as error:
-        raise UsageError(f"{path}: cannot be opened: {error}") from None
-
-
 class Store:
     """A store open for writing by the one client of a sweep. Use as a context manager.
 
@@ -105,31 +95,27 @@ class Store:
         self.path, self._written = path, False
         if os.path.exists(path) and not os.path.isfile(path):
             raise UsageError(f"{path}: not a file; a run store is one")
-        self._owner = Owner(path)
-        try:
+        with ExitStack() as undo:
+            undo.callback((owner := Owner(path)).release)
             if must_be_new and os.path.exists(path):
                 raise UsageError(
                     f"{path}: exists already; give --resume to continue it, or another name"
                 )
-            self._connection = _opened(path)
             try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
-        except BaseException:
-            self._owner.release()
-            raise
+                self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+            except sqlite3.OperationalError as error:
+                raise UsageError(f"{path}: cannot be opened: {error}") from None
+            undo.callback(self._connection.close)
+            try:
+                self._migrate()  # before WAL: a reader sees an empty file or a whole schema
+            except sqlite3.DatabaseError as error:
+                raise InstanceError(f"{path}: not a readable run store: {error}") from None
+            undo.pop_all()
+        self._owner = owner
 
-    def _prepare(self) -> None:
-        try:
-            version = _inspect(self._connection, self.path)
-            self._migrate(version)  # before WAL: a reader sees an empty file or a whole schema
-        except sqlite3.DatabaseError as error:
-            raise InstanceError(f"{self.path}: not a readable run store: {error}") from None
-
-    def _migrate(self, version: int) -> None:
+    def _migrate(self) -> None:
         """Bring an older store up to date, all steps in one transaction."""
+        version = _inspect(self._connection, self.path)
         if version == len(MIGRATIONS):
             return
         self._connection.execute("BEGIN IMMEDIATE")
@@ -217,15 +203,15 @@ def _read_only(path: str) -> sqlite3.Connection:
     """
     uri = Path(os.path.abspath(path)).as_uri()
     connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, timeout=30)
+    unwritable, found = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY), sqlite3.SQLITE_OK
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-            return connection  # _inspect says what is wrong
+        found = error.sqlite_errorcode & 0xFF
     except UnicodeDecodeError:  # of SQLite's own words about a damaged table
-        return connection
-    else:
-        return connection
+        pass
+    if found not in unwritable:
+        return connection  # of what else is wrong, _inspect tells
     connection.close()
     log = Path(f"{os.path.realpath(path)}-wal")
     if log.exists() and log.stat().st_size:
@@ -243,15 +229,12 @@ class StoreReader:
         if not os.path.exists(path):
             raise InstanceError(f"{path}: no such run store")
         self.path = path
-        self.connection = _read_only(path)
-        try:
+        with ExitStack() as undo:
+            self.connection = undo.enter_context(closing(_read_only(path)))
             self.version = _inspect(self.connection, path)
-        except InstanceError:
-            self.connection.close()
-            raise
-        if self.version == 0:
-            self.connection.close()
-            raise InstanceError(f"{path}: an empty file, not a run store")
+            if self.version == 0:
+                raise InstanceError(f"{path}: an empty file, not a run store")
+            undo.pop_all()
 
     def __enter__(self) -> StoreReader:
         return self
@@ -280,12 +263,13 @@ class StoreReader:
             found = self.connection.execute(query, (key,)).fetchone()
         if found is None:
             return None
+        document: dict[str, Any]
         try:
             unpacking = zlib.decompressobj()
             text = unpacking.decompress(found[0], MAX_STREAM_BYTES)
             if unpacking.unconsumed_tail:
                 raise ValueError(f"it unpacks to more than {MAX_STREAM_BYTES} bytes")
-            document: dict[str, Any] = json.loads(text)
+            document = json.loads(text)
         except (zlib.error, ValueError, TypeError, RecursionError) as error:
             raise InstanceError(
                 f"{self.path}: the run store is damaged: result {key[:12]}: {error}"

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ioopt.campaign.experiment import make_experiment
 from ioopt.campaign.runner import Listener, cluster_client, run_experiments
 from ioopt.campaign.store import FAILED, Store
+from ioopt.campaign.work import make_experiment
 from ioopt.errors import IooptError
 
 

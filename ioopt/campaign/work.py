@@ -1,4 +1,10 @@
-"""What a worker does: one point or one experiment in, its row of the store out; it never raises."""
+"""What a worker does: one point or one experiment in, its row of the store out; it never raises.
+
+An experiment is a point that calls a function of its settings instead of a solver, such as a
+simulated workload. It goes through the same runner into the same store: ``family`` and ``kind`` are
+``experiment``, ``instance`` is the study, ``solver`` the function, ``settings`` its arguments and
+``metrics`` what it returned.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +15,50 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from ioopt.campaign.experiment import DONE, FAMILY, Experiment
-from ioopt.campaign.grid import Point, Source
+from ioopt.campaign.grid import Point, Source, content_key
 from ioopt.campaign.store import FAILED
 from ioopt.errors import NotApplicableError
 from ioopt.result import Status
 from ioopt.version import __version__
+
+FAMILY = "experiment"
+"""Family and kind of the rows of experiments, which belong to no family of problems."""
+DONE = "done"
+"""Status of an experiment that returned."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One call: ``target`` is ``module:function``, importable on the workers.
+
+    The function takes ``settings`` as keywords and returns a mapping that JSON can hold. ``key``
+    is stable over sessions and machines, as that of a point is.
+    """
+
+    key: str
+    study: str
+    target: str
+    settings: Mapping[str, Any]
+    hard_limit: float | None = None
+    source: ClassVar[str] = ""
+    """It is of no instance."""
+
+    @property
+    def seed(self) -> int:
+        """The setting ``seed`` (0 when the function takes none)."""
+        return int(self.settings.get("seed", 0))
+
+
+def make_experiment(
+    study: str, target: str, settings: Mapping[str, Any], hard_limit: float | None = None
+) -> Experiment:
+    """The experiment of calling *target* with *settings*, keyed by both and the version of ioopt."""
+    key = content_key([FAMILY, target, settings, __version__])
+    return Experiment(key, study, target, settings, hard_limit)
+
 
 Row = dict[str, Any]
 Answer = tuple[Row, dict[str, Any] | None]

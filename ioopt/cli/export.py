@@ -18,9 +18,6 @@ MODELS = {
     "flexible-gang": "ioopt.solvers.model_files:export_assignment",
     "quantum-selection": "ioopt.solvers.model_files:export_quantum",
 }
-INSTANCES = {
-    "batsim": ("batch-io", "ioopt.formats.batsim.workload:export_batsim"),
-}
 
 
 @click.group(cls=IooptGroup)
@@ -28,41 +25,34 @@ def export_group() -> None:
     """Write the integer program of an instance, or the instance itself, for other programs."""
 
 
-def _model(form: str, text: str) -> click.Command:
-    @export_group.command(name=form, help=text)
+def _model(form: str) -> None:
+    @export_group.command(
+        name=form, help=f"The printed integer program of FILE in {form.upper()} format."
+    )
     @file_argument()
     @output_option(required=True)
     @set_option("A switch of the model, such as cycles=acyclic or k=2.")
     def export(file: str, output: str, settings: dict[str, str]) -> int:
-        problem = load(file)
-        kind = registry.kind_of_problem(problem).kind
-        if kind not in MODELS:
-            raise UsageError(f"{file} is {kind}; {form} export takes {', '.join(MODELS)}")
-        load_target(MODELS[kind])(problem, output, form, settings)
+        problem = _of_kind(file, form, *MODELS)
+        target = MODELS[registry.kind_of_problem(problem).kind]
+        load_target(target)(problem, output, form, settings)
         return ExitCode.ANSWER
 
-    return export
+
+_model("lp")
+_model("mps")
 
 
-def _instance(form: str, text: str) -> click.Command:
-    @export_group.command(name=form, help=text)
-    @file_argument()
-    @output_option(required=True)
-    def export(file: str, output: str) -> int:
-        from ioopt.formats.native import dump_json, write_text
+@export_group.command(name="batsim", help="A batch-io instance as a Batsim workload.")
+@file_argument()
+@output_option(required=True)
+def batsim(file: str, output: str) -> int:
+    """Write the workload and its profiles as JSON."""
+    from ioopt.formats.batsim.workload import export_batsim
+    from ioopt.formats.native import dump_json, write_text
 
-        wanted, target = INSTANCES[form]
-        problem = _of_kind(file, form, wanted)
-        document: Any = load_target(target)(problem)
-        write_text(output, dump_json(document))
-        return ExitCode.ANSWER
-
-    return export
-
-
-_model("lp", "The printed integer program of FILE in LP format.")
-_model("mps", "The printed integer program of FILE in MPS format.")
-_instance("batsim", "A batch-io instance as a Batsim workload.")
+    write_text(output, dump_json(export_batsim(_of_kind(file, "batsim", "batch-io"))))
+    return ExitCode.ANSWER
 
 
 @export_group.command(
@@ -96,9 +86,8 @@ def wfformat(file: str, result: str | None, output: str) -> int:
     from ioopt.formats.native import dump_json, reading, write_text
     from ioopt.formats.wfformat.export import export_wfformat, left_out
 
-    problem, schedule = _of_kind(file, "wfformat", "replication"), None
-    if result is not None:
-        schedule = _schedule(result, problem)
+    problem = _of_kind(file, "wfformat", "replication")
+    schedule = None if result is None else _schedule(result, problem)
     with reading(result or file):
         document = export_wfformat(problem, schedule)
     if not quiet():
@@ -108,11 +97,11 @@ def wfformat(file: str, result: str | None, output: str) -> int:
     return ExitCode.ANSWER
 
 
-def _of_kind(file: str, form: str, wanted: str) -> Any:
+def _of_kind(file: str, form: str, *wanted: str) -> Any:
     problem = load(file)
     kind = registry.kind_of_problem(problem).kind
-    if kind != wanted:
-        raise UsageError(f"{file} is {kind}; {form} export takes {wanted}")
+    if kind not in wanted:
+        raise UsageError(f"{file} is {kind}; {form} export takes {', '.join(wanted)}")
     return problem
 
 

@@ -22,22 +22,21 @@ class IooptCommand(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend(
-            [
-                click.Option(
-                    ["-q", "--quiet"], is_flag=True, expose_value=False, callback=_remember,
-                    help="No progress and no notes on standard error.",
-                ),
-                click.Option(
-                    ["-v", "--verbose"], count=True, expose_value=False, callback=_remember,
-                    show_default=False, help="More notes on standard error; twice for more.",
-                ),
-                click.Option(
-                    ["--traceback"], is_flag=True, expose_value=False, callback=_remember,
-                    help="Show the full traceback of an error.",
-                ),
-            ]
-        )  # fmt: skip
+        self.params += [
+            click.Option(names, expose_value=False, callback=_remember, help=text, **how)
+            for names, text, how in EVERYWHERE
+        ]
+
+
+EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
+    (["-q", "--quiet"], "No progress and no notes on standard error.", {"is_flag": True}),
+    (
+        ["-v", "--verbose"],
+        "More notes on standard error; twice for more.",
+        {"count": True, "show_default": False},
+    ),
+    (["--traceback"], "Show the full traceback of an error.", {"is_flag": True}),
+)
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:

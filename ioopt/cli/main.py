@@ -22,13 +22,10 @@ COMMANDS = {
     "simulate": ("ioopt.cli.simulate:simulate", "Replay a plan on the timeline simulator."),
     "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it."),
     "generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family."),
-    "import": (
-        "ioopt.cli.imports.group:import_group",
-        "Make an instance from traces, logs or workflows.",
-    ),
+    "import": ("ioopt.cli.imports.group:group", "Make an instance from traces, logs or workflows."),
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison."),
-    "decide": ("ioopt.cli.decide:decide", "Make one decision from a snapshot."),
+    "decide": ("ioopt.cli.solve:decide", "Make one decision from a snapshot."),
     "sweep": ("ioopt.cli.sweep:sweep", "Run a grid of instances and solvers into a store."),
     "report": ("ioopt.cli.report:report", "Turn run stores into one HTML report."),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
@@ -107,5 +104,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(message: str) -> None:
-    one_line = " ".join(message.split())
-    print(f"ioopt: {one_line}", file=sys.stderr)
+    print("ioopt:", *message.split(), file=sys.stderr)

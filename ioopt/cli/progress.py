@@ -1,4 +1,4 @@
-"""Progress on a terminal: what the solver has so far, after the first second of work."""
+"""Progress on a terminal: what the solver has so far, how far a sweep has come."""
 
 from __future__ import annotations
 
@@ -6,11 +6,25 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ioopt.cli.lazy import quiet
 from ioopt.protocols import Incumbents
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 PATIENCE_SECONDS = 1
+
+
+def progress(*columns: str, transient: bool = False) -> Progress:
+    """A bar with these columns of rich, between what it is of and what it has come to (``state``)."""
+    from rich import console, progress
+
+    shown: list[str | progress.ProgressColumn] = ["{task.description}", progress.BarColumn()]
+    shown += [getattr(progress, name)() for name in columns]
+    error = console.Console(file=sys.stderr)
+    return progress.Progress(*shown, "{task.fields[state]}", console=error, transient=transient)
 
 
 @contextmanager
@@ -37,13 +51,7 @@ def _draw(title: str, limit: float | None, latest: list[Incumbents], done: threa
     """The bar, from a thread of its own: it appears once the work has gone on for a second."""
     if done.wait(PATIENCE_SECONDS):
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(),
-               TextColumn("{task.fields[state]}"))  # fmt: skip
-    console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True) as bar:
+    with progress("TimeElapsedColumn", transient=True) as bar:
         task = bar.add_task(title, total=limit, completed=PATIENCE_SECONDS, state="")
         while not done.wait(0.2):
             bar.update(task, advance=0.2, state=_state(latest))

@@ -1,4 +1,4 @@
-"""``ioopt solve``: one instance, one solver, one checked and simulated result."""
+"""``ioopt solve`` and ``decide``: one instance, one solver, one checked and simulated result."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ioopt.cli.options import (
     output_option,
     read_result,
     solver_options,
-)
+)  # fmt: skip
 from ioopt.cli.progress import watching
-from ioopt.errors import ExitCode
+from ioopt.errors import ExitCode, UsageError
 from ioopt.quantities import column, quantity, show, title
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load
@@ -34,6 +34,11 @@ Examples:
   ioopt solve image.json --solver ip --time-limit 30 -o result.json
   ioopt solve image.json --solver two-stage --set eviction=popularity --set thresh=0.2
   ioopt solve image.json --solver ip-printed --backend CBC --format json
+"""
+DECIDE_EPILOG = """\b
+Examples:
+  ioopt decide requests.json --solver adaptive
+  cat matrix.json | ioopt decide - --solver migrate-iogs
 """
 
 
@@ -66,6 +71,27 @@ def solve(
         click.echo(dump_json(result.to_dict()) if form == "json" else describe(result), nl=False)
     if not quiet():
         _tell(result)
+    return exit_code(result)
+
+
+@click.command(cls=IooptCommand, epilog=DECIDE_EPILOG)
+@file_argument()
+@click.option("--solver", metavar="NAME", help="The policy; default: the kind's own.")
+@solver_options
+def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
+    """Decide once for the snapshot FILE (io-requests, gang-matrix, job-selection); prints the plan."""
+    from ioopt.formats.native import dump_json
+
+    problem = load(file)
+    kind = registry.kind_of_problem(problem)
+    if not kind.decision:
+        able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
+        raise UsageError(f"{file} is {kind.kind}; one decision is made from {able}; use solve")
+    result = run(problem, solver, bound=False, **how)
+    click.echo(dump_json(result.to_dict()["plan"]), nl=False)
+    if not quiet():
+        for note in result.notes:
+            print(f"note: {note}", file=sys.stderr)
     return exit_code(result)
 
 

@@ -6,11 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.progress import progress
 from ioopt.errors import ExitCode
+
+if TYPE_CHECKING:
+    from ioopt.campaign.runner import Progress
 
 EPILOG = """\b
 Examples:
@@ -65,29 +70,17 @@ def sweep(
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Callable[..., None] | None]:
+def _bar(total: int) -> Iterator[Callable[[Progress], None] | None]:
     """Progress with time left, rate and failures, on a terminal only."""
     if quiet() or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-               TextColumn("{task.fields[state]}"))  # fmt: skip
-    with Progress(*columns, console=Console(file=sys.stderr)) as bar:
+    with progress("MofNCompleteColumn", "TimeRemainingColumn") as bar:
         task = bar.add_task("sweep", total=total, state="")
 
-        def show(progress: object) -> None:
-            done, failed = getattr(progress, "done", 0), getattr(progress, "failed", 0)
+        def show(now: Progress) -> None:
             speed = bar.tasks[0].speed
             rate = f"{speed:.1f}/s" if speed else ""
-            bar.update(task, completed=done, state=f"{rate} {failed} failed")
+            bar.update(task, completed=now.done, state=f"{rate} {now.failed} failed")
 
         yield show

@@ -9,12 +9,11 @@ from contextlib import nullcontext
 import pytest
 from campaign_helpers import ROOT, environment
 
-from ioopt.campaign.experiment import make_experiment
 from ioopt.campaign.report import report_html
 from ioopt.campaign.runner import cluster_client, run_experiments
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.study import open_campaign
-from ioopt.campaign.work import perform
+from ioopt.campaign.work import make_experiment, perform
 from ioopt.errors import IooptError
 
 pytest.importorskip("distributed")

@@ -27,5 +27,5 @@ COMMANDS = {
 
 
 @click.group(cls=IooptGroup, lazy=COMMANDS)
-def import_group() -> None:
+def group() -> None:
     """Make an instance from traces, logs or workflows."""
