@@ -62,20 +62,6 @@ def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """numba's ``njit`` with these options, kept on disk, for a function that calls no other kernel."""
-    from numba import njit
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        result = njit(cache=True, **options)(function)
-        stored = _cache_file(result)
-        if stored is not None:
-            stored._source_stamp = source_stamp(*KERNEL_ROOMS)
-        return result
-
-    return decorate
-
-
 @cache
 def source_stamp(*places: Path) -> str:
     """A hash of the Python files at or below *places*, as they were when first asked for."""

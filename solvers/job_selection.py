@@ -1,16 +1,15 @@
 """Job selection: a greedy selection first, then a proven bound and an integer program in the time left.
 
 Of jobs that need the same only as many are looked at as can run together, and the deadline holds
-whatever the size; the loss against a proven bound (the Lagrangean dual, or the solver's) is stated.
+whatever the size; the loss against a proven bound (the linear relaxation, or the solver's) is stated.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from ioopt.errors import BackendMissingError
 from ioopt.models.job_selection import JobClass, Question, ReadyJob, SelectionModel
@@ -22,20 +21,14 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import load_cp_model
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-
 MAX_MODEL_CLASSES = 3000
 """Of more classes of equal jobs than this, the integer program gets the most promising ones."""
 MODEL_SHARE = 0.6
 """Part of the time left that the solver may use; the rest is for the answer's way back."""
-DUAL_STEPS = 100
-"""Steps on the dual; a few dozen suffice for as many resources as jobs have."""
-DUAL_SHARE = 0.4
-"""Part of the time that the dual may use."""
+RELAXED_SHARE = 0.4
+"""Part of the time that the linear relaxation may use."""
+TINY = 1e-9
+"""Rounding of the relaxation, relative to the largest worth."""
 GAP = 1e-6
 """Relative loss at which a selection is as good as the best."""
 SEED = 1
@@ -84,7 +77,7 @@ def answer(question: Question, until: Deadline) -> Selection:
     classes = question.classes()
     chosen = _first_fit(question, sorted(classes, key=_by_cores(question)))
     value = question.value(chosen)
-    bound, scores = dual(question, classes, value, until)
+    bound, scores = relaxed(question, classes, until)
     order = [classes[k] for k in sorted(range(len(classes)), key=lambda k: -scores[k])]
     other = _first_fit(question, order)
     if question.value(other) > value:
@@ -109,6 +102,8 @@ def answer(question: Question, until: Deadline) -> Selection:
 
 def load_solver() -> None:
     """Load the solver's library ahead of the first decision; a missing one is no error here."""
+    import scipy.optimize  # noqa: F401
+
     with contextlib.suppress(BackendMissingError):
         load_cp_model()
 
@@ -151,14 +146,16 @@ def _first_fit(question: Question, order: Sequence[JobClass]) -> tuple[int, ...]
     return tuple(sorted(chosen))
 
 
-def dual(
-    question: Question, classes: Sequence[JobClass], least: float, until: Deadline
+def relaxed(
+    question: Question, classes: Sequence[JobClass], until: Deadline
 ) -> tuple[float, list[float]]:
-    """A bound of any value, and the worth of each class for what it needs at the dual's prices.
+    """A bound of any value, and the worth of each class for what it needs at the best prices.
 
-    Subgradient steps on the Lagrangean dual of the capacities (Polyak's length, from the value *least*).
+    The linear relaxation over the capacities, shared deletions relaxed as in :meth:`Question.most`;
+    without time for it, all that is worth something.
     """
     import numpy as np
+    from scipy.optimize import linprog
 
     if not classes:
         return 0.0, []
@@ -168,48 +165,21 @@ def dual(
     needs = np.array([item.resources for item in classes], dtype=float).reshape(len(classes), -1)
     tight = (count @ needs > limits) & (limits > 0)
     # a resource of which there is none is not needed by any class that is left
-    needs, limits = needs[:, tight] / limits[tight], limits[tight]
-    size = len(limits)
-    if size == 0:
-        return float(count @ np.maximum(worth, 0.0)), [1.0] * len(classes)
-
-    def at(prices: Array) -> tuple[float, Array]:
-        reduced = worth - needs @ prices
-        taken = np.where(reduced > 0, count, 0.0)
-        return float(prices.sum() + taken @ reduced), 1.0 - taken @ needs
-
-    starts = [_single_price(worth, count, needs[:, k]) * np.eye(size)[k] for k in range(size)]
-    best, prices = min(((at(start)[0], start) for start in starts), key=itemgetter(0))
-    here, pace = prices, 1.0
-    for _ in range(DUAL_STEPS):
-        if until.elapsed() > DUAL_SHARE * (until.elapsed() + until.remaining()):
-            break
-        bound, slope = at(here)
-        if bound < best:
-            best, prices = bound, here
-        else:
-            pace *= 0.9
-        square = float(slope @ slope)
-        if square < 1e-18 or best <= least * (1 + GAP):
-            break
-        here = np.maximum(0.0, here - pace * (bound - least) / square * slope)
-    cost = needs @ prices
-    scores = worth / np.maximum(cost, 1e-12 * max(best, 1.0))
-    return best, [float(score) for score in scores]
-
-
-def _single_price(worth: Array, count: Array, need: Array) -> float:
-    """The price at which one resource alone would be used up: the break item of its knapsack."""
-    import numpy as np
-
-    wanted = np.flatnonzero((need > 0) & (worth > 0))
-    if len(wanted) == 0:
-        return 0.0
-    ratio = worth[wanted] / need[wanted]
-    order = np.argsort(-ratio, kind="stable")
-    used = np.cumsum(need[wanted][order] * count[wanted][order])
-    place = int(np.searchsorted(used, 1.0))
-    return float(ratio[order[place]]) if place < len(order) else 0.0
+    needs = needs[:, tight] / limits[tight]
+    everything = float(count @ np.maximum(worth, 0.0))
+    if not needs.shape[1]:
+        return everything, [1.0] * len(classes)
+    largest = max(float(np.abs(worth).max()), TINY)
+    seconds = max(TINY, RELAXED_SHARE * until.remaining())
+    solved = linprog(
+        -worth / largest, needs.T, np.ones(needs.shape[1]), bounds=[(0, most) for most in count],
+        options={} if math.isinf(seconds) else {"time_limit": seconds},
+    )  # fmt: skip
+    if solved.status != 0:
+        return everything, list(map(float, worth))
+    cost = needs @ -solved.ineqlin.marginals
+    scores = worth / largest / np.maximum(cost, TINY)
+    return -float(solved.fun) * largest * (1 + TINY), list(map(float, scores))
 
 
 def _modelled(

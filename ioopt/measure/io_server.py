@@ -6,13 +6,14 @@ window is F1, several windows a quantum selection (F4), several processes a loos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ioopt.compiled import cached
+from ioopt.compiled import boxes, compiled
 from ioopt.limits import require_numbers
+from ioopt.measure import io_kernel
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
 if TYPE_CHECKING:
@@ -69,58 +70,9 @@ class Served:
     finish: np.ndarray
 
 
-def _serve(
-    cycle: int, starts: Any, lengths: Any, bursts: Any, io: Any, horizon: int, out: Any
-) -> int:
-    """Serve until *horizon*; returns the number of bursts written to *out* (5 rows)."""
-    num_windows = len(starts)
-    per_cycle = 0
-    for w in range(num_windows):
-        per_cycle += lengths[w]
-    num = len(io)
-    ready = [0] * num
-    done = [0] * num
-    free = 0
-    count = 0
-    while True:
-        i = 0
-        for j in range(1, num):
-            if ready[j] < ready[i]:
-                i = j
-        at = ready[i]
-        if at >= horizon or done[i] >= len(bursts[i]):
-            return count
-        # Window time up to `at`.
-        begin = (at // cycle) * per_cycle
-        phase = at % cycle
-        for w in range(num_windows):
-            if phase > starts[w]:
-                begin += min(phase - starts[w], lengths[w])
-        begin = max(begin, free)
-        burst = bursts[i][done[i]]
-        free = begin + burst
-        # The earliest wall-clock time at which that much window time has passed.
-        turns = (free - 1) // per_cycle
-        left = free - turns * per_cycle
-        finish = turns * cycle
-        for w in range(num_windows):
-            if left <= lengths[w]:
-                finish += starts[w] + left
-                break
-            left -= lengths[w]
-        out[0][count] = i
-        out[1][count] = at
-        out[2][count] = begin
-        out[3][count] = burst
-        out[4][count] = finish
-        count += 1
-        done[i] += 1
-        ready[i] = finish + io[i]
-
-
 @cache
-def _compiled() -> Any:
-    return cached()(_serve)
+def _compiled() -> Callable[..., int]:
+    return compiled(io_kernel.__name__, "serve")
 
 
 def start_seconds() -> float:
@@ -133,35 +85,26 @@ def serve(
     processes: Sequence[IoBehaviour],
     bursts: np.ndarray,
     horizon: int,
-    compiled: bool | None = None,
+    fast: bool | None = None,
 ) -> Served:
     """Serve *processes* from time 0 to *horizon* (nanoseconds), first-come first-served.
 
-    It ends early when a process has used all its bursts (see :func:`num_bursts`).
-
-    Parameters
-    ----------
-    bursts : array of int64, shape (processes, n)
-        CPU bursts of every process in nanoseconds, at least 1.
-    compiled : bool, optional
-        Force the compiled kernel or its pure twin; the answers are equal.
+    *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds; it ends early when a
+    process has used all its own (see :func:`num_bursts`). *fast* forces machine code or plain Python.
     """
     import numpy as np
 
     io = [nanoseconds(process.io_seconds) for process in processes]
-    size = bursts.shape[0] * bursts.shape[1]
-    if compiled if compiled is not None else size >= COMPILED_FROM_BURSTS:
-        out = np.zeros((5, size), dtype=np.int64)
-        starts = np.array(windows.starts, dtype=np.int64)
-        lengths = np.array(windows.lengths, dtype=np.int64)
-        wait = np.array(io, dtype=np.int64)
-        count = _compiled()(windows.cycle, starts, lengths, bursts, wait, horizon, out)
-        return Served(*(row[:count] for row in out))
-    lists: list[list[int]] = [[0] * size for _ in range(5)]
-    count = _serve(
-        windows.cycle, windows.starts, windows.lengths, bursts.tolist(), io, horizon, lists
-    )
-    return Served(*(np.array(row[:count], dtype=np.int64) for row in lists))
+    if fast is None:
+        fast = bursts.size >= COMPILED_FROM_BURSTS
+    box, run = boxes(fast), _compiled() if fast else io_kernel.serve
+    out = np.zeros(5 * bursts.size, np.int64) if fast else [0] * (5 * bursts.size)
+    drawn = bursts.ravel() if fast else bursts.ravel().tolist()
+    count = run(
+        windows.cycle, box(windows.starts), box(windows.lengths), drawn, box(io), horizon,
+        box([0] * (2 * len(io))), out,
+    )  # fmt: skip
+    return Served(*np.array(out, dtype=np.int64).reshape(5, -1)[:, :count])
 
 
 def num_bursts(processes: Sequence[IoBehaviour], horizon: int, processors: int = 1) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ioopt.compiled import compiled, pays
 from ioopt.errors import InstanceError, UsageError
 from ioopt.limits import require_numbers
-from ioopt.measure import quantum_kernel
+from ioopt.measure import io_kernel
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def simulate_point(
         _require_room(problem, point, count, end)
         bursts = draw_bursts(problem, count, seed)
         ready, request = bursts.copy(), bursts.copy()
-        kernel = quantum_kernel.__name__, "walk"
+        kernel = io_kernel.__name__, "walk"
         fast = engine == "compiled" or (
             engine == "auto" and pays(*kernel, SECONDS_PER_ITERATION * bursts.size)
         )
-        walk = compiled(*kernel) if fast else quantum_kernel.walk
+        walk = compiled(*kernel) if fast else io_kernel.walk
         walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
         if int(request[:, -1].min()) > end:
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from ioopt.measure import quantum_kernel
+from ioopt.measure import io_kernel
 from ioopt.measure.quantum_event import draw_bursts, nanoseconds, simulate_point
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_model import (
@@ -65,7 +65,7 @@ def _timeline(problem: QuantumModelProblem, point: QuantumPoint, seed: int) -> T
     # An iteration takes no less than its I/O.
     bursts = draw_bursts(problem, end // io + 2, seed)
     ready, request = bursts.copy(), bursts.copy()
-    quantum_kernel.walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
+    io_kernel.walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
     slots = [
         item
         for k in range(SHOWN_CYCLES)

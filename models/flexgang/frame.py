@@ -62,15 +62,6 @@ class PatternData:
         response = self.loose[job] if loose else self.strict[job]
         return self.problem.lambda_ * self.problem.share(job) * (response.slowdown - 1.0)
 
-    def loose_overload(self, placement: Placement) -> bool:
-        """Whether loose I/O uses more than its limit of the windows in some column."""
-        limit = self.problem.loose_io_limit * self.pattern.k * self.problem.machine.quantum_seconds
-        load = [0.0] * self.problem.machine.num_columns
-        for job in placement.loose:
-            for column in self.problem.block(job, placement.home[job]):
-                load[column] += self.loose_cpu(job)
-        return max(load) > limit + ROUND
-
     def min_rows(self, job: int) -> int:
         """Strict rows that the floor of a job without loose CPU needs, 0 for the others."""
         if self.problem.jobs[job].takes_loose_cpu:

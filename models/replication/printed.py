@@ -197,37 +197,6 @@ class PrintedModel:
             tuple((l, i, j) for (i, j, l), variable in self.Y.items() if on(variable)),
         )
 
-    def start(self, moves: Moves, seconds: float) -> dict[int, float]:
-        """Values of all variables for *moves*, whose batch time is *seconds*."""
-        values = dict.fromkeys(range(len(self.program.variables)), 0.0)
-        values[self.M] = seconds
-        for task, node in enumerate(moves.assign):
-            values[self.T[task, node]] = 1.0
-        there = {*moves.remote, *((l, j) for l, _, j in moves.copies)}
-        there |= {(l, i) for i, files in enumerate(self.instance.held) for l in files}
-        for key in there:
-            values[self.X[key]] = 1.0
-        for key in moves.remote:
-            values[self.R[key]] = 1.0
-        for l, i, j in moves.copies:
-            values[self.Y[i, j, l]] = 1.0
-        depth = _depths(moves)
-        for key, variable in self.U.items():
-            values[variable] = float(depth.get(key, 0))
-        return values
-
-
-def _depths(moves: Moves) -> dict[tuple[int, int], int]:
-    """Number of copies between a root and each (file, node), for the levels U."""
-    depth: dict[tuple[int, int], int] = {}
-    source_of = {(file, target): source for file, source, target in moves.copies}
-    for key in source_of:
-        steps, here = 0, key
-        while here in source_of and steps <= len(source_of):
-            steps, here = steps + 1, (here[0], source_of[here])
-        depth[key] = steps
-    return depth
-
 
 def _names(prefix: str, ids: list[str]) -> list[str]:
     """*ids* where all are plain, else prefix and position; never two alike."""

@@ -20,15 +20,12 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     costs = QuantumCosts(problem)
     best: list[Option] | None = None
     value = float("inf")
-    found_by_cycle: list[tuple[float, list[Option]]] = []
     stop = StopReason.FINISHED
     for cycle in cycle_grid(costs):
-        if found_by_cycle and request.deadline.expired():
+        if best is not None and request.deadline.expired():
             stop = StopReason.TIME
             break
         found, cost = best_for_cycle(costs, cycle)
-        if found is not None:
-            found_by_cycle.append((cost, found))
         if found is not None and cost < value:
             best, value = found, cost
             request.incumbents.report(costs.plan(found), cost)
@@ -36,8 +33,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         return Outcome(None, stop=stop, infeasible=stop is StopReason.FINISHED)
     return realised_outcome(
         costs, best, lambda single: best_options(QuantumCosts(single)),
-        bound=value if stop is StopReason.FINISHED else None, stop=stop,
-        runners_up=[options for _, options in sorted(found_by_cycle)], deadline=request.deadline,
+        value if stop is StopReason.FINISHED else None, stop, request.deadline,
     )  # fmt: skip
 
 
@@ -57,13 +53,8 @@ def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
 
 def best_options(costs: QuantumCosts) -> list[Option] | None:
     """The best options over the whole grid; None when no length can be filled."""
-    return next(iter(by_cost(costs)), None)
-
-
-def by_cost(costs: QuantumCosts) -> list[list[Option]]:
-    """The best options of every fillable length of the grid, the cheapest first."""
-    found = [best_for_cycle(costs, cycle) for cycle in cycle_grid(costs)]
-    return [options for _, options in sorted((cost, o) for o, cost in found if o is not None)]
+    found = (best_for_cycle(costs, cycle) for cycle in cycle_grid(costs))
+    return min(((cost, options) for options, cost in found if options), default=(0.0, None))[1]
 
 
 def best_for_cycle(costs: QuantumCosts, cycle: int) -> tuple[list[Option] | None, float]:

@@ -15,7 +15,7 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_grid import solve_on_grid
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.flexgang.quantum_descent import greedy_options
-from ioopt.solvers.flexgang.quantum_dp import best_options, by_cost, cycle_grid
+from ioopt.solvers.flexgang.quantum_dp import best_options, cycle_grid
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
 
@@ -55,11 +55,9 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    # Runners-up are dear to find and wanted only when there is time to simulate them.
-    others = [] if request.deadline.expired() else by_cost(costs)
     return realised_outcome(
-        costs, options, lambda single: best_options(QuantumCosts(single)),
-        bound=bound, stop=stop, runners_up=others, deadline=request.deadline,
+        costs, options, lambda single: best_options(QuantumCosts(single)), bound, stop,
+        request.deadline,
     )  # fmt: skip
 
 

@@ -6,8 +6,7 @@ with several visits is kept only when its realised cost is at most 5 % above the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.options import Deadline
@@ -20,9 +19,6 @@ from ioopt.solvers.flexgang.quantum_descent import best_uniform
 AGREEMENT = 0.05
 """Largest accepted (realised - predicted) / predicted of a plan with several visits."""
 
-TRIED = 8
-"""Runners-up that are simulated before falling back."""
-
 Chooser = Callable[[QuantumSelectionProblem], Sequence[Option] | None]
 
 
@@ -32,13 +28,12 @@ def realised_outcome(
     again: Chooser,
     bound: float | None = None,
     stop: StopReason = StopReason.FINISHED,
-    runners_up: Iterable[Sequence[Option]] = (),
     deadline: Deadline | None = None,
 ) -> Outcome:
     """The outcome of *options*; *again* solves the one-visit problem when it must fall back.
 
-    ``runners_up``, the best first, are tried before falling back. The gain is 1 - realised / realised
-    cost of the best uniform quantum. When *deadline* has expired nothing is simulated.
+    The gain is 1 - realised / realised cost of the best uniform quantum. When *deadline* has
+    expired nothing is simulated.
     """
     told: list[str] = []
     simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
@@ -52,11 +47,7 @@ def realised_outcome(
             f"with several visits a cycle, cost {realised:.4g} was realised and {predicted:.4g} "
             f"predicted (more than {AGREEMENT:.0%} above)"
         )
-        other = _first_agreeing(costs, runners_up, single)
-        if other is not None:
-            options, simulation = other
-            told.append(f"took a runner-up that is realised as predicted: {apart} by the best")
-        elif single is not None:
+        if single is not None:
             options, simulation = single, simulate(costs.problem, costs.plan(single))
             told.append(f"fell back to one visit a cycle: {apart}")
         else:
@@ -67,22 +58,6 @@ def realised_outcome(
         costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told),
         metrics=_gain(costs, realised),
     )  # fmt: skip
-
-
-def _first_agreeing(
-    costs: QuantumCosts, runners_up: Iterable[Sequence[Option]], single: Sequence[Option] | None
-) -> tuple[Sequence[Option], Simulation] | None:
-    """The first runner-up with several visits that agrees and is predicted to beat *single*."""
-    limit = costs.total(single) if single is not None else float("inf")
-    several = (options for options in runners_up if any(visits > 1 for _, visits in options))
-    for options in islice(several, TRIED):
-        predicted = costs.total(options)
-        if predicted >= limit:
-            return None
-        simulation = simulate(costs.problem, costs.plan(options))
-        if _agree(options, predicted, simulation.metrics["realised"]):
-            return options, simulation
-    return None
 
 
 def _agree(options: Sequence[Option], predicted: float, realised: float) -> bool:

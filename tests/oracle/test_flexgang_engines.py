@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure import quantum_kernel
+from ioopt.measure import io_kernel
 from ioopt.measure.quantum_event import _all_away, _slot_time
 
 
@@ -57,7 +57,7 @@ def test_walk_equals_ticks(
 ) -> None:
     drawn = np.array(bursts, np.int64)
     ready, request = drawn.copy(), drawn.copy()
-    quantum_kernel.walk(drawn, qi, qc, io, returns, ready, request)
+    io_kernel.walk(drawn, qi, qc, io, returns, ready, request)
     references = [reference_process(row, qi, qc, io, returns, 4000) for row in bursts]
     assert request.tolist() == [requests for requests, _ in references]
     end = int(request.min(axis=0)[-1]) // (qi + qc) * (qi + qc)

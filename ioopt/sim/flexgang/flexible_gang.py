@@ -231,7 +231,7 @@ class _Run:
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
         bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
-        served = serve(windows, behaviours, bursts, self.horizon, compiled=True)
+        served = serve(windows, behaviours, bursts, self.horizon, fast=True)
         for at, (j, _) in enumerate(jobs):
             mine = (served.process == at) & (served.ready >= self.warm)
             self.responses.setdefault(j, []).append((served.finish - served.ready)[mine])

@@ -86,8 +86,8 @@ def queueing_ratio(io: IoBehaviour, others: tuple[IoBehaviour, ...], pattern: Pa
     for run in range(CALIBRATION_RUNS):
         rows = [draw_bursts(job, CALIBRATION_SEED, j, run, count) for j, job in enumerate(jobs)]
         bursts = np.stack(rows)
-        both = serve(windows, jobs, bursts, horizon, compiled=True)
-        single = serve(windows, jobs[:1], bursts[:1], horizon, compiled=True)
+        both = serve(windows, jobs, bursts, horizon, fast=True)
+        single = serve(windows, jobs[:1], bursts[:1], horizon, fast=True)
         shared.append(mean_slowdown(both, 0, io, warm)[0])
         alone.append(mean_slowdown(single, 0, io, warm)[0])
     return math.fsum(shared) / math.fsum(alone)

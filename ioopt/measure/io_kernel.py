@@ -1,0 +1,82 @@
+"""I/O processes that compute in slots only: walks of F1 and of the I/O server, plain and compiled alike.
+
+See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are nanoseconds.
+"""
+
+from __future__ import annotations
+
+from ioopt.compiled import Box
+
+
+def walk(bursts: Box, qi: int, qc: int, io: int, returns: bool, ready: Box, request: Box) -> None:
+    """Fill in when each iteration of each process is ready and when it makes its request.
+
+    *bursts*, *ready* and *request* have shape (processes, iterations), in nanoseconds. A burst that
+    ends exactly at a slot end is complete in that slot; an I/O that completes there waits. Without
+    *returns* a burst starts at a slot start only.
+    """
+    cycle = qi + qc
+    for process in range(bursts.shape[0]):
+        now = 0
+        for k in range(bursts.shape[1]):
+            ready[process, k] = now
+            phase = now % cycle
+            waits = phase >= qi if returns else phase > 0
+            if waits:
+                now += cycle - phase
+                phase = 0
+            burst = bursts[process, k]
+            now += burst + (phase + burst - 1) // qi * qc
+            request[process, k] = now
+            now += io
+
+
+def serve(
+    cycle: int, starts: Box, lengths: Box, bursts: Box, io: Box, horizon: int, ready: Box, out: Box
+) -> int:
+    """Serve until *horizon*; returns the number of bursts written to *out*, in five rows.
+
+    *bursts* holds those of each process in turn; *ready* two numbers a process, 0 at first: when
+    it asks for the CPU, and its bursts done.
+    """
+    num_windows, num = len(starts), len(io)
+    per_process, size = len(bursts) // num, len(bursts)
+    per_cycle = 0
+    for w in range(num_windows):
+        per_cycle += lengths[w]
+    free = 0
+    count = 0
+    while True:
+        i = 0
+        for j in range(1, num):
+            if ready[2 * j] < ready[2 * i]:
+                i = j
+        at = ready[2 * i]
+        if at >= horizon or ready[2 * i + 1] >= per_process:
+            return count
+        # Window time up to `at`.
+        begin = (at // cycle) * per_cycle
+        phase = at % cycle
+        for w in range(num_windows):
+            if phase > starts[w]:
+                begin += min(phase - starts[w], lengths[w])
+        begin = max(begin, free)
+        burst = bursts[i * per_process + ready[2 * i + 1]]
+        free = begin + burst
+        # The earliest wall-clock time at which that much window time has passed.
+        turns = (free - 1) // per_cycle
+        left = free - turns * per_cycle
+        finish = turns * cycle
+        for w in range(num_windows):
+            if left <= lengths[w]:
+                finish += starts[w] + left
+                break
+            left -= lengths[w]
+        out[count] = i
+        out[size + count] = at
+        out[2 * size + count] = begin
+        out[3 * size + count] = burst
+        out[4 * size + count] = finish
+        count += 1
+        ready[2 * i + 1] += 1
+        ready[2 * i] = finish + io[i]
