@@ -73,7 +73,7 @@ def compile_server() -> None:
     from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
     job = IoBehaviour(burst_seconds=1e-6, io_seconds=1e-6)
-    serve(Windows(1, (0,), (1,)), [job], np.ones((1, 8), np.int64), 4, compiled=True)
+    serve(Windows(1, (0,), (1,)), [job], np.ones((1, 8), np.int64), 4, fast=True)
 
 
 _HERE, _SOLVERS = f"{__name__}:", "ioopt.solvers.replication."

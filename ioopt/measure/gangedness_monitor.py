@@ -13,7 +13,7 @@ from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.measure.message_loss import Z_90, Loss, Stretches
-from ioopt.problems.base import MAX_NODES
+from ioopt.problems.base import MAX_NODES, Json
 from ioopt.problems.flexgang.message_counts import Basis, Gangedness, Verdict
 
 THRESHOLD = 0.154
@@ -161,7 +161,7 @@ class GangednessMonitor:
         """The class with the ratio, its 90 % interval and the numbers behind it."""
         basis, tally, factor, threshold = self._basis()
         gang = self.gang
-        known: dict[str, Any] = {
+        known: Json = {
             "basis": basis, "ratio": self.ratio(), "threshold": threshold,
             "gang_samples": gang.count, "samples": tally.count,
             "gang_mean": gang.mean if gang.count else None,
@@ -188,9 +188,7 @@ class GangednessMonitor:
         known["low"], known["high"] = self._interval(tally, factor)
         return verdict(*self._by_interval(known, basis, threshold))
 
-    def _by_interval(
-        self, known: dict[str, Any], basis: Basis, threshold: float
-    ) -> tuple[Gangedness, str]:
+    def _by_interval(self, known: Json, basis: Basis, threshold: float) -> tuple[Gangedness, str]:
         """The verdict where the ratio has an interval; *known* is told what else decides."""
         low, high, fewer = known["low"], known["high"], self._fewer_senders(basis)
         loss = self.stretches.loss() if self.stretches else None
@@ -269,7 +267,7 @@ class GangednessMonitor:
             return "LOW", f"{said}, but what stretches of quanta lose is below {GAMMA_THRESHOLD:g}"
         return "UNKNOWN", f"{said}, and what stretches of quanta lose straddles {GAMMA_THRESHOLD:g}"
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """All that the monitor knows, as plain JSON values; see :meth:`restore`."""
         return {
             "format": STATE_FORMAT, "version": 1, "processors": self.processors,

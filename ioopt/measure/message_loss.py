@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 
 HALF = 8
 """Quanta over which a stretch fades in, and out again while the next one fades in.
@@ -153,7 +154,7 @@ class Stretches:
         half = student * spread * unit
         return Loss(gamma, gamma - half, gamma + half, self.count)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """All of it as plain JSON values."""
         return asdict(self)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ioopt.compiled import available, compiled, is_ready
 from ioopt.measure import perturbation_kernel
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
     Application,
@@ -314,7 +315,7 @@ def simulate(
             break
         again.append(measure(problem, app, seed, deadline=deadline))
     wanted = [item.id for item in problem.applications]
-    metrics: dict[str, Any] = {}
+    metrics: Json = {}
     if plan is not None and again and [item.id for item in plan.applications] == wanted:
         metrics["worst_slope_difference"] = max(
             abs(slope - new.slopes[environment])

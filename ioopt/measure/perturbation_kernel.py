@@ -7,12 +7,12 @@ returns the wall-clock time at which the last process ends.
 
 from __future__ import annotations
 
-from typing import Any
+from ioopt.compiled import Box
 
 ALL_TO_ALL, RING, PAIRS, SHIFT = 0, 1, 2, 3
 
 
-def next_running(runs: Any, quantum: int, p: int, now: int) -> int:
+def next_running(runs: Box, quantum: int, p: int, now: int) -> int:
     """The first time from *now* on at which processor *p* runs."""
     slot = now // quantum
     while slot < runs.shape[0] and not runs[slot, p]:
@@ -21,7 +21,7 @@ def next_running(runs: Any, quantum: int, p: int, now: int) -> int:
     return now
 
 
-def advance(runs: Any, quantum: int, p: int, now: int, work: int) -> int:
+def advance(runs: Box, quantum: int, p: int, now: int, work: int) -> int:
     """When processor *p*, from *now* on, has done *work* instructions more."""
     slot = now // quantum
     while slot < runs.shape[0]:
@@ -35,14 +35,14 @@ def advance(runs: Any, quantum: int, p: int, now: int, work: int) -> int:
     return now + work
 
 
-def note(received: Any, quantum: int, p: int, now: int) -> None:
+def note(received: Box, quantum: int, p: int, now: int) -> None:
     """Count a message that reaches processor *p* at *now*."""
     slot = now // quantum
     if slot < received.shape[0]:
         received[slot, p] += 1
 
 
-def emp(runs: Any, quantum: int, work: int) -> int:
+def emp(runs: Box, quantum: int, work: int) -> int:
     """Each process does *work* on its own."""
     last = 0
     for p in range(runs.shape[1]):
@@ -50,7 +50,7 @@ def emp(runs: Any, quantum: int, work: int) -> int:
     return last
 
 
-def workpile(runs: Any, quantum: int, total: int, unit: int, start: Any) -> int:
+def workpile(runs: Box, quantum: int, total: int, unit: int, start: Box) -> int:
     """*total* work in units (the last one smaller), each fetched by the first process that is free.
 
     A unit stays on the processor that fetched it. Ties go to the lowest processor. *start* is
@@ -73,7 +73,7 @@ def workpile(runs: Any, quantum: int, total: int, unit: int, start: Any) -> int:
     return last
 
 
-def barrier(runs: Any, quantum: int, work: int, interval: int, received: Any) -> int:
+def barrier(runs: Box, quantum: int, work: int, interval: int, received: Box) -> int:
     """A barrier after every *interval* of work; each arrival is told to all others."""
     processors = runs.shape[1]
     now = 0
@@ -106,7 +106,7 @@ def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
 
 
 def exchange(
-    runs: Any, quantum: int, p: int, now: int, phase: int, pattern: int, received: Any
+    runs: Box, quantum: int, p: int, now: int, phase: int, pattern: int, received: Box
 ) -> int:
     """Processor *p* sends its requests at *now*; returns when the last reply is there.
 
@@ -126,7 +126,7 @@ def exchange(
 
 
 def msg(
-    runs: Any, quantum: int, work: int, phase_work: int, rounds: int, pattern: int, received: Any
+    runs: Box, quantum: int, work: int, phase_work: int, rounds: int, pattern: int, received: Box
 ) -> int:
     """Phases of *phase_work*, each with *rounds* of requests and a barrier at its end."""
     processors = runs.shape[1]
@@ -153,7 +153,7 @@ def msg(
     return now
 
 
-def blocking(runs: Any, quantum: int, work: int, gaps: Any, targets: Any, received: Any) -> int:
+def blocking(runs: Box, quantum: int, work: int, gaps: Box, targets: Box, received: Box) -> int:
     """After each of its *gaps* of work a process asks its target and waits for the reply.
 
     *gaps* and *targets* have shape (processors, requests); the gaps of a process exceed *work*.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Any
 
 from ioopt.measure import io_kernel
 from ioopt.measure.quantum_event import draw_bursts, nanoseconds, simulate_point
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_model import (
     MeasuredPoint,
     QuantumModelPlan,
@@ -39,7 +39,7 @@ def simulate(
             break
         found.append(MeasuredPoint.of(point, simulate_point(problem, point, seed=seed)))
     names = ("slowdown", "response_seconds", "fragmentation", "useful")
-    metrics: dict[str, Any] = {
+    metrics: Json = {
         f"simulated_{name}": fmean(getattr(point, name) for point in found)
         for name in names
         if found

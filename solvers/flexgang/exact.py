@@ -7,12 +7,12 @@ worse than a baseline (F5 and F6). The deadline counts everything (docs/flexgang
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.models.flexgang.assignment import Formulation
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import Outcome, SolveRequest
@@ -56,7 +56,7 @@ def solve(
     build = request.deadline.elapsed() - begun
     _search(search, request)
     candidates = [*_named_baselines(problem, search, baselines), *_found(search)]
-    metrics: dict[str, Any] = {
+    metrics: Json = {
         "per_pattern": {state.pattern.key: state.row() for state in search.states},
         "model_best": search.best if math.isfinite(search.best) else None,
     }

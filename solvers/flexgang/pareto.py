@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from ioopt.options import Deadline, SolveOptions
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS, simulate
@@ -39,7 +39,7 @@ class FrontPoint:
     cpu_utilisation: float
     dominated: bool = False
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Json:
         """The point as one line of a table."""
         return asdict(self)
 

@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
 from ioopt.models.flexgang.frame import PatternData, model_objective
 from ioopt.models.flexgang.relaxation import universal_bound
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import SolveRequest
@@ -66,7 +66,7 @@ class PatternState:
         if value > self.value:
             self.plan, self.value = plan, value
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Json:
         """The line of ``per_pattern``."""
         found = self.plan is not None
         return {

@@ -10,10 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
 from ioopt.measure.io_server import start_seconds
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import measure
 
@@ -46,7 +46,7 @@ class Ranked:
         """Mean simulated objective."""
         return fmean(self.values)
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Json:
         """The line of a report."""
         return {
             "candidate": self.candidate.label,

@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioopt.measure import perturbation_kernel as kernel
 from ioopt.measure import io_kernel
+from ioopt.measure import perturbation_kernel as kernel
 from ioopt.measure.quantum_event import _all_away, _slot_time
 
 

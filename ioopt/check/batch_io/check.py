@@ -6,7 +6,6 @@ Where a job says ``first_node`` its partition is checked too, and where requests
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from ioopt.check.batch_io.metrics import metrics_of
 from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
@@ -57,7 +56,7 @@ def _check_storage(terms: Terms, stated: object) -> list[Violation]:
     return [violation("storage-rate", terms.problem.name, text)]
 
 
-def _matched(terms: Terms, rows: list[Any]) -> tuple[list[JobView], list[Violation]]:
+def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
     """Rows of the schedule with their jobs; rows that cannot be read or matched are violations."""
     found: list[Violation] = []
     by_id = {job.id: job for job in terms.problem.jobs}

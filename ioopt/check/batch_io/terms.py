@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
@@ -97,7 +97,7 @@ class JobView:
         return found
 
 
-def _finite(value: Any) -> float:
+def _finite(value: object) -> float:
     if type(value) is float and value - value == 0.0:  # hot
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

@@ -9,21 +9,21 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from ioopt.check.replication.metrics import schedule_metrics
 from ioopt.check.replication.moves import Stage, stage_seconds, stage_violations
 from ioopt.check.replication.schedule import schedule_violations
 from ioopt.check.replication.workflow import dispatch_violations
+from ioopt.problems.base import Json
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem, Round
-from ioopt.protocols import CheckReport
+from ioopt.protocols import CheckReport, Schedule
 from ioopt.result import Violation, violation
 
 
 def check(
     problem: ReplicationProblem,
-    plan: ReplicationPlan | Mapping[str, Any],
-    schedule: dict[str, Any] | None = None,
+    plan: ReplicationPlan | Json,
+    schedule: Schedule | None = None,
 ) -> CheckReport:
     """Check a plan, and the schedule of its replay when there is one.
 
@@ -47,7 +47,7 @@ def check(
     elif mode == "replay":
         found.extend(_too_big(problem, reader.assign))
     objectives: dict[str, float] = {}
-    metrics: dict[str, Any] = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
+    metrics: Json = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
     if schedule is not None:
@@ -254,7 +254,7 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
     return found
 
 
-def _replayed(reader: _PlanReader, schedule: dict[str, Any] | None) -> list[Stage] | None:
+def _replayed(reader: _PlanReader, schedule: Schedule | None) -> list[Stage] | None:
     """What the replay moved, as one stage; None without a schedule."""
     if schedule is None:
         return None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from ioopt.check.replication.workflow_bound import lower_bound
 from ioopt.problems.replication import File, ReplicationProblem
+from ioopt.protocols import Metrics, Schedule
 
 
-def schedule_metrics(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> dict[str, Any]:
+def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics:
     """Makespan, bytes and counts of a schedule whose names are all known, and the link bound.
 
     The makespan is the end of the last task or copy entry. The bound holds on a shared link: the
@@ -56,7 +55,7 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Mapping[str, Any]) -
     }
 
 
-def _cores_busy(problem: ReplicationProblem, schedule: Mapping[str, Any], makespan: float) -> float:
+def _cores_busy(problem: ReplicationProblem, schedule: Schedule, makespan: float) -> float:
     """The part of all core-seconds up to the makespan that tasks take."""
     cores = {task.id: task.cores for task in problem.tasks}
     taken = [

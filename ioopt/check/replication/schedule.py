@@ -7,18 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from ioopt.check.pipes import Load, overloads, time_slack, too_fast
 from ioopt.check.replication.workflow import workflow_violations
 from ioopt.problems.replication import File, ReplicationProblem
+from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
 
 
 def schedule_violations(
     problem: ReplicationProblem,
     queues: Mapping[str, Sequence[str]],
-    schedule: Mapping[str, Any],
+    schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
 ) -> list[Violation]:
     """Everything that *schedule* (tasks, transfers, evictions) does wrong.
@@ -70,8 +70,8 @@ def _not_after(first: float, second: float) -> bool:
     return first <= second + time_slack(second)
 
 
-def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
-    def missing(where: str, what: str, name: Any) -> Violation:
+def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
+    def missing(where: str, what: str, name: str) -> Violation:
         return violation("unknown", str(name), f"{where} names no {what}")
 
     for part, what, key in (
@@ -96,7 +96,7 @@ def _unknown(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterab
             yield missing("schedule.actual_compute_seconds", "task", name)
 
 
-def _instants(schedule: Mapping[str, Any]) -> Iterable[Violation]:
+def _instants(schedule: Schedule) -> Iterable[Violation]:
     """Every instant is a number from 0 on, and nothing ends before it starts."""
     for part, name in (("tasks", "id"), ("transfers", "file")):
         for row in schedule.get(part, ()):
@@ -111,7 +111,7 @@ def _instants(schedule: Mapping[str, Any]) -> Iterable[Violation]:
                 yield violation("instants", str(row["file"]), text)
 
 
-def _stays(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> _Stays:
+def _stays(problem: ReplicationProblem, schedule: Schedule) -> _Stays:
     stays = _Stays()
     for node in problem.nodes:
         for file in node.holds:
@@ -154,7 +154,7 @@ def _match(stays: _Stays, key: tuple[str, str], times: list[float]) -> None:
 
 
 def _tasks(
-    problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Mapping[str, Any]
+    problem: ReplicationProblem, queues: Mapping[str, Sequence[str]], schedule: Schedule
 ) -> Iterable[Violation]:
     """Each task once, on its node, in queue order, one at a time, for compute / speed seconds."""
     ran: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
@@ -192,9 +192,7 @@ def _tasks(
                 yield violation("overlap", after[2], text, before[1] - after[0])
 
 
-def _staging(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: _Stays
-) -> Iterable[Violation]:
+def _staging(problem: ReplicationProblem, schedule: Schedule, stays: _Stays) -> Iterable[Violation]:
     """All inputs are complete on the node from the start of the task to its end."""
     for row in schedule.get("tasks", ()):
         for file in problem.tasks[problem.task_index[row["id"]]].inputs:
@@ -204,7 +202,7 @@ def _staging(
 
 
 def _copy_entries(
-    schedule: Mapping[str, Any], stays: _Stays, copies: Mapping[tuple[str, str], int]
+    schedule: Schedule, stays: _Stays, copies: Mapping[tuple[str, str], int]
 ) -> Iterable[Violation]:
     """Every copy entry of a queue is done once, at an instant at which its file is complete there."""
     left = dict(copies)
@@ -221,7 +219,7 @@ def _copy_entries(
 
 
 def _transfers(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: _Stays
+    problem: ReplicationProblem, schedule: Schedule, stays: _Stays
 ) -> Iterable[Violation]:
     """Copies come from complete holders that keep the file; one transfer at a time into a node."""
     yield from (v for v in stays.found if v.rule == "transfer")
@@ -244,7 +242,7 @@ def _transfers(
                 yield violation("transfer", after[2], text, before[1] - after[0])
 
 
-def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
+def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
     """No transfer is faster than its slowest pipe; at every instant each pipe can carry its own."""
     pipes: dict[str, tuple[float, list[Load]]] = {}
     for move in schedule.get("transfers", ()):
@@ -265,9 +263,7 @@ def _rates(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable
             yield violation("rate", pipe, text, left)
 
 
-def _pipes(
-    problem: ReplicationProblem, move: Mapping[str, Any], file: File
-) -> list[tuple[str, float]]:
+def _pipes(problem: ReplicationProblem, move: Schedule, file: File) -> list[tuple[str, float]]:
     """Names and rates of what a transfer passes (timeline rule 5): interfaces, remote link, storage disk."""
     network = problem.network
     nic, target, source = network.replica_bytes_per_second, move["destination"], move["source"]

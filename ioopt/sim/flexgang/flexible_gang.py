@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ioopt.errors import InstanceError
 from ioopt.measure.io_server import (
@@ -24,6 +24,7 @@ from ioopt.measure.io_server import (
     start_seconds,
 )
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import (
     FlexibleGangPlan,
     FlexibleGangProblem,
@@ -110,7 +111,7 @@ def pattern_of(problem: FlexibleGangProblem, plan: FlexibleGangPlan) -> Pattern:
     return pattern
 
 
-def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> dict[str, Any]:
+def summary(problem: FlexibleGangProblem, runs: Sequence[Measured]) -> Json:
     """Means over *runs*, the standard error of the objective, and the floors."""
     count = len(runs)
     objective = fmean([run.objective for run in runs])

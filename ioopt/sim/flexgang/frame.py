@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.timeline import Interval, Timeline
 
 
-def frame_schedule(
-    problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern
-) -> dict[str, Any]:
+def frame_schedule(problem: FlexibleGangProblem, plan: FlexibleGangPlan, pattern: Pattern) -> Json:
     """The frame in seconds: loose windows with who may run there, strict rows with their jobs.
 
     ``columns`` are first and one past the last; a job's ``kind`` tells I/O from compute.

@@ -18,7 +18,6 @@ from ioopt.measure.io_server import (
     serve,
 )
 from ioopt.measure.io_surface import Response, Surface
-from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
 from ioopt.problems.flexgang.pattern import Pattern
 
@@ -30,15 +29,9 @@ WARM_FRACTION = 0.1
 
 
 def corrected_responses(
-    problem: FlexibleGangProblem,
-    pattern: Pattern,
-    plan: FlexibleGangPlan,
-    deadline: Deadline | None = None,
+    problem: FlexibleGangProblem, pattern: Pattern, plan: FlexibleGangPlan
 ) -> dict[int, Response]:
-    """Response of every loose I/O job of *plan* (by position), its column neighbours counted in.
-
-    When *deadline* expires, the jobs not reached are missing.
-    """
+    """Response of every loose I/O job of *plan* (by position), its column neighbours counted in."""
     surface = Surface(problem.machine.processors, problem.surface)
     loose = [problem.job_index[name] for name in plan.loose]
     blocks = {j: problem.block(j, plan.home[problem.jobs[j].id]) for j in loose}
@@ -48,8 +41,6 @@ def corrected_responses(
         base = surface.at(job, pattern.on_seconds, pattern.off_seconds)
         ratios = []
         for column in blocks[j]:
-            if deadline is not None and deadline.expired():
-                return found
             others = [_plain(problem.jobs[i]) for i in loose if i != j and column in blocks[i]]
             ratios.append(queueing_ratio(_plain(job), tuple(sorted(others, key=_key)), pattern))
         slowdown = base.slowdown * len(ratios) / math.fsum(1.0 / ratio for ratio in ratios)

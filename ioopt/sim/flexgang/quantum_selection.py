@@ -7,7 +7,7 @@ processors are free at once (F1's fragmentation, over the whole cycle).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ioopt.measure.io_server import (
     NANOSECONDS,
@@ -19,6 +19,7 @@ from ioopt.measure.io_server import (
     serve,
 )
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_selection import (
     QuantumJob,
     QuantumPlan,
@@ -70,7 +71,7 @@ def simulate(
         measured = _measure(job, at, windows, problem.machine.processors, seed, horizon)
         jobs[job.id] = measured
         realised += job.weight * (measured["slowdown"] - 1.0) + problem.mu * measured["waste"]
-    metrics: dict[str, Any] = {
+    metrics: Json = {
         "realised": realised,
         "cycle_seconds": cycle,
         "options": {
@@ -133,9 +134,7 @@ def _union(begins: np.ndarray, ends: np.ndarray) -> int:
     return int(np.maximum(0, reach - np.maximum(starts, before)).sum())
 
 
-def _schedule(
-    problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]
-) -> dict[str, Any]:
+def _schedule(problem: QuantumSelectionProblem, plan: QuantumPlan, slots: tuple[Slot, ...]) -> Json:
     """The slots of one cycle by job, in seconds."""
     return {
         "cycle_seconds": plan.cycle_seconds,

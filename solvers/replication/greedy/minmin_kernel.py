@@ -6,7 +6,12 @@ the readers of a file that comes or goes; a tournament tree a node keeps its bes
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from ioopt.compiled import Box
+
+if TYPE_CHECKING:
+    from ioopt.sim.replication.state import Instance
 
 TIE_SECONDS = 1e-9
 
@@ -22,36 +27,36 @@ class Work(NamedTuple):
     node's best task at x = 1. ``out_task`` and ``out_node`` list the assignments, ``move_*`` the transfers.
     """
 
-    reader_ptr: Any
-    readers: Any
-    fits: Any
-    on: Any
-    copies: Any
-    pending: Any
-    wanted: Any
-    residents: Any
-    seat: Any
-    num_residents: Any
-    used: Any
-    fetch: Any
-    copy: Any
-    open: Any
-    ready: Any
+    reader_ptr: Box
+    readers: Box
+    fits: Box
+    on: Box
+    copies: Box
+    pending: Box
+    wanted: Box
+    residents: Box
+    seat: Box
+    num_residents: Box
+    used: Box
+    fetch: Box
+    copy: Box
+    open: Box
+    ready: Box
     leaves: int
-    tree: Any
-    seconds: Any
-    out_task: Any
-    out_node: Any
-    move_file: Any
-    move_source: Any
-    move_node: Any
-    counters: Any
+    tree: Box
+    seconds: Box
+    out_task: Box
+    out_node: Box
+    move_file: Box
+    move_source: Box
+    move_node: Box
+    counters: Box
 
 
 MOVES, EVICTIONS, BEGUN, STEP = 0, 1, 2, 3
 
 
-def begin(inst: Any, work: Any) -> None:
+def begin(inst: Instance, work: Work) -> None:
     """Set the bytes that each task misses on each node with only the held files present."""
     nodes, files = inst.num_nodes, inst.num_files
     for x in range(len(inst.held_node)):
@@ -73,14 +78,14 @@ def begin(inst: Any, work: Any) -> None:
             work.fits[k * nodes + i] = 1 if total <= inst.disk[i] else 0
 
 
-def planned(inst: Any, work: Any, k: int, i: int, costs: tuple[float, float]) -> float:
+def planned(inst: Instance, work: Work, k: int, i: int, costs: tuple[float, float]) -> float:
     """Seconds that task *k* would take on node *i*: transfers and compute."""
     x = k * inst.num_nodes + i
     moved = work.fetch[x] * costs[0] + work.copy[x] * costs[1]
     return moved + inst.compute[k] / inst.speed[i]
 
 
-def better(inst: Any, work: Any, i: int, left: int, right: int) -> int:
+def better(inst: Instance, work: Work, i: int, left: int, right: int) -> int:
     """Which of two tasks ends first on node *i*: the lower index among equals, -1 is none."""
     if left < 0 or right < 0:
         return max(left, right)
@@ -91,7 +96,7 @@ def better(inst: Any, work: Any, i: int, left: int, right: int) -> int:
     return right if second <= first + TIE_SECONDS else left
 
 
-def update(inst: Any, work: Any, k: int, i: int) -> None:
+def update(inst: Instance, work: Work, k: int, i: int) -> None:
     """The time of task *k* on node *i* has changed: play its matches of the node's tree again."""
     base = 2 * work.leaves * i
     x = (work.leaves + k) // 2
@@ -103,7 +108,7 @@ def update(inst: Any, work: Any, k: int, i: int) -> None:
         x //= 2
 
 
-def plant(inst: Any, work: Any, costs: tuple[float, float]) -> None:
+def plant(inst: Instance, work: Work, costs: tuple[float, float]) -> None:
     """Time every task on every node that it fits and build the trees."""
     for i in range(inst.num_nodes):
         base = 2 * work.leaves * i
@@ -118,14 +123,16 @@ def plant(inst: Any, work: Any, costs: tuple[float, float]) -> None:
             )
 
 
-def touch(inst: Any, work: Any, k: int, i: int, costs: tuple[float, float]) -> None:
+def touch(inst: Instance, work: Work, k: int, i: int, costs: tuple[float, float]) -> None:
     """Task *k* has become cheaper or dearer on node *i*."""
     if work.fits[k * inst.num_nodes + i]:
         work.seconds[k * inst.num_nodes + i] = planned(inst, work, k, i, costs)
         update(inst, work, k, i)
 
 
-def present(inst: Any, work: Any, i: int, f: int, arrives: int, costs: tuple[float, float]) -> None:
+def present(
+    inst: Instance, work: Work, i: int, f: int, arrives: int, costs: tuple[float, float]
+) -> None:
     """File *f* comes to node *i* (``arrives`` 1) or leaves it (0): update all readers' bytes."""
     nodes, size = inst.num_nodes, inst.size[f]
     sign = 1 if arrives else -1
@@ -158,7 +165,9 @@ def present(inst: Any, work: Any, i: int, f: int, arrives: int, costs: tuple[flo
         touch(inst, work, k, i, costs)
 
 
-def make_space(inst: Any, work: Any, k: int, i: int, size: int, costs: tuple[float, float]) -> None:
+def make_space(
+    inst: Instance, work: Work, k: int, i: int, size: int, costs: tuple[float, float]
+) -> None:
     """Evict the least popular files (22) from node *i* until *size* bytes fit, sparing task *k*'s."""
     files = inst.num_files
     while work.used[i] + size > inst.disk[i]:
@@ -177,7 +186,7 @@ def make_space(inst: Any, work: Any, k: int, i: int, size: int, costs: tuple[flo
 
 
 def commit(
-    inst: Any, work: Any, k: int, i: int, replicate: bool, costs: tuple[float, float]
+    inst: Instance, work: Work, k: int, i: int, replicate: bool, costs: tuple[float, float]
 ) -> None:
     """Assign task *k* to node *i*: its files are there from now on."""
     files = inst.num_files
@@ -209,7 +218,7 @@ def commit(
 
 
 def plan(
-    inst: Any, work: Any, replicate: bool, fetch_cost: float, copy_cost: float, most: int
+    inst: Instance, work: Work, replicate: bool, fetch_cost: float, copy_cost: float, most: int
 ) -> int:
     """Assign *most* more tasks, all that fit somewhere in the end; returns how many are assigned.
 
