@@ -170,3 +170,31 @@ class SelectionModel:
     def bound(self, steps: float) -> float:
         """A bound of the value, from a bound of the objective."""
         return steps / self.step + self.slack
+
+
+class CapacityModel:
+    """The linear relaxation over the capacities alone, shared deletions as :meth:`Question.most` has it.
+
+    Worths are in units of the largest, needs in capacities, so that tolerances fit.
+    """
+
+    def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
+        self.worths = [question.most(item) for item in classes]
+        self.unit = max(map(abs, self.worths), default=0.0) or 1.0
+        self.program = program = Program("job_capacities", maximise=True)
+        counts = [program.real(f"x{k}", 0, len(item.positions)) for k, item in enumerate(classes)]
+        program.objective = dict(zip(counts, (worth / self.unit for worth in self.worths)))
+        for r, capacity in enumerate(question.capacities):
+            total = sum(item.resources[r] * len(item.positions) for item in classes)
+            # a resource of which there is none is not needed by any class that is left
+            if 0 < capacity < total:
+                needs = [item.resources[r] / capacity for item in classes]
+                program.add(f"capacity_{r}", list(zip(counts, needs)), most=1)
+
+    def scores(self, prices: Mapping[str, float]) -> list[float]:
+        """The worth of each class for what it needs at *prices* of the rows."""
+        cost = [1e-9] * len(self.worths)
+        for row in self.program.rows:
+            for at, need in row.terms:
+                cost[at] += prices[row.name] * need
+        return [worth / self.unit / price for worth, price in zip(self.worths, cost)]

@@ -7,12 +7,11 @@ whatever the size; the loss against a proven bound (the linear relaxation, or th
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ioopt.errors import BackendMissingError
-from ioopt.models.job_selection import JobClass, Question, ReadyJob, SelectionModel
+from ioopt.models.job_selection import CapacityModel, JobClass, Question, ReadyJob, SelectionModel
 from ioopt.options import Deadline
 from ioopt.problems.job_selection import JobSelectionPlan, JobSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
@@ -20,6 +19,7 @@ from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import load_cp_model
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 
 MAX_MODEL_CLASSES = 3000
 """Of more classes of equal jobs than this, the integer program gets the most promising ones."""
@@ -27,8 +27,6 @@ MODEL_SHARE = 0.6
 """Part of the time left that the solver may use; the rest is for the answer's way back."""
 RELAXED_SHARE = 0.4
 """Part of the time that the linear relaxation may use."""
-TINY = 1e-9
-"""Rounding of the relaxation, relative to the largest worth."""
 GAP = 1e-6
 """Relative loss at which a selection is as good as the best."""
 SEED = 1
@@ -151,35 +149,15 @@ def relaxed(
 ) -> tuple[float, list[float]]:
     """A bound of any value, and the worth of each class for what it needs at the best prices.
 
-    The linear relaxation over the capacities, shared deletions relaxed as in :meth:`Question.most`;
-    without time for it, all that is worth something.
+    From the linear relaxation; without time for it, all that is worth something.
     """
-    import numpy as np
-    from scipy.optimize import linprog
-
-    if not classes:
-        return 0.0, []
-    worth = np.array([question.most(item) for item in classes])
-    count = np.array([float(len(item.positions)) for item in classes])
-    limits = np.array(question.capacities, dtype=float)
-    needs = np.array([item.resources for item in classes], dtype=float).reshape(len(classes), -1)
-    tight = (count @ needs > limits) & (limits > 0)
-    # a resource of which there is none is not needed by any class that is left
-    needs = needs[:, tight] / limits[tight]
-    everything = float(count @ np.maximum(worth, 0.0))
-    if not needs.shape[1]:
-        return everything, [1.0] * len(classes)
-    largest = max(float(np.abs(worth).max()), TINY)
-    seconds = max(TINY, RELAXED_SHARE * until.remaining())
-    solved = linprog(
-        -worth / largest, needs.T, np.ones(needs.shape[1]), bounds=[(0, most) for most in count],
-        options={} if math.isinf(seconds) else {"time_limit": seconds},
-    )  # fmt: skip
-    if solved.status != 0:
-        return everything, list(map(float, worth))
-    cost = needs @ -solved.ineqlin.marginals
-    scores = worth / largest / np.maximum(cost, TINY)
-    return -float(solved.fun) * largest * (1 + TINY), list(map(float, scores))
+    model = CapacityModel(question, classes)
+    if model.program.rows:
+        answer = solve_by_linprog(model.program, RELAXED_SHARE * until.remaining())
+        if answer.found and answer.bound is not None:
+            return answer.bound * model.unit, model.scores(answer.prices)
+    counts = (len(item.positions) for item in classes)
+    return sum(max(worth, 0.0) * n for worth, n in zip(model.worths, counts)), model.worths
 
 
 def _modelled(

@@ -77,6 +77,7 @@ class BackendAnswer:
     seconds: float = 0.0
     backend: str = ""
     version: str = ""
+    prices: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def found(self) -> bool:
