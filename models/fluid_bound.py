@@ -1,8 +1,4 @@
-"""What no schedule of a shared resource can beat: mean busy times of its fluid relaxation.
-
-Goemans et al. 2002 (single machine with release dates, preemptive WSPT); the use for jobs of
-limited rate is ours.
-"""
+"""What no schedule of a shared resource can beat: mean busy times of its fluid relaxation."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Job selection: a greedy selection first, then a proven bound and an integer program in the time left.
-
-Of jobs that need the same only as many are looked at as can run together, and the deadline holds
-whatever the size; the loss against a proven bound (the linear relaxation, or the solver's) is stated.
-"""
+"""Job selection: a greedy selection first, then a proven bound and an integer program in the time left."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Can pipes of limited rate have carried what a schedule says, at every instant?
-
-Some division of a pipe's rate over time serves all transfers between their starts and ends exactly
-when serving the earliest end first does.
-"""
+"""Can pipes of limited rate have carried what a schedule says, at every instant? (Earliest end first.)"""
 
 from __future__ import annotations
 

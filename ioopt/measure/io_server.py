@@ -108,10 +108,7 @@ def serve(
 
 
 def num_bursts(processes: Sequence[IoBehaviour], horizon: int, processors: int = 1) -> int:
-    """Bursts that none of *processes* can exceed before *horizon*: each waits at least for its I/O.
-
-    Raises InstanceError when those of all *processors* would not fit into memory.
-    """
+    """Bursts that none can exceed before *horizon*; InstanceError when all would not fit into memory."""
     shortest = min(max(1, nanoseconds(process.io_seconds)) for process in processes)
     count = horizon // shortest + 2
     require_numbers(
@@ -141,11 +138,7 @@ def draw_bursts(
 def mean_slowdown(
     served: Served, process: int, io: IoBehaviour, warm: int
 ) -> tuple[float, float, int]:
-    """(slowdown, mean response in seconds, iterations) of one process after *warm* nanoseconds.
-
-    Slowdown: mean wall time of an iteration over the dedicated one; response: ready to next
-    request.
-    """
+    """(slowdown, mean response in seconds, iterations) of one process after *warm* nanoseconds."""
     mine = (served.process == process) & (served.ready >= warm)
     count = int(mine.sum())
     if count == 0:

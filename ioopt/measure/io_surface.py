@@ -1,7 +1,4 @@
-"""The response surface of an I/O job: slowdown, CPU share and waste at (on, off) seconds.
-
-Read from the instance's own table where it has one, else from the stationary chain of F1.
-"""
+"""The response surface of an I/O job at (on, off) seconds: the instance's table, else the chain of F1."""
 
 from __future__ import annotations
 

@@ -169,10 +169,7 @@ def use_compiled(
     engine: Engine,
     deadline: Deadline | None = None,
 ) -> bool:
-    """Whether *engine* means the compiled kernel for all runs of *app*.
-
-    ``auto`` loads or compiles nothing that *deadline* leaves no time for.
-    """
+    """Whether *engine* means the compiled kernel; ``auto`` loads nothing that *deadline* has no time for."""
     if engine != "auto":
         return engine == "compiled"
     runs = problem.runs * len(problem.environments)
@@ -192,10 +189,7 @@ def run_times(
     seed: int,
     engine: Engine = "auto",
 ) -> list[tuple[float, float]]:
-    """(T, T_gang) of each run with *count* perturbations; a run is compared with its own draws.
-
-    Runs of one seed see the same perturbation times in every application.
-    """
+    """(T, T_gang) of each run; runs of one seed see the same perturbation times in every application."""
     fast = use_compiled(problem, app, engine)
     return [
         _times_of_run(problem, app, environment, count, seed, k, fast) for k in range(problem.runs)
@@ -247,10 +241,7 @@ def curve(
     engine: Engine = "auto",
     deadline: Deadline | None = None,
 ) -> Curve | None:
-    """Mean change of the run time at *points* counts of perturbations, evenly up to all (Figure 5).
-
-    None when *deadline* expires first.
-    """
+    """Mean change of the run time at *points* counts, evenly up to all (Figure 5); None after *deadline*."""
     counts = sorted({round(problem.perturbations * (k + 1) / points) for k in range(points)} - {0})
     found = [(0, 0.0)]
     for count in counts:

@@ -108,10 +108,7 @@ def partner(pattern: int, processors: int, p: int, phase: int, k: int) -> int:
 def exchange(
     runs: Box, quantum: int, p: int, now: int, phase: int, pattern: int, received: Box
 ) -> int:
-    """Processor *p* sends its requests at *now*; returns when the last reply is there.
-
-    A processor that runs answers at once, another when it runs next.
-    """
+    """When the last reply is there for the requests of *p* at *now*; who runs answers at once."""
     replied = now
     k = 0
     while True:
@@ -154,10 +151,7 @@ def msg(
 
 
 def blocking(runs: Box, quantum: int, work: int, gaps: Box, targets: Box, received: Box) -> int:
-    """After each of its *gaps* of work a process asks its target and waits for the reply.
-
-    *gaps* and *targets* have shape (processors, requests); the gaps of a process exceed *work*.
-    """
+    """After each of its *gaps* of work (processors, requests) a process asks its target and waits."""
     last = 0
     for p in range(runs.shape[1]):
         now, left, k = 0, work, 0

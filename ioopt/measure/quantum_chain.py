@@ -192,11 +192,7 @@ class _Law:
         return float(self.burst + self.off * crossed + self.io + self.mass @ self._waits())
 
     def _waits(self) -> Array:
-        """Mean wait of an I/O that started in each cell, from its completion to the next burst.
-
-        Completion phases from ``qi`` on wait for the cycle's end; when donation is irrevocable,
-        all of them do.
-        """
+        """Mean wait of an I/O that started in each cell, from its completion to the next burst."""
         import numpy as np
 
         first = np.mod(self.edges[:-1] + self.io, self.cycle)

@@ -1,8 +1,4 @@
-"""Event simulator of the two-job quantum model (Lee et al., Section 3.2), in integer nanoseconds.
-
-See rules 1 to 3. Floats would make ties at slot ends a matter of luck (rule 2). Every process has
-its own random stream: with a shared one all move in lock-step and fragmentation is 0.
-"""
+"""Event simulator of the two-job quantum model (Lee et al., Section 3.2; rules 1 to 3), in nanoseconds."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Bounds of what an I/O policy can reach: the mean response of a trace, the bytes of one decision.
-
-A run without congestion is no bound: a job that ends later can let the queue start others in a
-better order. These hold whatever the batch queue and the policy do (ours).
-"""
+"""Bounds of what an I/O policy can reach: the mean response of a trace, the bytes of one decision (ours)."""
 
 from __future__ import annotations
 
@@ -47,10 +43,7 @@ def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | N
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Seconds of computing before the first byte, in all and after the last byte; and the bytes.
-
-    Without bytes all computing is before the first.
-    """
+    """Seconds of computing before the first byte (or all), in all, after the last byte; and the bytes."""
     head = tail = seconds = volume = 0.0
     for phase in job.phases:
         compute, moved = float(phase.compute_seconds), float(phase.io_bytes) * ef
@@ -66,10 +59,7 @@ def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
 
 
 def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:
-    """What can be granted in all: the storage's rate, or the peak rates of all that ask.
-
-    None for the reference, which ignores the storage's rate.
-    """
+    """The storage's rate, or the peak rates of all that ask; None for the reference."""
     if policy == REFERENCE:
         return None
     machine = problem.machine

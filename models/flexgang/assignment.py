@@ -266,11 +266,7 @@ def _nonzero(terms: Iterable[Term]) -> list[Term]:
 def _moved(
     model: AssignmentModel, plan: FlexibleGangPlan
 ) -> tuple[Placement, dict[int, float], dict[tuple[int, int], float]]:
-    """*plan* by positions, columns permuted so that the largest job stands where the model has it.
-
-    The permutation is an exclusive or of column numbers, which maps aligned blocks to aligned
-    blocks.
-    """
+    """*plan* by positions, columns permuted (exclusive or) so that the largest job stands as in the model."""
     problem = model.problem
     index = problem.job_index
     home = {index[name]: block for name, block in plan.home.items()}

@@ -1,8 +1,4 @@
-"""What a pattern and a placement give: column capacities, I/O responses, rows laid out as a plan.
-
-Shared by the assignment model, the greedy and the strict baselines (F5). The checker
-recomputes all of it on its own.
-"""
+"""What a pattern and a placement give: column capacities, I/O responses, rows laid out as a plan (F5)."""
 
 from __future__ import annotations
 

@@ -16,10 +16,7 @@ from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 
 def universal_bound(problem: FlexibleGangProblem) -> float:
-    """No plan of any pattern has a higher objective: compute jobs share the machine by weight.
-
-    A job progresses with at most its n processors, all jobs with at most P; I/O costs nothing.
-    """
+    """No plan of any pattern has a higher objective: compute jobs share the machine by weight."""
     free, value = 1.0, 0.0
     compute = [job for job in problem.jobs if not job.is_io]
     for job in sorted(compute, key=lambda job: -job.weight):

@@ -1,8 +1,4 @@
-"""Linear program for the loose and fragment CPU of a given placement (F5, greedy).
-
-max sum_j w (n/P) (1 - gamma_j) tau_j / L, with the columns' capacity, interprocess fairness and
-the floors of progress. Homes and rows are fixed.
-"""
+"""Linear program for the loose and fragment CPU of a given placement (F5): max weighted progress of tau."""
 
 from __future__ import annotations
 

@@ -206,10 +206,7 @@ class AggregatedModel:
                 )
 
     def hint(self, moves: Moves) -> dict[int, int]:
-        """A value for EVERY variable, by position, that stands for *moves*.
-
-        Copies whose senders got theirs by copy count as B, those of roots as A.
-        """
+        """A value for EVERY variable, by position, that stands for *moves*."""
         instance = self.instance
         values = dict.fromkeys(self.positions(), 0)
         of_task = class_of_task(instance)

@@ -27,10 +27,7 @@ def area(instance: StaticInstance) -> Fraction:
 
 
 def area_seconds(problem: ReplicationProblem) -> float:
-    """The area bound straight from the problem, in seconds, slightly lower for rounding.
-
-    Holds for plans in rounds and under eviction too, which can only fetch more.
-    """
+    """The area bound in seconds, slightly lower for rounding; also of plans in rounds, which fetch more."""
     held = frozenset().union(*problem.holds)
     wanted = sum(
         file.bytes for f, file in enumerate(problem.files) if problem.readers[f] and f not in held
@@ -59,10 +56,7 @@ def largest_task(instance: StaticInstance) -> int:
 
 
 def quick(problem: ReplicationProblem) -> float:
-    """A lower bound of (13) in seconds, in linear time: the area, or the largest task.
-
-    For heuristics, which prove nothing themselves.
-    """
+    """A lower bound of (13) in seconds for heuristics, in linear time: the area, or the largest task."""
     instance = reduce(problem)
     return instance.seconds(max(math.ceil(area(instance)), largest_task(instance)))
 

@@ -1,8 +1,4 @@
-"""Ways to bring one file to the nodes that read it, on a few equal nodes (ours).
-
-For a given assignment of tasks the static model falls apart into a choice for every file: which
-nodes fetch it, and which of its holders send how many copies on.
-"""
+"""Ways to bring one file to the nodes that read it, on a few equal nodes (ours)."""
 
 from __future__ import annotations
 

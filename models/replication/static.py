@@ -310,10 +310,7 @@ def to_plan(instance: StaticInstance, moves: Moves, printed: bool = False) -> Re
 
 
 def from_plan(instance: StaticInstance, plan: ReplicationPlan) -> Moves | None:
-    """The moves that *plan* states, None when it leaves tasks out or names unknown items.
-
-    Used for warm starts, so what does not fit is dropped and never an error.
-    """
+    """The moves that *plan* states, for warm starts; None when it leaves tasks out."""
     problem = instance.problem
     index = {problem.files[file].id: k for k, file in enumerate(instance.files)}
     node_of: dict[str, str] = dict(plan.assign)

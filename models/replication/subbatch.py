@@ -115,10 +115,7 @@ class SubBatchModel:
             self.program.add(f"eq16_{g}", [(at, 1) for at in row], most=len(group.tasks))
 
     def _balance_17(self, thresh: float) -> None:
-        """(17)-(19): no place computes longer than (1 + Thresh) x the average over all places.
-
-        In whole units of about a 10^8-th of all computing.
-        """
+        """(17)-(19): no place computes longer than (1 + Thresh) x the average over all places."""
         seconds = [self.problem.tasks[group.tasks[0]].compute_seconds for group in self.groups]
         slowest = min(place.speed for place in self.places)
         total = sum(

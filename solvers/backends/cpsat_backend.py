@@ -1,8 +1,4 @@
-"""CP-SAT of OR-Tools: one way to run a model, one table of statuses, bounds and interrupts.
-
-Settings that make a run repeatable: one worker, the seed, and ``work`` (deterministic time)
-instead of seconds.
-"""
+"""CP-SAT of OR-Tools: one way to run a model, one table of statuses, bounds and interrupts."""
 
 from __future__ import annotations
 

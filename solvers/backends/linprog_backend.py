@@ -1,7 +1,4 @@
-"""A program of continuous variables (:mod:`ioopt.models.program`) through ``scipy.optimize.linprog``.
-
-For small programs that are solved often, where handing a model to a library would cost more.
-"""
+"""Small programs of continuous variables, solved often, through ``scipy.optimize.linprog``."""
 
 from __future__ import annotations
 

@@ -23,10 +23,7 @@ def plan_with_best_tau(
 def best_tau(
     data: PatternData, placement: Placement, slack: float = 0.0
 ) -> tuple[dict[int, float], dict[int, list[float]]] | None:
-    """(tau by job, seconds by column of self-balancing jobs), or None when infeasible.
-
-    Floors of progress may be missed by *slack*.
-    """
+    """(tau by job, seconds by column of self-balancing jobs), floors but for *slack*; None if infeasible."""
     model = TauModel(data, placement, slack)
     if not model.feasible:
         return None

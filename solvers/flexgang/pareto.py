@@ -1,8 +1,4 @@
-"""The lambda front of a flexible gang instance: I/O response against compute progress (F6).
-
-Replicated rows and filled fragments raise utilisation; loose windows buy I/O response and cost
-compute progress. It is a trade-off, so the front is reported and not one point of it.
-"""
+"""The lambda front of a flexible gang instance: I/O response against compute progress (F6)."""
 
 from __future__ import annotations
 

@@ -200,10 +200,7 @@ class PatternSearch:
 
 
 def plan_of_answer(model: AssignmentModel, answer: BackendAnswer) -> FlexibleGangPlan | None:
-    """The plan of a solution, its tau re-optimised exactly for the homes and rows found.
-
-    None when a floor that the backend met within its tolerance cannot be met at all.
-    """
+    """The plan of a solution, its tau re-optimised; None when a floor met by tolerance cannot be kept."""
     placement = model.placement(answer.values)
     for slack in (0.0, FLOOR_SLACK):
         plan = plan_with_best_tau(model.data, placement, slack)

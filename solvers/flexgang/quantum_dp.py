@@ -1,8 +1,4 @@
-"""Exact quantum selection by dynamic programming: a multiple-choice knapsack per cycle length.
-
-For a fixed L every job takes one option of width f q and cost c[j,o,L], and the widths must add up
-to L (F4). The oracle of the integer program.
-"""
+"""Exact quantum selection by dynamic programming: a multiple-choice knapsack per cycle length (F4)."""
 
 from __future__ import annotations
 
@@ -38,10 +34,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
 
 
 def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
-    """Cycle lengths in ticks: the instance's grid and the lengths of the greedy's plans.
-
-    Without the greedy's own lengths the exact methods could lose to it.
-    """
+    """Cycle lengths in ticks: the instance's grid and the greedy's, without which it could win."""
     lengths = set(costs.problem.default_cycles())
     single = costs.problem.one_visit()
     for menu in (costs, *([] if single is None else [QuantumCosts(single)])):

@@ -1,8 +1,4 @@
-"""Choose among plans by simulation on selection seeds; reports use other seeds.
-
-The two-job surface is 10-17 % low where I/O jobs share a loose column (F6, rule 12), so the model's
-best plan need not be the best one.
-"""
+"""Choose among plans by simulation on selection seeds; reports use other seeds (F6, rule 12)."""
 
 from __future__ import annotations
 

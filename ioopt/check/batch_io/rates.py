@@ -73,10 +73,7 @@ def _spans(view: JobView, record: RequestView) -> Iterator[Violation]:
 
 
 def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
-    """At no instant do the recorded rates exceed the storage, or conservative grants congest it.
-
-    A conservative ``+top`` variant may have at most one partial grant at a time (rule 11).
-    """
+    """At no instant do recorded rates exceed the storage, or conservative grants congest it (rule 11)."""
     if not terms.limited:
         return []
     spans = [
@@ -120,11 +117,7 @@ def _lasting(time: np.ndarray, broken: np.ndarray) -> Iterator[int]:
 
 
 def check_capacity(terms: Terms, views: list[JobView]) -> list[Violation]:
-    """Requests that must move more in a span than the storage can, whatever their rates.
-
-    Where requests do not record their rates, those that finish must be able to share the storage
-    between their first grants and their finishes, over every window of time.
-    """
+    """Requests without rates that must move more in a span than the storage can."""
     if not terms.limited or all(r.rates is not None for view in views for r in view.requests):
         return []
     loads = []

@@ -1,7 +1,4 @@
-"""Checker of flexible gang plans: every rule of F5 by itself, and the objective recomputed.
-
-It shares nothing with the models. Times in seconds.
-"""
+"""Checker of flexible gang plans: every rule of F5 by itself, and the objective recomputed."""
 
 from __future__ import annotations
 

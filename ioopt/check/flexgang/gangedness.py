@@ -1,8 +1,4 @@
-"""Checker of gangedness plans: recomputes ratio, interval and class from the counts.
-
-It shares nothing with the monitor: plain statistics over the lists of the instance. The thresholds
-are the plan's own, since they are settings.
-"""
+"""Checker of gangedness plans: recomputes ratio, interval and class from the counts by plain statistics."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Checker of perturbation plans: everything that must hold of slopes whoever measured them.
-
-It shares nothing with the laboratory: Emp's slopes follow from counting, the others are held
-between what conservation of work and what stopping the whole gang would give.
-"""
+"""Checker of perturbation plans: what must hold of slopes whoever measured them; Emp's follow by counting."""
 
 from __future__ import annotations
 
@@ -72,10 +68,7 @@ def check(
 def _measured_again(
     problem: PerturbationProblem, schedule: Json | None, found: list[Violation]
 ) -> tuple[ApplicationSlopes, ...]:
-    """The slopes of the replay, held to the same rules; empty where there is none to go by.
-
-    A replay may have been cut short by the time limit: it is held to the applications it has.
-    """
+    """The slopes of the replay, as many as it has, held to the same rules; empty where there is none."""
     rows = (schedule or {}).get("applications")
     if rows is None:
         return ()

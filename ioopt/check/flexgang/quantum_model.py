@@ -49,10 +49,7 @@ def check(
 def _violations(
     problem: QuantumModelProblem, points: tuple[MeasuredPoint, ...], where: str
 ) -> list[Violation]:
-    """Every point there, in the instance's order, with measures that can be true.
-
-    A replay may have been cut short by the time limit: it is held to the points it has.
-    """
+    """Every point there, in order (as many as a replay has), with measures that can be true."""
     wanted = [(point.qi_seconds, point.qc_seconds) for point in problem.points]
     given = [(point.qi_seconds, point.qc_seconds) for point in points]
     if where == "schedule":

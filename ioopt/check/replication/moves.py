@@ -1,8 +1,4 @@
-"""The static rules of one round of a replication plan: (1)-(8), (21), held files, the forest rule.
-
-A plan without rounds is one round that begins with the held files. Letters as in Khanna et al.,
-Section 4: X (on disk), R (remote transfer), Y (copy between nodes); X = R + in + what was there.
-"""
+"""The static rules of one round of a replication plan: (1)-(8), (21), held files, the forest rule."""
 
 from __future__ import annotations
 

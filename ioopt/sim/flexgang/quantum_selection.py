@@ -107,10 +107,7 @@ def _measure(
 
 
 def _waste(runs: list[Served], windows: Windows, warm: int, horizon: int) -> float:
-    """Donated CPU less what a strict compute job can use, over all CPU time.
-
-    In window time every burst is one interval; the strict job runs where no processor is busy.
-    """
+    """Donated CPU less what a strict compute job can use, over all CPU time."""
     import numpy as np
 
     first = warm // windows.cycle * windows.open_per_cycle

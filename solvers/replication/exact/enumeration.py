@@ -228,10 +228,7 @@ class Enumeration:
         return None
 
     def _settled(self) -> Moves | None:
-        """The best plan for the assignment at hand if it has one within reach; goes on from there.
-
-        Solves :class:`FileMix`, and sets ``stuck`` where that finds no answer in time.
-        """
+        """The best plan within reach for the assignment at hand, by :class:`FileMix`; goes on from there."""
         numbers, options, nodes = self.state.numbers, self.options, self.instance.num_nodes
         depth, room, spare = len(self._tasks), self.data.room, int(self.state.spare[0])
         groups = []

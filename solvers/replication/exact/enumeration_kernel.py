@@ -262,10 +262,7 @@ def row_length(num_nodes: int) -> int:
 
 
 def met(data: Data, state: State, place: int) -> bool:
-    """Whether these loads and bytes were met before at *place* of this assignment; notes them.
-
-    Files of earlier groups can add up to the same in many ways, and what failed once fails again.
-    """
+    """Whether these loads and bytes were met before at *place* of this assignment; notes them."""
     nodes = data.num_nodes
     key = place + 1
     for i in range(place * nodes, place * nodes + nodes):

@@ -1,8 +1,4 @@
-"""``ip`` and ``ip-no-replication``: the static problem of Section 4.1, as near to proven as time allows.
-
-Objective: additive batch time (13), with (21) where disks are limited. The aggregated formulation,
-the bounds and the annealing start are ours. A deadline counts everything, model building included.
-"""
+"""``ip`` and ``ip-no-replication``: the static problem of Section 4.1 by a formulation and bounds of ours."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``ip-printed``: equations (1)-(13) and (21) as the paper prints them, through PuLP.
-
-The baseline that ``ip`` is measured against: no bound, start or cut of ours goes into it.
-"""
+"""``ip-printed``: equations (1)-(13) and (21) as printed, through PuLP: the baseline of ``ip``."""
 
 from __future__ import annotations
 

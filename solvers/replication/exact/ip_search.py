@@ -1,8 +1,4 @@
-"""The exact search behind ``ip``: what is known so far, and the steps that improve on it.
-
-Bounds first, then annealing; on instances small enough to prove, enumeration (where it applies), then
-the aggregated model, CP-SAT raced with HiGHS; CP-SAT from the best plan on the others.
-"""
+"""The exact search behind ``ip``, in the order of docs/replication-models.md."""
 
 from __future__ import annotations
 
@@ -141,11 +137,7 @@ class Search:
                 self.offer(gathered(self.instance, assign))
 
     def anneal(self, share: float, rounds: int) -> None:
-        """Annealing from several seeds within *share* of the time limit.
-
-        The number of steps follows from the limit and the instance, not from the clock, so that
-        runs with the same limit find the same plan.
-        """
+        """Annealing from several seeds within *share* of the limit, from which (not the clock) steps follow."""
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed
         for number in range(rounds):
@@ -162,10 +154,7 @@ class Search:
             self.offer(found)
 
     def prove(self) -> None:
-        """Enumeration where it applies, a short repeatable run of CP-SAT, then all engines at once.
-
-        No engine dominates on small proofs; whichever proves first ends the others.
-        """
+        """Enumeration where it applies, a short repeatable run of CP-SAT, then all engines at once."""
         self.spread()
         going = self.first_enumeration()
         if not self.over():
@@ -211,10 +200,7 @@ class Search:
         self.raise_bound(self.load)
 
     def first_enumeration(self) -> Enumeration | None:
-        """Enumerate for a moment; what can go on from there if that does not end the search.
-
-        In plain Python first unless the compiled kernel is at hand: small batches are done by then.
-        """
+        """Enumerate for a moment, in plain Python first; what can go on if that does not end the search."""
         found = None
         for machine_code in (enumeration.ready(), True):
             if self.over() or not enumeration.applies(self.instance):

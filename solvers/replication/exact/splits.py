@@ -12,11 +12,7 @@ MOST_HEAVY, MOST_SPREADS = 8, 1_500
 
 
 def heavy_classes(instance: StaticInstance) -> list[int]:
-    """Classes that read the files with the longest fetch; empty where the proof does not apply.
-
-    It asks for a few equal nodes that hold nothing, a single file a heavy class and a single class
-    a heavy file, and some lighter files (else all files decide alike).
-    """
+    """Classes that read the files with the longest fetch; empty where the proof does not apply."""
     longest = max(instance.far, default=0)
     files = [file for file, far in enumerate(instance.far) if far == longest]
     if not equal_nodes(instance) or not 0 < len(files) < min(len(instance.far), MOST_HEAVY + 1):

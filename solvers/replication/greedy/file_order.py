@@ -1,8 +1,4 @@
-"""Tasks in the order of the file, each to the first free node (ours): a plan at once.
-
-The answer where a time limit leaves no room for any other solver. Disks are kept by least recent
-use; files are copied where some node has them and that is cheaper, else fetched.
-"""
+"""Tasks in the order of the file, each to the first free node (ours): a plan at once."""
 
 from __future__ import annotations
 

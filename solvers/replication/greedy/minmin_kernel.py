@@ -1,8 +1,4 @@
-"""The planning loop of MinMin over flat arrays: pure Python and compiled alike.
-
-Completion times are kept as bytes to fetch and bytes to copy, whole numbers that change only for
-the readers of a file that comes or goes; a tournament tree a node keeps its best task.
-"""
+"""The planning loop of MinMin over flat arrays, pure Python and compiled; a tournament tree a node."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tasks placed one after another by the bytes they bring and the load they make (ours).
-
-What rounds a relaxation (``lp-rounding``) and what annealing begins from where disks are tight.
-"""
+"""Tasks placed one after another by the bytes they bring and the load they make (ours)."""
 
 from __future__ import annotations
 

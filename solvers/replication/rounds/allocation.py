@@ -1,8 +1,4 @@
-"""Second stage of the paper's two: the integer program with (21) on one sub-batch and its nodes.
-
-The aggregated formulation in CP-SAT, started from the selection's own allocation, which is also the
-answer when nothing better is found (Section 4.2: "we will get the same solution").
-"""
+"""Second stage of the paper's two: the integer program with (21) on one sub-batch and its nodes."""
 
 from __future__ import annotations
 
@@ -99,10 +95,7 @@ def hasty_allocation(
     nodes: Sequence[int],
     present: Sequence[frozenset[int]],
 ) -> Allocation:
-    """The tasks of *start* as they are: a missing file is copied from a reader that has it.
-
-    Where none has it the first reader fetches it and sends it on. Linear time, no model.
-    """
+    """The tasks of *start* as they are; a missing file is copied from a reader, or fetched by the first."""
     readers: dict[int, list[int]] = {}
     for node, tasks in sorted(start.items()):
         for file in {file for task in tasks for file in problem.inputs[task]}:
@@ -126,10 +119,7 @@ def _restricted(
     present: Sequence[frozenset[int]],
     read: Sequence[int],
 ) -> ReplicationProblem:
-    """The problem of these tasks on these nodes, with the files *read* in that order.
-
-    A node holds what is present and read by these tasks: anything else may go and costs nothing.
-    """
+    """The problem of these tasks on these nodes, with the files *read* in that order."""
     return ReplicationProblem.model_construct(
         name=problem.name,
         network=problem.network,

@@ -1,7 +1,4 @@
-"""Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule 7).
-
-``lru`` orders by the round of the last use. ``farthest-next-use`` (ours) evicts nothing beforehand.
-"""
+"""Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule 7)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The hierarchical scheme (Khanna et al., Section 4.4): the two stages over a tree of virtual nodes.
-
-Copies are passed between virtual nodes: a file that another one has is copied, not fetched again
-(the paper's (8) would fetch it once a virtual node).
-"""
+"""The hierarchical scheme (Khanna et al., Section 4.4): the two stages over a tree of virtual nodes."""
 
 from __future__ import annotations
 

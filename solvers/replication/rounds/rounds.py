@@ -1,8 +1,4 @@
-"""Solvers that work in rounds: select a sub-batch, allocate it, evict, repeat.
-
-Khanna et al., Sections 4.2 to 4.4; the flat scheme is a hierarchy of one level. Files that a round
-leaves on the disks are free in the next (rule 6).
-"""
+"""Solvers that work in rounds (Khanna et al., Sections 4.2 to 4.4); the flat scheme has one level."""
 
 from __future__ import annotations
 

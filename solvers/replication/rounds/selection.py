@@ -1,7 +1,4 @@
-"""First stage of the paper's two: which pending tasks the disks can serve without eviction.
-
-CP-SAT started from a greedy selection. The dead end of equation (17) is closed (rule 5).
-"""
+"""First stage of the paper's two: which pending tasks the disks can serve without eviction (rule 5)."""
 
 from __future__ import annotations
 

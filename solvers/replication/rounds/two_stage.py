@@ -1,7 +1,4 @@
-"""The paper's two-stage scheme for limited disks (Khanna et al., Sections 4.2 and 4.3; rules 5 to 7).
-
-``barriers=yes`` and ``eviction=popularity`` are the scheme as printed.
-"""
+"""The paper's two-stage scheme for limited disks (Khanna et al., Sections 4.2 and 4.3; rules 5 to 7)."""
 
 from __future__ import annotations
 
