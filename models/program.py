@@ -81,7 +81,7 @@ class Program:
         return len(self.variables) - 1
 
     def time(self, name: str, least: int, most: int) -> int:
-        """Add a time in units; its position. Floating-point backends leave out *most*, for their tolerances."""
+        """Add a time in units; its position. Floating-point backends leave out *most*."""
         self.variables.append(Variable(name, least, most, "time"))
         return len(self.variables) - 1
 

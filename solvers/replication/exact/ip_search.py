@@ -137,7 +137,7 @@ class Search:
                 self.offer(gathered(self.instance, assign))
 
     def anneal(self, share: float, rounds: int) -> None:
-        """Annealing from several seeds within *share* of the limit, from which (not the clock) steps follow."""
+        """Annealing from several seeds in steps that follow from *share* of the limit, not the clock."""
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed
         for number in range(rounds):
