@@ -284,6 +284,9 @@ def _checked(
     wanted = name == kind.objective_name and objective is not None
     if values["bound"] is None and kind.bound is not None and wanted:
         values["bound"] = load_target(kind.bound)(problem)
+    proven = metrics.get(kind.proven_metrics.get(name, ""))
+    if values["bound"] is not None and proven is not None:
+        values["bound"] = max(values["bound"], proven)
     bound: float | None = values["bound"]
     status = Status.FEASIBLE if failure is None else Status.ERROR
     notes = notes if failure is None else [*notes, failure]

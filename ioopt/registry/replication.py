@@ -35,6 +35,7 @@ KINDS = (
         ),
         measure="makespan_seconds",
         bound_metrics={"makespan_seconds": "lower_bound_seconds"},
+        proven_metrics={"makespan_seconds": "transfer_bound_seconds"},
         summary="tasks that share input files, on nodes with disks (Khanna et al.)",
     ),
     KindSpec(

@@ -38,7 +38,8 @@ class KindSpec:
     (``choose_solvers``: a function from the problem to that list); ``compare_columns`` are metrics
     its table shows; ``measure`` is what solvers are compared by unless the user says otherwise
     (None: ``objective_name``), ``most`` the metrics of which more is better, ``bound_metrics`` the
-    metrics that bound others; ``baseline`` is the solver to which the comparison of several
+    metrics that bound others, ``proven_metrics`` those of a replay that raise the bound of a result by
+    objective; ``baseline`` is the solver to which the comparison of several
     instances prints mean ratios. ``schedule`` is the form of its schedules. ``plot`` draws a
     result; ``pictures`` are further ones by name (``ioopt plot --picture``). ``fallback`` is the
     solver that answers when another one fails. ``bound`` is a quick function from the problem to
@@ -72,6 +73,7 @@ class KindSpec:
     measure: str | None = None
     most: tuple[str, ...] = ()
     bound_metrics: Mapping[str, str] = field(default_factory=dict)
+    proven_metrics: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     decision: bool = False
     measured: bool = False

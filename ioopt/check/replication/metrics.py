@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ioopt.check.replication.transfer_bound import transfer_bound
 from ioopt.check.replication.workflow_bound import lower_bound
 from ioopt.problems.replication import File, ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
@@ -40,6 +41,7 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
         "spills": spills,
         "products_refetched": again,
         "cores_busy": _cores_busy(problem, schedule, makespan),
+        "transfer_bound_seconds": transfer_bound(problem) if problem.is_workflow else None,
     }
     return {
         "makespan_seconds": makespan,

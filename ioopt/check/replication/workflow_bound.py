@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import accumulate
+from typing import NamedTuple
 
 from ioopt.problems.replication import ReplicationProblem
+
+
+class Times(NamedTuple):
+    """Earliest start, tail and least compute time of each task, in seconds."""
+
+    start: list[float]
+    tail: list[float]
+    work: list[float]
 
 
 def lower_bound(problem: ReplicationProblem) -> float:
     """The largest of critical path, core area and link, in seconds."""
     if not problem.tasks:
         return 0.0
-    start, tail, work = _times(problem)
-    count = range(len(problem.tasks))
-    path = max(start[k] + work[k] + tail[k] for k in count)
-    return max(path, _area(problem, start, tail), _links(problem, start, tail, work))
+    start, tail, work = times(problem)
+    end = [s + w for s, w in zip(start, work, strict=True)]
+    path = max(e + q for e, q in zip(end, tail, strict=True))
+    return max(path, area(problem, start, tail), links(problem, end, tail, work))
 
 
 def _asked(problem: ReplicationProblem, file: int) -> float:
@@ -32,7 +42,7 @@ def _touched(problem: ReplicationProblem) -> set[int]:
     return {problem.file_index[name] for name in read - held - written}
 
 
-def _reach_seconds(problem: ReplicationProblem, file: int) -> float:
+def reach_seconds(problem: ReplicationProblem, file: int) -> float:
     """Least time in which a file crosses everything between a node and the remote storage."""
     entry, network = problem.files[file], problem.network
     speeds = [network.remote_bytes_per_second, network.replica_bytes_per_second]
@@ -40,8 +50,8 @@ def _reach_seconds(problem: ReplicationProblem, file: int) -> float:
     return entry.bytes / min(speeds)
 
 
-def _times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[float]]:
-    """Earliest start, tail and least compute time of each task."""
+def times(problem: ReplicationProblem) -> Times:
+    """What comes before, after and in each task at least."""
     tasks, nodes = problem.tasks, problem.nodes
     touched = _touched(problem)
     order: list[int] = []
@@ -70,14 +80,14 @@ def _times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[
         start[k] = max(
             tasks[k].release_seconds,
             *(start[p] + work[p] for p in problem.predecessors[k]),
-            *(_asked(problem, f) + _reach_seconds(problem, f) for f in born if f in touched),
+            *(_asked(problem, f) + reach_seconds(problem, f) for f in born if f in touched),
             _together(problem, born, hosts[k]),
         )
     for k in reversed(order):
         kept = [f for f in problem.outputs[k] if problem.files[f].keep]
         follows = [work[j] + tail[j] for j in after[k]]
-        tail[k] = max([0.0, *follows, *(_reach_seconds(problem, f) for f in kept)])
-    return start, tail, work
+        tail[k] = max([0.0, *follows, *(reach_seconds(problem, f) for f in kept)])
+    return Times(start, tail, work)
 
 
 def _together(problem: ReplicationProblem, born: list[int], hosts: list[int]) -> float:
@@ -91,15 +101,16 @@ def _together(problem: ReplicationProblem, born: list[int], hosts: list[int]) ->
     return min(_asked(problem, f) for f in born) + min(missing) / rate
 
 
-def _area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
+def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
+    """All computing on all cores, from each instant on and up to each tail."""
     tasks = problem.tasks
     power = sum(node.cores * node.speed for node in problem.nodes)
-    area = [task.cores * task.compute_seconds / power for task in tasks]
+    share = [task.cores * task.compute_seconds / power for task in tasks]
     begun = sorted(range(len(tasks)), key=lambda k: -start[k])
-    best = _sweep([(start[k], area[k]) for k in begun])
+    best = _sweep([(start[k], share[k]) for k in begun])
     first, total = math.inf, 0.0
     for k in sorted(range(len(tasks)), key=lambda k: -tail[k]):
-        first, total = min(first, start[k]), total + area[k]
+        first, total = min(first, start[k]), total + share[k]
         best = max(best, first + total + tail[k])
     return best
 
@@ -112,9 +123,14 @@ def _sweep(rows: list[tuple[float, float]]) -> float:
     return best
 
 
-def _links(
-    problem: ReplicationProblem, start: list[float], tail: list[float], work: list[float]
+def links(
+    problem: ReplicationProblem,
+    end: list[float],
+    tail: list[float],
+    work: list[float],
+    sweep: bool = False,
 ) -> float:
+    """All that must cross a link or a storage's disk; *sweep*: also by what must follow each file."""
     network = problem.network
     many = 1 if network.remote_link == "shared" else len(problem.nodes)
     pipes: list[tuple[str | None, float]] = [(None, many * network.remote_bytes_per_second)]
@@ -127,12 +143,16 @@ def _links(
         come = [f for f in own if f in touched]
         kept = [f for f in own if problem.producer[f] >= 0 and problem.files[f].keep]
         asked = min((_asked(problem, f) for f in come), default=math.inf)
-        made = min(
-            (start[k] + work[k] for f in kept for k in [problem.producer[f]]), default=math.inf
-        )
+        made = min((end[problem.producer[f]] for f in kept), default=math.inf)
         if come:
             last = min(work[k] + tail[k] for f in come for k in problem.readers[f])
             best = max(best, asked + sum(map(size, come)) / rate + last)
+        if sweep:
+            rest = [(max(work[k] + tail[k] for k in problem.readers[f]), size(f)) for f in come]
+            rest.sort(reverse=True)
+            crossed = accumulate(bytes_ for _, bytes_ in rest)
+            ends = (asked + n / rate + after for (after, _), n in zip(rest, crossed, strict=True))
+            best = max(best, *ends, 0.0)
         if kept:
             best = max(best, made + sum(map(size, kept)) / rate)
         if come and kept:

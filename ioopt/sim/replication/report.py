@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.state import (
@@ -81,11 +82,13 @@ def metrics_of(
     """The metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
-    products = {
+    products: dict[str, float] = {
         "saved_bytes": count[SAVED_BYTES],
         "spills": count[SPILLS],
         "products_refetched": count[REFETCHED],
     }
+    if problem.is_workflow:
+        products["transfer_bound_seconds"] = TransferBound(problem, link).seconds
     return {
         "makespan_seconds": makespan,
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,

@@ -14,6 +14,7 @@ from typing import Any
 from ioopt.compiled import available, compile_apart
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
@@ -71,6 +72,8 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.floor = makespan_bound_seconds(self.problem)
+        if self.problem.is_workflow:
+            self.floor = max(self.floor, TransferBound(self.problem).seconds)
         self.upper = self.planned = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ioopt.compiled import compiled, is_ready
-from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.exact import queue_kernel as kernel
@@ -46,7 +46,7 @@ class QueueSearch:
         self._words, (self._state, self._plan) = _one_block(
             new_state(self._inst), queues._replace(growing=1)
         )
-        self._bounds = WorkflowBound(problem)
+        self._bounds = TransferBound(problem)
         self._path = self._paths()
         self._tree = self._stack(upper)
 

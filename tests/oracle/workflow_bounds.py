@@ -1,0 +1,78 @@
+"""No bound of a workflow lies above any plan: random instances, random plans, dispatches.
+
+``python tests/oracle/workflow_bounds.py 20000 1`` looks at 20,000 plans from seed 1 on: queues dealt in a
+random order that the files allow, to random nodes, under a random policy, some with copy entries; of
+each instance one run of every dispatcher. The checker's own bound must be the same.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any
+
+from random_workflows import random_workflow
+from workflow_exhaustive import POLICIES, tight_workflow
+
+from ioopt.check.replication.transfer_bound import transfer_bound
+from ioopt.decisions.replication import Dispatcher
+from ioopt.models.replication.transfer_bound import TransferBound
+from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.sim.replication.dispatch import dispatch
+from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
+
+PLANS = 17
+"""Plans of queues an instance, beside three dispatches."""
+DISPATCHERS: tuple[Dispatcher, ...] = (fifo.decide, locality.decide, ready_min_min.decide)
+TOLERANCE = 1e-9
+
+
+def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationPlan:
+    """Queues that never wait in a circle: every task behind its predecessors in one common order."""
+    order: dict[str, list[Any]] = {node.id: [] for node in problem.nodes}
+    left = set(range(len(problem.tasks)))
+    while left:
+        free = sorted(k for k in left if not left & set(problem.predecessors[k]))
+        k = rng.choice(free)
+        left.remove(k)
+        hosts = [i for i in range(len(problem.nodes)) if problem.fits(k, i)]
+        queue = order[problem.nodes[rng.choice(hosts)].id]
+        if problem.tasks[k].inputs and rng.random() < 0.05:
+            queue.append({"copy": rng.choice(problem.tasks[k].inputs)})
+        queue.append(problem.tasks[k].id)
+    return ReplicationPlan.model_validate({"order": order, "eviction": rng.choice(POLICIES)})
+
+
+def wrong_bounds(seed: int, plans: int = PLANS) -> tuple[int, list[str]]:
+    """How many plans of one instance were looked at, and what is wrong with its bound."""
+    rng = random.Random(seed)
+    make = tight_workflow if seed % 3 == 0 else random_workflow
+    problem = ReplicationProblem.model_validate(make(seed, rng.randint(2, 14)))
+    nodes = range(len(problem.nodes))
+    if not all(any(problem.fits(k, i) for i in nodes) for k in range(len(problem.tasks))):
+        return 0, []
+    bound, plain = TransferBound(problem).seconds, WorkflowBound(problem).seconds
+    slack = TOLERANCE * max(1.0, bound)
+    found = []
+    if abs(transfer_bound(problem) - bound) > slack or bound < plain - slack:
+        found.append(f"seed {seed}: {bound}, checker {transfer_bound(problem)}, rule 18 {plain}")
+    ends = [
+        simulate(problem, random_plan(problem, rng), engine="python").metrics["makespan_seconds"]
+        for _ in range(plans)
+    ]
+    for decide in DISPATCHERS:
+        ends.append(dispatch(problem, decide)[1].metrics["makespan_seconds"])
+    if min(ends) < bound - slack:
+        found.append(f"seed {seed}: {bound} above {min(ends)}")
+    return len(ends), found
+
+
+if __name__ == "__main__":
+    wanted, seed = int(sys.argv[1]), int(sys.argv[2])
+    seen, wrong = 0, []
+    while seen < wanted:
+        count, texts = wrong_bounds(seed)
+        seen, wrong, seed = seen + count, wrong + texts, seed + 1
+    print("\n".join(wrong) or f"{seen} plans, no bound above any")

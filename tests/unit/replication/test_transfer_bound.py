@@ -1,0 +1,87 @@
+"""Bounds that know transfers between nodes, worked out by hand; random plans; the checker's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from workflow_bounds import wrong_bounds
+
+import ioopt
+from ioopt.check.replication.transfer_bound import transfer_bound
+from ioopt.models.replication.transfer_bound import TransferBound, least_of_both
+from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.problems.replication import ReplicationProblem
+
+
+def workflow(nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]) -> ReplicationProblem:
+    """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks: seconds, reads, writes."""
+    named = sorted({name for _, reads, writes in tasks.values() for name in reads + writes})
+    return ReplicationProblem.model_validate({
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
+        "nodes": [{"id": f"n{i}"} | node for i, node in enumerate(nodes)],
+        "files": [{"id": name, "bytes": 40} for name in named],
+        "tasks": [
+            {"id": name, "compute_seconds": seconds, "inputs": list(reads), "outputs": list(writes)}
+            for name, (seconds, reads, writes) in tasks.items()
+        ],
+    })  # fmt: skip
+
+
+def test_a_level_that_is_spread_moves_its_files() -> None:
+    """Fork and join of two: the join waits till 4 + 6 X = 10 + 2 (2 - X), X = 1.25 of two kept here.
+
+    That is 11.5 s, then 2 s; the plain bound is the path 4 + 6 + 2. Spread it takes 4 + 2 + 6 + 2 + 2 = 16 s.
+    """
+    problem = workflow([{}, {}], split=(4, "", "ab"), left=(6, "a", "c"), right=(6, "b", "d"),
+        join=(2, "cd", ""))  # fmt: skip
+    assert WorkflowBound(problem).seconds == 12.0
+    assert TransferBound(problem).seconds == pytest.approx(13.5)
+    result = ioopt.solve(problem, "heft")
+    assert result.metrics["lower_bound_seconds"] == 12.0
+    assert result.bound == result.metrics["transfer_bound_seconds"] == pytest.approx(13.5)
+    assert result.violations == ()
+
+
+def test_what_cannot_share_a_node_moves() -> None:
+    """The first needs room for two files, the second the fast node: 4 s, 2 s for the file, then 3 s."""
+    problem = workflow([{"disk_bytes": 90}, {"disk_bytes": 70, "speed": 2}],
+        first=(4, "", "ab"), second=(6, "a", ""))  # fmt: skip
+    assert WorkflowBound(problem).seconds == 4 + 6 / 2
+    # On the slow node the second takes 6 s after the first; on the other 2 s and 3 s.
+    assert TransferBound(problem).seconds == 4 + min(6, 2 + 3)
+
+
+def test_the_tail_of_a_task_counts_what_leaves_its_node() -> None:
+    """Three readers of a file each: 4 + T with T = 6 X = 6 + 2 (3 - X), X = 1.5 of three stay."""
+    problem = workflow([{}] * 9, split=(4, "", "abc"), one=(6, "a", ""), two=(6, "b", ""),
+        three=(6, "c", ""))  # fmt: skip
+    assert WorkflowBound(problem).seconds == 10.0
+    assert TransferBound(problem).seconds == pytest.approx(4 + 6 * 1.5)
+
+
+def test_what_is_fetched_for_longer_work_comes_first_at_best() -> None:
+    """8 s for both files; the long reader's file need not be last: 4 + 20 s, but then 8 + 1 s."""
+    problem = workflow([{}, {}], long=(20, "a", ""), short=(1, "b", ""))
+    assert TransferBound(problem).link == 24.0
+    assert WorkflowBound(problem).link == 9.0
+
+
+def test_least_of_both_divides_by_what_moves_longest() -> None:
+    # 4 s of computing saves 4 s of moving first: .625 of it leaves 2.5 s on both.
+    assert least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0) == 2.5
+    assert least_of_both([(4.0, 4.0)], 9.0, 1.0) == 9.0
+    assert least_of_both([(float("inf"), 4.0), (0.0, 7.0)], 0.0, 1.0) == 5.0
+
+
+def test_no_bound_is_above_any_plan() -> None:
+    """``python tests/oracle/workflow_bounds.py 20000 1`` for more."""
+    rows = [wrong_bounds(seed, plans=5) for seed in range(1, 61)]
+    assert [text for _, texts in rows for text in texts] == []
+    assert sum(count for count, _ in rows) > 400
+
+
+@pytest.mark.parametrize("name", ["flow-fork-join", "flow-montage", "flow-arrivals"])
+def test_the_checker_comes_to_the_same_bound(name: str) -> None:
+    problem = ioopt.load(name)
+    assert transfer_bound(problem) == pytest.approx(TransferBound(problem).seconds, rel=1e-12)
