@@ -17,6 +17,8 @@ from ioopt.units import format_bytes
 
 NODE_BYTES_PER_SECOND = 1e9 / 32
 STORAGE_SHARE = Fraction(250, 1536)
+SHORTEST_WALLTIME_SECONDS = 1.0
+"""Of jobs that say none, or ran for no time."""
 
 
 @dataclass(frozen=True)

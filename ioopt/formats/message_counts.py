@@ -11,20 +11,30 @@ from __future__ import annotations
 import os
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import named
+from ioopt.formats.native import named, validate
 from ioopt.formats.report import imported, some
-from ioopt.formats.values import csv_rows, numeral
+from ioopt.formats.values import Cell, csv_rows
 from ioopt.problems.flexgang.message_counts import QUANTA, MessageCountsProblem, Quanta
 
+Truth = Annotated[bool, BeforeValidator(lambda text: str(text).strip())]
 Row = tuple[int, int, Quanta, float]
 """Quantum and processor (-1 where they are not known), the kind of quantum, the count."""
-NEEDED = ("ganged", "running", "messages")
-_TRUTH = {
-    "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True,
-}  # fmt: skip
+
+
+class _Needed(BaseModel):
+    """What every row must have; a truth is 0 or 1, true or false, yes or no."""
+
+    ganged: Truth
+    running: Truth
+    messages: Cell
+
+
+NEEDED = tuple(_Needed.model_fields)
 
 
 def read_message_counts(
@@ -45,8 +55,13 @@ def read_message_counts(
         if not app:
             raise InstanceError(f"{where}: {label}: empty")
         place = _whole(row.get("quantum")), _whole(row.get("processor"))
-        count = numeral(row["messages"], f"{where}: messages")
-        counts.setdefault(app, []).append((*place, _kind(row, where), count))
+        cells: _Needed = validate(_Needed, row, where)
+        if cells.ganged and not cells.running:
+            raise InstanceError(
+                f"{where}: ganged but not running: in a gang quantum all processes run"
+            )
+        kind: Quanta = "gang" if cells.ganged else "running" if cells.running else "nonrunning"
+        counts.setdefault(app, []).append((*place, kind, cells.messages))
     if not counts:
         raise InstanceError(f"{shown}: no counts: the file has a heading only")
     applications = tuple(_application(app, rows, processors) for app, rows in counts.items())
@@ -87,21 +102,6 @@ def _absent(rows: list[Row], processors: int) -> tuple[tuple[int, ...], ...]:
             return ()
         found.append(missing)
     return tuple(found)
-
-
-def _kind(row: dict[str, str], where: str) -> Quanta:
-    ganged, running = (_truth(row[column], column, where) for column in ("ganged", "running"))
-    if ganged and not running:
-        raise InstanceError(f"{where}: ganged but not running: in a gang quantum all processes run")
-    return "gang" if ganged else "running" if running else "nonrunning"
-
-
-def _truth(text: str | None, column: str, where: str) -> bool:
-    """A cell that says yes or no, such as 0 or 1."""
-    value = _TRUTH.get((text or "").strip().lower())
-    if value is None:
-        raise InstanceError(f"{where}: {column}: wanted 0 or 1, not {text!r}")
-    return value
 
 
 def _whole(text: str | None) -> int:

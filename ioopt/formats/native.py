@@ -104,11 +104,14 @@ def reading(name: str) -> Iterator[None]:
         ) from error
 
 
-_BOUNDS = {
+_WORDS = {
     "greater_than_equal": "must be {ge:.10g} or more",
     "less_than_equal": "must be {le:.10g} or less",
     "string_too_long": "must have {max_length} characters or less",
     "model_type": "must be an object",
+    "bool_parsing": "must be 0 or 1",
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "must be a finite number"),
+    **dict.fromkeys(("int_type", "int_parsing"), "must be a whole number"),
 }
 
 
@@ -131,8 +134,8 @@ def describe(error: ValidationError, data: Any, cls: type[BaseModel] | None = No
         text = str(first["ctx"]["error"]) if "ctx" in first else first["msg"]
         return f"{where}: {text}{more}" if where != "top level" else f"{text}{more}"
     message = first["msg"][:1].lower() + first["msg"][1:]
-    if kind in _BOUNDS:
-        message = _BOUNDS[kind].format(**first["ctx"])
+    if kind in _WORDS:
+        message = _WORDS[kind].format(**first.get("ctx", {}))
     return f"{where}: {message}, not {shown(given)}{more}"
 
 

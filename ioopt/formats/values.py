@@ -7,12 +7,12 @@ import io
 import math
 import os
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, StrictInt
 
 from ioopt.errors import InstanceError
-from ioopt.formats.native import named, read_text
+from ioopt.formats.native import named, read_text, validate
 from ioopt.units import parse_rate
 
 LARGEST = 1e18
@@ -30,6 +30,15 @@ Number = Annotated[int, Field(ge=1, le=1_000_000)]
 """A count of things to make."""
 
 
+Amount = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False, strict=True)]
+"""Bytes, operations or seconds as a number of JSON."""
+Count = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
+"""A whole number of JSON, 1 or more."""
+Cell = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
+"""A number of 0 or more as text, such as a cell of a CSV file."""
+R = TypeVar("R", bound=BaseModel)
+
+
 def number(value: Any, where: str, least: float = 0.0) -> float:
     """A finite number of *least* or more, or InstanceError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -41,15 +50,6 @@ def number(value: Any, where: str, least: float = 0.0) -> float:
     if not real <= LARGEST or real < least:
         raise InstanceError(f"{where}: wanted a finite number of {least:g} or more, not {value!r}")
     return real
-
-
-def numeral(text: str | None, where: str, least: float = 0.0) -> float:
-    """The number that *text* writes out, as :func:`number` takes it."""
-    try:
-        value: Any = float(text or "")
-    except ValueError:
-        value = text
-    return number(value, where, least)
 
 
 def whole(value: Any, where: str, least: int) -> int:
@@ -85,3 +85,17 @@ def csv_rows(
             yield f"{name}: line {reader.line_num}", row
     except csv.Error as error:
         raise InstanceError(f"{name}: not CSV: {error}") from None
+
+
+def csv_records(source: str | os.PathLike[str], cls: type[R]) -> Iterator[tuple[str, R]]:
+    """(place for messages, row as *cls*) of a CSV file, whose columns are the aliases of the fields.
+
+    A field with a default is a column that may be missing, or (None) one whose cells may be empty.
+    Raises InstanceError naming the file, the line and the value.
+    """
+    fields = {field.alias or name: field for name, field in cls.model_fields.items()}
+    needed = [x for x, field in fields.items() if field.is_required() or field.default is None]
+    for where, row in csv_rows(source, needed):
+        cells = {column: cell for column, cell in row.items() if column in fields and cell}
+        record: R = validate(cls, cells, where)
+        yield where, record

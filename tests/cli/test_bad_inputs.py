@@ -122,7 +122,7 @@ def hurt(document: Any, place: tuple[Any, ...], value: Any) -> Any:
     ("name", "place", "value", "says"),
     [
         ("cycle3", ("schedule", "tasks", 0, "start_seconds"), ..., "start_seconds: missing"),
-        ("cycle3", ("schedule", "tasks", 0, "end_seconds"), "x", "end_seconds: input should be a"),
+        ("cycle3", ("schedule", "tasks", 0, "end_seconds"), "x", "end_seconds: must be a finite number"),
         ("cycle3", ("schedule", "transfers"), "x", "schedule: transfers: input should be a valid"),
         ("cycle3", ("schedule", "tasks", 1), "x", "schedule: tasks[1]: must be an object"),
         ("cycle3", ("schedule", "tasks", 0, "node"), [], "node: input should be a valid string"),
@@ -166,7 +166,7 @@ def test_statements_of_results(
     path = tmp_path / "result.json"
     document = {**results["cycle3"], key: [["x"]]}
     path.write_text(json.dumps(document if whole else {**document, "format": None}))
-    assert f"{key}: input should be" in refused(["check", "cycle3", str(path)], capsys)
+    assert f"{key}: must be a finite number" in refused(["check", "cycle3", str(path)], capsys)
 
 
 def test_what_does_not_hold_together_is_no_internal_error(

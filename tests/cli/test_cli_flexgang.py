@@ -95,7 +95,7 @@ def test_import_messages(
     assert answer["metrics"]["ratio"]["counts"] == pytest.approx(0.05)
     (tmp_path / "counts.csv").write_text("ganged,running,messages\n1,1,many\n")
     assert main(["import", "messages", "counts.csv", "-o", "in.json"]) == 2
-    assert "counts.csv: line 2: messages: wanted a number" in capsys.readouterr().err
+    assert "counts.csv: line 2: messages: must be a finite number" in capsys.readouterr().err
 
 
 def test_bundled_instances_hold_what_the_catalog_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,34 +6,42 @@ Source: Batsim's documentation (output-jobs). Times are seconds. Writing is in
 
 from __future__ import annotations
 
-import math
 import os
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from ioopt.errors import InstanceError
-from ioopt.formats.io_rule import MachineRule
+from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
-from ioopt.formats.values import csv_rows, numeral
+from ioopt.formats.values import Cell, csv_records
+from ioopt.problems.base import Record
 from ioopt.problems.batch_io import BatchIoProblem
 
-REQUIRED = ("job_id", "submission_time", "requested_number_of_resources", "requested_time",
-            "final_state", "starting_time", "finish_time")  # fmt: skip
 KILLED = frozenset({"COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED"})
 
 
-@dataclass(frozen=True)
-class JobRecord:
-    """One job that Batsim ran."""
+class JobRecord(Record, extra="ignore"):
+    """One job of the file; one that did not run has no ``start_seconds``."""
 
-    id: str
-    workload: str
-    submit_seconds: float
-    resources: int
-    walltime_seconds: float | None
-    start_seconds: float
-    end_seconds: float
-    final_state: str
+    id: str = Field(alias="job_id")
+    workload: str = Field("", alias="workload_name")
+    submit_seconds: Cell = Field(alias="submission_time")
+    resources: Annotated[int, Field(ge=1)] = Field(alias="requested_number_of_resources")
+    requested_seconds: float | None = Field(None, alias="requested_time")
+    final_state: str = Field(alias="final_state")
+    start_seconds: Cell | None = Field(None, alias="starting_time")
+    end_seconds: Cell | None = Field(None, alias="finish_time")
+
+    @property
+    def ran(self) -> bool:
+        """Whether Batsim ran it."""
+        return self.start_seconds is not None and self.final_state.startswith("COMPLETED")
+
+    @property
+    def run_seconds(self) -> float:
+        """From start to end; 0 for a job that did not run."""
+        return (self.end_seconds or 0.0) - (self.start_seconds or 0.0)
 
     def row(self) -> dict[str, Any]:
         """The job as the schedule of a batch-io result has it; Batsim tells nothing of its I/O."""
@@ -49,30 +57,17 @@ def read_jobs_csv(source: str | os.PathLike[str]) -> tuple[list[JobRecord], list
     Raises InstanceError for a missing column or a value that is none, naming line and column.
     """
     found, others = [], []
-    for where, row in csv_rows(source, REQUIRED):
-        if row["starting_time"] and (row["final_state"] or "").startswith("COMPLETED"):
-            found.append(_record(row, where))
+    for where, record in csv_records(source, JobRecord):
+        if not record.ran:
+            others.append(record.id)
+        elif record.end_seconds is None or record.run_seconds < 0:
+            raise InstanceError(
+                f"{where}: starting_time {record.start_seconds}, finish_time {record.end_seconds}"
+            )
         else:
-            others.append(row["job_id"])
+            found.append(record)
     found.sort(key=lambda record: (record.submit_seconds, record.id))
     return found, others
-
-
-def _record(row: dict[str, str], where: str) -> JobRecord:
-    def value(column: str, least: float = 0.0) -> float:
-        return numeral(row[column], f"{where}: {column}", least)
-
-    resources = value("requested_number_of_resources", 1)
-    asked = value("requested_time", -math.inf) if row["requested_time"] else -1.0
-    start, end = value("starting_time"), value("finish_time")
-    if not start <= end or resources != int(resources):
-        raise InstanceError(f"{where}: {resources:g} resources from {start:g} to {end:g} s")
-    return JobRecord(
-        id=row["job_id"], workload=row.get("workload_name") or "",
-        submit_seconds=value("submission_time"), resources=int(resources),
-        walltime_seconds=asked if asked > 0 else None, start_seconds=start, end_seconds=end,
-        final_state=row["final_state"],
-    )  # fmt: skip
 
 
 def batch_io_from_jobs(
@@ -99,11 +94,9 @@ def batch_io_from_jobs(
             "id": record.id,
             "submit_seconds": record.submit_seconds,
             "nodes": machine.nodes_for(record.resources),
-            "walltime_seconds": record.walltime_seconds
-            or max(record.end_seconds - record.start_seconds, 1.0),
-            "phases": [
-                {"compute_seconds": record.end_seconds - record.start_seconds, "io_bytes": 0}
-            ],
+            "walltime_seconds": max(record.requested_seconds or 0.0, 0.0)
+            or max(record.run_seconds, SHORTEST_WALLTIME_SECONDS),
+            "phases": [{"compute_seconds": record.run_seconds, "io_bytes": 0}],
         }
         for record in records
     ]

@@ -9,21 +9,34 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import os
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StrictInt, StrictStr
 
 from ioopt.errors import InstanceError
 from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
-from ioopt.formats.io_rule import MachineRule
+from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import file_name, imported, some
-from ioopt.formats.values import number, whole
+from ioopt.formats.values import LARGEST, Amount, Count
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
-SHORTEST_WALLTIME_SECONDS = 1.0
+
+class _Job(BaseModel):
+    id: StrictInt | Annotated[StrictStr, Field(min_length=1)]
+    subtime: Amount
+    res: Count
+    profile: Any
+    walltime: Annotated[float, Field(le=LARGEST, strict=True)] | None = None
+
+
+class _Workload(BaseModel):
+    nb_res: Count | None = None
+    jobs: list[_Job]
+    profiles: dict[str, Any]
 
 
 def read_batsim(
@@ -54,18 +67,34 @@ def batch_io_from_batsim(
     Batsim can run (trace replays) are left out with a warning. Raises InstanceError for anything
     that contradicts the format, or when no job is left.
     """
-    jobs, profiles = _parts(data, name)
+    given: _Workload = validate(_Workload, data, name)
     warnings: list[str] = []
-    processors = _resources(data, jobs, machine, name, warnings)
-    block = machine.machine(processors)
+    block = machine.machine(_resources(given, machine, name, warnings))
     built = validate(Machine, block, f"{name}: machine")
-    known = Profiles(profiles, platform, name)
+    known = Profiles(given.profiles, platform, name)
     left_out: dict[str, list[Any]] = defaultdict(list)
+    unlimited: list[Any] = []
     rows = []
-    for k, job in enumerate(jobs):
-        row = _job(job, f"{name}: jobs[{k}]", known, machine, built, left_out)
-        if row is not None:
-            rows.append(row)
+    for k, job in enumerate(given.jobs):
+        nodes = machine.nodes_for(job.res)
+        if nodes > built.nodes:
+            left_out[f"larger than the machine of {built.nodes} nodes"].append(job.id)
+            continue
+        try:
+            phases = known.phases(job.profile, job.res, f"{name}: jobs[{k}] ({job.id})")
+        except UnsupportedProfileError as error:
+            left_out[str(error)].append(job.id)
+            continue
+        walltime = job.walltime
+        if walltime is None or walltime <= 0:
+            peak = built.peak(built.allocated_nodes(nodes))
+            run = sum((p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases)
+            walltime = max(run, SHORTEST_WALLTIME_SECONDS)
+            unlimited.append(job.id)
+        rows.append({
+            "id": job.id, "submit_seconds": job.subtime, "nodes": nodes,
+            "walltime_seconds": walltime, "phases": [phase._asdict() for phase in phases],
+        })  # fmt: skip
     warnings += [
         f"{name}: {len(ids)} jobs left out, {why}: {some(ids)}" for why, ids in left_out.items()
     ]
@@ -74,7 +103,6 @@ def batch_io_from_batsim(
     if len({isinstance(row["id"], str) for row in rows}) > 1:
         for row in rows:
             row["id"] = str(row["id"])
-    unlimited = [row["id"] for row in rows if row.pop("unlimited")]
     if unlimited:
         warnings.append(
             f"{name}: {len(unlimited)} jobs have no walltime and get their uncongested run time: "
@@ -95,79 +123,17 @@ def batch_io_from_batsim(
     return imported(BatchIoProblem, document, warnings, name, synthetic)
 
 
-def _parts(data: Any, name: str) -> tuple[list[Any], Mapping[str, Any]]:
-    if not isinstance(data, Mapping):
-        raise InstanceError(
-            f"{name}: a Batsim workload is a JSON object, not {type(data).__name__}"
-        )
-    jobs, profiles = data.get("jobs"), data.get("profiles")
-    if not isinstance(jobs, list) or not isinstance(profiles, Mapping):
-        raise InstanceError(f"{name}: a Batsim workload has a list 'jobs' and an object 'profiles'")
-    return jobs, profiles
-
-
-def _resources(
-    data: Mapping[str, Any], jobs: list[Any], rule: MachineRule, name: str, warnings: list[str]
-) -> int:
+def _resources(given: _Workload, rule: MachineRule, name: str, warnings: list[str]) -> int:
     """Resources of the machine: stated, else ``nb_res``, else the largest job (with a warning)."""
     if rule.nodes is not None:
         return rule.nodes * rule.processors_per_node
-    stated = data.get("nb_res")
-    if stated is not None:
-        return whole(stated, f"{name}: nb_res", least=1)
-    sizes = [job.get("res") for job in jobs if isinstance(job, Mapping)]
-    largest = max((size for size in sizes if type(size) is int), default=0)
+    if given.nb_res is not None:
+        return given.nb_res
+    largest = max((job.res for job in given.jobs), default=0)
     if largest < 1:
         raise InstanceError(f"{name}: no nb_res and no job size; state the machine's nodes")
-    whole(largest, f"{name}: res of the largest job", least=1)
     warnings.append(f"{name}: no nb_res: machine of {largest} resources, as the largest job")
     return largest
-
-
-def _job(
-    job: Any,
-    where: str,
-    profiles: Profiles,
-    rule: MachineRule,
-    machine: Machine,
-    left_out: dict[str, list[Any]],
-) -> dict[str, Any] | None:
-    """A job as the instance has it; None for one that is left out, with its id in *left_out*."""
-    if not isinstance(job, Mapping):
-        raise InstanceError(f"{where}: a job is an object, not {type(job).__name__}")
-    for key in ("id", "subtime", "res", "profile"):
-        if key not in job:
-            raise InstanceError(f"{where}: {key}: missing")
-    job_id = job["id"]
-    if type(job_id) is not int and not (isinstance(job_id, str) and job_id):
-        raise InstanceError(f"{where}: id: wanted text or a whole number, not {job_id!r}")
-    where = f"{where} ({job_id})"
-    resources = whole(job["res"], f"{where}: res", least=1)
-    nodes = rule.nodes_for(resources)
-    if nodes > machine.nodes:
-        left_out[f"larger than the machine of {machine.nodes} nodes"].append(job_id)
-        return None
-    try:
-        phases = profiles.phases(job["profile"], resources, where)
-    except UnsupportedProfileError as error:
-        left_out[str(error)].append(job_id)
-        return None
-    walltime = job.get("walltime")
-    limit = -1.0 if walltime is None else number(walltime, f"{where}: walltime", least=-math.inf)
-    if limit <= 0:
-        peak = machine.peak(machine.allocated_nodes(nodes))
-        run = sum((p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases)
-        limit, unlimited = max(run, SHORTEST_WALLTIME_SECONDS), True
-    else:
-        unlimited = False
-    return {
-        "id": job_id,
-        "submit_seconds": number(job["subtime"], f"{where}: subtime"),
-        "nodes": nodes,
-        "walltime_seconds": limit,
-        "phases": [phase._asdict() for phase in phases],
-        "unlimited": unlimited,
-    }
 
 
 def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:

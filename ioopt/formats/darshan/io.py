@@ -9,7 +9,7 @@ from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import DarshanLog, read_darshan
-from ioopt.formats.io_rule import MachineRule
+from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
 from ioopt.problems.batch_io import BatchIoProblem
 
@@ -107,7 +107,7 @@ def batch_io_from_darshan(
                 "id": job_id,
                 "submit_seconds": log.start_seconds - logs[0].start_seconds,
                 "nodes": nodes,
-                "walltime_seconds": max(log.run_seconds, 1.0),
+                "walltime_seconds": max(log.run_seconds, SHORTEST_WALLTIME_SECONDS),
                 "phases": phases_of(log),
             }
         )

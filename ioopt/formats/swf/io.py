@@ -8,12 +8,10 @@ from typing import Any
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.io import Pairing
 from ioopt.formats.darshan.log import DarshanLog
-from ioopt.formats.io_rule import IoRule, MachineRule
+from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, IoRule, MachineRule
 from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.problems.batch_io import BatchIoProblem, Machine
-
-SHORTEST_WALLTIME_SECONDS = 1.0
 
 
 def batch_io_from_swf(

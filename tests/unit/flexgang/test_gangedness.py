@@ -321,14 +321,14 @@ def test_csv_in_time(tmp_path: Path) -> None:
         ("ganged,messages\n1,1\n", "line 1: column 'running' is missing"),
         ("ganged,running,messages\n", "heading only"),
         ("ganged,running,messages\n1,0,4\n", "line 2: ganged but not running"),
-        ("ganged,running,messages\n1,maybe,4\n", "line 2: running: wanted 0 or 1, not 'maybe'"),
+        ("ganged,running,messages\n1,maybe,4\n", "line 2: running: must be 0 or 1, not 'maybe'"),
         (
             "ganged,running,messages\n1,1,-4\n",
-            "line 2: messages: wanted a finite number of 0 or more",
+            "line 2: messages: must be 0 or more, not '-4'",
         ),
         (
             "ganged,running,messages\n1,1\n",
-            "line 2: messages: wanted a number, not None",
+            "line 2: messages: must be a finite number, not None",
         ),
         ("job,ganged,running,messages\n,1,1,1\n", "line 2: job: empty"),
     ],
