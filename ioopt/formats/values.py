@@ -30,6 +30,11 @@ Number = Annotated[int, Field(ge=1, le=1_000_000)]
 """A count of things to make."""
 
 
+Numbers = Annotated[
+    tuple[Annotated[float, Field(gt=0)], ...],
+    BeforeValidator(lambda value: tuple(value.split(",")) if isinstance(value, str) else value),
+]
+"""Positive numbers; as text, separated by commas."""
 Amount = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False, strict=True)]
 """Bytes, operations or seconds as a number of JSON."""
 Count = Annotated[StrictInt, Field(ge=1, le=LARGEST)]

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ioopt.formats.values import Numbers
 from ioopt.generate import built, chosen_preset
-from ioopt.generate.numbers import Numbers
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ioopt.errors import UsageError
+from ioopt.formats.values import Numbers
 from ioopt.generate import chosen_preset
-from ioopt.generate.numbers import Numbers
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.quantum_model import Donation, QuantumModelProblem, QuantumPoint
 
