@@ -31,7 +31,7 @@ from ioopt.problems.base import (
 Allocation = Literal["flat", "partition"]
 Share = Literal["per-node", "per-application"]
 Loop = Literal["closed", "open"]
-Knapsack = Literal["bitset", "core", "or-tools", "cp-sat", "pulp"]
+Knapsack = Literal["bitset", "or-tools", "cp-sat", "pulp"]
 
 MAX_PHASES = 10_000_000
 """Most phases of all jobs, repeats counted: simulators keep each of them."""

@@ -22,13 +22,17 @@ from ioopt.sim.batch_io.storage import apply_decision, set_clock
 def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
     exact, shared, arrivals, jobs = w.exact, w.shared, w.arrivals, w.jobs
+    kills, closed, record, due = w.kill, w.closed, w.record, w.due
     slack = 0.0
     for _ in range(instants):
-        if w.record and m.num_spans > w.span_room:
+        if record and m.num_spans > w.span_room:
             return True
         instant = next_time(w, m)
         if shared and m.rho > 0:
-            instant = min(instant, m.since + (next_target(w, m) - m.clock) / m.rho)
+            # Hot: compared, as min() would be slower.
+            reached = m.since + (next_target(w, m) - m.clock) / m.rho
+            if reached < instant:
+                instant = reached
         arrival = arrivals[m.arrived]
         if arrival < instant:
             instant = arrival
@@ -56,21 +60,21 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
                 set_clock(w, m)
                 slack = m.rho * (until - instant)
             for k in range(collect(w, m, slack)):
-                r = jobs[w.due[k]]
+                r = jobs[due[k]]
                 if r.status == TRANSFERRING:
                     finish(w, m, r)
                 else:
                     go_on(w, m, r)
-        if w.kill:
+        if kills:
             for k in range(overdue(w, m)):
-                r = jobs[w.due[k]]
+                r = jobs[due[k]]
                 if r.status != ENDED:
                     kill(w, m, r)
         if arrival <= instant:
             take_arrivals(w, m)
         if m.queue_changed:
             m.queue_changed = 0
-            if w.closed:
+            if closed:
                 run_queue(w, m)
         if m.changed:
             m.changed = 0

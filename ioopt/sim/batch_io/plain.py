@@ -100,11 +100,11 @@ def collect(w: World, m: Moment, slack: Number) -> int:
     Due is what was set for ``m.until`` or before, and targets up to *slack* beyond the clock.
     """
     jobs, finishing, computing, until = w.jobs, w.finishing, w.computing, m.until
-    due, clock = w.due, m.clock
+    due, base, latest = w.due, 0, until
     due.clear()
-    while finishing and (
-        finishing[0][0] - clock <= slack if w.shared else finishing[0][0] <= until
-    ):
+    if w.shared:
+        base, latest = m.clock, slack
+    while finishing and finishing[0][0] - base <= latest:
         _, _, stamp, job = heappop(finishing)
         if stamp == jobs[job].stamp:
             due.append(job)

@@ -37,27 +37,30 @@ def use(w: World, m: Moment, since: Number, until: Number, nodes: Number) -> Non
 
 def issue(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
     """The request of the phase at *place* becomes outstanding."""
-    now = m.now
+    now, volume = m.now, w.volume[place]
     r.status = TRANSFERRING
-    r.requested = r.anchor = now
-    r.volume = r.base = r.left = w.volume[place]
-    r.moved = r.rate = 0
-    r.granted = 0
+    r.volume = volume
     r.place = place
     w.asked[place] = now
     w.fresh[m.num_fresh] = r.job
     m.num_fresh += 1
+    m.outstanding += 1
     m.changed = 1
     if w.shared:
-        m.nodes += r.nodes
-        m.weight += r.nodes * r.nodes / r.peak
-        set_target(w, m, r, m.clock + r.volume / r.nodes)
-    elif w.num_lanes:
+        nodes = r.nodes
+        m.nodes += nodes
+        m.weight += nodes * nodes / r.peak
+        set_target(w, m, r, m.clock + volume / nodes)
+        return
+    r.requested = r.anchor = now
+    r.base = r.left = volume
+    r.moved = r.rate = 0
+    r.granted = 0
+    if w.num_lanes:
         join_lane(w, m, r)
     else:
         m.load += r.units
-        enter(w, m.outstanding, r)
-    m.outstanding += 1
+        enter(w, m.outstanding - 1, r)
 
 
 def leave(w: World, m: Moment, r: ActiveRequest) -> None:
@@ -65,8 +68,9 @@ def leave(w: World, m: Moment, r: ActiveRequest) -> None:
     m.changed = 1
     if w.shared:
         m.outstanding -= 1
-        m.nodes -= r.nodes
-        m.weight -= r.nodes * r.nodes / r.peak
+        nodes = r.nodes
+        m.nodes -= nodes
+        m.weight -= nodes * nodes / r.peak
         if m.outstanding == 0:
             m.clock = m.weight = m.clock * 0
         return
@@ -185,17 +189,20 @@ def set_clock(w: World, m: Moment) -> None:
 
 def set_rho(w: World, m: Moment) -> None:
     """rho = min(b, BW_max / N_S) (rule 7); new requests have their first grant."""
+    now, before = m.now, m.rho
     for k in range(m.num_fresh):
         r = w.jobs[w.fresh[k]]
         if r.status == TRANSFERRING:
-            w.grant[r.place] = m.now
-    rho = m.rho * 0
+            w.grant[r.place] = now
+    rho = before * 0
     if m.outstanding:
-        rho = w.node_rate if w.node_rate * m.nodes <= w.storage else w.storage / m.nodes
-    if rho != m.rho:
+        rho, nodes = w.node_rate, m.nodes
+        if rho * nodes > w.storage:
+            rho = w.storage / nodes
+    if rho != before:
         m.rho = rho
         if w.record:
-            note_span(w, m, NOBODY, m.now, m.now, rho)
+            note_span(w, m, NOBODY, now, now, rho)
 
 
 def join_lane(w: World, m: Moment, r: ActiveRequest) -> None:

@@ -7,8 +7,8 @@ import random
 import pytest
 
 import ioopt
-from ioopt.errors import UsageError
-from ioopt.solvers.batch_io.knapsack_engines import ENGINES, subset_by
+from ioopt.errors import BackendFailureError, UsageError
+from ioopt.solvers.batch_io.knapsack_engines import ENGINES, pulp_subset, subset_by
 from ioopt.solvers.batch_io.max_util import best_subset, select
 
 REQUESTS = {
@@ -23,7 +23,7 @@ REQUESTS = {
 @pytest.mark.parametrize("name", ENGINES)
 def test_equal_value_on_random_decisions(name: str) -> None:
     rng = random.Random(6)
-    for _ in range(200 if name in ("core", "or-tools") else 15):
+    for _ in range(200 if name == "or-tools" else 15):
         units = [1 << rng.randint(0, 4) for _ in range(rng.randint(1, 12))]
         subset = subset_by(name)(units, 15)
         assert sum(units[k] for k in subset) == sum(units[k] for k in best_subset(units, 15)) <= 15
@@ -44,8 +44,25 @@ def test_the_compiled_engine_has_its_own() -> None:
         "jobs": [{"id": 1, "submit_seconds": 0.0, "nodes": 1, "walltime_seconds": 9.0,
                   "phases": [{"compute_seconds": 1.0, "io_bytes": 2.0}]}],
     })  # fmt: skip
-    settings = {"knapsack": "core", "engine": "compiled"}
-    with pytest.raises(UsageError, match="knapsack=core"):
+    settings = {"knapsack": "cp-sat", "engine": "compiled"}
+    with pytest.raises(UsageError, match="knapsack=cp-sat"):
         ioopt.solve(problem, solver="cons-max-util", settings=settings)
     with pytest.raises(UsageError, match="no setting 'knapsack'"):
-        ioopt.solve(problem, solver="fill", settings={"knapsack": "core"})
+        ioopt.solve(problem, solver="fill", settings={"knapsack": "cp-sat"})
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_sizes_at_which_floating_point_ends(name: str) -> None:
+    # Floating point cannot tell the two apart; both are within the capacity.
+    assert subset_by(name)([10**10, 10**10 - 1], 10**10) in ([0], [1])
+    assert subset_by(name)([], 3) == subset_by(name)([4], 3) == []
+
+
+def test_a_choice_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENGINES, "pulp", lambda weights, capacity: [0])
+    with pytest.raises(BackendFailureError, match="pulp chose a weight of 4, capacity is 3"):
+        subset_by("pulp")([4], 3)
+
+
+def test_pulp_on_highs() -> None:
+    assert pulp_subset([6, 5, 7, 3], 10, backend="HiGHS") == [2, 3]

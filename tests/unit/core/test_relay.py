@@ -240,5 +240,5 @@ def test_decisions_that_take_long_are_timed_one_by_one(monkeypatch: pytest.Monke
     """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
     looks = count()
     monkeypatch.setattr(Relay, "look", lambda *given: next(looks))
-    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "core"})
+    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "or-tools"})
     assert next(looks) == found.metrics["instants"]
