@@ -107,6 +107,7 @@ def _same(plain: State, twin: State) -> None:
     assert plain.tasks_moved == twin.tasks_moved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
     """Phase after phase on 150 random matrices of one and two words."""

@@ -19,6 +19,7 @@ from ioopt.sim.gang.board import BUDGET, HEAD, MOVED, RUNNING, SLOTS, TAIL, TASK
 from ioopt.sim.gang.nodes import (
     Sets,
     add,
+    add_in_turns,
     add_where_free,
     assign,
     clear,
@@ -31,6 +32,7 @@ from ioopt.sim.gang.nodes import (
     intersect,
     is_free,
     num_outside,
+    num_rows,
     remove,
     sort_keys,
     take_lowest,
@@ -248,46 +250,35 @@ def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
 def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
     """FillMatrix from the home instances alone (rule 15)."""
     copy_rows(board.homes, board.filled)
-    slots = 0
-    for taken in board.population:
-        slots += taken
-    board.tally[SLOTS] = slots
     add_replicas(board, jobs, rules)
+    slots = 0
+    for j in board.run[: board.tally[RUNNING]]:
+        slots += jobs.size[j] * num_rows(jobs.span[j])
+    board.tally[SLOTS] = slots
 
 
 def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
-    """FillMatrix into the cells left: the heaviest job first, or passes over the jobs in order."""
-    intersect(board.filled, board.common)
-    running, group = board.run[: board.tally[RUNNING]], board.group
-    loose = board.loose[: free_of(running, jobs.columns, board.common, board.loose)]
+    """FillMatrix into the cells left: the heaviest job first, or passes over the jobs in order.
+
+    The heaviest gets all replicas that it can have, in a pass each job gets one; each stands in the
+    first row that has its columns free.
+    """
+    running, group, local = board.run[: board.tally[RUNNING]], board.group, jobs.local
+    filled, columns, span = board.filled, jobs.columns, jobs.span
+    intersect(filled, board.common)
+    loose = board.loose[: free_of(running, columns, board.common, board.loose)]
     for turn in range(2 if rules.local_first else 1):
         num = 0
         for j in loose:
-            if not rules.local_first or jobs.local[j] == (turn == 0):
+            if not rules.local_first or local[j] == (turn == 0):
                 group[num] = j
                 num += 1
-        if rules.weight != UNWEIGHTED:
-            sort_by_worth(board, jobs, rules, num)
-        fill_in_passes(board, jobs, num, rules.weight != UNWEIGHTED)
-
-
-def fill_in_passes(board: Board, jobs: Jobs, num: int, at_once: bool) -> None:
-    """Passes over the first *num* of the group until no replica fits.
-
-    A job gets one a pass, or *at_once* all that it can have, each in the first row that has its
-    columns free.
-    """
-    group, filled, columns = board.group, board.filled, jobs.columns
-    while num > 0:
-        again = 0
+        if rules.weight == UNWEIGHTED:
+            add_in_turns(filled, columns, group, num, span)
+            continue
+        sort_by_worth(board, jobs, rules, num)
         for j in group[:num]:
             row = add_where_free(filled, columns, j)
             while row >= 0:
-                jobs.span[j] |= 1 << row
-                board.tally[SLOTS] += jobs.size[j]
-                if not at_once:
-                    group[again] = j
-                    again += 1
-                    break
+                span[j] |= 1 << row
                 row = add_where_free(filled, columns, j)
-        num = again

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from operator import eq
 from typing import TypeVar
 
 from ioopt.decisions.gang.rules import UNWEIGHTED, Number, RuleNumbers, Rules, weight_of
@@ -101,11 +102,11 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
     count = len(state.jobs)
     board.run[:count] = range(count)
     jobs.columns[:count], jobs.home[:count] = state.columns, state.homes
-    jobs.span[:count] = [1 << home for home in state.homes]
-    jobs.local[:count] = [own == files for own, files in zip(state.columns, jobs.files)]
-    homes = board.homes
-    for own, home in zip(state.columns, state.homes):
+    jobs.local[:count] = map(eq, state.columns, jobs.files)
+    homes, span = board.homes, jobs.span
+    for j, (own, home) in enumerate(zip(state.columns, state.homes)):
         homes[home] |= own
+        span[j] = 1 << home
     board.population[:] = [row.bit_count() for row in homes]
     if rules.weight != UNWEIGHTED:
         attained, need = state.clock.attained, state.clock.need

@@ -100,6 +100,21 @@ def add_where_free(rows: Words, sets: WordSets, j: int) -> int:
     return -1
 
 
+def add_in_turns(
+    rows: Words, sets: WordSets, keys: Keys, num: int, spans: NDArray[np.int64]
+) -> None:
+    """:func:`add_where_free` for the first *num* keys in turn until nothing fits, noted in *spans*."""
+    while num > 0:
+        found = 0
+        for j in keys[:num]:
+            row = add_where_free(rows, sets, j)
+            if row >= 0:
+                spans[j] |= 1 << row
+                keys[found] = j
+                found += 1
+        num = found
+
+
 def first_free_but_own(rows: Words, sets: WordSets, j: int, own: WordSets, home: int) -> int:
     """The first row that holds none of set *j*, own nodes in the row *home* not counted; or -1."""
     for row in range(rows.shape[0]):

@@ -73,7 +73,9 @@ def test_against_the_oracle(backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", shared_files("data/knapsack/pisinger", "knapPI_*_100_1000_1"), ids=lambda path: path.name
+    "path",
+    shared_files("data/knapsack/pisinger", "knapPI_*_100_1000_1"),
+    ids=lambda path: path.name,
 )
 def test_published_optima_of_pisinger(path: Path) -> None:
     rows = [line.split() for line in path.read_text().splitlines()]

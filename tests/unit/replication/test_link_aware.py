@@ -115,6 +115,7 @@ def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveReques
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("polls", [1, 3, 8])
 def test_kernels_that_arrive_in_the_middle_change_nothing(
     monkeypatch: pytest.MonkeyPatch, polls: int
