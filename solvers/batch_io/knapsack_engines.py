@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ioopt.errors import BackendFailureError, BackendMissingError
 from ioopt.models.batch_io.max_util import MaxUtilModel
-from ioopt.solvers.backends.answer import BackendLimits, BackendAnswer
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 
