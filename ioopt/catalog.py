@@ -1,7 +1,5 @@
 """Bundled instances: the files under ``ioopt/instances`` and what is known about each."""
 
-from __future__ import annotations
-
 import json
 import os
 from functools import cache

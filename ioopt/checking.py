@@ -1,7 +1,5 @@
 """Checking of results: the plan by its family's checker, then every statement of the result."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any

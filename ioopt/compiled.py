@@ -4,8 +4,6 @@ A kernel module is plain Python over flat arrays; compiled and not, one text giv
 machine code is kept on disk, so only the first use on a machine pays for it (some ten seconds).
 """
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

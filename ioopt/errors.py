@@ -4,8 +4,6 @@ Infeasibility and running out of time are results (:class:`ioopt.result.Status`)
 Each message is one line that names the file, the item, the value and what to do.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 
@@ -69,3 +67,15 @@ class SimulationError(IooptError):
 
 class OutOfTime(SimulationError):
     """The deadline passed before every job of a simulation had ended."""
+
+
+MOST_NUMBERS = 50_000_000
+"""Numbers that one run holds at once, all its tables and their copies together: 400 MB."""
+
+
+def require_numbers(count: float, what: str, remedy: str) -> None:
+    """Raise InstanceError when *what* needs more than ``MOST_NUMBERS``; *remedy* says what to do."""
+    if not count <= MOST_NUMBERS:
+        raise InstanceError(
+            f"{what} would need {count:.3g} numbers in memory, at most {MOST_NUMBERS:.3g}; {remedy}"
+        )

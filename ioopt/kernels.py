@@ -3,8 +3,6 @@
 ``ioopt compile`` does so for all of them, so that no run finds its kernel missing.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ioopt.catalog import resolve

@@ -1,7 +1,5 @@
 """Numbers about schedules and comparisons that every family shares."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,8 +1,7 @@
 """The pictures of a result by name: its kind's own first, further ones beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ioopt.errors import UsageError
@@ -34,17 +33,8 @@ def draw_result(result: Result, picture: str = DEFAULT) -> Any:
 
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
-    """(picture, axes) of every picture for which the result holds the data."""
+    """(picture, axes) of every picture for which the result holds the data (rates, a history)."""
     spec = KINDS.get(result.kind or result.family)
     for picture in () if spec is None else pictures_of(spec):
-        axes = _attempt(result, picture)
-        if axes is not None:
-            yield picture, axes
-
-
-def _attempt(result: Result, picture: str) -> Any:
-    """The axes, or None for a schedule kept without the rates or the history that this one draws."""
-    try:
-        return draw_result(result, picture)
-    except UsageError:
-        return None
+        with suppress(UsageError):
+            yield picture, draw_result(result, picture)

@@ -4,8 +4,6 @@ Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> s
 Each family supplies plain functions with these shapes; :mod:`ioopt.registry` says where they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -22,6 +20,19 @@ Metrics = Mapping[str, Any]
 """Figures by name: numbers, text, or tables of them."""
 Schedule = dict[str, Any]
 """The ``schedule`` dictionary of results; the kind's schema has its form."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A simulated schedule: the ``schedule`` dictionary of results, metrics, and the timeline.
+
+    ``notes`` say what a deadline made the simulator leave out.
+    """
+
+    schedule: Schedule
+    metrics: Metrics
+    timeline: Timeline | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,19 +74,6 @@ class CheckReport:
     rounding: float = 0.0
 
 
-@dataclass(frozen=True)
-class Simulation:
-    """A simulated schedule: the ``schedule`` dictionary of results, metrics, and the timeline.
-
-    ``notes`` say what a deadline made the simulator leave out.
-    """
-
-    schedule: Schedule
-    metrics: Metrics
-    timeline: Timeline | None = None
-    notes: tuple[str, ...] = ()
-
-
 @dataclass
 class Incumbents(Generic[PlanT]):
     """The best plan so far, reported by a running solver.
@@ -91,7 +89,7 @@ class Incumbents(Generic[PlanT]):
     objective: float | None = None
     bound: float | None = None
     trace: list[tuple[float, float]] = field(default_factory=list)
-    listener: Callable[[Incumbents[PlanT]], None] | None = None
+    listener: Callable[["Incumbents[PlanT]"], None] | None = None
     maximise: bool = False
     objective_name: str | None = None
 

@@ -5,8 +5,6 @@ Importers write it with :func:`ioopt.formats.report.imported`: ``meta.warnings``
 tables of such results one line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

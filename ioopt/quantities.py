@@ -1,7 +1,5 @@
 """Metrics for people: the unit that a name implies, sized to the values, four digits, no noise."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

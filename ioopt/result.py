@@ -1,7 +1,5 @@
 """The one result class: what was found, how good it is known to be, and why the search ended."""
 
-from __future__ import annotations
-
 import math
 from enum import StrEnum
 from typing import Any, Literal

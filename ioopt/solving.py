@@ -4,8 +4,6 @@ No result leaves unchecked: the objective and the violations come from the famil
 metrics from its simulator, and a solver that fails is replaced by the kind's fallback with a note.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Callable, Mapping

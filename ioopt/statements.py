@@ -4,8 +4,6 @@ Nothing in a result is believed: names, objective, bound, gap, status, link mode
 are compared with what the family's checker recomputed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,10 +4,9 @@ Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Even
 nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 
 @dataclass(frozen=True, order=True)
@@ -49,7 +48,7 @@ class Timeline:
         intervals: Iterable[Interval],
         resources: Iterable[str] = (),
         marks: Iterable[Interval] = (),
-    ) -> Timeline:
+    ) -> Self:
         """Sort *intervals* and *marks*; resources not named are appended in order of appearance."""
         ordered = tuple(sorted(intervals, key=_interval_key))
         instants = tuple(sorted(marks, key=_interval_key))

@@ -4,8 +4,6 @@ Sizes are bytes, times seconds, rates bytes per second; 1 MB is 10^6 bytes, 1 Mi
 bytes and ``b`` bits, everywhere: 100 Mb/s is 12.5 MB/s.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

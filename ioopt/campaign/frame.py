@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign.store import COLUMNS, FAILED, StoreReader, clearly
@@ -164,12 +165,8 @@ def _standings(frame: pd.DataFrame) -> pd.Series:
     keys = ["status", "stop", "reference", "objective_name", "measure"]
     table = frame[keys].astype(object).where(frame[keys].notna(), None)
     table["value_gap"] = frame["value_gap"].eq(0.0).map({True: 0.0, False: None})
-    known: dict[tuple[Any, ...], str] = {}
-    found = []
-    for row in table.itertuples(index=False, name=None):
-        if row not in known:
-            known[row] = standing(dict(zip(table.columns, row)))
-        found.append(known[row])
+    named = cache(lambda row: standing(dict(zip(table.columns, row))))
+    found = [named(row) for row in table.itertuples(index=False, name=None)]
     return pd.Series(found, index=frame.index, dtype=object)
 
 
@@ -183,12 +180,9 @@ def one_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 def experiments(frame: pd.DataFrame) -> pd.DataFrame:
     """One line a study and function of the experiments: runs, failed, seconds of computing."""
-    table = frame.assign(failed=frame["status"] == FAILED)
+    table = frame.assign(failed=frame["status"] == FAILED, seconds=frame["solve_seconds"], runs=1)
     groups = table.groupby(["instance", "solver"], observed=True)
-    out = groups.agg(
-        runs=("key", "size"), failed=("failed", "sum"), seconds=("solve_seconds", "sum")
-    )
-    return out.reset_index()
+    return groups[["runs", "failed", "seconds"]].sum().reset_index()
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -250,14 +244,12 @@ def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, flo
     from scipy import stats
 
     decoded = {text: _number(found.get(label)) for text, found in objects(frame, "labels")}
-    numbers = {text: None if found is None else found[0] for text, found in decoded.items()}
-    table = frame.assign(
-        at=pd.to_numeric(frame["labels"].astype(str).map(numbers), errors="coerce")
-    )
+    numbers = {text: found and found[0] for text, found in decoded.items()}
+    places = pd.to_numeric(frame["labels"].astype(str).map(numbers), errors="coerce")
+    table = frame.assign(at=places)
     groups = table.dropna(subset=["at", "value"]).groupby(["variant", "at"], observed=True)["value"]
     found: dict[str, list[tuple[float, float, float, int]]] = {}
-    rows: list[list[Any]] = groups.agg(["mean", "sem", "size"]).reset_index().to_numpy().tolist()
-    for variant, at, mean, error, count in rows:
+    for (variant, at), mean, error, count in groups.agg(["mean", "sem", "size"]).itertuples():
         half = float(stats.t.ppf(0.975, count - 1) * error) if count > 1 else 0.0
         found.setdefault(str(variant), []).append((float(at), float(mean), half, int(count)))
     return found

@@ -25,8 +25,6 @@ CONFIG.toml::
     seeds = [0]
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import itertools

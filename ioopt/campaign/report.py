@@ -30,10 +30,7 @@ figure{margin:1rem 0}figcaption{color:#57606a}svg{max-width:100%;height:auto}
 
 
 def report_html(
-    paths: Sequence[str],
-    timelines: int = 4,
-    runs: Sequence[str] = (),
-    measure: str | None = None,
+    paths: Sequence[str], timelines: int = 4, runs: Sequence[str] = (), measure: str | None = None
 ) -> str:
     """The report of the stores at *paths*, compared by *measure*; needs no network to be read.
 
@@ -57,14 +54,13 @@ def report_html(
 
 
 def _overview(frame: pd.DataFrame) -> str:
-    failed = int((frame["status"] == FAILED).sum())
     facts = [
         ("points", len(frame)),
         ("instances", frame["digest"].nunique()),
         ("solvers", frame["variant"].nunique()),
         ("proven optimal", int((frame["standing"] == "optimal").sum())),
         (NOT_APPLICABLE, int((frame["standing"] == NOT_APPLICABLE).sum())),
-        ("failed", failed),
+        ("failed", int((frame["status"] == FAILED).sum())),
         ("violations", int(frame["violations"].sum())),
         ("machines", ", ".join(sorted(str(name) for name in frame["machine"].unique()))),
     ]
@@ -117,13 +113,11 @@ def _timelines(paths: Sequence[str], limit: int, runs: Sequence[str]) -> Iterato
         yield "<h2>Timelines of stored runs</h2>"
     for key, result in stored:
         caption = f"{result.instance}, {result.solver}, seed {result.seed}, run {key[:12]}"
-        count = 0
-        for picture, axes in drawn(result):
-            named = "" if picture == DEFAULT else f", {picture}"
-            yield _figure(axes, caption + named)
-            count += 1
-        if not count:
-            yield f"<p>{html.escape(caption)}: its schedule has nothing to draw.</p>"
+        figures = [
+            _figure(axes, caption if picture == DEFAULT else f"{caption}, {picture}")
+            for picture, axes in drawn(result)
+        ]
+        yield from figures or [f"<p>{html.escape(caption)}: its schedule has nothing to draw.</p>"]
 
 
 def _failures(frame: pd.DataFrame) -> str:
@@ -144,17 +138,13 @@ def _known(value: Any) -> float | None:
 
 def _table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in headers)
-    lines = "".join(
-        "<tr>"
-        + "".join(f"<td{_class(cell)}>{html.escape(show(cell))}</td>" for cell in row)
-        + "</tr>"
-        for row in rows
-    )
+    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
 
-def _class(cell: Any) -> str:
-    return ' class="t"' if isinstance(cell, str) and not cell[:1].isdigit() else ""
+def _cell(value: Any) -> str:
+    of_text = isinstance(value, str) and not value[:1].isdigit()
+    return ('<td class="t">' if of_text else "<td>") + html.escape(show(value)) + "</td>"
 
 
 def _figure(axes: Any, caption: str) -> str:

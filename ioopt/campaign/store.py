@@ -4,10 +4,10 @@ The application id marks a file as a store of ioopt; ``user_version`` is the sch
 file of another kind, a newer version or a damaged one gives one clear line and is never written.
 """
 
-from __future__ import annotations
-
+import fcntl
 import json
 import os
+import platform
 import re
 import sqlite3
 import time
@@ -15,9 +15,8 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from ioopt.campaign.owner import Owner
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.files import MAX_STREAM_BYTES
 
@@ -84,6 +83,54 @@ def clearly(path: str) -> Iterator[None]:
         raise InstanceError(f"{path}: the run store cannot be used: {error}") from None
 
 
+class Owner:
+    """The lock of the one sweep that writes to a store: a file beside it that says who that is.
+
+    The system lets go of it when the process ends, however that happens. Not the store itself: to
+    close it after looking would end the locks that SQLite holds on it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = f"{os.path.realpath(path)}-sweep"
+        while True:
+            try:
+                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise UsageError(f"{path}: cannot be opened: {error.strerror}") from None
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                who = os.read(self._handle, 1000).decode(errors="replace") or "another process"
+                os.close(self._handle)
+                raise UsageError(
+                    f"{path}: {who} is writing to it; wait for its end or take another store"
+                ) from None
+            except OSError as error:
+                os.close(self._handle)
+                raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
+            if self._still_there():
+                break
+            os.close(self._handle)  # the sweep before us has just removed it
+        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, who.encode())
+
+    def _still_there(self) -> bool:
+        """Whether the lock file at the path is still the one that is open here."""
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let the next sweep have the store."""
+        if self._handle >= 0:
+            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
+            os.close(self._handle)
+            self._handle = -1
+
+
 class Store:
     """A store open for writing by the one client of a sweep. Use as a context manager.
 
@@ -125,7 +172,7 @@ class Store:
         self._connection.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
         self._connection.execute("COMMIT")
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -236,7 +283,7 @@ class StoreReader:
                 raise InstanceError(f"{path}: an empty file, not a run store")
             undo.pop_all()
 
-    def __enter__(self) -> StoreReader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -7,13 +7,12 @@ A study asks for values as if it computed them; a killed one asks again and goes
         rows = study.values("zhou_runs:one_run", [{"policy": "fill", "seed": s} for s in range(12)])
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from ioopt.campaign.runner import Listener, cluster_client, run_experiments
 from ioopt.campaign.store import FAILED, Store
@@ -21,15 +20,14 @@ from ioopt.campaign.work import make_experiment
 from ioopt.errors import IooptError
 
 
-class Campaign:
+class Campaign(NamedTuple):
     """An open store and a cluster that starts when the first value is missing."""
 
-    def __init__(self, store: Store, open_client: Callable[[], Any], listener: Listener | None):
-        self.store = store
-        self.open_client = open_client
-        self.listener = listener
+    store: Store
+    open_client: Callable[[], Any]
+    listener: Listener | None
 
-    def study(self, name: str) -> Study:
+    def study(self, name: str) -> "Study":
         """The study called *name*."""
         return Study(name, self)
 
@@ -52,17 +50,17 @@ class Study:
         asked = [make_experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
         if missing:
-            campaign = self._campaign
-            todo = list(missing.values())
-            run_experiments(todo, campaign.store, campaign.open_client(), campaign.listener)
-            self.num_run += len(todo)
+            store, open_client, listener = self._campaign
+            run_experiments(list(missing.values()), store, open_client(), listener)
+            self.num_run += len(missing)
         found = []
         for item in asked:
             metrics = self._find(item.key)
             if metrics is None:
                 error = self._campaign.store.find(item.key, ("error",))
                 reason = error[0] if error else "no row"
-                raise IooptError(f"{target}({_shown(item.settings)}) failed: {reason}")
+                given = ", ".join(f"{key}={value!r}" for key, value in item.settings.items())
+                raise IooptError(f"{target}({given}) failed: {reason}")
             found.append(metrics)
         return found
 
@@ -85,21 +83,11 @@ class Study:
         return metrics
 
 
-def _shown(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value!r}" for key, value in settings.items())
-
-
 @contextmanager
 def open_campaign(
     path: str, workers: int, scheduler: str | None = None, listener: Listener | None = None
 ) -> Iterator[Campaign]:
     """The campaign of the store at *path*, made when it is missing, continued when it is not."""
-    clients: list[Any] = []
     with ExitStack() as stack, Store(path) as store:
-
-        def client() -> Any:
-            if not clients:
-                clients.append(stack.enter_context(cluster_client(workers, scheduler, None)))
-            return clients[0]
-
-        yield Campaign(store, client, listener)
+        opened = cache(lambda: stack.enter_context(cluster_client(workers, scheduler, None)))
+        yield Campaign(store, opened, listener)

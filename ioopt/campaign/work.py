@@ -6,8 +6,6 @@ simulated workload. It goes through the same runner into the same store: ``famil
 ``metrics`` what it returned.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

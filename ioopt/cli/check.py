@@ -1,7 +1,5 @@
 """``ioopt check``: is the instance valid, is the plan feasible, is what it states true?"""
 
-from __future__ import annotations
-
 import click
 
 from ioopt import registry

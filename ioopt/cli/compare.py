@@ -1,7 +1,5 @@
 """``ioopt compare``: exact against heuristic on one or more instances, in one table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import fill
 from typing import Any

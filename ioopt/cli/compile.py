@@ -1,7 +1,5 @@
 """``ioopt compile``: machine code for every kernel, before the first run that needs it."""
 
-from __future__ import annotations
-
 import sys
 import time
 

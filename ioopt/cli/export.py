@@ -1,7 +1,5 @@
 """``ioopt export``: the printed model as LP or MPS, instances as WfFormat or Batsim."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

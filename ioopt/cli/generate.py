@@ -1,7 +1,5 @@
 """``ioopt generate``: seeded instances of a family."""
 
-from __future__ import annotations
-
 import click
 
 from ioopt.cli.lazy import IooptCommand, set_option

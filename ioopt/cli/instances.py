@@ -1,7 +1,5 @@
 """``ioopt instances``: the bundled instances, their provenance and best known values."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Also the options that need nothing but click, for commands that load nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 

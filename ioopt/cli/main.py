@@ -1,7 +1,5 @@
 """The ``ioopt`` command: a lazy group, and the one place where errors become exit codes."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """``ioopt plot``: the picture that fits a result or a comparison, or one picture of a run store."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """``ioopt report``: run stores into one HTML page, a CSV or a Parquet file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``ioopt schema``: the JSON Schema of every format, from the classes that read it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

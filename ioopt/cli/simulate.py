@@ -1,7 +1,5 @@
 """``ioopt simulate``: replay a plan on the timeline simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

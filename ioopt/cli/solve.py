@@ -1,7 +1,5 @@
 """``ioopt solve`` and ``decide``: one instance, one solver, one checked and simulated result."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

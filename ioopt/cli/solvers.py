@@ -1,7 +1,5 @@
 """``ioopt solvers``: what there is, by family, from which paper, with which settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

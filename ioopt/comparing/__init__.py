@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
 from ioopt.comparing.measures import Measure, Row, add_measure, measure_of, own_bound, tightest
 from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
 from ioopt.options import parse_assignments
-from ioopt.registry import KindSpec, load_target
+from ioopt.registry import KindSpec, SolverSpec, load_target
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
@@ -65,19 +65,26 @@ def compare_rows(
     kind = registry.kind_of_problem(problem)
     by = measure_of(kind, measure)
     texts = solvers or default_solvers(kind, problem)
-    chosen = [parse_solver(text) for text in texts]
-    plans = [(name, _settings(kind, name, own, settings or {})) for name, own in chosen]
-    _refuse_unknown(kind, [name for name, _ in plans], settings or {})
+    chosen = [_chosen(kind, text, settings or {}) for text in texts]
+    known = {key for choice in chosen for key in choice.known}
+    for key in settings or {}:
+        if key not in known:
+            raise UsageError(
+                f"no solver compared here has a setting {key!r}; {registry.suggest(key, known)}"
+            )
     rows = []
-    for (name, own), text in zip(plans, texts):
-        result = _run(problem, kind, name, own, options)
-        row = result.summary() | {"solver": text, "reference": _is_reference(kind, name)}
+    for choice in chosen:
+        result = _run(problem, kind, choice, options)
+        row = result.summary() | {
+            "solver": choice.text,
+            "reference": REFERENCE in choice.spec.abilities,
+        }
         rows.append(row)
         if on_row is not None:
             on_row(row)
         if result.stop is StopReason.INTERRUPTED:
             break
-    add_measure(rows, kind, by, _common_bound(rows, problem, kind, by))
+    add_measure(rows, kind, by, _common_bound(rows, chosen, problem, kind, by))
     return rows
 
 
@@ -89,72 +96,60 @@ def default_solvers(kind: KindSpec, problem: Any) -> tuple[str, ...]:
     return kind.compare_solvers or tuple(spec.name for spec in registry.solvers_for(kind.kind))
 
 
-def _known_settings(kind: KindSpec, name: str) -> set[str]:
+class _Choice(NamedTuple):
+    """A solver as the user named it, and the settings that it gets."""
+
+    text: str
+    spec: SolverSpec
+    known: Set[str]
+    settings: Mapping[str, Any]
+
+
+def _chosen(kind: KindSpec, text: str, common: Mapping[str, Any]) -> _Choice:
+    """The solver of *text*, with those of the *common* settings that it knows."""
+    name, own = parse_solver(text)
     spec = registry.solver(name, kind)
-    return set(load_target(spec.settings).model_fields) if spec.settings else set()
+    known = set(load_target(spec.settings).model_fields) if spec.settings else set()
+    return _Choice(text, spec, known, {key: common[key] for key in common if key in known} | own)
 
 
-def _settings(
-    kind: KindSpec, name: str, own: Mapping[str, str], common: Mapping[str, Any]
-) -> dict[str, Any]:
-    known = _known_settings(kind, name)
-    return {key: value for key, value in common.items() if key in known} | dict(own)
-
-
-def _refuse_unknown(kind: KindSpec, names: Iterable[str], common: Mapping[str, Any]) -> None:
-    known = {key for name in names for key in _known_settings(kind, name)}
-    for key in common:
-        if key not in known:
-            raise UsageError(
-                f"no solver compared here has a setting {key!r}; {registry.suggest(key, known)}"
-            )
-
-
-def _run(
-    problem: Any, kind: KindSpec, name: str, own: Mapping[str, Any], options: Mapping[str, Any]
-) -> Result:
+def _run(problem: Any, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]) -> Result:
     """The result of one solver; a missing backend and an instance it cannot take are results too."""
+    spec, given = choice.spec, dict(options)
+    if given.get("backend") not in spec.backends:
+        given.pop("backend", None)  # heuristics need none
     try:
-        return solve(problem, name, settings=own, **_fitting(kind, name, options))
+        return solve(problem, spec.name, settings=choice.settings, **given)
     except (BackendMissingError, NotApplicableError) as error:
         applies = not isinstance(error, NotApplicableError)
         return Result(
-            instance=problem.name, family=kind.family, kind=kind.kind, solver=name,
+            instance=problem.name, family=kind.family, kind=kind.kind, solver=spec.name,
             status=Status.ERROR if applies else Status.NOT_APPLICABLE,
             stop=StopReason.FALLBACK if applies else StopReason.FINISHED, notes=(str(error),),
             options={"exit_code": int(error.exit_code)},
         )  # fmt: skip
 
 
-def _fitting(kind: KindSpec, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """A backend is passed only to solvers that have it: heuristics need none."""
-    fitting = dict(options)
-    if fitting.get("backend") not in registry.solver(name, kind).backends:
-        fitting.pop("backend", None)
-    return fitting
-
-
-def _is_reference(kind: KindSpec, name: str) -> bool:
-    return REFERENCE in registry.solver(name, kind).abilities
-
-
 def _common_bound(
-    rows: Sequence[Row], problem: Any, kind: KindSpec, measure: Measure
+    rows: Sequence[Row], chosen: Sequence[_Choice], problem: Any, kind: KindSpec, measure: Measure
 ) -> float | None:
     """The best bound that holds for every plan: what solvers proved, else the kind's quick one.
 
     A solver whose name or settings change the problem (``ip-no-replication``) proves nothing about
     the others.
     """
-    proved = [own_bound(row, kind, measure.name) for row in rows if _is_universal(kind, row)]
+    proved = [
+        own_bound(row, kind, measure.name)
+        for row, choice in zip(rows, chosen)
+        if _is_universal(choice.spec, row)
+    ]
     found = tightest(None, proved, measure.sense)
     if found is None and kind.bound is not None and measure.name == kind.objective_name:
         found = load_target(kind.bound)(problem)
     return found
 
 
-def _is_universal(kind: KindSpec, row: Row) -> bool:
-    spec = registry.solver(parse_solver(row["solver"])[0], kind)
+def _is_universal(spec: SolverSpec, row: Row) -> bool:
     if BOUND not in spec.abilities or spec.fixed:
         return False
     plain = registry.settings_for(spec, {})

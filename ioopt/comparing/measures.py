@@ -4,8 +4,6 @@ A row is a result without plan and schedule. What a solver proved about another 
 beside its status, and takes no part in gaps, ratios and bests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

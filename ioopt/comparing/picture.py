@@ -1,7 +1,5 @@
 """A comparison: one named measure, a panel an instance, a bar a solver, bounds as lines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

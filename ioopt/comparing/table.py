@@ -1,7 +1,5 @@
 """A comparison as text: one table an instance, a summary over several, ratios to a baseline."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -15,12 +15,10 @@
 {'B': 4000000000.0}
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Mapping
 from operator import attrgetter, le
-from typing import Any
+from typing import Any, Self
 
 from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
 from ioopt.embed.guard import Guard
@@ -68,9 +66,8 @@ class IoArbiter:
         self._requests: list[Request] = []
         self._by_id: dict[Any, Request] = {}
         self._guard = Guard()
-        self._most = float("inf")
-        if not self._policy.ignores_limit:
-            self._most = self._limits.storage * _SLACK
+        unlimited = self._policy.ignores_limit
+        self._most = float("inf") if unlimited else self._limits.storage * _SLACK
         self.notes: tuple[str, ...] = ()
 
     @property
@@ -101,9 +98,9 @@ class IoArbiter:
         """
         given = {
             "id": id, "nodes": nodes, "request_seconds": now, "left_bytes": size,
-            "start_seconds": start_seconds, "compute_seconds_so_far": compute_seconds_so_far,
+            "start_seconds": start_seconds, "iteration_seconds": iteration_seconds,
+            "compute_seconds_so_far": compute_seconds_so_far,
             "ideal_io_seconds_so_far": ideal_io_seconds_so_far,
-            "iteration_seconds": iteration_seconds,
         }  # fmt: skip
         item: IoRequest = validate(IoRequest, given, f"request {id!r}")
         if item.nodes > self.machine.nodes:
@@ -114,9 +111,8 @@ class IoArbiter:
             raise InstanceError(f"request {id!r} is outstanding already; finish it first")
         if self._requests and isinstance(id, str) != isinstance(self._requests[0].id, str):
             raise InstanceError(f"request {id!r}: ids are numbers or text, not both")
-        new = Request(
-            id, self.machine.allocated_nodes(nodes), self._limits, float(now), float(size)
-        )
+        held = self.machine.allocated_nodes(nodes)
+        new = Request(id, held, self._limits, float(now), float(size))
         new.moved = 0.0
         new.start = float(now if start_seconds is None else start_seconds)
         new.compute_so_far = float(compute_seconds_so_far)
@@ -148,27 +144,12 @@ class IoArbiter:
         cannot give is answered by sharing per node, with a note. Without a deadline the policy
         runs in the calling thread, which is the quick way for the built-in ones (microseconds).
         """
-        requests = self._requests
-        self.notes = ()
-        if deadline is None:
-            try:
-                rates = self._policy.decide(View(self._limits, now, requests))
-                if self._problem(rates) is None:
-                    return {request.id: rate for request, rate in zip(requests, rates)}
-            except Exception as error:
-                self.notes = (f"{self.policy} failed ({type(error).__name__}: {error})",)
-        return self._guarded(now, deadline)
-
-    def _guarded(self, now: float, deadline: float | None) -> dict[Any, float]:
         # A copy: a policy that still runs in an abandoned thread must not see later requests come and go.
-        requests = list(self._requests)
+        view = View(self._limits, now, list(self._requests))
         rates, self.notes = self._guard.run(
-            lambda: self._policy.decide(View(self._limits, now, requests)),
-            lambda: base_line(View(self._limits, now, requests)),
-            self._problem,
-            deadline,
+            lambda: self._policy.decide(view), lambda: base_line(view), self._problem, deadline
         )
-        return {request.id: float(rate) for request, rate in zip(requests, rates)}
+        return {request.id: float(rate) for request, rate in zip(view.requests, rates)}
 
     def _problem(self, rates: Rates) -> str | None:
         """What is wrong with *rates*; comparisons are such that NaN fails them."""
@@ -205,7 +186,7 @@ class IoArbiter:
     @classmethod
     def restore(
         cls, state: Mapping[str, Any], policy: IoPolicy | DecideFunction | None = None
-    ) -> IoArbiter:
+    ) -> Self:
         """An arbiter that decides as the saved one would; *policy* where that was a function.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.

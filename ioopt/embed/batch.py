@@ -10,8 +10,6 @@
 [('b', [0, 1])]
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from types import SimpleNamespace

@@ -6,8 +6,6 @@ answered by the fallback, and a note says so. A hung thread is abandoned (Python
 after ``MAX_ABANDONED`` of them the wanted solver is not asked again, so that threads cannot pile up.
 """
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections.abc import Callable

@@ -16,11 +16,9 @@
 True
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from ioopt.embed.guard import Decision, Guard
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
@@ -299,7 +297,7 @@ class ReplicationPlanner:
         }  # fmt: skip
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> ReplicationPlanner:
+    def restore(cls, state: Mapping[str, Any]) -> Self:
         """A planner that decides as the one whose :meth:`state` this is would have.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.

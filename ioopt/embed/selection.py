@@ -4,8 +4,6 @@ The same selection that ``ioopt solve`` makes of an ``ioopt/job-selection`` inst
 (:mod:`ioopt.solvers.job_selection`), without instance objects: an engine asks with thousands of jobs.
 """
 
-from __future__ import annotations
-
 from ioopt.models.job_selection import ReadyJob
 from ioopt.solvers.job_selection import Selection, load_solver, select, value_of
 

@@ -19,8 +19,6 @@ close  session
 object goes on. Sessions belong to their connection. Whatever a message does, the service goes on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

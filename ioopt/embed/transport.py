@@ -1,7 +1,5 @@
 """Lines in, lines out: standard input and output, or a Unix socket readable by its owner only."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

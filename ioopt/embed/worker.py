@@ -6,8 +6,6 @@ connection of a client from its parent, says when that is done, and may then hav
 leads a process group, with which the programs that its solvers start are ended too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

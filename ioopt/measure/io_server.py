@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ioopt.compiled import boxes, compiled
-from ioopt.limits import require_numbers
+from ioopt.errors import require_numbers
 from ioopt.measure import io_kernel
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 

@@ -10,8 +10,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ioopt.errors import InstanceError, NotApplicableError, UsageError
-from ioopt.limits import require_numbers
+from ioopt.errors import InstanceError, NotApplicableError, UsageError, require_numbers
 from ioopt.problems.base import LARGEST
 from ioopt.problems.flexgang.quantum_model import (
     Donation,

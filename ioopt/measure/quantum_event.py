@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ioopt.compiled import compiled, pays
-from ioopt.errors import InstanceError, UsageError
-from ioopt.limits import require_numbers
+from ioopt.errors import InstanceError, UsageError, require_numbers
 from ioopt.measure import io_kernel
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 

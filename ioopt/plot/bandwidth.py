@@ -1,7 +1,5 @@
 """Bandwidth over time: who transfers at what rate, and how far that is from the storage's limit."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Characteristic plots: change of run time against perturbations (Lee et al., Figure 5)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

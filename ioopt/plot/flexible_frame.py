@@ -1,7 +1,5 @@
 """One frame of a flexible gang plan: columns across, time down, strict cells and loose windows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Message ratios with their intervals against the threshold (after Lee et al., Figure 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gantt charts of job schedules: a row a job, from its start to its end, and what it does meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

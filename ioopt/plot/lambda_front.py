@@ -1,7 +1,5 @@
 """I/O response against compute progress for a range of lambda."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A metric against load, one line a policy (Zhang et al., Figures 4, 6, 8, 9 and 10)."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The Ousterhout matrix as a picture: rows, nodes, jobs local or remote, home instances, replicas."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

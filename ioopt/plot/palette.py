@@ -4,8 +4,6 @@ All are of the palette that Okabe and Ito made for readers who see colours diffe
 Universal Design, 2008); lines differ in dashes and markers too, bars in lightness.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 BLUE, VERMILLION, SKY, ORANGE = "#0072B2", "#D55E00", "#56B4E9", "#E69F00"

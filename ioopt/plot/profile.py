@@ -1,7 +1,5 @@
 """Performance profiles (Dolan and More, Mathematical Programming 91, 2002)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

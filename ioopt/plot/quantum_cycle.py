@@ -1,7 +1,5 @@
 """The slot sequence of a quantum selection: one cycle, a row a job."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writing a figure: PNG, SVG, PDF, or one self-contained HTML page."""
 
-from __future__ import annotations
-
 import html
 import io
 from pathlib import Path

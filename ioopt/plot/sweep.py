@@ -1,7 +1,5 @@
 """A measure against a swept setting, one line a solver, with error bars."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise

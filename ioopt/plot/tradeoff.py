@@ -1,7 +1,5 @@
 """Slowdown of the I/O job and CPU fragmentation against a quantum (Lee et al., Figures 2 and 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shared base of all problem and plan classes: frozen, strict about keys, exact about errors."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Hashable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal, TypeVar

@@ -5,9 +5,7 @@ Section III of the paper; what it leaves open is closed by the project's numbere
 numbers below mean those (docs/batch-io.md lists them).
 """
 
-from __future__ import annotations
-
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -53,7 +51,7 @@ class Machine(Record):
     storage_bytes_per_second: BytesPerSecond
 
     @model_validator(mode="after")
-    def _whole_units(self) -> Machine:
+    def _whole_units(self) -> Self:
         if self.nodes % self.unit_nodes:
             raise ValueError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
         if self.allocation == "partition" and self.units > MAX_NODES:
@@ -129,7 +127,7 @@ class BatchIoProblem(Problem):
     jobs: tuple[Job, ...]
 
     @model_validator(mode="after")
-    def _consistent(self) -> BatchIoProblem:
+    def _consistent(self) -> Self:
         require_one_id_type("jobs", (job.id for job in self.jobs))
         require_unique("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):
@@ -177,7 +175,7 @@ class IoRequestsProblem(Problem):
     requests: tuple[IoRequest, ...]
 
     @model_validator(mode="after")
-    def _consistent(self) -> IoRequestsProblem:
+    def _consistent(self) -> Self:
         require_one_id_type("requests", (request.id for request in self.requests))
         require_unique("requests", (request.id for request in self.requests))
         for k, request in enumerate(self.requests):

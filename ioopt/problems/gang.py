@@ -4,13 +4,11 @@
 from 0. A job has as many tasks as file nodes. Times in seconds. Section 2 of the paper.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -53,7 +51,7 @@ class Machine(Record):
     migration_tasks_per_quantum: Count | None = None
 
     @model_validator(mode="after")
-    def _matrix_fits(self) -> Machine:
+    def _matrix_fits(self) -> Self:
         if self.nodes * self.levels > MAX_CELLS:
             raise ValueError(
                 f"nodes {self.nodes} x levels {self.levels}: a matrix has at most {MAX_CELLS} cells"
@@ -104,7 +102,7 @@ class GangProblem(Problem):
     jobs: tuple[Job, ...] = ()
 
     @model_validator(mode="after")
-    def _consistent(self) -> GangProblem:
+    def _consistent(self) -> Self:
         require_unique("jobs", (job.id for job in self.jobs))
         require_one_id_type("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):
@@ -262,7 +260,7 @@ class GangMatrixProblem(Problem):
     migration_tasks_left: Count | None = None
 
     @model_validator(mode="after")
-    def _consistent(self) -> GangMatrixProblem:
+    def _consistent(self) -> Self:
         nodes, levels = self.machine.nodes, self.machine.levels
         everyone = [*self.running, *self.waiting]
         require_unique("running and waiting", (job.id for job in everyone))

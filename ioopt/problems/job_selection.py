@@ -1,10 +1,8 @@
 """Which ready jobs of a workflow to start now: the question that a workflow engine asks (ours)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -51,7 +49,7 @@ class JobSelectionProblem(Problem):
     jobs: tuple[SelectionJob, ...]
 
     @model_validator(mode="after")
-    def _check(self) -> JobSelectionProblem:
+    def _check(self) -> Self:
         require_unique("files", (file.id for file in self.files))
         require_unique("jobs", (job.id for job in self.jobs))
         known = {file.id: file for file in self.files}

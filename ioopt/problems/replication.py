@@ -4,10 +4,8 @@ Sizes in bytes, times in seconds, rates in bytes per second. Problem: Section 2 
 Workflows, whose tasks write files, take several cores and arrive, are ours (docs/rules/workflow.md).
 """
 
-from __future__ import annotations
-
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -16,6 +14,7 @@ from ioopt.problems.base import (
     BytesPerSecond,
     Cores,
     Count,
+    Json,
     Lean,
     Name,
     Positive,
@@ -106,7 +105,7 @@ class ReplicationProblem(Problem):
     tasks: tuple[Task, ...] = ()
 
     @model_validator(mode="after")
-    def _consistent(self) -> ReplicationProblem:
+    def _consistent(self) -> Self:
         for what in ("storages", "nodes", "files", "tasks"):
             require_unique(what, (item.id for item in getattr(self, what)))
         storages = {storage.id: storage for storage in self.storages}
@@ -336,7 +335,7 @@ class ReplicationPlan(Record):
     dispatches: tuple[tuple[Seconds, Count, Name, Name], ...] | None = None
     prefetch: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The plan as files hold it; what is absent is left out."""
         plan = self.model_dump(mode="json", by_alias=True)
         absent = [key for key in ("rounds", "dispatches", "moves") if plan[key] is None]

@@ -4,8 +4,6 @@ Only the form is held here; whether a schedule is true is for the checkers. Furt
 through. Times in seconds, rates in bytes per second.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """Name -> solver, kind -> family parts. Nothing here imports a solver until it is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

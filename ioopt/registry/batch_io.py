@@ -1,7 +1,5 @@
 """Registry of the batch_io family (Zhou et al.)."""
 
-from __future__ import annotations
-
 from ioopt.registry.types import ONLINE, REFERENCE, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.batch_io."

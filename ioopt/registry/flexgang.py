@@ -1,7 +1,5 @@
 """Registry of the flexgang family (Lee et al.): features F1 to F6."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.registry.types import ANYTIME, BOUND, EXACT, WARM_START, KindSpec, SolverSpec

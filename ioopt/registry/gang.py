@@ -1,7 +1,5 @@
 """Registry of the gang family (Zhang et al.)."""
 
-from __future__ import annotations
-
 from ioopt.registry.types import BOUND, EXACT, ONLINE, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.gang."

@@ -1,7 +1,5 @@
 """Policies by name: from a row of the registry to the policy of its file, for replays and live use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

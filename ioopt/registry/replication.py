@@ -1,7 +1,5 @@
 """Registry of the replication family (Khanna et al.), and of job selection in workflow engines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.registry.types import ANYTIME, BOUND, EXACT, ONLINE, WARM_START, KindSpec, SolverSpec

@@ -1,7 +1,5 @@
 """Rows of the registry: instance kinds and solvers, as names of things that are loaded on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -44,7 +44,7 @@ def test_help_loads_nothing_heavy(arguments):
 LAYERS = (
     # from the lowest up; a module imports from its own layer and from those below it
     {"errors", "version"},
-    {"units", "options", "limits", "timeline", "quantities", "catalog", "compiled"},
+    {"units", "options", "timeline", "quantities", "catalog", "compiled"},
     {"problems", "result", "metrics", "provenance", "tables"},
     {"protocols", "decisions"},
     {"check"},

@@ -10,8 +10,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ioopt.errors import InstanceError
-from ioopt.limits import require_numbers
+from ioopt.errors import InstanceError, require_numbers
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour, SurfaceEntry
 
 if TYPE_CHECKING:

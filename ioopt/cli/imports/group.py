@@ -1,7 +1,5 @@
 """``ioopt import``: instances from traces, logs and workflows of other programs."""
 
-from __future__ import annotations
-
 import click
 
 from ioopt.cli.lazy import IooptGroup

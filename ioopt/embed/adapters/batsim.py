@@ -11,16 +11,13 @@ Source of the protocol: Batsim's documentation (protocol, version 4) and the rul
 ``CHANGE_JOB_STATE``. It was played by a stand-in here, never by Batsim.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ioopt.decisions.batch_io import time_tolerance
-from ioopt.embed.adapters.batsim_steps import Step, steps_of
-from ioopt.embed.adapters.batsim_transfers import Transfers
+from ioopt.embed.adapters.batsim_steps import Step, Transfers, steps_of
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
 

@@ -1,17 +1,20 @@
-"""A Batsim job as a chain of steps: computing, and transfers that an I/O policy may hold back."""
+"""A Batsim job as a chain of steps, and admission of those that transfer.
 
-from __future__ import annotations
+A transfer cannot be slowed or stopped once it has begun.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ioopt.embed.arbiter import IoArbiter
 from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
 
 MAX_STEPS = 1000
 """A job with more steps is run whole."""
 MAX_LEAVES = 100_000
 """So is one with more profiles in turn."""
+_SLACK = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -51,3 +54,84 @@ def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
     if any(phase.compute_seconds > 0 for phase in phases):
         return 0.0
     return sum(phase.io_bytes * phase.repeat for phase in phases)
+
+
+@dataclass
+class _Begun:
+    rate: float
+    since: float
+    moved: float = 0.0
+
+
+class Transfers:
+    """Asks an :class:`IoArbiter` and begins what fits beside the transfers that are under way.
+
+    A transfer begun keeps its rate, or takes the rate of a later decision when that is above 0;
+    what it has moved follows from its rates, since nobody reports it.
+    """
+
+    def __init__(self, machine: Mapping[str, Any], policy: str) -> None:
+        self._arbiter = IoArbiter(machine, policy)
+        self._storage = float(machine["storage_bytes_per_second"])
+        self._size: dict[str, float] = {}
+        self._begun: dict[str, _Begun] = {}
+        # rates under a policy that ignores the limit are no budget
+        self._bounded = policy != "no-congestion"
+        self.notes: tuple[str, ...] = ()
+
+    def waiting(self) -> list[str]:
+        """Transfers that have not begun, in the order of their requests."""
+        return [name for name in self._size if name not in self._begun]
+
+    def request(
+        self,
+        job: str,
+        nodes: int,
+        size: float,
+        now: float,
+        *,
+        start: float,
+        computed: float,
+        moved: float,
+    ) -> None:
+        """*job* wants to move *size* bytes; it began at *start* and has *computed* (s) and *moved*."""
+        machine = self._arbiter.machine
+        peak = min(
+            machine.allocated_nodes(nodes) * machine.node_bytes_per_second, self._storage
+        )  # rule 5 of batch I/O
+        self._arbiter.request(
+            job, nodes, size, now, start_seconds=start, compute_seconds_so_far=computed,
+            ideal_io_seconds_so_far=moved / peak,
+        )  # fmt: skip
+        self._size[job] = size
+
+    def finish(self, job: str) -> None:
+        """The transfer of *job* has ended, or is wanted no longer."""
+        self._arbiter.finish(job)
+        del self._size[job]
+        self._begun.pop(job, None)
+
+    def admit(self, now: float) -> list[str]:
+        """Transfers that begin now; ``notes`` say when the policy failed."""
+        self.notes = ()
+        if not self._size:
+            return []
+        for job, state in self._begun.items():
+            moved = min(state.moved + state.rate * (now - state.since), self._size[job])
+            state.moved, state.since = moved, now
+            self._arbiter.progress(job, moved)
+        waiting = self.waiting()
+        if not waiting:
+            return []
+        rates = self._arbiter.decide(now)
+        self.notes = self._arbiter.notes
+        for job, state in self._begun.items():
+            state.rate = rates[job] or state.rate
+        left = self._storage * _SLACK - sum(state.rate for state in self._begun.values())
+        admitted = []
+        for job in waiting:
+            if rates[job] > 0 and (rates[job] <= left or not self._bounded):
+                left -= rates[job]
+                self._begun[job] = _Begun(rates[job], now)
+                admitted.append(job)
+        return admitted

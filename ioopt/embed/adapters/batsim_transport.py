@@ -4,8 +4,6 @@ One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What oth
 unread, and what is not a message of the protocol is answered without events; neither ends the service.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import sys

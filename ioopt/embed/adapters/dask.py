@@ -6,8 +6,6 @@ makes the copies; tasks run where the plan puts them, in the order of each node'
 observed is compared with the plan, and with Dask's own placement of the same graph.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

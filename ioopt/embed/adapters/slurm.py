@@ -11,8 +11,6 @@ staging job is found by its comment, so the placer may be stopped and started at
 ``dry_run`` the commands are printed and nothing is changed. Written for Slurm 22.05.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

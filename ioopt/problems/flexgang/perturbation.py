@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ioopt.limits import MOST_NUMBERS
+from ioopt.errors import MOST_NUMBERS
 from ioopt.problems.base import (
     MAX_NODES,
     Count,

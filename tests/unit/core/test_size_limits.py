@@ -8,8 +8,7 @@ import pytest
 
 import ioopt
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
-from ioopt.errors import InstanceError, UsageError
-from ioopt.limits import require_numbers
+from ioopt.errors import InstanceError, UsageError, require_numbers
 from ioopt.sim.batch_io.state import block_starts
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}

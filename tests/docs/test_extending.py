@@ -1,0 +1,70 @@
+"""The policy of docs/extending.md, tried as a reader would: its block a file, its row in the registry."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import ROOT
+
+import ioopt
+import ioopt.solvers.batch_io as policies
+from ioopt import registry
+from ioopt.cli.main import main
+from ioopt.embed import IoArbiter
+from ioopt.registry import batch_io as rows
+
+PAGE = (ROOT / "docs/extending.md").read_text("utf-8")
+MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
+           "storage_bytes_per_second": 4.0}  # fmt: skip
+
+
+def job(name, volume):
+    """Four nodes that compute 10 s and then write *volume* bytes at 4 B/s, which is all there is."""
+    return {"id": name, "submit_seconds": 0.0, "nodes": 4, "walltime_seconds": 100.0,
+            "phases": [{"compute_seconds": 10.0, "io_bytes": volume}]}  # fmt: skip
+
+
+TRACE = {"format": "ioopt/batch-io", "version": 1, "machine": MACHINE,
+         "jobs": [job("long", 40.0), job("short", 8.0)]}  # fmt: skip
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """The page's block as ``shortest.py`` of the policies' folder, its row in the registry."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (block,) = [text for text in blocks if "def policy(how: Settings)" in text]
+    (tmp_path / "shortest.py").write_text(block)
+    monkeypatch.setattr(policies, "__path__", [*policies.__path__, str(tmp_path)])
+    (row,) = re.findall(r"`(_policy\([^`]*\))`", PAGE)
+    made = eval(row, vars(rows))
+    monkeypatch.setattr(registry, "SOLVERS", (*registry.SOLVERS, made))
+    return made.name
+
+
+def test_the_page_s_policy_is_simulated_live_and_on_the_command_line(installed, capsys):
+    ends = {
+        solver: {run["id"]: run["end_seconds"] for run in ioopt.solve(TRACE, solver).schedule["jobs"]}
+        for solver in ("cons-fcfs", installed)
+    }  # fmt: skip
+    # Both ask for all 4 B/s at 10 s. In order of the file: 40 / 4 = 10 s, then 8 / 4 = 2 s.
+    assert ends["cons-fcfs"] == {"long": 20.0, "short": 22.0}
+    assert ends[installed] == {"long": 22.0, "short": 12.0}
+    result = ioopt.solve(TRACE, installed)
+    assert ioopt.check(TRACE, result) == [] and result.plan["policy"] == installed
+    arbiter = IoArbiter(MACHINE, installed)
+    for name, volume in (("long", 40.0), ("short", 8.0)):
+        arbiter.request(name, nodes=4, size=volume, now=0.0)
+    assert arbiter.decide(0.0) == {"long": 0.0, "short": 4.0} and arbiter.notes == ()
+    assert main(["solvers", "batch-io"]) == 0 and installed in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_its_machine_code_decides_as_its_function_does(installed):
+    """On the bundled traces both engines give the same schedule to the bit."""
+    for trace in (TRACE, "small-8"):
+        plain, compiled = (
+            ioopt.solve(trace, installed, settings={"engine": engine}, time_limit=None).schedule
+            for engine in ("python", "compiled")
+        )
+        assert plain == compiled
