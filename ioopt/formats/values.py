@@ -57,13 +57,6 @@ def number(value: Any, where: str, least: float = 0.0) -> float:
     return real
 
 
-def whole(value: Any, where: str, least: int) -> int:
-    """A whole number of *least* or more, or InstanceError."""
-    if type(value) is not int or not least <= value <= LARGEST:
-        raise InstanceError(f"{where}: wanted a whole number of {least} or more, not {value!r}")
-    return value
-
-
 def csv_rows(
     source: str | os.PathLike[str], needed: Sequence[str], delimiter: str = ","
 ) -> Iterator[tuple[str, dict[str, str]]]:

@@ -14,21 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 
-class Name(str):
-    """A file as a scheduler is handed it: its name, and whether the file is temporary."""
-
-    __slots__ = ("temp",)
-
-    def __new__(cls, text: str, temp: bool) -> Name:
-        made = super().__new__(cls, text)
-        made.temp = temp
-        return made
-
-    def is_flagged(self, flag: str) -> bool:
-        """Whether it has the mark *flag*."""
-        return flag == "temp" and bool(self.temp)
-
-
 @dataclass(frozen=True)
 class StubJob:
     """One job: files it reads, files it makes with their bytes, those to delete after their readers."""

@@ -32,13 +32,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, Field, StrictInt
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.values import number, whole
+from ioopt.formats.native import validate
+from ioopt.formats.values import LARGEST, Amount
 
 MAX_PHASES, MAX_DEPTH = 100_000, 50
-_SPREAD = "DefinedAmountsSpreadUniformly"
+_SPREAD = ("DefinedAmountsSpreadUniformly", "defined_amount_spread_uniformly")
 
 _KINDS = {
     "delay": ("delay", "delayprofile"),
@@ -90,6 +93,27 @@ class Platform:
         return f"{self.flops:g} flop/s a node, {self.network_bytes_per_second:g} bytes/s network"
 
 
+class Profile(BaseModel):
+    """A profile of any type; what a type does not have is not looked at."""
+
+    type: str
+    generation_strategy: str | None = None
+    delay: Amount | None = None
+    cpu: Amount | list[Amount] | None = None
+    com: Amount | list[Amount] | None = None
+    bb: Amount = 0.0
+    bytes_to_read: Amount = 0.0
+    bytes_to_write: Amount = 0.0
+    nb_bytes: Amount = 0.0
+    seq: list[str] = []
+    repeat: Annotated[StrictInt, Field(ge=0, le=LARGEST)] = 1
+
+    @property
+    def spread(self) -> bool:
+        """Whether amounts are those of the whole job."""
+        return self.generation_strategy in _SPREAD
+
+
 class Profiles:
     """The profiles of a workload, turned into phases for a given number of nodes."""
 
@@ -97,25 +121,23 @@ class Profiles:
         self._profiles, self._platform, self._name = profiles, platform, name
         self._found: dict[tuple[str, int], tuple[PhaseRow, ...]] = {}
 
-    def phases(self, key: Any, nodes: int, where: str) -> tuple[PhaseRow, ...]:
+    def phases(self, key: str, nodes: int, where: str) -> tuple[PhaseRow, ...]:
         """Phases of the profile *key* on *nodes* nodes (at least one phase); *where* names the job."""
-        if not isinstance(key, str):
-            raise InstanceError(f"{where}: profile: wanted the name of a profile, not {key!r}")
         known = (key, nodes)
         if known not in self._found:
             found = merge(self._build(key, nodes, where, ()))
             self._found[known] = tuple(found) or (PhaseRow(0.0, 0.0),)
         return self._found[known]
 
-    def _build(self, key: Any, nodes: int, where: str, above: tuple[str, ...]) -> list[PhaseRow]:
+    def _build(self, key: str, nodes: int, where: str, above: tuple[str, ...]) -> list[PhaseRow]:
         """Phases of a profile; a sequence that is one phase repeats it, others are written out."""
         profile, place = self._profile(key, where, above)
         kind = _kind(profile, place)
         if kind != "sequence":
             return _simple(kind, profile, nodes, place, self._platform)
-        names, repeat = _parts(profile, place)
+        repeat = profile.repeat
         once: list[PhaseRow] = []
-        for name in names:
+        for name in profile.seq:
             once += self._build(name, nodes, place, (*above, key))
             _limit(len(once), place)
         once = merge(once)
@@ -125,22 +147,19 @@ class Profiles:
         _limit(len(once) * repeat, place)
         return once * repeat
 
-    def leaves(self, key: Any, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
+    def leaves(self, key: str, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
         """Names of the profiles that are no sequence, as they follow each other; each *most* times."""
-        profile, place = self._profile(key, self._name, above)
-        if not isinstance(profile.get("seq"), list):
+        profile, _ = self._profile(key, self._name, above)
+        if "seq" not in profile.model_fields_set:
             yield key
             return
-        names, repeat = _parts(profile, place)
-        for _ in range(min(repeat, most + 1)):
-            for name in names:
+        for _ in range(min(profile.repeat, most + 1)):
+            for name in profile.seq:
                 yield from self.leaves(name, most, (*above, key))
 
-    def _profile(
-        self, key: Any, where: str, above: tuple[str, ...]
-    ) -> tuple[Mapping[str, Any], str]:
+    def _profile(self, key: str, where: str, above: tuple[str, ...]) -> tuple[Profile, str]:
         """The profile called *key*, which exists and does not contain itself, and its place."""
-        if not isinstance(key, str) or key not in self._profiles:
+        if key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
         if key in above:
             raise InstanceError(f"{self._name}: profile {key!r} is part of itself")
@@ -148,18 +167,8 @@ class Profiles:
             raise InstanceError(
                 f"{self._name}: profile {above[0]!r} is nested more than {MAX_DEPTH} deep"
             )
-        profile, place = self._profiles[key], f"{self._name}: profile {key!r}"
-        if not isinstance(profile, Mapping):
-            raise InstanceError(f"{place}: a profile is an object, not {type(profile).__name__}")
-        return profile, place
-
-
-def _parts(profile: Mapping[str, Any], place: str) -> tuple[list[Any], int]:
-    """Names of the parts of a sequence, and how often they run."""
-    names = profile.get("seq")
-    if not isinstance(names, list):
-        raise InstanceError(f"{place}: seq: wanted a list of profile names, not {names!r}")
-    return names, whole(profile.get("repeat", 1), f"{place}: repeat", least=0)
+        place = f"{self._name}: profile {key!r}"
+        return validate(Profile, self._profiles[key], place), place
 
 
 def _limit(count: int, place: str) -> None:
@@ -167,55 +176,50 @@ def _limit(count: int, place: str) -> None:
         raise InstanceError(f"{place}: more than {MAX_PHASES} phases")
 
 
-def _kind(profile: Mapping[str, Any], place: str) -> str:
+def _kind(profile: Profile, place: str) -> str:
     """Which of the kinds above a profile is, whatever its release calls it."""
-    name = profile.get("type")
-    if not isinstance(name, str):
-        raise InstanceError(f"{place}: type: wanted the name of a profile type, not {name!r}")
-    plain = name.lower()
-    if plain in _REPLAYED:
+    name = profile.type
+    if name.lower() in _REPLAYED:
         raise UnsupportedProfileError(f"profile type {name} is a trace that only Batsim replays")
-    kind = _KIND_OF.get(plain)
+    kind = _KIND_OF.get(name.lower())
     if kind is None:
         raise InstanceError(f"{place}: type {name!r} is not a profile type ioopt knows")
-    strategy = profile.get("generation_strategy")
-    if kind == "homogeneous" and strategy in (_SPREAD, "defined_amount_spread_uniformly"):
-        return "homogeneous_total"
-    return kind
+    return "homogeneous_total" if kind == "homogeneous" and profile.spread else kind
 
 
 def _simple(
-    kind: str, profile: Mapping[str, Any], nodes: int, place: str, platform: Platform
+    kind: str, profile: Profile, nodes: int, place: str, platform: Platform
 ) -> list[PhaseRow]:
     """Phases of a profile that contains no other profiles."""
-
-    def amount(key: str) -> float:
-        return number(profile.get(key, 0), f"{place}: {key}")
-
     if kind == "delay":
-        if "delay" not in profile:
+        if profile.delay is None:
             raise InstanceError(f"{place}: delay: missing")
-        return [PhaseRow(amount("delay"), 0.0)]
+        return [PhaseRow(profile.delay, 0.0)]
     if kind == "staging":
-        return [PhaseRow(0.0, amount("nb_bytes"))]
+        return [PhaseRow(0.0, profile.nb_bytes)]
     if kind == "storage":
-        total = amount("bytes_to_read") + amount("bytes_to_write")
-        spread = profile.get("generation_strategy") == _SPREAD
-        return [PhaseRow(0.0, total if spread else total * nodes)]
+        total = profile.bytes_to_read + profile.bytes_to_write
+        return [PhaseRow(0.0, total if profile.spread else total * nodes)]
     if kind == "task":
         return [PhaseRow(_task_seconds(profile, nodes, place, platform), 0.0)]
-    cpu, com = amount("cpu"), amount("com") * (nodes - 1)
+    cpu, com = profile.cpu or 0.0, profile.com or 0.0
+    if isinstance(cpu, list) or isinstance(com, list):
+        raise InstanceError(
+            f"{place}: cpu and com: wanted a number of each, as all nodes are alike"
+        )
     if kind == "homogeneous_total":
-        cpu, com = cpu / nodes, amount("com") / nodes if nodes > 1 else 0.0
+        cpu, com = cpu / nodes, com / nodes if nodes > 1 else 0.0
+    else:
+        com *= nodes - 1
     seconds = max(cpu / platform.flops, com / platform.network_bytes_per_second)
-    staged = amount("bb") * nodes
+    staged = profile.bb * nodes
     return [PhaseRow(0.0, staged), PhaseRow(seconds, staged)]
 
 
-def _task_seconds(profile: Mapping[str, Any], nodes: int, place: str, platform: Platform) -> float:
+def _task_seconds(profile: Profile, nodes: int, place: str, platform: Platform) -> float:
     """Seconds of the longest part: a node's operations, or what it sends or receives."""
-    cpu = _vector(profile, "cpu", nodes, place)
-    com = _vector(profile, "com", nodes * nodes, place)
+    cpu = _vector(profile.cpu, nodes, f"{place}: cpu")
+    com = _vector(profile.com, nodes * nodes, f"{place}: com")
     longest = max(cpu, default=0.0) / platform.flops
     if com:
         for k in range(nodes):
@@ -225,17 +229,12 @@ def _task_seconds(profile: Mapping[str, Any], nodes: int, place: str, platform: 
     return longest
 
 
-def _vector(profile: Mapping[str, Any], key: str, length: int, place: str) -> list[float]:
+def _vector(values: float | list[float] | None, length: int, place: str) -> list[float]:
     """As many numbers as the job's size asks for; empty where there are none."""
-    values = profile.get(key)
-    if values is None:
-        return []
-    if not isinstance(values, list) or len(values) != length:
-        given = f"{len(values)} numbers" if isinstance(values, list) else repr(values)
-        raise InstanceError(
-            f"{place}: {key}: wanted {length} numbers for a job of this size, not {given}"
-        )
-    return [number(value, f"{place}: {key}[{k}]") for k, value in enumerate(values)]
+    if values is None or (isinstance(values, list) and len(values) == length):
+        return values or []
+    given = f"{len(values)} numbers" if isinstance(values, list) else repr(values)
+    raise InstanceError(f"{place}: wanted {length} numbers for a job of this size, not {given}")
 
 
 def merge(phases: list[PhaseRow]) -> list[PhaseRow]:

@@ -29,7 +29,7 @@ class _Job(BaseModel):
     id: StrictInt | Annotated[StrictStr, Field(min_length=1)]
     subtime: Amount
     res: Count
-    profile: Any
+    profile: StrictStr
     walltime: Annotated[float, Field(le=LARGEST, strict=True)] | None = None
 
 
