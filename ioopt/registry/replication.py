@@ -157,7 +157,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     ),
     _solver(
         "link-aware", "search.link_aware",
-        "spectral order, windowed dispatch, annealing scored by the simulator; never above MinMin",
+        "annealing of the queues by their replay; never above MinMin nor the planners of workflows",
         "ours", abilities={BOUND, ANYTIME, WARM_START},
     ),
     SolverSpec(

@@ -16,7 +16,6 @@ from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
-from ioopt.solvers.replication.plans import require_batch
 from ioopt.solvers.replication.search import link_aware
 from ioopt.units import format_bytes
 
@@ -29,12 +28,9 @@ IP_SHARE = 0.6
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
     """Solve with the picked solver; the first note says which and why.
 
-    For a workflow it names the best of all planners. Raises UnsolvableInstanceError for a task that
-    no disk can hold.
+    Raises UnsolvableInstanceError for a task that fits no node.
     """
-    if problem.is_workflow:
-        return workflows.solve_best(problem, request)
-    require_batch(problem)
+    problem.require_room()
     # By the limit and not by what is left of it, so that a run can be repeated.
     solver, why = pick(problem, request.options.time_limit_seconds or float("inf"))
     note = f"auto: {solver}, because {why}"
@@ -46,6 +42,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Replica
 
 def pick(problem: ReplicationProblem, seconds: float) -> tuple[str, str]:
     """The solver for *problem* with *seconds* to go, and the reason in words."""
+    if problem.is_workflow:
+        return "link-aware", "it takes workflows and is never above their planners"
     if (small := small_disk(problem)) is not None:
         return "link-aware", small
     if problem.network.remote_link == "shared":

@@ -8,7 +8,7 @@ where no file ever has to make room for another, the policies do not differ and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ioopt.compiled import available, compile_apart
@@ -24,7 +24,7 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch, ready
 from ioopt.solvers.replication.greedy import ready_min_min
 from ioopt.solvers.replication.plans import build_plan, tiny_batch
-from ioopt.solvers.replication.workflows import solve_best
+from ioopt.solvers.replication.search import link_aware
 
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 START_SHARE = 0.2
@@ -89,8 +89,12 @@ class _Run:
         """The planners' best plan, and the plan of the request."""
         deadline = self.deadline.within(START_SHARE * self.deadline.remaining())
         asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline)
-        planner = solve_best if self.problem.is_workflow else ready_min_min.solve
-        self._offer(planner(self.problem, asked).plan)
+        if self.problem.is_workflow:
+            # One replay: all planners and no search.
+            asked = replace(asked, settings=link_aware.Settings(evaluations=1))
+            self._offer(link_aware.solve(self.problem, asked).plan)
+        else:
+            self._offer(ready_min_min.solve(self.problem, asked).plan)
         self.planned = self.upper
         self._offer(self.request.start)
 

@@ -1,4 +1,4 @@
-"""Link-aware planning for limited disk (ours): order tasks so that no file is fetched again.
+"""Link-aware planning (ours): search the queues whose replay ends first, of batches and workflows.
 
 On a shared link every makespan is at least the time of the distinct bytes; what is lost above that
 is lost to files that were evicted while still needed. So: a spectral order brings tasks that share
@@ -6,6 +6,11 @@ bytes together; a windowed dispatch deals it to the nodes by link cost, with a p
 useful bytes, under random parameters; annealing over the queues, scored by the timeline simulator,
 does the rest; eviction is farthest-next-use. MinMin is always among the starts, under its own
 eviction too: the answer is never worse than it.
+
+In a workflow the bytes that live on small disks decide: who starts more than they hold saves it all
+over the link. There the starts are the five planners and dispatches by live bytes along depth-first
+orders (:mod:`ioopt.solvers.replication.search.flow_deal`); annealing moves tasks within one order
+of all that keeps producers before readers (:mod:`ioopt.solvers.replication.search.flow_kernel`).
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from ioopt.sim.replication.simulate import (
 )
 from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.minmin import planning_seconds
-from ioopt.solvers.replication.plans import require_batch
+from ioopt.solvers.replication.search.flow_run import FlowRun
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import kernels_ready
 
@@ -53,10 +58,11 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     Objective: simulated makespan; bound: :func:`makespan_bound_seconds`. Raises
     UnsolvableInstanceError for a task that no disk can hold.
     """
-    require_batch(problem)
-    if _too_large(problem, request):
+    problem.require_room()
+    if not problem.is_workflow and _too_large(problem, request):
         return _greedy(problem, request)
-    search = LinkAwareRun(problem, request, (request.settings or Settings()).evaluations)
+    kind = FlowRun if problem.is_workflow else LinkAwareRun
+    search = kind(problem, request, (request.settings or Settings()).evaluations)
     search.start()
     build = request.deadline.elapsed()
     search.improve()

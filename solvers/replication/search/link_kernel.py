@@ -6,11 +6,17 @@ import math
 from typing import Any, NamedTuple
 
 from ioopt.sim.replication.kernel import FINISHED, replay
+from ioopt.solvers.replication.search.flow_kernel import (
+    LONGEST_BLOCK,
+    MODULUS,
+    change_flow,
+    draw,
+    keep,
+    put_back,
+)
 
 EVALUATIONS, ACCEPTED, IMPROVED = 0, 1, 2
 NOW, BEST = 0, 1
-LONGEST_BLOCK = 8
-MODULUS = 2147483647
 
 
 class Search(NamedTuple):
@@ -31,6 +37,7 @@ class Search(NamedTuple):
     random: Any
     values: Any
     counts: Any
+    flow: Any
 
 
 class Schedule(NamedTuple):
@@ -42,12 +49,6 @@ class Schedule(NamedTuple):
     hot: float
     cold: float
     target: float
-
-
-def draw(random: Any, below: int) -> int:
-    """The next number in 0 .. below - 1 (Park and Miller's generator, revised multiplier)."""
-    random[0] = random[0] * 48271 % MODULUS
-    return random[0] % below
 
 
 def uniform(random: Any) -> float:
@@ -152,13 +153,20 @@ def anneal(inst: Any, plan: Any, st: Any, log: Any, search: Any, schedule: Any) 
         if search.values[BEST] <= schedule.target:
             return
         heat = hot * (cold / hot) ** (step / schedule.total)
-        copy_queues(plan.ptr, plan.entry, search.kept_ptr, search.kept_entry)
-        change(inst, plan, search)
+        if inst.plain:
+            copy_queues(plan.ptr, plan.entry, search.kept_ptr, search.kept_entry)
+            change(inst, plan, search)
+        else:
+            keep(search.flow)
+            change_flow(inst, plan, search)
         limit = search.values[NOW] - heat * math.log(uniform(search.random))
         value, code = replay(inst, plan, st, log, limit)
         search.counts[EVALUATIONS] += 1
         if code != FINISHED or value > limit:
-            copy_queues(search.kept_ptr, search.kept_entry, plan.ptr, plan.entry)
+            if inst.plain:
+                copy_queues(search.kept_ptr, search.kept_entry, plan.ptr, plan.entry)
+            else:
+                put_back(search.flow)
             continue
         search.counts[ACCEPTED] += 1
         search.values[NOW] = value

@@ -77,13 +77,15 @@ class LinkAwareRun:
     sooner).
     """
 
+    FIRST_PLANNER = "MinMin"
+
     def __init__(
         self, problem: ReplicationProblem, request: SolveRequest, evaluations: int | None
     ) -> None:
         self.problem, self.request = problem, request
         self.effort = evaluations or default_evaluations(problem)
         self.by_clock, self._may_follow_clock = False, evaluations is None
-        self.bound = makespan_bound_seconds(problem)
+        self.bound = self._proven()
         gap = request.options.gap or 0.0
         self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10))
         self.best = _Best()
@@ -104,6 +106,10 @@ class LinkAwareRun:
         self._compiler: Any = None
         self.engine = Engine(problem, request.options.seed, self._fast_from_start())
         self._begun = self.clock()
+
+    def _proven(self) -> float:
+        """A bound of the makespan in seconds."""
+        return makespan_bound_seconds(self.problem)
 
     def _fast_from_start(self) -> bool:
         """Compiled kernels where they stand ready; else plain ones while another process compiles."""
@@ -218,20 +224,28 @@ class LinkAwareRun:
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
         """Score a whole plan under its own eviction, then under ours."""
         begun = self.clock()
-        index = self.problem.task_index
-        entries = [plan.order.get(node.id, ()) for node in self.problem.nodes]
-        queues = [[index[name] for name in row if isinstance(name, str)] for row in entries]
-        if plan.rounds or sum(map(len, entries)) > sum(map(len, queues)):
-            score = simulate(self.problem, plan).metrics["makespan_seconds"]
-        else:
-            score = self.engine.score(queues, plan.eviction)
+        queues = self._queues(plan)
+        score = self._replayed(plan, queues, origin)
         self._replay_seconds = self.clock() - begun
-        if origin == "MinMin":
+        if origin == self.FIRST_PLANNER:
             # The front door will replay the answer once more, as slowly as this.
             self._end -= min(1.2 * self._replay_seconds, 0.5 * max(0.0, self._left()))
         self._offer(queues, score, origin, plan.eviction, plan)
         if plan.eviction != OUR_EVICTION:
             self._try(queues, f"{origin} with farthest-next-use eviction")
+
+    def _queues(self, plan: ReplicationPlan) -> Queues:
+        """The tasks in the queues of *plan*, without its copy entries."""
+        index = self.problem.task_index
+        entries = [plan.order.get(node.id, ()) for node in self.problem.nodes]
+        return [[index[name] for name in row if isinstance(name, str)] for row in entries]
+
+    def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
+        """The makespan of a whole plan of these *queues*, in seconds."""
+        entries = sum(map(len, plan.order.values()))
+        if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
+            return float(simulate(self.problem, plan).metrics["makespan_seconds"])
+        return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
         """Deal and anneal until time, count or bound says stop."""

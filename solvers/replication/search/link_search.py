@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ from ioopt.sim.replication.state import instance_arrays, new_log, new_state, que
 from ioopt.solvers.replication.plans import flat, tiny_batch
 from ioopt.solvers.replication.search import deal_kernel
 from ioopt.solvers.replication.search import link_kernel as kernel
+from ioopt.solvers.replication.search.flow_arrays import flow_arrays
 
 OUR_EVICTION = "farthest-next-use"
 Queues = list[list[int]]
@@ -28,6 +30,11 @@ def compile_kernels() -> None:
     queues = engine.deal([0, 1], deal_kernel.Dealing(1, 0.0, 0.0, 0.0))
     assert queues is not None
     engine.score(queues)
+
+
+def rows(ptr: Any, entries: Any) -> Queues:
+    """The queues that lie in *entries* one after the other."""
+    return [[int(k) for k in entries[first:last]] for first, last in pairwise(ptr)]
 
 
 class Engine:
@@ -69,6 +76,7 @@ class Engine:
             kept_ptr=self.box(ptr), kept_entry=self.box(entries),
             block=self.box([0] * kernel.LONGEST_BLOCK), random=self._random,
             values=self.box([score, score], real=True), counts=self.box([0, 0, 0]),
+            flow=flow_arrays(self.problem, rows(ptr, entries), self.fast),
         )  # fmt: skip
 
     def _dispatch_arrays(self) -> deal_kernel.Dispatch:
@@ -140,6 +148,7 @@ class Annealing:
         self._arrays = type(arrays)(*(engine.box(v) if isinstance(v, list) else v for v in arrays))
         new = engine.search(search.kept_ptr, search.kept_entry, 0.0)
         self._search = new._replace(
+            flow=type(search.flow)(*map(engine.box, search.flow)),
             best_ptr=engine.box(search.best_ptr), best_entry=engine.box(search.best_entry),
             values=engine.box(search.values, real=True), counts=engine.box(search.counts),
         )  # fmt: skip
@@ -156,5 +165,4 @@ class Annealing:
 
     def best_queues(self) -> Queues:
         """The queues of :attr:`best_score`."""
-        ptr, entry = self._search.best_ptr, self._search.best_entry
-        return [[int(k) for k in entry[ptr[i] : ptr[i + 1]]] for i in range(len(ptr) - 1)]
+        return rows(self._search.best_ptr, self._search.best_entry)

@@ -92,7 +92,16 @@ NEW_KEYS = [
     workflow([{"id": "a", "inputs": ["r"], "release_seconds": 2}]),
     workflow([{"id": "a", "inputs": ["r"]}], [{"id": "n0", "cores": 2}]),
 ]
-TAKE_WORKFLOWS = {"auto", "heft", "b-level", "ready-min-min", "fifo", "locality"}
+TAKE_WORKFLOWS = {
+    "auto",
+    "link-aware",
+    "exact-workflow",
+    "heft",
+    "b-level",
+    "ready-min-min",
+    "fifo",
+    "locality",
+}
 
 
 @pytest.mark.parametrize("instance", NEW_KEYS)

@@ -1,0 +1,155 @@
+"""Plans that keep few live bytes, to begin a search over workflows from: depth-first and dispatched.
+
+A product lives on a disk from its start to its last reader's. Where disks are small, list
+schedulers start more than the disks can hold and save it all over the shared link; whoever
+finishes what has been begun first, as in a pebble game, saves next to nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from ioopt.decisions.replication import DispatchView, Pair
+from ioopt.problems.replication import ReplicationProblem
+
+WINDOW = 40
+"""Ready tasks that a dispatch looks at, the first of the order."""
+RECENT, READERS = 60, 8
+"""Tasks that a depth-first order has in mind to go on with, and readers of a file among them."""
+
+
+def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -> list[int]:
+    """An order in which what a task waits for comes just before it, then readers of the same files.
+
+    Among those it goes on with the one that waits for the fewest bytes, ties to the latest. *rng*
+    shuffles the producers of a task; else they come in the order of the file.
+    """
+    done = [False] * len(problem.tasks)
+    order: list[int] = []
+    recent: list[int] = []
+    seen = [0] * len(problem.files)
+    weight = [sum(problem.files[f].bytes for f in files) for files in problem.outputs]
+
+    def visit(first: int) -> None:
+        stack = [(first, iter(_shuffled(problem.predecessors[first], rng)))]
+        while stack:
+            k, before = stack[-1]
+            j = next((j for j in before if not done[j]), None)
+            if j is not None:
+                stack.append((j, iter(_shuffled(problem.predecessors[j], rng))))
+                continue
+            stack.pop()
+            if done[k]:
+                continue
+            done[k] = True
+            order.append(k)
+            for f in (*problem.outputs[k], *problem.inputs[k]):
+                readers = problem.readers[f]
+                while seen[f] < len(readers) and done[readers[seen[f]]]:
+                    seen[f] += 1
+                recent.extend(readers[seen[f] : seen[f] + READERS])
+
+    for start in range(len(done)):
+        if not done[start]:
+            visit(start)
+        while recent:
+            recent[:] = [k for k in recent[-RECENT:] if not done[k]]
+            waits = [
+                sum([weight[j] for j in problem.predecessors[k] if not done[j]]) for k in recent
+            ]
+            if recent:
+                place = min(range(len(recent)), key=lambda x: (waits[x], -x))
+                visit(recent.pop(place))
+    return order
+
+
+def _shuffled(tasks: tuple[int, ...], rng: random.Random | None) -> list[int]:
+    listed = list(tasks)
+    if rng is not None:
+        rng.shuffle(listed)
+    return listed
+
+
+@dataclass(frozen=True)
+class FlowDealing:
+    """How a :class:`LiveBytes` chooses: least cost first.
+
+    The cost of a pair: seconds to bring the task's inputs, plus *penalty* a second's worth of live
+    bytes that the disk could not hold, plus *drift* seconds a place down the order, times 1 + a
+    random share of *noise*. A *strict* one lets cores idle rather than exceed a disk.
+    """
+
+    penalty: float
+    drift: float
+    strict: bool
+    noise: float
+
+
+class LiveBytes:
+    """A dispatcher that knows the whole workflow: nodes take what their live bytes leave room for."""
+
+    def __init__(
+        self, problem: ReplicationProblem, order: list[int], dealing: FlowDealing, seed: int
+    ) -> None:
+        self.problem, self.dealing, self.rng = problem, dealing, random.Random(seed)
+        self.rank = [0] * len(order)
+        for place, k in enumerate(order):
+            self.rank[k] = place
+        self.size = [file.bytes for file in problem.files]
+        self.unread = [len(tasks) for tasks in problem.readers]
+        """By file, its readers that are not assigned yet."""
+        self.there: list[set[int]] = [set(held) for held in problem.holds]
+        """By node, the files of its tasks, while anybody reads them."""
+
+    def __call__(self, view: DispatchView) -> Pair | None:
+        """The cheapest pair of a node and one of the first ready tasks."""
+        nodes = view.open_nodes()
+        if not nodes:
+            return None
+        first = nsmallest(WINDOW, view.ready, key=self.rank.__getitem__)
+        computing = [[run.task for run in view.computing(i)] for i in range(len(view.nodes))]
+        idle = not any(computing) and len(nodes) == len(view.nodes)
+        best: tuple[float, Pair] | None = None
+        for i in nodes:
+            room = self._room(view, i, computing[i])
+            for place, k in enumerate(first):
+                if view.takes(k, i):
+                    cost, over = self._cost(view, k, i, room)
+                    cost = (cost + self.dealing.drift * place) * self._factor()
+                    if (idle or not over or not self.dealing.strict) and (
+                        best is None or (cost, (k, i)) < best
+                    ):
+                        best = cost, (k, i)
+        if best is None:
+            return None
+        k, i = best[1]
+        for f in self.problem.inputs[k]:
+            self.unread[f] -= 1
+        self.there[i].update(self.problem.inputs[k], self.problem.outputs[k])
+        return k, i
+
+    def _factor(self) -> float:
+        return 1.0 + self.dealing.noise * self.rng.random() if self.dealing.noise else 1.0
+
+    def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
+        """Bytes of node *i* that no live file takes."""
+        disk = view.nodes[i].disk_bytes
+        if disk is None:
+            return float("inf")
+        used = {f for k in computing for f in self.problem.inputs[k]}
+        self.there[i] = {f for f in self.there[i] if self.unread[f] or f in used}
+        return float(disk - sum([self.size[f] for f in self.there[i]]))
+
+    def _cost(self, view: DispatchView, k: int, i: int, room: float) -> tuple[float, bool]:
+        """Seconds as :class:`FlowDealing` has them, and whether the disk is exceeded."""
+        fetch = 1.0 / view.network.remote_bytes_per_second
+        copy = 1.0 / view.network.replica_bytes_per_second
+        seconds, wanted = 0.0, sum([self.size[f] for f in self.problem.outputs[k]])
+        for f in self.problem.inputs[k]:
+            if f not in self.there[i] and not view.holds(i, f):
+                wanted += self.size[f]
+                seconds += self.size[f] * (copy if view.copies(f) else fetch)
+        over = max(0.0, wanted - room)
+        return seconds + self.dealing.penalty * over * fetch, over > 0.0

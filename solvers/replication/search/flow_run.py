@@ -1,0 +1,112 @@
+"""One run of the link-aware search over a workflow: planners, plans of few live bytes, annealing.
+
+See :mod:`ioopt.solvers.replication.search.link_aware`.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from ioopt.errors import OutOfTime
+from ioopt.models.replication.transfer_bound import TransferBound
+from ioopt.options import Deadline
+from ioopt.problems.replication import ReplicationPlan
+from ioopt.sim.replication.dispatch import dispatch
+from ioopt.sim.replication.simulate import replay_seconds, simulate
+from ioopt.solvers.replication.search.flow_deal import FlowDealing, LiveBytes, depth_first
+from ioopt.solvers.replication.search.link_run import LinkAwareRun
+from ioopt.solvers.replication.search.link_search import Queues
+from ioopt.solvers.replication.workflows import PLANNERS
+
+PLANNER_SHARE, DEAL_SHARE = 0.3, 0.3
+"""Share of the time left that one planner or one deal may take, once there is a plan."""
+LONG_REPLAY_SECONDS = 1.0
+"""A plain replay that takes longer must watch the clock."""
+DEALS = 24
+FIRST_DEALS = (FlowDealing(2.0, 0.1, True, 0.0), FlowDealing(2.0, 0.1, False, 0.0))
+"""Tried before random ones; drifts are shares of the time to fetch a file of mean size."""
+PENALTIES, DRIFTS, NOISES = (0.3, 1.0, 2.0), (0.0, 0.02, 0.1, 1.0), (0.0, 0.1, 0.3)
+
+
+class FlowRun(LinkAwareRun):
+    """Starts, dealing and annealing of a workflow: queues are parts of one order of all tasks."""
+
+    FIRST_PLANNER = next(iter(PLANNERS))
+
+    def _proven(self) -> float:
+        return max(super()._proven(), TransferBound(self.problem).seconds)
+
+    def start(self) -> None:
+        """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
+        self.ends: dict[str, float] = {}
+        given = self.request.start
+        if isinstance(given, ReplicationPlan):
+            self._baseline(given, "the given plan")
+        for name, planner in PLANNERS.items():
+            if self.best.plan is not None and (self._reached() or self._left() <= 0):
+                return
+            asked = replace(
+                self.request, settings=None, start=None, policy=None,
+                deadline=self._within(PLANNER_SHARE),
+            )  # fmt: skip
+            try:
+                plan = planner(self.problem, asked).plan
+                assert plan is not None
+                if self.best.plan is None:
+                    self.best = replace(self.best, plan=plan, origin=name)
+                self._baseline(plan, name)
+            except OutOfTime:
+                continue
+
+    def _within(self, share: float) -> Deadline:
+        """A deadline after *share* of what is left, once there is a plan."""
+        deadline = self.request.deadline
+        if deadline.limit_seconds is None or self.best.plan is None:
+            return deadline
+        return deadline.within(share * max(0.0, self._left()))
+
+    def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
+        if self._slow():
+            metrics = simulate(self.problem, plan, deadline=self.request.deadline).metrics
+            score = float(metrics["makespan_seconds"])
+        else:
+            score = super()._replayed(plan, queues, origin)
+        self.ends[origin] = score
+        return score
+
+    def _slow(self) -> bool:
+        """Whether a replay takes so long that only one that watches the clock will do."""
+        return not self.engine.fast and replay_seconds(self.problem)[0] > LONG_REPLAY_SECONDS
+
+    def notes(self) -> tuple[str, ...]:
+        """Where the plan came from, and what the planners came to."""
+        ends = ", ".join(f"{name} {end:.6g} s" for name, end in self.ends.items())
+        return (*super().notes(), f"planners: {ends or 'not replayed'}")
+
+    def _deal(self) -> None:
+        """Dispatch by live bytes, depth first, under random parameters."""
+        rng = random.Random(self.request.options.seed)
+        files = [file.bytes for file in self.problem.files] or [0]
+        typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
+        for turn in range(DEALS):
+            self._switch()
+            if self._over() or self._slow():
+                return
+            order = depth_first(self.problem, rng if turn % 3 == 2 else None)
+            dealing = FlowDealing(
+                rng.choice(PENALTIES), rng.choice(DRIFTS), rng.random() < 0.6, rng.choice(NOISES)
+            )
+            if turn < len(FIRST_DEALS):
+                dealing = FIRST_DEALS[turn]
+            dealing = replace(dealing, drift=dealing.drift * typical)
+            policy = LiveBytes(self.problem, order, dealing, turn)
+            try:
+                plan, _ = dispatch(self.problem, policy, deadline=self._within(DEAL_SHARE))
+            except OutOfTime:
+                return
+            self._try(self._queues(plan), "dispatch by live bytes")
+
+    def _anneal(self) -> None:
+        if not self._slow() and self.best.score < float("inf"):
+            super()._anneal()

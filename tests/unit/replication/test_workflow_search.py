@@ -1,0 +1,182 @@
+"""link-aware on workflows: starts that keep few live bytes, moves, limits, repetition."""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any
+
+import pytest
+from conftest import ROOT, deadline_of_checks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ioopt
+from ioopt.generate.replication.generate import generate
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.options import SolveOptions
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.protocols import SolveRequest
+from ioopt.sim.replication.dispatch import dispatch
+from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.search import flow_run, link_aware, link_run
+from ioopt.solvers.replication.search.flow_deal import FlowDealing, LiveBytes, depth_first
+from ioopt.solvers.replication.search.flow_kernel import change_flow, keep, put_back
+from ioopt.solvers.replication.search.link_search import Engine
+from ioopt.solvers.replication.workflows import PLANNERS
+
+sys.path.insert(0, str(ROOT / "tests" / "oracle"))
+from random_workflows import random_workflow
+
+
+def pairs(count: int, cores: int = 1, disk: int = 150) -> ReplicationProblem:
+    """*count* pairs a -> b by a product of 100 bytes, 1 s each; one node; 10 bytes a second."""
+    tasks = [{"id": f"a{k}", "compute_seconds": 1, "outputs": [f"x{k}"]} for k in range(count)]
+    tasks += [{"id": f"b{k}", "compute_seconds": 1, "inputs": [f"x{k}"]} for k in range(count)]
+    return ioopt.load(
+        {
+            "format": "ioopt/replication", "version": 1,
+            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 100},
+            "nodes": [{"id": "n", "disk_bytes": disk, "cores": cores}],
+            "files": [{"id": f"x{k}", "bytes": 100} for k in range(count)], "tasks": tasks,
+        }
+    )  # fmt: skip
+
+
+def test_depth_first_beats_heft_by_hand() -> None:
+    """The disk holds one product. a0 b0 a1 b1 takes 4 s, which is also the work of one core.
+
+    HEFT puts both a first: a0 0-1, x0 saved 1-11, a1 11-12, x1 saved 12-22, x0 fetched 22-32,
+    b0 32-33, x1 fetched 33-43, b1 43-44.
+    """
+    problem = pairs(2)
+    assert depth_first(problem) == [0, 2, 1, 3]
+    assert ioopt.solve(problem, "heft").metrics["makespan_seconds"] == 44
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 20})
+    assert (result.objective, result.status) == (4, "optimal")
+    assert result.plan["order"] == {"n": ["a0", "b0", "a1", "b1"]}
+    assert result.metrics["spills"] == 0
+
+
+def test_a_core_idles_rather_than_exceed_the_disk() -> None:
+    """On two cores locality starts a1 beside a0 and waits for x0 to be saved, as HEFT does above.
+
+    A strict dispatch by live bytes leaves the second core alone: 4 s. One that is not strict takes
+    a1 at once, as there is nothing else: 44 s as well.
+    """
+    problem = pairs(2, cores=2)
+    assert ioopt.solve(problem, "locality").metrics["makespan_seconds"] == 44
+    for strict, seconds in ((True, 4), (False, 44)):
+        policy = LiveBytes(problem, depth_first(problem), FlowDealing(1.0, 0.0, strict, 0.0), 0)
+        plan, _ = dispatch(problem, policy)
+        replay = plan.model_copy(update={"dispatches": None})
+        assert simulate(problem, replay).metrics["makespan_seconds"] == seconds
+    assert ioopt.solve(problem, "link-aware", settings={"evaluations": 50}).objective == 4
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_moves_keep_producers_before_readers_and_tasks_where_they_fit(
+    seed: int, disks: bool
+) -> None:
+    """So that no queues ever wait for each other in a circle, and what is refused is put back."""
+    problem = ioopt.load(random_workflow(seed, disks=disks))
+    queues: list[list[int]] = [[] for _ in problem.nodes]
+    for k in depth_first(problem):
+        fitting = [i for i in range(len(queues)) if problem.fits(k, i)]
+        queues[random.Random(k).choice(fitting)].append(k)
+    engine = Engine(problem, seed, fast=False)
+    annealing = engine.annealing(queues, 1.0)
+    search, plan = annealing._search, annealing._arrays
+    flow = search.flow
+    for step in range(60):
+        before = list(flow.order), list(flow.place), list(flow.node)
+        keep(flow)
+        change_flow(engine.inst, plan, search)
+        place = {k: p for p, k in enumerate(flow.order)}
+        assert sorted(place) == list(range(len(problem.tasks)))
+        assert all(flow.place[k] == p for k, p in place.items())
+        for k, producers in enumerate(problem.predecessors):
+            assert all(place[j] < place[k] for j in producers)
+            assert problem.fits(k, flow.node[k])
+        for i in range(len(queues)):
+            row = [k for k in flow.order if flow.node[k] == i]
+            assert plan.entry[plan.ptr[i] : plan.ptr[i + 1]] == row
+        if step % 3 == 0:
+            put_back(flow)
+            assert (list(flow.order), list(flow.place), list(flow.node)) == before
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
+    problem = ioopt.load(random_workflow(seed, most_tasks=9))
+    if not problem.is_workflow:
+        return
+    best, again = (
+        ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 30}) for _ in range(2)
+    )
+    assert best.violations == () and best.plan == again.plan
+    assert makespan_bound_seconds(problem) <= best.objective * (1 + 1e-9)
+    for planner in PLANNERS:
+        replayed = ioopt.solve(problem, planner).metrics["makespan_seconds"]
+        assert best.objective <= replayed * (1 + 1e-9)
+
+
+def test_annealing_improves_what_the_starts_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small groups on disks of 1.5 times the largest task, from HEFT's plan alone."""
+    monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
+    monkeypatch.setattr(flow_run, "DEALS", 0)
+    problem = generate("many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4)
+    heft = ioopt.solve(problem, "heft").metrics["makespan_seconds"]
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
+    assert result.objective < 0.9 * heft and result.violations == ()
+    assert result.notes[0].startswith("best plan from annealing; ")
+    assert result.notes[1] == f"planners: heft {heft:.6g} s"
+
+
+def test_a_plan_to_begin_from_is_kept_where_it_is_best() -> None:
+    """Also one that a dispatcher made while it ran, which is replayed by its record."""
+    problem = pairs(2, cores=2)
+    ran = ioopt.solve(problem, "fifo", settings={"mode": "dispatch"})
+    result = ioopt.solve(problem, "link-aware", warm_start=ran, settings={"evaluations": 1})
+    assert result.objective <= ran.metrics["makespan_seconds"]
+
+
+@pytest.mark.parametrize("checks", [1, 4, 12, 40])
+def test_whenever_the_deadline_passes_there_is_a_plan(checks: int) -> None:
+    problem = ioopt.load("flow-chains")
+    outcome = link_aware.solve(problem, SolveRequest(SolveOptions(), deadline_of_checks(checks)))
+    assert outcome.stop == "time" and len(outcome.plan.assign) == len(problem.tasks)
+    assert simulate(problem, outcome.plan).metrics["makespan_seconds"] >= outcome.bound
+
+
+def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the planners' plans are all there is: neither dealing nor annealing can be cut short."""
+    monkeypatch.setattr(flow_run, "LONG_REPLAY_SECONDS", 0.0)
+    monkeypatch.setattr(link_run, "available", lambda: False)
+    limits: list[Any] = []
+
+    def watched(*given: Any, deadline: Any) -> Any:
+        limits.append(deadline)
+        return simulate(*given)
+
+    monkeypatch.setattr(flow_run, "simulate", watched)
+    problem = pairs(3, disk=250)
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 100})
+    assert len(limits) >= 1 and None not in limits
+    assert result.violations == () and "dispatch" not in result.notes[0]
+
+
+@pytest.mark.slow
+def test_plain_and_compiled_search_give_the_same_answer() -> None:
+    problem = generate("many-small-groups", {"groups": 5, "disk_share": 1.5}, 4)
+    plan = ioopt.solve(problem, "locality").plan
+    queues = [[problem.task_index[k] for k in plan["order"].get(n.id, ())] for n in problem.nodes]
+    answers = []
+    for fast in (False, True):
+        engine = Engine(problem, 5, fast)
+        annealing = engine.annealing(queues, engine.score(queues))
+        annealing.run(200, 2.0, 0.1, 0.0)
+        answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
+    assert answers[0] == answers[1]
