@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from pydantic import ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic.dataclasses import dataclass
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.measure.message_loss import Z_90, Loss, Stretches
@@ -39,13 +42,13 @@ few send may be their last words."""
 STATE_FORMAT = "ioopt/gangedness-state"
 
 
-@dataclass
+@dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Tally:
     """Number, mean and sum of squared deviations of a stream of counts (Welford)."""
 
-    count: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
+    count: NonNegativeInt = 0
+    mean: NonNegativeFloat = 0.0
+    squares: NonNegativeFloat = 0.0
 
     def add(self, value: float) -> None:
         """Take in one count."""
@@ -289,14 +292,14 @@ class GangednessMonitor:
         try:
             monitor = cls(state["processors"], state["threshold"], state["running_threshold"])
             for name in ("gang", "running", "nonrunning"):
-                tally = Tally(**state[name])
-                if not all(0 <= value < math.inf for value in asdict(tally).values()):
-                    raise TypeError(f"{name}: a number of 0 or more")
-                setattr(monitor, name, tally)
+                setattr(monitor, name, Tally(**state[name]))
             monitor.one_each = int(state.get("one_each", 0))
             monitor.silent = int(state.get("silent", 0))
             if monitor.processors is not None and "stretches" in state:
                 monitor.stretches = Stretches.restore(state["stretches"], monitor.processors)
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise InstanceError(f"gangedness state: {where}: {error.errors()[0]['msg']}") from None
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise InstanceError(f"gangedness state: {error} is missing or misplaced") from None
         return monitor

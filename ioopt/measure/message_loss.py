@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as checked_dataclass
+
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
 
@@ -32,7 +35,7 @@ class Loss:
     stretches: int
 
 
-@dataclass
+@checked_dataclass(config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Stretches:
     """Messages of all processors by stretches of quanta, and which quanta were disturbed.
 
@@ -162,15 +165,6 @@ class Stretches:
     def restore(cls, state: Mapping[str, Any], processors: int) -> Stretches:
         """What :meth:`state` gave; TypeError or ValueError for anything else."""
         made = cls(**state)
-        plain = cls(processors)
-        for name, value in asdict(made).items():
-            wanted = getattr(plain, name)
-            entries = value if isinstance(wanted, list) else [value]
-            kind = (int, float) if isinstance(wanted, float) else type(wanted)
-            if isinstance(wanted, list):
-                kind = int
-            if not all(isinstance(entry, kind) and math.isfinite(entry) for entry in entries):
-                raise TypeError(f"stretches: {name}: {value!r}")
         if made.processors != processors or len(made.absences) != processors:
             raise ValueError(f"stretches of {processors} processors")
         return made
