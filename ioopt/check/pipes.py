@@ -7,9 +7,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-FEW = 1_000
-"""Fewer loads are looked at one by one at once."""
-
 
 class Load(NamedTuple):
     """A transfer through a pipe: seconds between which it runs, its bytes, and whose it is."""
@@ -30,9 +27,6 @@ def overloads(rate: float, loads: Iterable[Load], slack: float = 0.0) -> list[tu
 
     *slack* is what an end may be early beside rounding, in seconds.
     """
-    loads = list(loads)
-    if _steady(rate, loads):
-        return []
     ordered = sorted(loads, key=lambda load: (load.start, load.end))
     waiting: list[tuple[float, int, float]] = []
     late: list[tuple[Load, float]] = []
@@ -58,18 +52,6 @@ def overloads(rate: float, loads: Iterable[Load], slack: float = 0.0) -> list[tu
             now = max(now, until)
             heapq.heappush(waiting, (ordered[k].end, k, ordered[k].size))
     return late
-
-
-def _steady(rate: float, loads: Sequence[Load]) -> bool:
-    """Whether the pipe carries them all with each at one rate from its start to its end: then it can."""
-    if len(loads) < FEW or any(load.end <= load.start for load in loads):
-        return False
-    import numpy as np
-
-    begin, end, size = (np.array(column) for column in list(zip(*loads))[:3])
-    change = np.concatenate([size, -size]) / np.tile(end - begin, 2)
-    order = np.lexsort((change, np.concatenate([begin, end])))
-    return bool(np.cumsum(change[order]).max() <= rate * (1 + 1e-10))
 
 
 def too_fast(rates: Sequence[float], load: Load) -> float:

@@ -40,19 +40,15 @@ def area_seconds(problem: ReplicationProblem) -> float:
 
 def largest_task(instance: StaticInstance) -> int:
     """The most that one task must cost its node: its files arrive in the cheaper way, it computes."""
-    worst = 0
     cheap = [min(pair) for pair in zip(instance.far, instance.near, strict=True)]
-    for k, group in enumerate(instance.classes):
-        if not any(instance.held):
-            worst = max(worst, sum(cheap[file] for file in group.inputs) + instance.least_work[k])
-            continue
-        for_node = []
-        for node in range(instance.num_nodes):
-            files = [file for file in group.inputs if file not in instance.held[node]]
-            staged = sum(cheap[file] for file in files)
-            for_node.append(staged + instance.work[k][node])
-        worst = max(worst, min(for_node))
-    return worst
+    least = (
+        min(
+            sum(cheap[file] for file in group.inputs if file not in held) + work[node]
+            for node, held in enumerate(instance.held)
+        )
+        for group, work in zip(instance.classes, instance.work, strict=True)
+    )
+    return max(least, default=0)
 
 
 def quick(problem: ReplicationProblem) -> float:
