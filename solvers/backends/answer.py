@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from ioopt.options import SolveOptions
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason
 
@@ -43,14 +43,10 @@ class BackendLimits:
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
         """The limits of a solver's request: what is left of its deadline, at most *seconds*."""
-        options: SolveOptions = request.options
-        left = request.deadline.remaining()
-        if seconds is not None:
-            left = min(left, seconds)
-        return cls(
-            None if left == float("inf") else left,
-            options.gap, options.threads, options.seed, options.log,
-        )  # fmt: skip
+        asked = request.options
+        left = min(request.deadline.remaining(), math.inf if seconds is None else seconds)
+        least = None if math.isinf(left) else left
+        return cls(least, asked.gap, asked.threads, asked.seed, asked.log)
 
     def after(self, seconds: float) -> BackendLimits:
         """The limits once *seconds* have gone by."""

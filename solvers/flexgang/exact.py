@@ -7,6 +7,7 @@ worse than a baseline (F5 and F6). The deadline counts everything (docs/flexgang
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 from ioopt.check.flexgang.flexible_gang import check
@@ -61,11 +62,11 @@ def solve(
         "model_best": search.best if math.isfinite(search.best) else None,
     }
     stop = search.stop_reason(request.options.gap or 0.0)
+    outcome = Outcome(
+        None, stop=stop, build_seconds=build, metrics=metrics, versions=search.versions
+    )
     if not candidates:
-        return Outcome(
-            None, stop=stop, infeasible=search.infeasible, build_seconds=build, metrics=metrics,
-            notes=tuple(notes), versions=search.versions,
-        )  # fmt: skip
+        return replace(outcome, infeasible=search.infeasible, notes=tuple(notes))
     plan = max(candidates, key=lambda item: item.model_objective).plan
     if settings.rerank == "true" or (settings.rerank == "auto" and problem.surface is None):
         ranked = rerank(problem, candidates, deadline=request.deadline)
@@ -78,10 +79,7 @@ def solve(
         if ranked:
             notes += _choice_notes(ranked, search.best)
             plan = ranked[0].candidate.plan
-    return Outcome(
-        plan, search.bound, stop, build_seconds=build, notes=tuple(notes), metrics=metrics,
-        versions=search.versions,
-    )  # fmt: skip
+    return replace(outcome, plan=plan, bound=search.bound, notes=tuple(notes))
 
 
 def _patterns(problem: FlexibleGangProblem, settings: Settings) -> tuple[list[Pattern], list[str]]:

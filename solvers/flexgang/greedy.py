@@ -148,15 +148,13 @@ def _roomiest(data: PatternData, placement: Placement, job: int) -> int:
 
 def _replicate(data: PatternData, cells: list[set[int]], placement: Placement) -> None:
     """Give idle cells of every row to compute jobs at home there: weightiest, fewest rows first."""
-    problem = data.problem
+    problem, jobs = data.problem, data.problem.jobs
     for taken in cells:
-        order = sorted(
-            data.compute_jobs(),
-            key=lambda j: (
-                -problem.jobs[j].weight, placement.rows.get(j, 0), -problem.jobs[j].processes, j,
-            ),
-        )  # fmt: skip
-        for job in order:
+
+        def rank(j: int) -> tuple[float, int, int, int]:
+            return -jobs[j].weight, placement.rows.get(j, 0), -jobs[j].processes, j
+
+        for job in sorted(data.compute_jobs(), key=rank):
             block = problem.block(job, placement.home[job])
             if taken.isdisjoint(block):
                 taken.update(block)

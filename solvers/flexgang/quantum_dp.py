@@ -27,10 +27,8 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
             request.incumbents.report(costs.plan(found), cost)
     if best is None:
         return Outcome(None, stop=stop, infeasible=stop is StopReason.FINISHED)
-    return realised_outcome(
-        costs, best, lambda single: best_options(QuantumCosts(single)),
-        value if stop is StopReason.FINISHED else None, stop, request.deadline,
-    )  # fmt: skip
+    bound = value if stop is StopReason.FINISHED else None
+    return realised_outcome(costs, best, best_of, bound, stop, request.deadline)
 
 
 def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
@@ -44,8 +42,9 @@ def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
     return tuple(sorted(lengths))
 
 
-def best_options(costs: QuantumCosts) -> list[Option] | None:
+def best_of(problem: QuantumSelectionProblem) -> list[Option] | None:
     """The best options over the whole grid; None when no length can be filled."""
+    costs = QuantumCosts(problem)
     found = (best_for_cycle(costs, cycle) for cycle in cycle_grid(costs))
     return min(((cost, options) for options, cost in found if options), default=(0.0, None))[1]
 

@@ -20,6 +20,5 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         )
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
     return realised_outcome(
-        costs, options, lambda single: greedy_options(QuantumCosts(single)),
-        deadline=request.deadline,
-    )  # fmt: skip
+        costs, options, lambda once: greedy_options(QuantumCosts(once)), deadline=request.deadline
+    )

@@ -15,7 +15,7 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_grid import solve_on_grid
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.flexgang.quantum_descent import greedy_options
-from ioopt.solvers.flexgang.quantum_dp import best_options, cycle_grid
+from ioopt.solvers.flexgang.quantum_dp import best_of, cycle_grid
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
 
@@ -41,11 +41,9 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     else:
         options = model.options(answer.values)
     outcome = _realised(costs, options, request, answer.stop, answer.bound)
-    return Outcome(
-        outcome.plan, outcome.bound, outcome.stop, build_seconds=build,
-        simulation=outcome.simulation, notes=(*notes, *outcome.notes), metrics=outcome.metrics,
-        versions={answer.backend: answer.version} if answer.backend else {},
-    )  # fmt: skip
+    versions = {answer.backend: answer.version} if answer.backend else {}
+    notes = (*notes, *outcome.notes)
+    return replace(outcome, build_seconds=build, notes=notes, versions=versions)
 
 
 def _realised(
@@ -55,10 +53,7 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    return realised_outcome(
-        costs, options, lambda single: best_options(QuantumCosts(single)), bound, stop,
-        request.deadline,
-    )  # fmt: skip
+    return realised_outcome(costs, options, best_of, bound, stop, request.deadline)
 
 
 def _start(

@@ -7,6 +7,7 @@ with several visits is kept only when its realised cost is at most 5 % above the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.options import Deadline
@@ -54,10 +55,8 @@ def realised_outcome(
             why = "is not on every menu" if once is None else "cannot keep the floors"
             told.append(f"one visit a cycle {why}, and {apart}")
         realised = simulation.metrics["realised"]
-    return Outcome(
-        costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told),
-        metrics=_gain(costs, realised),
-    )  # fmt: skip
+    outcome = Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told))
+    return replace(outcome, metrics=_gain(costs, realised))
 
 
 def _agree(options: Sequence[Option], predicted: float, realised: float) -> bool:

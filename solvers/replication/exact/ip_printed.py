@@ -64,10 +64,9 @@ def solve(
         return _fallback(problem, request, f"{answer.backend} found no plan in time", answer)
     moves = tidied(model.instance, model.moves(answer.values))
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
-    return Outcome(
-        plan, proven_bound(model.instance, answer, plan), answer.stop, build_seconds=build,
-        notes=(*circle_notes(problem, plan), *_behind_greedy(problem, plan, answer)), versions=versions,
-    )  # fmt: skip
+    bound = proven_bound(model.instance, answer, plan)
+    notes = (*circle_notes(problem, plan), *_behind_greedy(problem, plan, answer))
+    return Outcome(plan, bound, answer.stop, build_seconds=build, notes=notes, versions=versions)
 
 
 def _behind_greedy(

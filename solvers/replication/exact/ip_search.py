@@ -268,10 +268,11 @@ class Search:
         upper = self.load - 1 if proof and self.moves is not None else None
         model = self._model(upper)
         hint = None if proof or self.moves is None else model.hint(self.moves)
+        limits = replace(BackendLimits.of(self.request, seconds), work=work)
+        how, watch = PROOF if proof else SEARCH, self._watch(model)
         answer = solve_by_cpsat(
-            model.program, replace(BackendLimits.of(self.request, seconds), work=work), hint,
-            parameters=PROOF if proof else SEARCH, on_solution=self._watch(model), cancel=cancel,
-        )  # fmt: skip
+            model.program, limits, hint, parameters=how, on_solution=watch, cancel=cancel
+        )
         self._take(model, answer, "ortools", upper)
 
     def run_highs(
@@ -289,10 +290,11 @@ class Search:
         self._take(model, answer, backend, None)
 
     def _model(self, upper: int | None) -> AggregatedModel:
+        most = None if upper is None else max(upper, self.bound)
+        cycles, copies, least = self.cycles, self.replication, self.bound
         return AggregatedModel(
-            self.instance, cycles=self.cycles, replication=self.replication,
-            lower=self.bound, upper=None if upper is None else max(upper, self.bound),
-        )  # fmt: skip
+            self.instance, cycles=cycles, replication=copies, lower=least, upper=most
+        )
 
     def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
         """Offers every solution on the way."""

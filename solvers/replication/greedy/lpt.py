@@ -167,9 +167,8 @@ def _improve(state: _State) -> bool:
 
 def _swaps(state: _State, full: int, empty: int) -> Iterator[_Step]:
     """A whole group changes its node, alone or against one of nearly the right weight."""
-    partners = sorted(
-        ((state.cost(group, full), k) for k, group in enumerate(state.groups[empty]) if not group.split),
-    )  # fmt: skip
+    whole = [k for k, group in enumerate(state.groups[empty]) if not group.split]
+    partners = sorted((state.cost(state.groups[empty][k], full), k) for k in whole)
     weights = [weight for weight, _ in partners]
     half = (state.load[full] - state.load[empty]) / 2
     for group in state.groups[full]:

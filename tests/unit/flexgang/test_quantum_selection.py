@@ -23,7 +23,7 @@ from ioopt.problems.flexgang.quantum_selection import (
 )
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.flexgang.quantum_descent import best_uniform, greedy_options
-from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, best_options, cycle_grid
+from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, best_of, cycle_grid
 from ioopt.solvers.flexgang.quantum_ip import run
 
 # Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives S for the
@@ -103,7 +103,7 @@ def test_dynamic_program_equals_trying_everything() -> None:
         if costs.cycle(options) in cycle_grid(costs)
     }
     assert len(everything) > 20
-    assert costs.total(best_options(costs)) == pytest.approx(min(everything.values()))
+    assert costs.total(best_of(costs.problem)) == pytest.approx(min(everything.values()))
 
 
 def test_greedy_lengths_are_in_the_grid() -> None:
@@ -246,7 +246,7 @@ def test_several_visits_agree_or_fall_back_and_say_so(seed: int) -> None:
         assert result.metrics["realised"] <= 1.05 * result.objective
     else:
         told = any("fell back to one visit" in note for note in result.notes)
-        best = best_options(QuantumCosts(generate("visits", settings, seed)))
+        best = best_of(generate("visits", settings, seed))
         assert told == (max(f for _, f in best) > 1)
     assert result.violations == ()
 
