@@ -20,9 +20,8 @@ import numpy as np
 from papers.claims import Claim, values_of, verdict
 from papers.lee_perturbations import measured
 
-from ioopt.generate.flexgang.message_counts import TABLE_3
+from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
 from ioopt.measure.gangedness_monitor import THRESHOLD, GangednessMonitor, judge_means
-from ioopt.measure.message_samples import message_samples
 from ioopt.problems.flexgang.message_counts import QUANTA, Gangedness, MessageCounts, Quanta
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,

@@ -110,16 +110,9 @@ def _fallback(
     reason: str,
     answer: BackendAnswer | None = None,
 ) -> Outcome:
-    if not enough_disk_for(problem):
+    if not enough_disk(reduce(problem)):
         raise one_round_too_small()
     # A plan of minmin may fetch a file again after eviction, so the model's bound is not for it.
     limited = any(node.disk_bytes is not None for node in problem.nodes)
     outcome = answer_instead(problem, request, reason)
     return outcome if answer is None or limited else replace(outcome, bound=answer.bound)
-
-
-def enough_disk_for(problem: ReplicationProblem) -> bool:
-    """Whether all disks together hold every file that is read, once."""
-    if any(node.disk_bytes is None for node in problem.nodes):
-        return True
-    return enough_disk(reduce(problem))

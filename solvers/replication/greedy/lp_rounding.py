@@ -239,10 +239,6 @@ def balanced_moves(instance: StaticInstance, assign: Sequence[int]) -> Moves:
 def _plan(instance: StaticInstance, moves: Moves) -> ReplicationPlan:
     """The static plan, or only its order where one round cannot hold it."""
     plan = to_plan(instance, moves)
-    on_disk = [set(files) for files in instance.held]
-    for file, node in (*moves.remote, *((file, node) for file, _, node in moves.copies)):
-        on_disk[node].add(file)
-    for room, files in zip(reduce(instance.problem).room, on_disk, strict=True):
-        if room is not None and sum(instance.sizes[file] for file in files) > room:
-            return plan.model_copy(update={"remote": (), "copies": (), "moves": "replay"})
-    return plan
+    if fits(replace(instance, room=reduce(instance.problem).room), moves):
+        return plan
+    return plan.model_copy(update={"remote": (), "copies": (), "moves": "replay"})
