@@ -62,7 +62,7 @@ def solve(
         "model_best": search.best if math.isfinite(search.best) else None,
     }
     stop = search.stop_reason(request.options.gap or 0.0)
-    outcome = Outcome(
+    outcome: Outcome[FlexibleGangPlan] = Outcome(
         None, stop=stop, build_seconds=build, metrics=metrics, versions=search.versions
     )
     if not candidates:
