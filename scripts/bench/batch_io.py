@@ -7,20 +7,17 @@ machine counts little. The trace of a real machine needs the shared data (``IOOP
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bench.frame import ROOT, apart, cpu, peak_bytes, per_call, shared_data, show, timed
+from bench.frame import cpu, peak_bytes, per_call, shared_data, show, timed
 
 import ioopt
 from ioopt.decisions.batch_io import Limits, Request, View
-from ioopt.embed import IoArbiter
+from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.log import read_swf
 from ioopt.generate.batch_io.generate import generate
 from ioopt.problems.batch_io import BatchIoProblem, Machine, Phase
 from ioopt.registry import solvers_for
@@ -78,7 +75,7 @@ def knapsack_rows(quick: bool) -> Iterator[Row]:
 
 
 def policy_rows(quick: bool) -> Iterator[Row]:
-    """ADAPTIVE in pure Python, and what the arbiter adds to a policy."""
+    """ADAPTIVE in pure Python."""
     count = 3 if quick else 20
     for size, goal in ((20, 60), (50, 300)):
         views = [state(size, seed) for seed in range(count)]
@@ -86,53 +83,12 @@ def policy_rows(quick: bool) -> Iterator[Row]:
         naively = sum(per_call(lambda v=v: adaptive_naive(v), 0.1) for v in views) / count
         yield [f"ADAPTIVE, K = {size}", "incremental", f"{quickly:.0f} us", "", f"<= {goal} us"]
         yield ["", "naive", f"{naively:.0f} us", f"{naively / quickly:.0f}x", ""]
-    for name in ("fill", "adaptive"):
-        view = state(20, 7)
-        arbiter = IoArbiter(MIRA, name)
-        for request in view.requests:
-            arbiter.request(request.id, request.nodes, request.left, request.requested)
-        decide = arbiter._policy.decide
-        bare = per_call(lambda: decide(View(view.limits, 1000.0, view.requests)))  # noqa: B023
-        whole = per_call(lambda: arbiter.decide(1000.0))  # noqa: B023
-        yield [f"IoArbiter({name}), K = 20", "more than the bare policy",
-                     f"{whole - bare:.1f} us", "", "<= 10 us"]  # fmt: skip
 
 
-class Timed(NamedTuple):
-    """One simulation: processor seconds, instants, I/O decisions, peak bytes of the process."""
-
-    seconds: float
-    events: int
-    decisions: int
-    peak: int
-
-    @property
-    def per_instant(self) -> str:
-        """Microseconds an instant."""
-        return f"{self.seconds / self.events * 1e6:.2f} us an instant"
-
-
-def warm_up(policy: str, name: str) -> None:
+def warm_up(policy: str) -> None:
     """A simulation of a small trace, which loads the compiled code."""
     small = generate("mira-month", {"jobs": 20, "days": 1}, 1)
-    run_trace(Trace.of(small), io_policy(policy), engine=name)  # type: ignore[arg-type]
-
-
-def simulate(problem: BatchIoProblem, policy: str, name: str, repeats: int = 1) -> Timed:
-    """The mean of *repeats* simulations on a warm engine, from the loaded problem to all times.
-
-    The phases are expanded and the arrays built each time; nothing is checked or written.
-    """
-    chosen = io_policy(policy)
-    warm_up(policy, name)
-
-    def repeated() -> Any:
-        for _ in range(repeats):
-            run = run_trace(Trace.of(problem), chosen, engine=name)  # type: ignore[arg-type]
-        return run
-
-    seconds, run = timed(repeated, cpu)
-    return Timed(seconds / repeats, run.events, run.decisions, peak_bytes())
+    run_trace(Trace.of(small), io_policy(policy), engine="compiled")
 
 
 def long_trace(jobs: int, phases: int) -> BatchIoProblem:
@@ -147,64 +103,47 @@ def long_trace(jobs: int, phases: int) -> BatchIoProblem:
     return problem.model_copy(update={"jobs": tuple(changed)})
 
 
-def long_runs(jobs: int, policies: tuple[str, ...], name: str) -> list[Timed]:
-    """:func:`simulate` of a :func:`long_trace` of 100 phases a job, under each policy."""
-    problem = long_trace(jobs, 100)
-    return [simulate(problem, policy, name) for policy in policies]
-
-
 def long_rows(quick: bool) -> Iterator[Row]:
-    """Traces of growing length: seconds, and microseconds an instant.
+    """Traces of growing length, 100 phases a job: seconds, and microseconds an instant.
 
-    The policies beside LONG_POLICIES share a process (its memory is not theirs) and are run in pure
-    Python on a third of the jobs, since the cost goes by instants.
+    From the loaded problem to all times; all policies on the shortest trace, since the cost goes by
+    instants, LONG_POLICIES on the others.
     """
-    known = (row.name for row in solvers_for("batch-io"))
-    others = tuple(name for name in known if name not in LONG_POLICIES)
-    runs = [
-        (name, jobs, (policy,))
-        for name, (_, lengths) in LONG.items()
-        for policy in LONG_POLICIES
-        for jobs in lengths
-    ]
-    for name, jobs, policies in [*runs, ("compiled", 30_000, others), ("python", 10_000, others)]:
-        jobs //= 15 if quick else 1
-        for policy, found in zip(policies, apart(long_runs, jobs, policies, name)):
-            memory = f", {found.peak / 1e6:.0f} MB" if len(policies) == 1 else ""
-            yield [
-                f"{jobs} jobs x 100 phases", f"{name}, {policy}", f"{found.seconds:.2f} s",
-                f"{found.per_instant}, {found.decisions} decisions{memory}",
-                f"<= {LONG[name][0]} s" if jobs == 30_000 else "",
-            ]  # fmt: skip
+    everybody = [row.name for row in solvers_for("batch-io")]
+    for engine_name, (goal, lengths) in LONG.items():
+        for jobs in lengths:
+            problem = long_trace(jobs // (15 if quick else 1), 100)
+            for policy in everybody if jobs == lengths[0] else LONG_POLICIES:
+                warm_up(policy)
+                simulate = partial(_simulated, problem, policy, engine_name)
+                seconds, run = timed(simulate, cpu)
+                yield [
+                    f"{len(problem.jobs)} jobs", f"{engine_name}, {policy}", f"{seconds:.2f} s",
+                    f"{1e6 * seconds / run.events:.2f} us an instant, {run.decisions} decisions",
+                    f"<= {goal} s" if jobs == lengths[-1] else "",
+                ]  # fmt: skip
+    yield ["this process", "", "", f"{peak_bytes() / 1e6:.0f} MB at most", ""]
+
+
+def _simulated(problem: BatchIoProblem, policy: str, engine_name: Any) -> Any:
+    return run_trace(Trace.of(problem), io_policy(policy), engine=engine_name)
 
 
 def trace_rows(quick: bool) -> Iterator[Row]:
     """KTH jobs with I/O added, through the front door: simulated, checked, schedule written."""
-    for jobs, goal in ((1000, 1), (20_000, 10)) if not quick else ((1000, 1),):
-        problem = kth(jobs)
-        if problem is None:
-            yield MISSING
-            return
+    source = shared_data("swf") / "KTH-SP2-1996-2.1-cln.first20000.swf"
+    if not source.exists():
+        yield MISSING
+        return
+    log = read_swf(source)
+    for jobs, goal in ((1000, 1),) if quick else ((1000, 1), (20_000, 10)):
+        problem = batch_io_from_swf(log, max_jobs=jobs)
         for policy in ("base-line", "adaptive", "fill"):
-            warm_up(policy, "compiled")
+            warm_up(policy)
             solve = partial(ioopt.solve, problem, policy, settings={"engine": "compiled"})
             seconds, result = timed(solve, cpu)
             yield [f"KTH-SP2, {jobs} jobs", f"compiled, {policy}, checked", f"{seconds:.2f} s",
                    f"{len(result.violations)} violations", f"<= {goal} s"]  # fmt: skip
-
-
-def kth(jobs: int) -> BatchIoProblem | None:
-    """The first jobs of KTH-SP2 with I/O added by the importer; None where the log is not here."""
-    source = shared_data("swf") / "KTH-SP2-1996-2.1-cln.first20000.swf"
-    if not source.exists():
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / f"kth-{jobs}.json"
-        command = [sys.executable, "-m", "ioopt", "import", "swf", str(source), "-q"]
-        command += ["--jobs", str(jobs), "-o", str(target)]
-        subprocess.run(command, check=True, cwd=ROOT)
-        problem: BatchIoProblem = ioopt.load(target)
-    return problem
 
 
 def main(quick: bool) -> None:

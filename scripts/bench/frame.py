@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import resource
 import statistics
@@ -120,9 +119,3 @@ def peak_bytes() -> int:
 def shared_data(folder: str) -> Path:
     """*folder* of the shared data (``IOOPT_SHARED``), which need not be there."""
     return Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared")) / "data" / folder
-
-
-def apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The value of a call made in a fresh process, so that its peak memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)

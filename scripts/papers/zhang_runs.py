@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from papers.claims import values_of
 
-from ioopt.decisions.gang.rules import Rules
 from ioopt.decisions.gang.state import Timing
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.sim.gang.compiled import run
@@ -27,10 +26,8 @@ from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 
 FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
 OURS = (guarded.policy(guarded.Settings()), index.policy(index.Settings()))
-RULES: dict[str, Rules] = {
-    policy.name: policy.rules for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)
-}
-"""The rules of every policy that is compared, as the compiled engine takes them."""
+POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)}
+"""Every policy that is compared."""
 INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
 
 
@@ -57,7 +54,7 @@ def point(
         migration_seconds=migration, migration_tasks_per_quantum=budget,
     )  # fmt: skip
     table, timing = make_table(settings, seed), Timing.of(settings.machine)
-    return figures(table, timing, run(table, timing, RULES[policy]))
+    return figures(table, timing, run(table, timing, POLICIES[policy].rules))
 
 
 def simulated(**settings: Any) -> dict[str, float]:
