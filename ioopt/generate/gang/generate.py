@@ -20,6 +20,9 @@ from ioopt.problems.base import Record
 from ioopt.problems.gang import GangProblem, Job, Machine
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from ioopt.generate import Array, Sample
     from ioopt.sim.gang.table import JobTable
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
@@ -144,7 +147,7 @@ def make_table(settings: Settings, seed: int) -> JobTable:
     return assemble(settings, arrival, size, length, streams[3], streams[4])
 
 
-def _rescaled(settings: Settings, size: Any, length: Any, arrival: Any) -> tuple[Any, Any, Any]:
+def _rescaled(settings: Settings, size: Array, length: Array, arrival: Array) -> Sample:
     """Bring run times and gaps to the means that *settings* ask for, where they ask."""
     if settings.mean_local_seconds is not None:
         length = length * (settings.mean_local_seconds / length.mean())
@@ -154,7 +157,12 @@ def _rescaled(settings: Settings, size: Any, length: Any, arrival: Any) -> tuple
 
 
 def assemble(
-    settings: Settings, arrival: Any, size: Any, length: Any, places: Any, intensities: Any
+    settings: Settings,
+    arrival: Array,
+    size: Array,
+    length: Array,
+    places: Generator,
+    intensities: Generator,
 ) -> JobTable:
     """Give jobs (arrival, size, intended L: arrays) their files and their times L and R.
 
@@ -173,7 +181,7 @@ def assemble(
     return JobTable(arrival, size, files, local, remote)
 
 
-def job_times(length: Any, ratio: Any) -> tuple[Any, Any]:
+def job_times(length: Array, ratio: Array) -> tuple[Array, Array]:
     """L and R from intended execution times and I/O intensities r, as arrays."""
     import numpy as np
 
@@ -183,7 +191,7 @@ def job_times(length: Any, ratio: Any) -> tuple[Any, Any]:
     return compute + blocks * LOCAL_BLOCK_SECONDS, compute + blocks * REMOTE_BLOCK_SECONDS
 
 
-def sample_sizes(settings: BluePacificLike, random: Any) -> Any:
+def sample_sizes(settings: BluePacificLike, random: Generator) -> Array:
     """Job sizes (jobs,): classes 2^(k-1)+1 .. 2^k under a discrete bell, powers of two favoured."""
     import numpy as np
 
@@ -202,7 +210,7 @@ def sample_sizes(settings: BluePacificLike, random: Any) -> Any:
     return np.where(random.random(settings.jobs) < settings.power_of_two, top, uniform)
 
 
-def _balanced_hyperexponential(random: Any, count: int, variation: float) -> Any:
+def _balanced_hyperexponential(random: Generator, count: int, variation: float) -> Array:
     """Hyper-Erlang of order 1 with balanced means, mean 1, coefficient of variation *variation*."""
     import numpy as np
 
@@ -213,7 +221,7 @@ def _balanced_hyperexponential(random: Any, count: int, variation: float) -> Any
     return random.standard_exponential(count) * mean
 
 
-def place_files(placement: Placement, size: Any, nodes: int, random: Any) -> Any:
+def place_files(placement: Placement, size: Array, nodes: int, random: Generator) -> Array:
     """File-node masks (jobs, words) for jobs of *size* tasks."""
     import numpy as np
 

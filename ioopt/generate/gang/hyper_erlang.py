@@ -12,12 +12,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ioopt.errors import UsageError
 
 if TYPE_CHECKING:
-    from ioopt.formats.swf.log import SwfTrace
+    from numpy.random import Generator
+
+    from ioopt.formats.swf.log import SwfJob, SwfTrace
+    from ioopt.generate import Array, Sample
 
 MAX_ORDER = 1_000_000
 _TIE = 1e-12
@@ -41,7 +44,7 @@ class HyperErlang:
             out.append(rising * mixed)
         return out[0], out[1], out[2]
 
-    def sample(self, random: Any, count: int) -> Any:
+    def sample(self, random: Generator, count: int) -> Array:
         """*count* values from a numpy random generator."""
         import numpy as np
 
@@ -107,17 +110,17 @@ def size_ranges(trace: SwfTrace) -> list[tuple[int, int, list[float], list[float
     Gaps are between consecutive submissions within the range.
     """
     jobs, _ = trace.usable_jobs()
-    ranges: dict[int, list[Any]] = {}
+    ranges: dict[int, list[SwfJob]] = {}
     for job in jobs:
         size = job.size()
         if size and job.run_seconds:
             ranges.setdefault((size - 1).bit_length(), []).append(job)
     out = []
     for power, members in sorted(ranges.items()):
-        submit = [job.submit_seconds for job in members]
+        submit = [job.submit_seconds or 0.0 for job in members]
         gaps = [later - earlier for earlier, later in pairwise(submit)]
         low = 2 ** (power - 1) + 1 if power else 1
-        out.append((low, 2**power, [job.run_seconds for job in members], gaps))
+        out.append((low, 2**power, [job.run_seconds or 0.0 for job in members], gaps))
     return out
 
 
@@ -133,7 +136,7 @@ def fit_trace(trace: SwfTrace, least: int = 30) -> list[RangeFit]:
     return fits
 
 
-def sample(fits: Sequence[RangeFit], count: int, nodes: int, random: Any) -> tuple[Any, Any, Any]:
+def sample(fits: Sequence[RangeFit], count: int, nodes: int, random: Generator) -> Sample:
     """(sizes, run times, arrival times) of the first *count* jobs of the merged ranges.
 
     Sizes are uniform within their range and at most *nodes*.

@@ -10,7 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from ioopt.generate import Array, Sample
 
 MAX_LN_RUNTIME, MAX_LN_GAP = 12.0, 13.0
 BUCKETS, BUCKET_SECONDS = 48, 1800.0
@@ -59,7 +64,7 @@ PARAMETERS = {
 }  # fmt: skip
 
 
-def sample(model: str, jobs: int, nodes: int, random: Any) -> tuple[Any, Any, Any]:
+def sample(model: str, jobs: int, nodes: int, random: Generator) -> Sample:
     """(sizes, run times in seconds, arrival times in seconds) of *jobs* jobs on *nodes* nodes."""
     parameters = PARAMETERS[model]
     size = sample_sizes(parameters, jobs, nodes, random)
@@ -68,7 +73,7 @@ def sample(model: str, jobs: int, nodes: int, random: Any) -> tuple[Any, Any, An
     return size, length, arrival
 
 
-def sample_sizes(model: Parameters, count: int, nodes: int, random: Any) -> Any:
+def sample_sizes(model: Parameters, count: int, nodes: int, random: Generator) -> Array:
     """Numbers of nodes (count,), 1 .. nodes."""
     import numpy as np
 
@@ -86,7 +91,7 @@ def sample_sizes(model: Parameters, count: int, nodes: int, random: Any) -> Any:
     return np.clip(np.where(kind <= model.serial_prob, 1, size), 1, nodes)
 
 
-def sample_runtimes(model: Parameters, size: Any, random: Any) -> Any:
+def sample_runtimes(model: Parameters, size: Array, random: Generator) -> Array:
     """Run times in seconds, those beyond e^12 drawn again."""
     import numpy as np
 
@@ -102,7 +107,7 @@ def sample_runtimes(model: Parameters, size: Any, random: Any) -> Any:
     return np.exp(log)
 
 
-def sample_arrivals(model: Parameters, count: int, random: Any) -> Any:
+def sample_arrivals(model: Parameters, count: int, random: Generator) -> Array:
     """Arrival times in seconds from midnight, gaps beyond e^13 seconds of points drawn again."""
     import numpy as np
 
@@ -116,7 +121,7 @@ def sample_arrivals(model: Parameters, count: int, random: Any) -> Any:
     return day * BUCKETS * BUCKET_SECONDS + within
 
 
-def daily_weights(model: Parameters) -> Any:
+def daily_weights(model: Parameters) -> Array:
     """Points of each half hour of the day, mean 1: increments of the gamma(anum, bnum) cdf."""
     import numpy as np
     from scipy.special import gammainc
