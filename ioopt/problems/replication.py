@@ -268,7 +268,8 @@ class ReplicationProblem(Problem):
         """Raise NotApplicableError: *what* would drop the order, cores or arrivals of tasks."""
         if self.is_workflow:
             raise NotApplicableError(
-                f"{what} takes batches, not workflows (outputs, cores, release times)"
+                f"{what} takes batches, not workflows (outputs, cores, release times); "
+                "auto and exact-workflow take both"
             )
 
 

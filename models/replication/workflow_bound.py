@@ -58,10 +58,10 @@ class WorkflowBound:
         if (self.link_model or network.remote_link) != "shared":
             rate *= len(self.problem.nodes)
         kept = [f for f, k in enumerate(self.problem.producer) if k >= 0 and files[f].keep]
-        best = self._crossing(self._first_touch, kept, rate)
+        best = self._crossing(self.first_touch, kept, rate)
         for storage in self.problem.storages:
             own = [f for f, file in enumerate(files) if file.storage == storage.id]
-            fetched = [f for f in own if f in self._first_touch]
+            fetched = [f for f in own if f in self.first_touch]
             best = max(best, self._crossing(
                 fetched, [f for f in own if f in set(kept)], storage.bytes_per_second
             ))  # fmt: skip
@@ -108,7 +108,7 @@ class WorkflowBound:
         return [[i for i in nodes if problem.fits(k, i)] for k in range(len(problem.tasks))]
 
     @cached_property
-    def _first_touch(self) -> frozenset[int]:
+    def first_touch(self) -> frozenset[int]:
         """Files that must come from remote storage: born there, read, and held by no node."""
         problem = self.problem
         held = frozenset().union(*problem.holds)
@@ -135,6 +135,10 @@ class WorkflowBound:
             for file in self.problem.files
         ]
 
+    def first_arrival(self, f: int) -> float:
+        """When file *f*, born remote, can be on a node first."""
+        return self._asked[f] + self.problem.files[f].bytes / self.rates[f]
+
     @cached_property
     def earliest_start(self) -> list[float]:
         """ES: a task's arrival, predecessors, and its born-remote inputs, one by one and together."""
@@ -145,8 +149,8 @@ class WorkflowBound:
             times += [start[p] + self.seconds_on_fastest[p] for p in problem.predecessors[k]]
             born = [f for f in problem.inputs[k] if problem.producer[f] < 0]
             for f in born:
-                if f in self._first_touch:
-                    times.append(self._asked[f] + problem.files[f].bytes / self.rates[f])
+                if f in self.first_touch:
+                    times.append(self.first_arrival(f))
             if born and self._hosts[k]:
                 missing = min(
                     sum(problem.files[f].bytes for f in born if f not in problem.holds[i])

@@ -15,12 +15,15 @@ from ioopt.compiled import available, compile_apart
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.models.replication.transfer_bound import TransferBound
+from ioopt.models.replication.workflow_intervals import IntervalModel
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import StopReason
+from ioopt.result import Status, StopReason
 from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch, ready
 from ioopt.solvers.replication.greedy import ready_min_min
 from ioopt.solvers.replication.plans import build_plan, tiny_batch
@@ -31,6 +34,9 @@ START_SHARE = 0.2
 """Share of the time limit that the planners may take."""
 PIECE = {False: 64, True: 20_000}
 """Replays between two looks at the clock, by whether the kernel is compiled."""
+RELAX_SHARE, RELAX_WORK = 0.3, 20.0
+"""When the search has taken this share of the time, CP-SAT gets as much of the rest, and at most so
+many of its deterministic seconds."""
 COMPILE_SECONDS = 8.0
 """Time to have left for the machine code, which another process makes, to be of use."""
 ANSWER_SECONDS = 0.05
@@ -79,6 +85,7 @@ class _Run:
         self.proven: list[float] = []
         self.stop = StopReason.FINISHED
         self.replays = 0
+        self.relaxed = False
         settings = self.request.settings or Settings()
         self.most = settings.replays if settings.replays is not None else 1 << 60
         left = self.request.deadline.remaining()
@@ -132,7 +139,7 @@ class _Run:
         """Search until the end (True) or until the time or the replays are up."""
         before = self.replays
         while True:
-            ended = tree.run(min(PIECE[tree.fast], self.most - self.replays))
+            ended = tree.run(max(0, min(PIECE[tree.fast], self.most - self.replays)))
             self.replays = before + tree.visited
             queues = tree.best_queues()
             if queues is not None and tree.upper < self.upper:
@@ -140,11 +147,38 @@ class _Run:
                 self.upper = min(self.upper, tree.upper)
             if ended:
                 return True
+            late = self.deadline.elapsed() > RELAX_SHARE * (self.deadline.limit_seconds or 1e9)
+            if not self.relaxed and (late or self.replays >= self.most):
+                self._relax()
+                tree.look_below(self.upper)
+                if self.upper <= self.floor * (1 + 1e-9):
+                    return True
             if self.replays >= self.most or self.deadline.expired():
                 self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
                 return False
             if self._compiler is not None and self._compiler.poll() is not None:
                 tree.fast, self._compiler = self._compiler.returncode == 0, None
+
+    def _relax(self) -> None:
+        """CP-SAT on the relaxation with intervals: a bound, and queues by the order of its starts."""
+        self.relaxed = True
+        assert self.plan is not None
+        model = IntervalModel(self.problem, self.upper)
+        left = self.deadline.remaining()
+        limits = BackendLimits(
+            RELAX_SHARE * left if left < float("inf") else None,
+            seed=self.request.options.seed, work=RELAX_WORK,
+        )  # fmt: skip
+        answer = solve_by_cpsat(
+            model.program, limits, model.hint(simulate(self.problem, self.plan).schedule),
+            parameters={"symmetry_level": 0},
+        )  # fmt: skip
+        if answer.status is Status.INFEASIBLE:
+            self.floor = self.upper
+        elif answer.bound is not None:
+            self.floor = max(self.floor, min(self.upper, model.seconds(answer.bound)))
+        if answer.found:
+            self._offer(build_plan(self.problem, model.queues(answer.values), POLICIES[0]))
 
     def _fast(self) -> bool:
         """Compiled kernels where they stand ready; else another process makes them meanwhile."""

@@ -106,6 +106,10 @@ class QueueSearch:
         """Seconds of the best plan known."""
         return float(self._tree.seconds[kernel.UPPER])
 
+    def look_below(self, seconds: float) -> None:
+        """Only plans that end before *seconds* are looked for from now on."""
+        self._tree.seconds[kernel.UPPER] = min(self.upper, seconds)
+
     @property
     def pressed(self) -> bool:
         """Whether a file was ever evicted or saved for room: only then do policies differ."""

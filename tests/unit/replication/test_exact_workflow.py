@@ -110,6 +110,14 @@ def test_stops_at_the_number_of_replays() -> None:
     assert least <= bound < result.objective
 
 
+def test_a_search_that_is_cut_short_has_the_bound_of_the_relaxation() -> None:
+    """Without any search: 4 s, a copy of 2 s, 6 s by the relaxation, but for the rounding of its ticks."""
+    problem = fork(20)
+    result = ioopt.solve(problem, "exact-workflow", settings={"replays": 0})
+    assert result.metrics["transfer_bound_seconds"] < 11
+    assert result.objective == 12 and result.bound == pytest.approx(12, rel=1e-5)
+
+
 def test_solves_batches() -> None:
     """Files of 10 bytes and 1 s of computing each: 2 s to fetch the pair, then 1 s."""
     problem = ReplicationProblem.model_validate({
