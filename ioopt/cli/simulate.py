@@ -22,7 +22,7 @@ from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
 
-DISPATCHERS = ("fifo", "locality", "ready-min-min")
+DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
 Examples:
   ioopt simulate image.json result.json

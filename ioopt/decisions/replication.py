@@ -53,6 +53,10 @@ class DispatchView(ABC):
         """The files that a task reads."""
 
     @abstractmethod
+    def outputs(self, k: int) -> Sequence[int]:
+        """The files that a task that has arrived writes."""
+
+    @abstractmethod
     def size(self, f: int) -> int:
         """Bytes of a file."""
 

@@ -126,6 +126,11 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Khanna et al., Section 3; workflows ours", policy=_AT + "dispatch.ready_min_min:policy",
     ),
     _solver(
+        "rolling", "online.rolling",
+        "workflows: a dispatcher; a plan of what is left, made anew as tasks arrive or run late",
+        "ours", policy=_AT + "online.rolling:policy",
+    ),
+    _solver(
         "exact-workflow", "exact.exact_workflow",
         "workflows and batches of some 12 tasks: branch and bound over all queues, by replay", "ours",
         abilities={EXACT, BOUND, ANYTIME, WARM_START},

@@ -31,6 +31,7 @@ from ioopt.sim.replication.state import (
 )
 
 Engine = Literal["auto", "python", "compiled"]
+ENTRY = kernel.begin_or_advance.__name__
 SECONDS_PER_CELL = 3e-6
 """Pure Python time of a run per input and node, to judge whether compiling pays."""
 
@@ -55,13 +56,14 @@ def dispatch(
     """
     problem.require_room()
     require_actual(problem, actual)
-    cells = SECONDS_PER_CELL * sum(map(len, problem.inputs)) * len(problem.nodes)
-    fast = engine == "compiled" or (engine == "auto" and pays(kernel.__name__, "dispatch", cells))
+    fast = engine == "compiled" or (
+        engine == "auto" and pays(kernel.__name__, ENTRY, _cells(problem))
+    )
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
         run = _Run(problem, (link, eviction, prefetch, actual), room, fast)
-        makespan = run.to_the_end(dispatcher, deadline)
-        if makespan is not None:
+        makespan, code = run.to_the_end(dispatcher, deadline)
+        if code != kernel.LOG_FULL:
             break
         # The log was too short: the same run once more, by its own record.
         dispatcher, room = Recorded(run.record), 4 * room
@@ -70,6 +72,23 @@ def dispatch(
         makespan, actual,
     )  # fmt: skip
     return run.plan(eviction), simulation
+
+
+def queues_of_run(
+    problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
+) -> list[list[int]]:
+    """The queues, by positions, that a run of *problem* makes; nothing else of it is written down."""
+    run = _Run(problem, (None, "farthest-next-use", prefetch, None), 1, fast)
+    run.to_the_end(dispatcher, None)
+    queues: list[list[int]] = [[] for _ in problem.nodes]
+    for _, _, task, node in run.record:
+        queues[node].append(task)
+    return queues
+
+
+def _cells(problem: ReplicationProblem) -> float:
+    """Seconds of a run in pure Python, estimated."""
+    return SECONDS_PER_CELL * sum(map(len, problem.inputs)) * len(problem.nodes)
 
 
 def replay_record(problem: ReplicationProblem, plan: ReplicationPlan, **options: Any) -> Simulation:
@@ -98,12 +117,13 @@ class _Run(DispatchView):
         self, problem: ReplicationProblem, options: tuple[Any, ...], room: int, fast: bool
     ) -> None:
         link, eviction, self.prefetch, actual = options
-        self.problem, self.network, self.nodes = problem, problem.network, problem.nodes
+        self.problem, self.nodes = problem, problem.nodes
+        self.network = problem.network.model_copy(update={"remote_link": link} if link else {})
         self.inst = instance_arrays(problem, link, (), fast, actual)
         self.queues = queue_arrays([[0]] * len(problem.nodes), eviction, compiled=fast)
         self.state = new_state(self.inst, compiled=fast)
         self.log = new_log(self.inst, room, room, fast)
-        self.step = compiled(kernel.__name__, "dispatch") if fast else kernel.dispatch
+        self.step = compiled(kernel.__name__, ENTRY) if fast else kernel.begin_or_advance
         self.record: list[tuple[float, int, int, int]] = []
         self.owner = [-1] * len(problem.tasks)
         self.ready: list[int] = []
@@ -119,8 +139,8 @@ class _Run(DispatchView):
         self._times: dict[int, list[float]] = {}
         self.now, self.round = 0.0, 0
 
-    def to_the_end(self, dispatcher: Dispatcher, deadline: Deadline | None) -> float | None:
-        """The makespan; None where the log was too short."""
+    def to_the_end(self, dispatcher: Dispatcher, deadline: Deadline | None) -> tuple[float, int]:
+        """The makespan and FINISHED, or LOG_FULL where not all of the log is there."""
         makespan, code = self._go(kernel.BEGIN, 0)
         while code == kernel.ASKING:
             if deadline is not None and deadline.expired():
@@ -137,7 +157,7 @@ class _Run(DispatchView):
         if code == kernel.STUCK:
             names = ", ".join(repr(self.problem.tasks[k].id) for k in self.ready)
             raise SimulationError(f"nothing is under way, and nobody takes the ready tasks {names}")
-        return None if code == kernel.LOG_FULL else float(makespan)
+        return float(makespan), code
 
     def plan(self, eviction: EvictionPolicy) -> ReplicationPlan:
         """The queues as they came about, and the record."""
@@ -154,7 +174,9 @@ class _Run(DispatchView):
         )  # fmt: skip
 
     def _go(self, task: int, node: int) -> tuple[float, int]:
-        makespan, code = self.step(self.inst, self.queues, self.state, self.log, task, node)
+        makespan, code = self.step(
+            self.inst, self.queues, self.state, self.log, 1 << 60, task, node
+        )
         self.now, self.round = float(self.state.clock[0]), int(self.state.counters[ROUND])
         self._times.clear()
         ended = int(self.state.counters[ENDED])
@@ -208,6 +230,10 @@ class _Run(DispatchView):
     def inputs(self, k: int) -> Sequence[int]:
         """The files that a task reads."""
         return self.problem.inputs[k]
+
+    def outputs(self, k: int) -> Sequence[int]:
+        """The files that a task writes."""
+        return self.problem.outputs[k]
 
     def size(self, f: int) -> int:
         """Bytes of a file."""

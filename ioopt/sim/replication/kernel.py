@@ -38,8 +38,8 @@ from ioopt.sim.replication.state import (
 from ioopt.sim.replication.tasks import finish_task, start_task
 
 FINISHED, STUCK, LOG_FULL, BEYOND, PAUSED, ASKING = 0, 1, 2, 3, 4, 5
-BEGIN, NOBODY = -2, -1
-"""What :func:`dispatch` is told instead of a task: to begin, and that time moves on."""
+REPLAY, BEGIN, NOBODY = -3, -2, -1
+"""Instead of a task: there are queues; a dispatch begins; nobody is given one, so time moves on."""
 JUST_AFTER = 1e-11
 RELATIVE_AFTER = 2e-14
 """Completions that lie closer together than these are one instant: they differ by rounding only."""
@@ -214,30 +214,67 @@ def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[flo
     A replay that passes *horizon* seconds, or must, is given up with BEYOND.
     """
     reset(inst, plan, st)
-    return advance(inst, plan, st, log, horizon, 1 << 60)
+    return advance(inst, plan, st, log, horizon, 1 << 60, REPLAY)
 
 
-def begin_or_advance(inst: Any, plan: Any, st: Any, log: Any, most: int) -> tuple[float, int]:
-    """The replay in pieces of *most* instants: begins where *st* is unused, else goes on."""
-    if not st.counters[BEGUN]:
+def begin_or_advance(
+    inst: Any, plan: Any, st: Any, log: Any, most: int, task: int = REPLAY, i: int = 0
+) -> tuple[float, int]:
+    """The replay in pieces of *most* instants: begins where *st* is unused, else goes on.
+
+    With another *task* one step of a dispatch (workflow rule 11): the task is given to node *i*, or
+    see BEGIN and NOBODY; ASKING when the passes have settled again. ``plan`` has one place a node,
+    as no node ever has two unstarted tasks. One entry for both, so that they are compiled once.
+    """
+    if task == BEGIN or (task == REPLAY and not st.counters[BEGUN]):
         reset(inst, plan, st)
         st.counters[BEGUN] = 1
-    return advance(inst, plan, st, log, float("inf"), most)
+    if task == BEGIN:
+        leave_unassigned(inst, st)
+    elif task >= 0:
+        plan.entry[i] = task
+        st.head[i] = i
+        for x in range(inst.ptr[task], inst.ptr[task + 1]):
+            st.follow[x] = NO_PLACE
+            st.nxt[i * inst.num_files + inst.files[x]] = i
+    return advance(inst, plan, st, log, float("inf"), most, task)
+
+
+def leave_unassigned(inst: Any, st: Any) -> None:
+    """The places of the queues are empty, whatever stands in them; every task is unassigned."""
+    for i in range(inst.num_nodes):
+        st.head[i] = i + 1
+    for x in range(inst.num_nodes * inst.num_files):
+        st.nxt[x] = NO_PLACE
+    for f in range(inst.num_files):
+        st.need[f] = 0
+        st.freq[f] = 0
+    for x in range(inst.ptr[inst.num_tasks]):
+        st.need[inst.files[x]] += 1
+        st.freq[inst.files[x]] += 1
 
 
 def advance(
-    inst: Any, plan: Any, st: Any, log: Any, horizon: float, most: int
+    inst: Any, plan: Any, st: Any, log: Any, horizon: float, most: int, task: int
 ) -> tuple[float, int]:
-    """Go on for *most* instants (timeline rule 6); PAUSED where that was not enough."""
-    total = len(plan.entry)
+    """Go on for *most* instants (timeline rule 6); PAUSED where that was not enough.
+
+    But for REPLAY, up to the next question: at once, or with NOBODY after the next instant.
+    """
+    total = inst.num_tasks if task != REPLAY else len(plan.entry)
     now = st.clock[0]
+    settled = task == NOBODY
     for _ in range(most):
-        if plan.barriers:
-            open_rounds(inst, plan, st, log, now)
-        passes(inst, plan, st, log, now)
-        code = over(inst, st, log, total)
-        if code != PAUSED:
-            return st.clock[1], code
+        if not settled:
+            if plan.barriers:
+                open_rounds(inst, plan, st, log, now)
+            passes(inst, plan, st, log, now)
+            code = over(inst, st, log, total)
+            if code == PAUSED and task != REPLAY:
+                code = ASKING
+            if code != PAUSED:
+                return st.clock[1], code
+        settled = False
         if st.counters[CHANGED]:
             share_out(inst, st, now)
         now = next_event(inst, st)
@@ -247,40 +284,3 @@ def advance(
             return now, BEYOND
         complete(inst, plan, st, log, now)
     return st.clock[1], PAUSED
-
-
-def dispatch(inst: Any, plan: Any, st: Any, log: Any, task: int, i: int) -> tuple[float, int]:
-    """One step of a dispatch (workflow rule 11): *task* is given to node *i*, or see BEGIN, NOBODY.
-
-    ``plan`` has one place a node, as no node ever has two unstarted tasks. ASKING when the passes
-    have settled again.
-    """
-    if task == BEGIN:
-        reset(inst, plan, st)
-        # The places of the queues are empty, whatever stands in them; every task is unassigned.
-        for i in range(inst.num_nodes):
-            st.head[i] = i + 1
-        for x in range(inst.num_nodes * inst.num_files):
-            st.nxt[x] = NO_PLACE
-        for f in range(inst.num_files):
-            st.need[f] = 0
-            st.freq[f] = 0
-        for x in range(inst.ptr[inst.num_tasks]):
-            st.need[inst.files[x]] += 1
-            st.freq[inst.files[x]] += 1
-    elif task == NOBODY:
-        if st.counters[CHANGED]:
-            share_out(inst, st, st.clock[0])
-        now = next_event(inst, st)
-        if now == float("inf"):
-            return st.clock[1], STUCK
-        complete(inst, plan, st, log, now)
-    else:
-        plan.entry[i] = task
-        st.head[i] = i
-        for x in range(inst.ptr[task], inst.ptr[task + 1]):
-            st.follow[x] = NO_PLACE
-            st.nxt[i * inst.num_files + inst.files[x]] = i
-    passes(inst, plan, st, log, st.clock[0])
-    code = over(inst, st, log, inst.num_tasks)
-    return st.clock[1], ASKING if code == PAUSED else code

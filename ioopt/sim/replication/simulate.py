@@ -74,11 +74,13 @@ def simulate(
     while True:
         log = new_log(inst, room, room, fast)
         state = new_state(inst, queues.num_rounds, fast)
-        makespan, code = run(inst, queues, state, log, INSTANTS if until else 1 << 60)
+        makespan, code = run(
+            inst, queues, state, log, INSTANTS if until else 1 << 60, kernel.REPLAY, 0
+        )
         while code == kernel.PAUSED:
             if until is not None and until.expired():
                 raise _too_long(problem)
-            makespan, code = run(inst, queues, state, log, INSTANTS)
+            makespan, code = run(inst, queues, state, log, INSTANTS, kernel.REPLAY, 0)
         if code != kernel.LOG_FULL:
             break
         room *= 4

@@ -1,0 +1,1 @@
+"""Dispatchers of workflows that plan ahead while they run."""

@@ -1,0 +1,226 @@
+"""``rolling``: a plan of what is left, made anew as tasks arrive, run late, or a share of them has gone.
+
+Plans come from heft, b-level and runs of the other dispatchers on what is left
+(:mod:`ioopt.solvers.replication.online.remaining`), beside the plan in force; the one whose replay
+ends first is followed, each node taking its tasks in the planned order. Where disks are ample, idle
+cores do not wait for a task that is not ready: they take a later one, or one of another node that
+ends sooner here. Under small disks they wait, as what a plan spills depends on its order. Ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
+from typing import Literal
+
+from pydantic import Field
+
+from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
+from ioopt.problems.base import Record
+from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.sim.replication.dispatch import queues_of_run
+from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min, run
+from ioopt.solvers.replication.greedy.b_level import plan_b_level
+from ioopt.solvers.replication.greedy.commits import Ranked
+from ioopt.solvers.replication.greedy.heft import plan_heft
+from ioopt.solvers.replication.online.remaining import Queues, Remaining
+
+TIE = 1e-3
+"""Weight of the mean end beside the makespan: of plans that end together the one that leads."""
+MARGIN = 0.02
+"""The plan in force gives way only to one better by this share: what is left is known roughly."""
+OVERRUN = 0.5
+"""A task past its estimate is expected to go on for half of what it has taken."""
+MOST_CELLS = 200_000
+"""Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
+DISPATCHERS: dict[str, tuple[Dispatcher, bool]] = {
+    "locality": (locality.decide, True),
+    "locality without prefetch": (locality.decide, False),
+    "fifo": (fifo.decide, True),
+    "ready-min-min": (ready_min_min.decide, True),
+}
+"""Dispatchers whose runs of what is left are candidates, with prefetch or without."""
+
+
+class Settings(Record):
+    """``mode``: answer with the ``dispatch`` run itself, or ``replay`` its queues.
+
+    ``prefetch``: a task may be given to a node whose cores are busy. ``share``: a new plan once this
+    share of the unassigned tasks has been given since the last; ``late_share``: once a task has run
+    past its estimate and this share has been given. ``evaluations``: replays a new plan may take.
+    ``eviction``: policy of the run.
+    """
+
+    mode: Literal["replay", "dispatch"] = "dispatch"
+    eviction: EvictionPolicy = "farthest-next-use"
+    prefetch: bool = True
+    share: float = Field(default=0.1, gt=0, le=1)
+    late_share: float = Field(default=0.02, gt=0, le=1)
+    evaluations: int = Field(default=7, ge=1, le=100)
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Run the dispatcher on planned times."""
+    settings = request.settings or Settings()
+    mode = run.Settings(mode=settings.mode, eviction=settings.eviction, prefetch=settings.prefetch)
+    return run.answer(problem, request, request.policy or policy(settings), mode)
+
+
+def policy(settings: Settings | None) -> Dispatcher:
+    """A dispatcher for one run: it remembers what it has given and its plan."""
+    return Rolling(settings or Settings())
+
+
+class Rolling:
+    """The dispatcher. ``plans`` and ``replays`` count what it has done."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.replays = self.plans = 0
+        self._given: set[int] = set()
+        self._orders: list[list[int]] = []
+        self._start: dict[int, float] = {}
+        self._owner: dict[int, int] = {}
+        self._arrived = self._given_then = 0
+        self._late: set[int] = set()
+
+    def __call__(self, view: DispatchView) -> Pair | None:
+        """The next task of some node's plan, the one that is to start first."""
+        if not view.open_nodes():
+            return None
+        pair = self._decide(view)
+        if pair is not None:
+            self._given.add(pair[0])
+        return pair
+
+    def _decide(self, view: DispatchView) -> Pair | None:
+        released = len(view.released())
+        left = released - len(self._given)
+        if left * len(view.nodes) > MOST_CELLS:
+            return locality.decide(view)
+        gone = (len(self._given) - self._given_then) / max(1, left)
+        stale = gone > 0 and gone >= self.settings.share
+        if released > self._arrived or stale or self._runs_late(view, gone):
+            self._arrived, self._given_then = released, len(self._given)
+            self._plan(view)
+        pair = self._next(view)
+        if pair is None and all(node.disk_bytes is None for node in view.nodes):
+            pair = self._fill(view)
+        if pair is None and _at_rest(view):
+            pair = locality.decide(view)
+        return pair
+
+    def _runs_late(self, view: DispatchView, gone: float) -> bool:
+        """Whether a task has newly passed its estimate, and enough has been given since the last plan."""
+        if gone < self.settings.late_share:
+            return False
+        late = {
+            row.task
+            for i, node in enumerate(view.nodes)
+            for row in view.computing(i)
+            if row.end_seconds <= view.now
+            and row.start_seconds + view.task(row.task).compute_seconds / node.speed < view.now
+        }
+        if late <= self._late:
+            return False
+        self._late |= late
+        return True
+
+    def _next(self, view: DispatchView) -> Pair | None:
+        ready = set(view.ready)
+        best: tuple[float, int, int] | None = None
+        for i in view.open_nodes():
+            k = self._head(i)
+            if k in ready and view.takes(k, i):
+                row = (self._start[k], k, i)
+                best = row if best is None else min(best, row)
+        return None if best is None else best[1:]
+
+    def _head(self, i: int) -> int:
+        """The next task of node *i* in the plan; -1 where there is none."""
+        order = self._orders[i]
+        while order and order[0] in self._given:
+            order.pop(0)
+        return order[0] if order else -1
+
+    def _fill(self, view: DispatchView) -> Pair | None:
+        """A ready task for cores that idle: a later one of the node's plan, else one that gains most."""
+        ready = set(view.ready)
+        for i in view.open_nodes():
+            free = view.idle_cores(i)
+            if not free:
+                continue
+            fits = {k for k in ready if view.task(k).cores <= free and view.takes(k, i)}
+            for k in self._orders[i]:
+                if k in fits and k not in self._given:
+                    return k, i
+            rows = [(self._gain(view, k, i), -k) for k in fits - self._given]
+            gain, k = max(rows, default=(0.0, 0))
+            if gain > 0:
+                return -k, i
+        return None
+
+    def _gain(self, view: DispatchView, k: int, i: int) -> float:
+        """Seconds by which *k* is expected to end sooner on node *i*, taken now, than as planned."""
+        compute = view.task(k).compute_seconds
+        planned = max(view.now, self._start[k]) + compute / view.nodes[self._owner[k]].speed
+        return planned - ready_min_min.expected_end(view, k, i)
+
+    def _plan(self, view: DispatchView) -> None:
+        """Take the best of the plan in force and the plans of all planners."""
+        self.plans += 1
+        rest = Remaining(view, self._given, OVERRUN)
+        if not rest.todo:
+            self._orders = [[] for _ in view.nodes]
+            return
+        best: Queues | None = None
+        least = float("inf")
+        for queues in islice(self._candidates(rest), self.settings.evaluations):
+            found = rest.score(queues, TIE)
+            self.replays += 1
+            if best is None or found < least:
+                # What follows the plan in force has to be better by a margin.
+                first = best is None and bool(self._start)
+                best, least = queues, found * (1 - MARGIN if first else 1)
+        assert best is not None
+        self._start = rest.starts(best)
+        self._orders = rest.orders(best)
+        self._owner = {k: i for i, order in enumerate(self._orders) for k in order}
+
+    def _candidates(self, rest: Remaining) -> Iterator[Queues]:
+        planned = {k for order in self._orders for k in order}
+        if planned.issuperset(rest.todo):
+            left = [[k for k in order if k in rest.place] for order in self._orders]
+            yield rest.queues(left)
+        for plan in (plan_heft, plan_b_level):
+            yield rest.behind_heads(_queues(plan(rest.problem)))
+        for decide, prefetch in DISPATCHERS.values():
+            forced = partial(_heads_first, decide, [list(head) for head in rest.heads])
+            made = queues_of_run(rest.problem, forced, prefetch, rest.fast)
+            yield rest.behind_heads(made)
+
+
+def _at_rest(view: DispatchView) -> bool:
+    """Whether nothing computes or waits on any node, so that a plan must not be waited for."""
+    return all(view.unstarted(i) is None and not view.computing(i) for i in range(len(view.nodes)))
+
+
+def _queues(ranked: Ranked) -> Queues:
+    """The queues of a plan by rank: by planned start, then commit."""
+    commits = ranked.commits
+    queues: Queues = [[] for _ in commits.problem.nodes]
+    for k, i in sorted(commits.order, key=lambda row: commits.start[row[0]]):
+        queues[i].append(k)
+    return queues
+
+
+def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:
+    """What *decide* says, once each node has been given its own *heads*."""
+    for i, head in enumerate(heads):
+        if head and view.unstarted(i) is None and head[0] in view.ready and view.takes(head[0], i):
+            return head.pop(0), i
+    if view.now == 0 and any(head and head[0] in view.ready for head in heads):
+        return None  # they compute already: nobody else may have their cores
+    return decide(view)

@@ -1,0 +1,141 @@
+"""Corners of the workflow rules that a wrong simulator once passed by: each small enough for a pencil."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.check.replication.check import check
+from ioopt.decisions.replication import DispatchView, Pair
+from ioopt.problems.replication import ReplicationPlan
+from ioopt.sim.replication.dispatch import dispatch
+from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.dispatch import fifo
+
+
+def instance(
+    nodes: list[dict[str, Any]], sizes: dict[str, int], tasks: list[dict[str, Any]], keep: str = ""
+) -> Any:
+    """Sizes in bytes; 10 bytes a second from remote storage, 40 between nodes."""
+    return ioopt.load(
+        {
+            "format": "ioopt/replication", "version": 1,
+            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
+            "nodes": nodes,
+            "files": [{"id": f, "bytes": n, "keep": f in keep} for f, n in sizes.items()],
+            "tasks": tasks,
+        }
+    )  # fmt: skip
+
+
+def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_waits_for() -> None:
+    """Rule 7: n0 holds x and y, 20 of 25 bytes, when a is to write 10.
+
+    b, given to n1 at 0 s and fetching z until 8 s, reads x: place 0. c, which arrives at 1 s, reads y:
+    farther than any place, so y goes, although x comes first in the file.
+    """
+    tasks = [
+        {"id": "b", "compute_seconds": 1, "inputs": ["z", "x"]},
+        {"id": "a", "compute_seconds": 1, "outputs": ["o"]},
+        {"id": "c", "compute_seconds": 1, "inputs": ["y"], "release_seconds": 1},
+    ]
+    nodes: list[dict[str, Any]] = [
+        {"id": "n0", "disk_bytes": 25, "holds": ["x", "y"]},
+        {"id": "n1"},
+    ]
+    problem = instance(nodes, {"x": 10, "y": 10, "z": 80, "o": 10}, tasks)
+    pairs: list[Pair] = [(0, 1), (1, 0)]
+
+    def decide(view: DispatchView) -> Pair | None:
+        return pairs.pop(0) if pairs else fifo.decide(view)
+
+    plan, ran = dispatch(problem, decide, engine="python")
+    assert ran.schedule["evictions"][0] == {"file": "y", "node": "n0", "seconds": 0.0}
+    assert check(problem, plan, ran.schedule).violations == ()
+
+
+def test_what_nobody_reads_is_saved_before_what_a_task_still_to_be_assigned_reads() -> None:
+    """Rule 7: a leaves q (for c) and p (to keep, read by nobody) on 25 bytes; b is to write 10.
+
+    Both are at risk. p is farther, dead: its save, 1-2 s, makes room, b 2-3 s and no spill. c has
+    to wait for b's core, 3-4 s.
+    """
+    tasks = [
+        {"id": "a", "compute_seconds": 1, "outputs": ["q", "p"]},
+        {"id": "b", "compute_seconds": 1, "outputs": ["r"]},
+        {"id": "c", "compute_seconds": 1, "inputs": ["q"]},
+    ]
+    problem = instance([{"id": "n0", "disk_bytes": 25}], {"q": 10, "p": 10, "r": 10}, tasks, "p")
+    plan, ran = dispatch(problem, fifo.decide, engine="python", prefetch=True)
+    assert [(row["file"], row["start_seconds"]) for row in ran.schedule["transfers"]] == [("p", 1)]
+    assert ran.metrics["spills"] == 0 and ran.metrics["makespan_seconds"] == 4
+    assert check(problem, plan, ran.schedule).violations == ()
+
+
+def test_a_request_stands_though_a_later_file_can_start() -> None:
+    """Rule 8: b needs x (20 bytes), then y (5), on 35 bytes that hold q (20, at risk) and s (5).
+
+    At 1 s, when b arrives, x needs s and q: q is requested. y needs nobody's room and starts in the
+    same turn, and so does the save of q.
+    """
+    tasks = [
+        {"id": "a", "compute_seconds": 1, "outputs": ["q"]},
+        {"id": "b", "compute_seconds": 1, "inputs": ["x", "y"], "release_seconds": 1},
+        {"id": "c", "compute_seconds": 1, "inputs": ["q", "s"]},
+    ]
+    nodes = [{"id": "n0", "disk_bytes": 35, "holds": ["s"]}]
+    problem = instance(nodes, {"q": 20, "s": 5, "x": 20, "y": 5}, tasks)
+    plan = ReplicationPlan(order={"n0": ("a", "b", "c")})
+    ran = simulate(problem, plan, engine="python")
+    rows = [(row["file"], row["source"], row["start_seconds"]) for row in ran.schedule["transfers"]]
+    assert rows[:2] == [("y", None, 1.0), ("q", "n0", 1.0)]
+    assert ran.metrics["spills"] == 1
+    assert check(problem, plan, ran.schedule).violations == ()
+
+
+@pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=pytest.mark.slow)])
+def test_a_spill_that_outlasts_the_makespan_ends_and_counts(engine: Any) -> None:
+    """Rule 19: q and z fill 200 of 250 bytes, d reads z on the other core; b is to write 100.
+
+    At 1 s only q could go: its save takes 10 s. d ends at 2 s, z is dead and makes room: b 2-3 s, c
+    beside it, as it writes nothing. The save has its row and its bytes all the same.
+    """
+    tasks = [
+        {"id": "a", "compute_seconds": 1, "outputs": ["q"]},
+        {"id": "d", "compute_seconds": 2, "inputs": ["z"]},
+        {"id": "b", "compute_seconds": 1, "outputs": ["r"]},
+        {"id": "c", "compute_seconds": 1, "inputs": ["q"]},
+    ]
+    nodes = [{"id": "n0", "disk_bytes": 250, "holds": ["z"], "cores": 2}]
+    problem = instance(nodes, {"q": 100, "z": 100, "r": 100}, tasks)
+    plan = ReplicationPlan(order={"n0": ("a", "d", "b", "c")})
+    ran = simulate(problem, plan, engine=engine)
+    ends = {row["id"]: row["end_seconds"] for row in ran.schedule["tasks"]}
+    assert ends == {"a": 1, "d": 2, "b": 3, "c": 3}
+    (save,) = ran.schedule["transfers"]
+    assert (save["file"], save["destination"]) == ("q", None)
+    assert (save["start_seconds"], save["end_seconds"]) == (1, 11)
+    assert ran.metrics["makespan_seconds"] == 3
+    assert (ran.metrics["spills"], ran.metrics["saved_bytes"]) == (1, 100)
+    assert check(problem, plan, ran.schedule).violations == ()
+
+
+def test_a_planned_end_that_has_passed_is_now() -> None:
+    """Rule 12: a was to end at 2 s and computes 9; when b ends, at 6 s, its planned end is 6 s."""
+    tasks = [
+        {"id": "a", "compute_seconds": 2},
+        {"id": "b", "compute_seconds": 6},
+        {"id": "c", "compute_seconds": 1},
+    ]
+    problem = instance([{"id": "n0", "cores": 2}], {}, tasks)
+    seen: dict[float, Any] = {}
+
+    def look(view: DispatchView) -> Pair | None:
+        ends = [(row.task, row.end_seconds) for row in view.computing(0)]
+        seen.setdefault(view.now, (list(view.core_times(0)), ends))
+        return fifo.decide(view)
+
+    dispatch(problem, look, engine="python", actual={"a": 9.0})
+    assert seen[6.0] == ([6.0, 6.0], [(0, 6.0)])
