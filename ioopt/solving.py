@@ -177,21 +177,14 @@ def _run(
     try:
         return _call(spec, problem, request), []
     except KeyboardInterrupt:
-        if best.plan is None:
-            note = "interrupted before any plan"
-        else:
-            note = "interrupted: the best plan so far"
-        stopped = StopReason.INTERRUPTED
-        name = best.objective_name
-        return Outcome(best.plan, best.bound, stopped, objective_name=name), [note]
+        found = " before any plan" if best.plan is None else ": the best plan so far"
+        return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
     except (UsageError, InstanceError, BackendMissingError):
         raise
     except Exception as error:
         note = f"{spec.name} failed ({type(error).__name__}: {error})"
         if best.plan is not None:
-            name = best.objective_name
-            outcome = Outcome(best.plan, best.bound, StopReason.FALLBACK, objective_name=name)
-            return outcome, [f"{note}; the best plan it had found"]
+            return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
         if kind.fallback is None or kind.fallback == spec.name:
             if isinstance(error, IooptError):
                 return Outcome(None, stop=StopReason.FALLBACK), [note]
@@ -203,6 +196,10 @@ def _run(
         except NotApplicableError:
             return Outcome(None, stop=StopReason.FALLBACK), [note]
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
+
+
+def _best(found: Incumbents, stop: StopReason) -> Outcome:
+    return Outcome(found.plan, found.bound, stop, objective_name=found.objective_name)
 
 
 def _call(spec: SolverSpec, problem: Any, request: SolveRequest) -> Outcome:

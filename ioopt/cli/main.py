@@ -24,12 +24,12 @@ COMMANDS = {
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison."),
     "decide": ("ioopt.cli.solve:decide", "Make one decision from a snapshot."),
-    "sweep": ("ioopt.cli.sweep:sweep", "Run a grid of instances and solvers into a store."),
-    "report": ("ioopt.cli.report:report", "Turn run stores into one HTML report."),
+    "sweep": ("ioopt.cli.campaign:sweep", "Run a grid of instances and solvers into a store."),
+    "report": ("ioopt.cli.campaign:report", "Turn run stores into one HTML report."),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
     "compile": ("ioopt.cli.compile:compile_", "Compile all kernels, once for this machine."),
-    "instances": ("ioopt.cli.instances:instances", "List, show and copy the bundled instances."),
-    "solvers": ("ioopt.cli.solvers:solvers", "List the solvers and what they can do."),
+    "instances": ("ioopt.cli.listings:instances", "List, show and copy the bundled instances."),
+    "solvers": ("ioopt.cli.listings:solvers", "List the solvers and what they can do."),
     "schema": ("ioopt.cli.schema:schema", "Print the JSON Schema of a format."),
 }
 

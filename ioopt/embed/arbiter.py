@@ -24,6 +24,7 @@ from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Re
 from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.base_line import base_line
@@ -171,7 +172,7 @@ class IoArbiter:
             raise UsageError(f"request {id!r} is not outstanding")
         return request
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """The whole state as plain JSON values."""
         return {
             "machine": self.machine.model_dump(mode="json"),

@@ -12,8 +12,9 @@
 
 import heapq
 import itertools
+from collections.abc import Hashable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ioopt.decisions.batch_io import Limits
 from ioopt.errors import UsageError
@@ -23,8 +24,10 @@ from ioopt.sim.batch_io.plain import arrive, vacate, withdraw
 from ioopt.sim.batch_io.queue import run_queue
 from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WAITING, Moment, World
 
+JobT = TypeVar("JobT", bound=Hashable)
 
-class BatchCluster:
+
+class BatchCluster(Generic[JobT]):
     """Nodes 0 .. *nodes* - 1 and the queue before them, which is that of the simulator.
 
     *queue* (``wfp``, ``fcfs``), *backfill* (``easy``, ``none``), *unit_nodes* and *allocation* are
@@ -53,9 +56,9 @@ class BatchCluster:
         self._moment = Moment()
         self._moment.free = self.machine.units
         self._numbers = itertools.count()
-        self._here: dict[Any, Any] = {}
+        self._here: dict[JobT, Any] = {}
         self._free_units = list(range(self.machine.units))
-        self._started: list[tuple[Any, list[int]]] = []
+        self._started: list[tuple[JobT, list[int]]] = []
 
     def __len__(self) -> int:
         return len(self._here)
@@ -65,7 +68,7 @@ class BatchCluster:
         """How many jobs have not started."""
         return self._moment.waiting
 
-    def arrive(self, job: Any, nodes: int, walltime: float, now: float) -> None:
+    def arrive(self, job: JobT, nodes: int, walltime: float, now: float) -> None:
         """Put a job into the queue; raises UsageError when it is there or can never run."""
         if job in self._here:
             raise UsageError(f"job {job!r} is here already")
@@ -78,7 +81,7 @@ class BatchCluster:
         self._here[job] = self._world.jobs[record.job] = record
         arrive(self._world, self._moment, record)
 
-    def leave(self, job: Any) -> None:
+    def leave(self, job: JobT) -> None:
         """A job has ended, or waits no longer; raises UsageError for an unknown one."""
         record = self._here.pop(job, None)
         if record is None:
@@ -91,7 +94,7 @@ class BatchCluster:
                 heapq.heappush(self._free_units, unit)
         del self._world.jobs[record.job]
 
-    def run(self, now: float) -> list[tuple[Any, list[int]]]:
+    def run(self, now: float) -> list[tuple[JobT, list[int]]]:
         """One pass of the queue at *now* (seconds): the jobs that start, each with its nodes."""
         self._started = []
         self._moment.now = now

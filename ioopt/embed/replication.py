@@ -24,6 +24,7 @@ from ioopt.embed.guard import Decision, Guard
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.replication import (
     CopyEntry,
     File,
@@ -282,7 +283,7 @@ class ReplicationPlanner:
             self._holds[node].discard(name)
             excess -= self._files[name].bytes
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """Everything the planner knows, as JSON values; :meth:`restore` continues from it."""
         return {
             "network": self._network.model_dump(mode="json"),

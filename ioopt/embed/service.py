@@ -28,6 +28,7 @@ from typing import Any
 from ioopt.embed.guard import Guard
 from ioopt.errors import IooptError
 from ioopt.formats.native import unique_keys
+from ioopt.problems.base import Json
 from ioopt.version import __version__
 
 PROTOCOL = 1
@@ -115,10 +116,10 @@ class Service:
             )
         return getattr(self, f"_{operation}")(message)
 
-    def _ping(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _ping(self, message: Mapping[str, Any]) -> Json:
         return {"version": __version__, "protocol": PROTOCOL}
 
-    def _decide(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _decide(self, message: Mapping[str, Any]) -> Json:
         from ioopt.solving import plan_dict, solve
 
         instance = _wanted(message, "instance", dict)
@@ -145,7 +146,7 @@ class Service:
             "notes": list(result.notes),
         }  # fmt: skip
 
-    def _open(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _open(self, message: Mapping[str, Any]) -> Json:
         """Make or restore an object; its number is what later messages call it by."""
         import ioopt.embed as embed
 
@@ -171,7 +172,7 @@ class Service:
             raise MessageError("unknown", f"no session {session!r} on this connection")
         return self._sessions[session]
 
-    def _call(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _call(self, message: Mapping[str, Any]) -> Json:
         name, made = self._session(message)
         method = _wanted(message, "method", str)
         if method not in METHODS[name]:
@@ -179,10 +180,10 @@ class Service:
             raise MessageError("unknown", f"{name} has no method {method!r}; known: {known}")
         return {"value": _applied(getattr(made, method), message)}
 
-    def _save(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _save(self, message: Mapping[str, Any]) -> Json:
         return {"state": self._session(message)[1].state()}
 
-    def _close(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _close(self, message: Mapping[str, Any]) -> Json:
         self._left_hung |= _hangs(self._session(message)[1])
         del self._sessions[message["session"]]
         return {}

@@ -20,6 +20,7 @@ from ioopt.decisions.batch_io import time_tolerance
 from ioopt.embed.adapters.batsim_steps import Step, Transfers, steps_of
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
+from ioopt.problems.base import Json
 
 _DONE = "COMPLETED_SUCCESSFULLY"
 _LATE = "COMPLETED_WALLTIME_REACHED"
@@ -71,21 +72,21 @@ class BatsimDecider:
         allocation: str = "flat",
         storage_mapping: Mapping[str, int] | None = None,
     ) -> None:
-        self._batch: dict[str, Any] = {"queue": queue, "backfill": backfill, "unit_nodes": unit_nodes,
+        self._batch: Json = {"queue": queue, "backfill": backfill, "unit_nodes": unit_nodes,
                        "allocation": allocation}  # fmt: skip
         self._policy = policy
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
         self._storage_mapping = dict(storage_mapping or {})
-        self._cluster: BatchCluster | None = None
+        self._cluster: BatchCluster[str] | None = None
         self._transfers: Transfers | None = None
         self._resources: list[int] = []
-        self._profiles: dict[str, dict[str, Any]] = {}
+        self._profiles: dict[str, Json] = {}
         self._registered: set[tuple[str, str]] = set()
         self._jobs: dict[str, _Job] = {}
         self._parts: dict[str, str] = {}
         self._dynamic = self._acknowledged = self._static_over = self._finished = False
         self._now = 0.0
-        self._events: list[dict[str, Any]] = []
+        self._events: list[Json] = []
         self.ended = False
         self.notes: list[str] = []
         self._react: dict[str, Callable[[Mapping[str, Any]], None]] = {
@@ -94,7 +95,7 @@ class BatsimDecider:
             "REQUESTED_CALL": self._called, "NOTIFY": self._notified,
         }  # fmt: skip
 
-    def reply(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def reply(self, message: Mapping[str, Any]) -> Json:
         """What to do now; all events of the message count as simultaneous.
 
         Raises InstanceError for a message that is not of the protocol: a simulation that went
@@ -175,7 +176,7 @@ class BatsimDecider:
         cluster.arrive(name, job.nodes, job.walltime, self._now)
         self._jobs[name] = job
 
-    def _begun(self) -> BatchCluster:
+    def _begun(self) -> BatchCluster[str]:
         if self._cluster is None:
             raise InstanceError("Batsim sent events before SIMULATION_BEGINS")
         return self._cluster
@@ -232,7 +233,7 @@ class BatsimDecider:
         elif kind in ("event_machine_unavailable", "event_machine_available"):
             self._note(f"{kind} at {self._now:g} s: machines that come and go are not followed")
 
-    def _decide(self, cluster: BatchCluster) -> None:
+    def _decide(self, cluster: BatchCluster[str]) -> None:
         """Start what the queue lets start, begin what the I/O policy admits."""
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
@@ -294,7 +295,7 @@ class BatsimDecider:
             self._execute(job.part, job.alloc)
 
     def _execute(self, name: str, alloc: str) -> None:
-        data: dict[str, Any] = {"job_id": name, "alloc": alloc}
+        data: Json = {"job_id": name, "alloc": alloc}
         if self._storage_mapping:
             data["storage_mapping"] = self._storage_mapping
         self._say("EXECUTE_JOB", **data)

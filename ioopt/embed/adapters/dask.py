@@ -9,10 +9,14 @@ observed is compared with the plan, and with Dask's own placement of the same gr
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 Loader = Callable[[str, int], Any]
 """``load(file id, bytes) -> content``; runs on a worker."""
@@ -51,7 +55,7 @@ class Execution:
 
 
 def execute(
-    client: Any,
+    client: "Client",
     problem: ReplicationProblem,
     plan: ReplicationPlan | None,
     *,
@@ -97,7 +101,7 @@ def _placed(plan: ReplicationPlan) -> Iterator[Placed]:
                 yield entry, node, place
 
 
-def _where(kind: str, name: str, node: str | None, workers: Mapping[str, str]) -> dict[str, Any]:
+def _where(kind: str, name: str, node: str | None, workers: Mapping[str, str]) -> Json:
     """Options of a submission to *node* (None: Dask chooses); keys of the two never meet."""
     if node is None:
         return {"key": f"{kind}-{name}-free", "pure": False}
@@ -106,7 +110,7 @@ def _where(kind: str, name: str, node: str | None, workers: Mapping[str, str]) -
 
 
 @contextlib.contextmanager
-def _copies_kept(client: Any) -> Iterator[None]:
+def _copies_kept(client: "Client") -> Iterator[None]:
     """Without Dask's active memory manager, which drops copies that no task waits for."""
     if not client.amm.running():
         yield
@@ -118,7 +122,7 @@ def _copies_kept(client: Any) -> Iterator[None]:
         client.amm.start()
 
 
-def _workers(client: Any, problem: ReplicationProblem) -> dict[str, str]:
+def _workers(client: "Client", problem: ReplicationProblem) -> dict[str, str]:
     """Node id -> worker address."""
     problem.require_batch("the Dask adapter")
     known = client.scheduler_info(n_workers=-1)["workers"]
@@ -147,8 +151,12 @@ def _needed(plan: ReplicationPlan, inputs: Mapping[str, Sequence[str]]) -> Holde
 
 
 def _place_files(
-    client: Any, load: Loader, sizes: Mapping[str, int], holders: Holders, workers: dict[str, str]
-) -> dict[str, Any]:
+    client: "Client",
+    load: Loader,
+    sizes: Mapping[str, int],
+    holders: Holders,
+    workers: dict[str, str],
+) -> Json:
     """The futures of the files' contents, each loaded by its first holder and copied to the others."""
     from distributed import wait
 
@@ -167,7 +175,7 @@ def _place_files(
 
 
 def _holders(
-    client: Any, futures: Mapping[str, Any], workers: Mapping[str, str]
+    client: "Client", futures: Mapping[str, "Future"], workers: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
     nodes = {address: node for node, address in workers.items()}
     held = client.who_has(list(futures.values()))

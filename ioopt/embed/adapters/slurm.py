@@ -22,6 +22,7 @@ from typing import Any
 from ioopt.embed.replication import ReplicationPlanner, Step
 from ioopt.errors import BackendFailureError, BackendMissingError, InstanceError, UsageError
 from ioopt.formats.native import parse_json
+from ioopt.problems.base import Json
 
 JOB_MARK = "ioopt:"
 STAGE_MARK = "ioopt-stage:"
@@ -98,9 +99,9 @@ class SlurmPlacer:
                 self._planner.completed(step.task)
         return placed
 
-    def _queue(self) -> list[dict[str, Any]]:
+    def _queue(self) -> list[Json]:
         listing = parse_json(self._run(["squeue", "--json"]), "squeue --json")
-        jobs: list[dict[str, Any]] = listing["jobs"]
+        jobs: list[Json] = listing["jobs"]
         return sorted(jobs, key=lambda job: int(job["job_id"]))
 
     def _staging(self, jobs: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
@@ -116,7 +117,7 @@ class SlurmPlacer:
                 self._planner.staged(told["node"], told["file"])
         return found
 
-    def _task(self, job: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _task(self, job: Mapping[str, Any]) -> Json | None:
         """The task of a held job that names its inputs; None for every other job."""
         comment = job.get("comment") or ""
         held = job["job_state"] == "PENDING" and str(job["state_reason"]).startswith("JobHeld")
