@@ -10,16 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from ioopt import registry
-from ioopt.errors import (
-    BackendMissingError,
-    InstanceError,
-    IooptError,
-    NotApplicableError,
-    OutOfTime,
-    SimulationError,
-    UsageError,
-)
+from ioopt import errors, registry
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
 from ioopt.protocols import (
@@ -59,7 +50,9 @@ def load(source: Any) -> Any:
 def problem_from_dict(data: Any, name: str) -> Any:
     """Build the problem that plain *data* describes; *name* is used in messages."""
     if not isinstance(data, Mapping):
-        raise InstanceError(f"{name}: an instance is a JSON object, not {type(data).__name__}")
+        raise errors.InstanceError(
+            f"{name}: an instance is a JSON object, not {type(data).__name__}"
+        )
     kind = registry.kind_of_format(data.get("format"), name)
     return validate(load_target(kind.problem), data, name)
 
@@ -68,7 +61,7 @@ def result_from_dict(data: Any, name: str) -> Result:
     """Build a :class:`Result` from plain data, or raise InstanceError with one line."""
     if not isinstance(data, Mapping) or data.get("format") != "ioopt/result":
         given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise InstanceError(f"{name}: format: wanted 'ioopt/result', not {shown(given)}")
+        raise errors.InstanceError(f"{name}: format: wanted 'ioopt/result', not {shown(given)}")
     return validate(Result, data, name)
 
 
@@ -90,7 +83,9 @@ def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
     known = [row.name for row in rows if row.policy and row.variant_of is None]
     given = getattr(found, "policy", None)
     if known and given is not None and given not in known:
-        raise InstanceError(f"{name}: policy: there is no {given!r}; {suggest(given, known)}")
+        raise errors.InstanceError(
+            f"{name}: policy: there is no {given!r}; {suggest(given, known)}"
+        )
     return found
 
 
@@ -114,11 +109,11 @@ def simulate(source: Any, plan: Any, **options: Any) -> Simulation:
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     if kind.simulate is None:
-        raise UsageError(f"{kind.kind} has no simulator: it is one decision, not a schedule")
+        raise errors.UsageError(f"{kind.kind} has no simulator: it is one decision, not a schedule")
     if isinstance(plan, Result):
         plan = plan.plan
     if plan is None:
-        raise UsageError("there is no plan to simulate")
+        raise errors.UsageError("there is no plan to simulate")
     replayed: Simulation = load_target(kind.simulate)(problem, plan_of(kind, plan), **options)
     return replayed
 
@@ -166,7 +161,9 @@ def solve(
 def _check_backend(spec: SolverSpec, backend: str | None) -> None:
     if backend is not None and backend not in spec.backends:
         known = ", ".join(spec.backends) or "none, it needs no backend"
-        raise UsageError(f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}")
+        raise errors.UsageError(
+            f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}"
+        )
 
 
 def _run(
@@ -179,21 +176,21 @@ def _run(
     except KeyboardInterrupt:
         found = " before any plan" if best.plan is None else ": the best plan so far"
         return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
-    except (UsageError, InstanceError, BackendMissingError):
+    except (errors.UsageError, errors.InstanceError, errors.BackendMissingError):
         raise
     except Exception as error:
         note = f"{spec.name} failed ({type(error).__name__}: {error})"
         if best.plan is not None:
             return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
         if kind.fallback is None or kind.fallback == spec.name:
-            if isinstance(error, IooptError):
+            if isinstance(error, errors.IooptError):
                 return Outcome(None, stop=StopReason.FALLBACK), [note]
             raise
         fallback = registry.solver(kind.fallback, kind)
         plain = replace(request, settings=registry.settings_for(fallback, {}), start=None)
         try:
             outcome = _call(fallback, problem, plain)
-        except NotApplicableError:
+        except errors.NotApplicableError:
             return Outcome(None, stop=StopReason.FALLBACK), [note]
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
 
@@ -258,10 +255,10 @@ def _checked(
         try:
             limits = {"deadline": deadline} if kind.limited_replay else {}
             simulation = simulate(problem, outcome.plan, **limits)
-        except OutOfTime as error:
+        except errors.OutOfTime as error:
             notes = [*notes, f"checked, but not replayed: {error}"]
             values["stop"] = StopReason.TIME
-        except SimulationError as error:
+        except errors.SimulationError as error:
             failure = f"the plan cannot be carried out: {error}"
     schedule = simulation.schedule if simulation else None
     notes = [*notes, *(simulation.notes if simulation else ())]

@@ -7,13 +7,8 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import (
-    file_argument,
-    format_option,
-    output_option,
-    solver_options,
-)
 from ioopt.cli.progress import watching
 from ioopt.comparing import compare_rows, default_solvers
 from ioopt.comparing.measures import Measure, Row, measure_of
@@ -34,18 +29,18 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@file_argument(nargs=-1, required=True)
+@options.file_argument(nargs=-1, required=True)
 @click.option("--solver", "solvers", metavar="NAME", multiple=True,
               help="A solver, or NAME:KEY=VALUE,... with settings; may be given again.")  # fmt: skip
-@solver_options
+@options.solver_options
 @click.option("--measure", metavar="NAME",
               help="What bests, gaps and ratios are of; default: what the user waits for.")  # fmt: skip
 @click.option("--baseline", metavar="NAME",
               help="Also print mean ratios to this solver, over several FILEs with errors.")  # fmt: skip
 @click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
 @click.option("--plot", "picture", metavar="OUT", help="Draw bars to OUT.png, .svg or .html.")
-@output_option(text="Write the table there instead of standard output.")
-@format_option("table", "json", "csv", "markdown")
+@options.output_option(text="Write the table there instead of standard output.")
+@options.format_option("table", "json", "csv", "markdown")
 def compare(
     file: tuple[str, ...],
     solvers: tuple[str, ...],

@@ -7,14 +7,8 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
-from ioopt.cli.options import (
-    file_argument,
-    format_option,
-    output_option,
-    read_result,
-    solver_options,
-)  # fmt: skip
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.quantities import column, quantity, show, title
@@ -41,12 +35,12 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@file_argument()
+@options.file_argument()
 @click.option("--solver", metavar="NAME", help="See `ioopt solvers`; default: the kind's own.")
-@solver_options
+@options.solver_options
 @click.option("--warm-start", metavar="RESULT", help="Begin from the plan of this result.")
-@output_option(text="Write the whole result there as JSON.")
-@format_option("table", "json")
+@options.output_option(text="Write the whole result there as JSON.")
+@options.format_option("table", "json")
 def solve(
     file: str,
     solver: str | None,
@@ -60,7 +54,7 @@ def solve(
 
     problem = load(file)
     kind = registry.kind_of_problem(problem)
-    start = read_result(warm_start, kind).get("plan") if warm_start else None
+    start = options.read_result(warm_start, kind).get("plan") if warm_start else None
     with watching(f"{problem.name}: {solver or 'default solver'}", how["time_limit"]) as listener:
         result = run(problem, solver, warm_start=start, progress=listener, **how)
     if output is not None:
@@ -73,9 +67,9 @@ def solve(
 
 
 @click.command(cls=IooptCommand, epilog=DECIDE_EPILOG)
-@file_argument()
+@options.file_argument()
 @click.option("--solver", metavar="NAME", help="The policy; default: the kind's own.")
-@solver_options
+@options.solver_options
 def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
     """Decide once for the snapshot FILE (io-requests, gang-matrix, job-selection); prints the plan."""
     from ioopt.formats.native import dump_json

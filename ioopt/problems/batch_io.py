@@ -9,22 +9,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from ioopt.problems.base import (
-    MAX_NODES,
-    Amount,
-    BytesPerSecond,
-    JobId,
-    Json,
-    Name,
-    Plan,
-    PositiveCount,
-    PositiveSeconds,
-    Problem,
-    Record,
-    Seconds,
-    require_one_id_type,
-    require_unique,
-)
+from ioopt.problems import base
 
 Allocation = Literal["flat", "partition"]
 Share = Literal["per-node", "per-application"]
@@ -35,7 +20,7 @@ MAX_PHASES = 10_000_000
 """Most phases of all jobs, repeats counted: simulators keep each of them."""
 
 
-class Machine(Record):
+class Machine(base.Record):
     """Compute nodes in allocation units behind one storage system.
 
     ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the full machine,
@@ -44,20 +29,20 @@ class Machine(Record):
     is no multiple of ``unit_nodes``, or has more than ``MAX_NODES`` units in partitions.
     """
 
-    nodes: PositiveCount
-    unit_nodes: PositiveCount
+    nodes: base.PositiveCount
+    unit_nodes: base.PositiveCount
     allocation: Allocation
-    node_bytes_per_second: BytesPerSecond
-    storage_bytes_per_second: BytesPerSecond
+    node_bytes_per_second: base.BytesPerSecond
+    storage_bytes_per_second: base.BytesPerSecond
 
     @model_validator(mode="after")
     def _whole_units(self) -> Self:
         if self.nodes % self.unit_nodes:
             raise ValueError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
-        if self.allocation == "partition" and self.units > MAX_NODES:
+        if self.allocation == "partition" and self.units > base.MAX_NODES:
             raise ValueError(
                 f"nodes {self.nodes} / unit_nodes {self.unit_nodes}: with partitions there are at "
-                f"most {MAX_NODES} units"
+                f"most {base.MAX_NODES} units"
             )
         return self
 
@@ -83,21 +68,21 @@ class Machine(Record):
         return min(self.node_bytes_per_second * nodes, self.storage_bytes_per_second)
 
 
-class Phase(Record):
+class Phase(base.Record):
     """Compute, then I/O; ``repeat`` stands for that many equal phases in a row."""
 
-    compute_seconds: Seconds
-    io_bytes: Amount
-    repeat: PositiveCount = 1
+    compute_seconds: base.Seconds
+    io_bytes: base.Amount
+    repeat: base.PositiveCount = 1
 
 
-class Job(Record):
+class Job(base.Record):
     """A batch job: when it is submitted, what it asks for, and its phases (at least one)."""
 
-    id: JobId
-    submit_seconds: Seconds
-    nodes: PositiveCount
-    walltime_seconds: PositiveSeconds
+    id: base.JobId
+    submit_seconds: base.Seconds
+    nodes: base.PositiveCount
+    walltime_seconds: base.PositiveSeconds
     phases: tuple[Phase, ...] = Field(min_length=1)
 
     @property
@@ -106,7 +91,7 @@ class Job(Record):
         return sum(phase.repeat for phase in self.phases)
 
 
-class QueueOptions(Record):
+class QueueOptions(base.Record):
     """Batch queue: walltime kill (rule 21), order (rule 19), backfill (rules 19 and 20)."""
 
     kill: bool = False
@@ -114,7 +99,7 @@ class QueueOptions(Record):
     backfill: Literal["easy", "none"] = "easy"
 
 
-class BatchIoProblem(Problem):
+class BatchIoProblem(base.Problem):
     """A job trace with I/O phases on one machine.
 
     Raises a validation error that names the job for duplicate or mixed ids and jobs larger than
@@ -128,8 +113,8 @@ class BatchIoProblem(Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        require_one_id_type("jobs", (job.id for job in self.jobs))
-        require_unique("jobs", (job.id for job in self.jobs))
+        base.require_one_id_type("jobs", (job.id for job in self.jobs))
+        base.require_unique("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):
             _require_fits(f"jobs[{k}] ({job.id})", job.nodes, self.machine)
         if sum(job.num_phases for job in self.jobs) > MAX_PHASES:
@@ -141,7 +126,7 @@ class BatchIoProblem(Problem):
         return self
 
 
-class IoRequest(Record):
+class IoRequest(base.Record):
     """One outstanding request at the moment of the decision.
 
     ``nodes`` is rounded up to the smallest legal allocation, which leaves an allocation as it is.
@@ -151,18 +136,18 @@ class IoRequest(Record):
     w_iter of rule 16, taken as the sum of what is known of the job when absent.
     """
 
-    id: JobId
-    nodes: PositiveCount
-    request_seconds: Seconds
-    left_bytes: Amount
-    moved_bytes: Amount = 0.0
-    start_seconds: Seconds | None = None
-    compute_seconds_so_far: Seconds | None = None
-    ideal_io_seconds_so_far: Seconds | None = None
-    iteration_seconds: PositiveSeconds | None = None
+    id: base.JobId
+    nodes: base.PositiveCount
+    request_seconds: base.Seconds
+    left_bytes: base.Amount
+    moved_bytes: base.Amount = 0.0
+    start_seconds: base.Seconds | None = None
+    compute_seconds_so_far: base.Seconds | None = None
+    ideal_io_seconds_so_far: base.Seconds | None = None
+    iteration_seconds: base.PositiveSeconds | None = None
 
 
-class IoRequestsProblem(Problem):
+class IoRequestsProblem(base.Problem):
     """One I/O decision: the outstanding requests at ``now_seconds``.
 
     Raises a validation error that names the request for duplicate or mixed ids, requests larger
@@ -171,13 +156,13 @@ class IoRequestsProblem(Problem):
 
     format: Literal["ioopt/io-requests"] = "ioopt/io-requests"
     machine: Machine
-    now_seconds: Seconds
+    now_seconds: base.Seconds
     requests: tuple[IoRequest, ...]
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        require_one_id_type("requests", (request.id for request in self.requests))
-        require_unique("requests", (request.id for request in self.requests))
+        base.require_one_id_type("requests", (request.id for request in self.requests))
+        base.require_unique("requests", (request.id for request in self.requests))
         for k, request in enumerate(self.requests):
             where = f"requests[{k}] ({request.id})"
             _require_fits(where, request.nodes, self.machine)
@@ -193,7 +178,7 @@ def _require_fits(where: str, nodes: int, machine: Machine) -> None:
         raise ValueError(f"{where}: nodes {nodes}, but the machine has {machine.nodes}")
 
 
-class BatchIoPlan(Plan):
+class BatchIoPlan(base.Plan):
     """What decides: a policy and how it is run. The schedule follows from it by simulation.
 
     ``ef`` multiplies every I/O volume (rule 23); ``loop`` ``open`` fixes the job starts to those
@@ -203,21 +188,21 @@ class BatchIoPlan(Plan):
     ``settings`` are those that other policies have.
     """
 
-    policy: Name
+    policy: base.Name
     top: bool = False
-    alpha: Amount = 0.5
-    ef: Amount = 1.0
+    alpha: base.Amount = 0.5
+    ef: base.Amount = 1.0
     share: Share = "per-node"
     loop: Loop = "closed"
     knapsack: Knapsack = "bitset"
-    settings: Json | None = None
+    settings: base.Json | None = None
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> base.Json:
         """The plan as plain JSON values."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
-class IoGrantsPlan(Plan):
+class IoGrantsPlan(base.Plan):
     """Answer to one decision: request id -> granted bytes per second (0: suspended).
 
     JSON object keys are text, so a plan that was read from a file has text where the requests have
@@ -225,10 +210,10 @@ class IoGrantsPlan(Plan):
     (absent for a plan of unknown origin).
     """
 
-    grants: dict[JobId, Amount]
-    policy: Name | None = None
+    grants: dict[base.JobId, base.Amount]
+    policy: base.Name | None = None
     top: bool = False
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> base.Json:
         """The plan as plain values; ids keep their type."""
         return self.model_dump(exclude_none=True)

@@ -12,22 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ioopt.problems.base import (
-    MAX_NODES,
-    Count,
-    JobId,
-    Json,
-    Name,
-    NodeNumber,
-    Plan,
-    PositiveCount,
-    PositiveSeconds,
-    Problem,
-    Record,
-    Seconds,
-    require_one_id_type,
-    require_unique,
-)
+from ioopt.problems import base
 from ioopt.units import exact
 
 _CEIL_SLACK = Fraction(1, 10**9)
@@ -37,18 +22,18 @@ MAX_LEVELS, MAX_CELLS = 1 << 12, 1 << 28
 RemainingFraction = Annotated[float, Field(gt=0, le=1, strict=True, allow_inf_nan=False)]
 
 
-class Machine(Record):
+class Machine(base.Record):
     """P nodes, M rows of the Ousterhout matrix, the quantum T, and what migration costs.
 
     ``migration_seconds`` is C, paid once by a migrated job; ``migration_tasks_per_quantum`` is Q,
     the tasks that may change node within one slice (None: unlimited).
     """
 
-    nodes: Annotated[PositiveCount, Field(le=MAX_NODES)]
-    levels: Annotated[PositiveCount, Field(le=MAX_LEVELS)]
-    quantum_seconds: PositiveSeconds
-    migration_seconds: Seconds = 0.0
-    migration_tasks_per_quantum: Count | None = None
+    nodes: Annotated[base.PositiveCount, Field(le=base.MAX_NODES)]
+    levels: Annotated[base.PositiveCount, Field(le=MAX_LEVELS)]
+    quantum_seconds: base.PositiveSeconds
+    migration_seconds: base.Seconds = 0.0
+    migration_tasks_per_quantum: base.Count | None = None
 
     @model_validator(mode="after")
     def _matrix_fits(self) -> Self:
@@ -59,14 +44,14 @@ class Machine(Record):
         return self
 
 
-class BlockTimes(Record):
+class BlockTimes(base.Record):
     """Seconds to read one block from the local and from a remote disk."""
 
-    local_seconds_per_block: Seconds
-    remote_seconds_per_block: Seconds
+    local_seconds_per_block: base.Seconds
+    remote_seconds_per_block: base.Seconds
 
 
-class Job(Record):
+class Job(base.Record):
     """A gang of ``len(file_nodes)`` tasks.
 
     Either ``local_seconds`` (L, all input local) and ``remote_seconds`` (R), or the three
@@ -74,14 +59,14 @@ class Job(Record):
     ``io_interarrival_seconds`` (d_I) and ``blocks_per_request`` (n_B).
     """
 
-    id: JobId
-    arrival_seconds: Seconds
-    file_nodes: tuple[Count, ...]
-    local_seconds: PositiveSeconds | None = None
-    remote_seconds: PositiveSeconds | None = None
-    compute_seconds: PositiveSeconds | None = None
-    io_interarrival_seconds: PositiveSeconds | None = None
-    blocks_per_request: PositiveCount | None = None
+    id: base.JobId
+    arrival_seconds: base.Seconds
+    file_nodes: tuple[base.Count, ...]
+    local_seconds: base.PositiveSeconds | None = None
+    remote_seconds: base.PositiveSeconds | None = None
+    compute_seconds: base.PositiveSeconds | None = None
+    io_interarrival_seconds: base.PositiveSeconds | None = None
+    blocks_per_request: base.PositiveCount | None = None
 
     @property
     def size(self) -> int:
@@ -89,7 +74,7 @@ class Job(Record):
         return len(self.file_nodes)
 
 
-class GangProblem(Problem):
+class GangProblem(base.Problem):
     """A workload for one machine.
 
     Raises a validation error that names the job for file nodes outside the machine, jobs larger
@@ -103,8 +88,8 @@ class GangProblem(Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        require_unique("jobs", (job.id for job in self.jobs))
-        require_one_id_type("jobs", (job.id for job in self.jobs))
+        base.require_unique("jobs", (job.id for job in self.jobs))
+        base.require_one_id_type("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):
             where = f"jobs[{k}] ({job.id})"
             _check_nodes(f"{where}.file_nodes", job.file_nodes, self.machine.nodes)
@@ -212,24 +197,24 @@ def nodes_of(mask: int) -> tuple[int, ...]:
     return tuple(nodes)
 
 
-class GangPlan(Plan):
+class GangPlan(base.Plan):
     """The plan of a workload is a policy with its settings; replaying it gives the schedule."""
 
-    policy: Name
-    settings: Json = Field(default_factory=dict)
+    policy: base.Name
+    settings: base.Json = Field(default_factory=dict)
 
 
-class MatrixJob(Record):
+class MatrixJob(base.Record):
     """A job that waits, as a snapshot tells it: speeds, work left, service it has had."""
 
-    id: JobId
-    file_nodes: tuple[Count, ...]
-    local_seconds: PositiveSeconds
-    remote_seconds: PositiveSeconds
+    id: base.JobId
+    file_nodes: tuple[base.Count, ...]
+    local_seconds: base.PositiveSeconds
+    remote_seconds: base.PositiveSeconds
     remaining_fraction: RemainingFraction = 1.0
-    attained_seconds: Seconds = 0.0
-    arrival_seconds: Seconds | None = None
-    stall_seconds: Seconds = 0.0
+    attained_seconds: base.Seconds = 0.0
+    arrival_seconds: base.Seconds | None = None
+    stall_seconds: base.Seconds = 0.0
 
     @property
     def size(self) -> int:
@@ -240,11 +225,11 @@ class MatrixJob(Record):
 class RunningJob(MatrixJob):
     """A job in the matrix: its columns, and its home row."""
 
-    columns: tuple[Count, ...]
-    home_row: Count
+    columns: tuple[base.Count, ...]
+    home_row: base.Count
 
 
-class GangMatrixProblem(Problem):
+class GangMatrixProblem(base.Problem):
     """One scheduling decision: the matrix at home rows, the queue, and what may still migrate.
 
     ``running`` is in start order, ``waiting`` in FCFS order; ``migration_tasks_left`` is what is
@@ -254,17 +239,17 @@ class GangMatrixProblem(Problem):
 
     format: Literal["ioopt/gang-matrix"] = "ioopt/gang-matrix"
     machine: Machine
-    now_seconds: Seconds | None = None
+    now_seconds: base.Seconds | None = None
     running: tuple[RunningJob, ...] = ()
     waiting: tuple[MatrixJob, ...] = ()
-    migration_tasks_left: Count | None = None
+    migration_tasks_left: base.Count | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         nodes, levels = self.machine.nodes, self.machine.levels
         everyone = [*self.running, *self.waiting]
-        require_unique("running and waiting", (job.id for job in everyone))
-        require_one_id_type("running and waiting", (job.id for job in everyone))
+        base.require_unique("running and waiting", (job.id for job in everyone))
+        base.require_one_id_type("running and waiting", (job.id for job in everyone))
         rows = [0] * levels
         for what, jobs in (("running", self.running), ("waiting", self.waiting)):
             for k, job in enumerate(jobs):
@@ -304,20 +289,20 @@ def _check_home(where: str, job: RunningJob, nodes: int, rows: list[int]) -> Non
     rows[job.home_row] |= columns
 
 
-class PlacedJob(Record):
+class PlacedJob(base.Record):
     """Where a job stands in a matrix: its columns, its home row, and all rows that hold it.
 
     ``local`` says for readers that the columns are its file nodes (None: not said).
     """
 
-    id: JobId
-    columns: tuple[NodeNumber, ...]
-    home_row: NodeNumber
-    rows: tuple[NodeNumber, ...]
+    id: base.JobId
+    columns: tuple[base.NodeNumber, ...]
+    home_row: base.NodeNumber
+    rows: tuple[base.NodeNumber, ...]
     local: bool | None = None
 
 
-class GangMatrixPlan(Plan):
+class GangMatrixPlan(base.Plan):
     """The new matrix: jobs in start order, those that start now after those that ran."""
 
     jobs: tuple[PlacedJob, ...] = ()

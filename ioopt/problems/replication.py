@@ -10,70 +10,55 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
-from ioopt.problems.base import (
-    BytesPerSecond,
-    Cores,
-    Count,
-    Json,
-    Lean,
-    Name,
-    Positive,
-    Problem,
-    Record,
-    Seconds,
-    find_cycle,
-    first_repeated,
-    require_known,
-    require_unique,
-)
+from ioopt.problems import base
 
 LinkModel = Literal["shared", "per-node"]
 
 
-class Network(Record):
+class Network(base.Record):
     """Rates of the remote link and of a node's network interface.
 
     ``remote_link`` (rule 11) says whether all remote transfers share one link (the paper's testbed) or
     every node has a private one of the same rate (equation 11 as printed).
     """
 
-    remote_bytes_per_second: BytesPerSecond
-    replica_bytes_per_second: BytesPerSecond
+    remote_bytes_per_second: base.BytesPerSecond
+    replica_bytes_per_second: base.BytesPerSecond
     remote_link: LinkModel = "shared"
 
 
-class Storage(Record):
+class Storage(base.Record):
     """A storage node and the rate of its disk."""
 
-    id: Name
-    bytes_per_second: BytesPerSecond
+    id: base.Name
+    bytes_per_second: base.BytesPerSecond
 
 
-class Node(Lean):
+class Node(base.Lean):
     """A compute node: disk (None: unlimited), relative speed, files held from the start, cores."""
 
     LATER = frozenset({"cores"})
-    id: Name
-    disk_bytes: Count | None = None
-    speed: Positive = 1.0
-    holds: tuple[Name, ...] = ()
-    cores: Cores = 1
+    id: base.Name
+    disk_bytes: base.Count | None = None
+    speed: base.Positive = 1.0
+    holds: tuple[base.Name, ...] = ()
+    cores: base.Cores = 1
 
 
-class File(Lean):
+class File(base.Lean):
     """A file, the unit of transfer; ``storage`` names the storage node that serves it.
 
     A product (a file that some task writes) is saved to the remote storage if ``keep``.
     """
 
     LATER = frozenset({"keep"})
-    id: Name
-    bytes: Count
-    storage: Name | None = None
+    id: base.Name
+    bytes: base.Count
+    storage: base.Name | None = None
     keep: bool = Field(default=False, strict=True)
 
 
-class Task(Lean):
+class Task(base.Lean):
     """A task: compute time at speed 1 and the files it reads, each once.
 
     In a workflow also the files it writes, its cores (computing takes as long on any number of
@@ -81,15 +66,15 @@ class Task(Lean):
     """
 
     LATER = frozenset({"outputs", "cores", "release_seconds"})
-    id: Name
-    compute_seconds: Seconds
-    inputs: tuple[Name, ...] = ()
-    outputs: tuple[Name, ...] = ()
-    cores: Cores = 1
-    release_seconds: Seconds = 0.0
+    id: base.Name
+    compute_seconds: base.Seconds
+    inputs: tuple[base.Name, ...] = ()
+    outputs: tuple[base.Name, ...] = ()
+    cores: base.Cores = 1
+    release_seconds: base.Seconds = 0.0
 
 
-class ReplicationProblem(Problem):
+class ReplicationProblem(base.Problem):
     """One batch of tasks, the files they share, and the nodes they may run on.
 
     Raises a validation error that names the item for duplicate ids, dangling references, repeated
@@ -107,12 +92,14 @@ class ReplicationProblem(Problem):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         for what in ("storages", "nodes", "files", "tasks"):
-            require_unique(what, (item.id for item in getattr(self, what)))
+            base.require_unique(what, (item.id for item in getattr(self, what)))
         storages = {storage.id: storage for storage in self.storages}
         files = {file.id: file for file in self.files}
         for k, file in enumerate(self.files):
             if file.storage is not None:
-                require_known(f"files[{k}] ({file.id}).storage", file.storage, storages, "storage")
+                base.require_known(
+                    f"files[{k}] ({file.id}).storage", file.storage, storages, "storage"
+                )
         for k, task in enumerate(self.tasks):
             _references(f"tasks[{k}] ({task.id}).inputs", task.inputs, files)
         for k, node in enumerate(self.nodes):
@@ -144,7 +131,7 @@ class ReplicationProblem(Problem):
                         f"nodes[{k}] ({node.id}).holds: file {name!r} cannot be there at 0 s: "
                         f"task {writer[name]!r} writes it"
                     )
-        circle = find_cycle(dict(enumerate(self.predecessors)))
+        circle = base.find_cycle(dict(enumerate(self.predecessors)))
         if circle:
             tasks = " -> ".join(repr(self.tasks[k].id) for k in circle)
             raise ValueError(f"tasks: {tasks} wait for each other's files in a circle")
@@ -275,37 +262,37 @@ class ReplicationProblem(Problem):
 
 def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:
     for name in names:
-        require_known(where, name, files, "file")
-    repeated = first_repeated(names)
+        base.require_known(where, name, files, "file")
+    repeated = base.first_repeated(names)
     if repeated is not None:
         raise ValueError(f"{where}: file {names[repeated[1]]!r} is listed twice")
 
 
-class CopyEntry(Record):
+class CopyEntry(base.Record):
     """A queue entry that brings a file to the node without running a task (DataLeastLoaded)."""
 
-    copy_file: Name = Field(alias="copy")
+    copy_file: base.Name = Field(alias="copy")
 
 
-class Round(Record):
+class Round(base.Record):
     """One sub-batch of a solver that works in rounds: the tasks that run between two evictions.
 
     ``evicted`` (file, node) leave their disks before the round's first transfer; what stays is
     carried into the round for free. ``remote`` and ``copies`` are the round's own transfers.
     """
 
-    tasks: tuple[Name, ...]
-    assign: dict[Name, Name] = Field(default_factory=dict)
-    remote: tuple[tuple[Name, Name], ...] = ()
-    copies: tuple[tuple[Name, Name, Name], ...] = ()
-    evicted: tuple[tuple[Name, Name], ...] = ()
+    tasks: tuple[base.Name, ...]
+    assign: dict[base.Name, base.Name] = Field(default_factory=dict)
+    remote: tuple[tuple[base.Name, base.Name], ...] = ()
+    copies: tuple[tuple[base.Name, base.Name, base.Name], ...] = ()
+    evicted: tuple[tuple[base.Name, base.Name], ...] = ()
 
 
 EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
 MovesModel = Literal["static", "printed", "replay"]
 
 
-class ReplicationPlan(Record):
+class ReplicationPlan(base.Record):
     """Which node runs what in which order, and how a static solver meant the files to move.
 
     ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node) fetches and
@@ -325,18 +312,18 @@ class ReplicationPlan(Record):
     ``prefetch`` or without: then they are replayed, and ``order`` is the queues as they came about.
     """
 
-    assign: dict[Name, Name] = Field(default_factory=dict)
-    order: dict[Name, tuple[Name | CopyEntry, ...]]
-    remote: tuple[tuple[Name, Name], ...] = ()
-    copies: tuple[tuple[Name, Name, Name], ...] = ()
+    assign: dict[base.Name, base.Name] = Field(default_factory=dict)
+    order: dict[base.Name, tuple[base.Name | CopyEntry, ...]]
+    remote: tuple[tuple[base.Name, base.Name], ...] = ()
+    copies: tuple[tuple[base.Name, base.Name, base.Name], ...] = ()
     eviction: EvictionPolicy = "farthest-next-use"
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
     moves: MovesModel | None = None
-    dispatches: tuple[tuple[Seconds, Count, Name, Name], ...] | None = None
+    dispatches: tuple[tuple[base.Seconds, base.Count, base.Name, base.Name], ...] | None = None
     prefetch: bool = False
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> base.Json:
         """The plan as files hold it; what is absent is left out."""
         plan = self.model_dump(mode="json", by_alias=True)
         absent = [key for key in ("rounds", "dispatches", "moves") if plan[key] is None]

@@ -13,19 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from ioopt.problems.base import (
-    Count,
-    Name,
-    Plan,
-    Positive,
-    PositiveCount,
-    PositiveSeconds,
-    Problem,
-    Record,
-    Seconds,
-    require_known,
-    require_unique,
-)
+from ioopt.problems import base
 from ioopt.problems.flexgang.pattern import Pattern
 
 Fraction01 = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
@@ -37,15 +25,15 @@ WINDOW_COUNTS = (1, 2, 4, 8)
 """Numbers of loose windows that a frame may have (F5)."""
 
 
-class SurfaceEntry(Record):
+class SurfaceEntry(base.Record):
     """Response of an I/O process that may run ``on`` seconds, then not for ``off``, and so on.
 
     ``slowdown`` is S (mean iteration over the dedicated one), ``beta`` the fraction of the whole
     cycle in which the process holds its CPU; it is read, never derived from S.
     """
 
-    on_seconds: PositiveSeconds
-    off_seconds: Seconds
+    on_seconds: base.PositiveSeconds
+    off_seconds: base.Seconds
     slowdown: Annotated[float, Field(ge=1, strict=True, allow_inf_nan=False)]
     beta: Fraction01
     fragmentation: Fraction01 | None = None
@@ -55,17 +43,17 @@ MAX_SIDE = 4096
 """Most columns and rows of a frame."""
 
 
-class FlexibleMachine(Record):
+class FlexibleMachine(base.Record):
     """Processors in equal columns, the quantum, and the rows ``K`` of the frame.
 
     ``columns`` defaults to min(processors, 8); ``rows`` to the row count of the strict
     first-fit-decreasing packing.
     """
 
-    processors: PositiveCount
-    columns: Annotated[PositiveCount, Field(le=MAX_SIDE)] | None = None
-    quantum_seconds: PositiveSeconds
-    rows: Annotated[PositiveCount, Field(le=MAX_SIDE)] | None = None
+    processors: base.PositiveCount
+    columns: Annotated[base.PositiveCount, Field(le=MAX_SIDE)] | None = None
+    quantum_seconds: base.PositiveSeconds
+    rows: Annotated[base.PositiveCount, Field(le=MAX_SIDE)] | None = None
 
     @property
     def num_columns(self) -> int:
@@ -73,16 +61,16 @@ class FlexibleMachine(Record):
         return self.columns or min(self.processors, 8)
 
 
-class IoBehaviour(Record):
+class IoBehaviour(base.Record):
     """A process of an I/O job: Erlang CPU bursts, each followed by an I/O (Lee et al., Section 3.2).
 
     ``burst_seconds`` is the mean of a burst of ``burst_shape`` phases; the I/O takes ``io_seconds``
     on the wall clock.
     """
 
-    burst_seconds: PositiveSeconds = 0.005
-    io_seconds: PositiveSeconds = 0.020
-    burst_shape: PositiveCount = 5
+    burst_seconds: base.PositiveSeconds = 0.005
+    io_seconds: base.PositiveSeconds = 0.020
+    burst_shape: base.PositiveCount = 5
 
     @property
     def dedicated_seconds(self) -> float:
@@ -101,10 +89,10 @@ class FlexibleJob(IoBehaviour):
     an I/O; a coordinated one runs only in strict rows.
     """
 
-    id: Name
+    id: base.Name
     kind: Literal["compute", "io"]
-    processes: PositiveCount
-    weight: Positive = 1.0
+    processes: base.PositiveCount
+    weight: base.Positive = 1.0
     gamma: Fraction01 | None = None
     phi: Fraction01 | None = None
     self_balancing: bool = False
@@ -141,7 +129,7 @@ def refuse_alien(job: IoBehaviour, keys: tuple[str, ...]) -> None:
             raise ValueError(f"{key} has no meaning for a job of kind {kind!r}; remove it")
 
 
-class FlexibleGangProblem(Problem):
+class FlexibleGangProblem(base.Problem):
     """Jobs to place on a gang-scheduled machine whose frame may hold loose windows.
 
     Objective (maximised): sum over compute jobs of w (n/P) progress - lambda * sum over I/O jobs
@@ -160,7 +148,7 @@ class FlexibleGangProblem(Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> FlexibleGangProblem:
-        require_unique("jobs", (job.id for job in self.jobs))
+        base.require_unique("jobs", (job.id for job in self.jobs))
         processors, columns = self.machine.processors, self.machine.num_columns
         if processors & (processors - 1):
             raise ValueError(f"machine.processors is {processors}; it must be a power of two")
@@ -261,7 +249,7 @@ class FlexibleGangProblem(Problem):
         return next((item for item in self.patterns() if (item.k, item.d) == (k, d)), None)
 
 
-class FlexibleGangPlan(Plan):
+class FlexibleGangPlan(base.Plan):
     """Who runs where and when in a frame.
 
     ``k``, ``d`` name the pattern; ``home`` gives every job its block; ``rows`` the strict rows it
@@ -271,21 +259,21 @@ class FlexibleGangPlan(Plan):
     processes need not get the same.
     """
 
-    k: Count
-    d: PositiveCount
-    home: dict[Name, Count]
-    rows: dict[Name, tuple[Count, ...]] = Field(default_factory=dict)
-    loose: tuple[Name, ...] = ()
-    tau_seconds: dict[Name, Seconds] = Field(default_factory=dict)
-    column_seconds: dict[Name, tuple[Seconds, ...]] = Field(default_factory=dict)
+    k: base.Count
+    d: base.PositiveCount
+    home: dict[base.Name, base.Count]
+    rows: dict[base.Name, tuple[base.Count, ...]] = Field(default_factory=dict)
+    loose: tuple[base.Name, ...] = ()
+    tau_seconds: dict[base.Name, base.Seconds] = Field(default_factory=dict)
+    column_seconds: dict[base.Name, tuple[base.Seconds, ...]] = Field(default_factory=dict)
 
     def require_jobs_of(self, problem: FlexibleGangProblem) -> None:
         """Raise ValueError when the plan names a job that the problem does not have."""
         for where in ("home", "rows", "tau_seconds", "column_seconds"):
             for name in getattr(self, where):
-                require_known(f"plan.{where}", name, problem.job_index, "job")
+                base.require_known(f"plan.{where}", name, problem.job_index, "job")
         for name in self.loose:
-            require_known("plan.loose", name, problem.job_index, "job")
+            base.require_known("plan.loose", name, problem.job_index, "job")
 
     def granted_seconds(self, job: str, width: int) -> tuple[float, ...]:
         """t[j,c]: CPU seconds a frame for a process of *job* in each of its *width* columns."""

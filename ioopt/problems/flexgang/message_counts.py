@@ -13,17 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from ioopt.problems.base import (
-    MAX_NODES,
-    Amount,
-    Count,
-    Name,
-    Plan,
-    Positive,
-    Problem,
-    Record,
-    require_unique,
-)
+from ioopt.problems import base
 
 Gangedness = Literal["LOW", "HIGH", "UNKNOWN"]
 Basis = Literal["non-running", "running"]
@@ -34,7 +24,7 @@ def _form(value: Any) -> str:
 
 
 Counted = Annotated[
-    Annotated[tuple[Amount, ...], Tag("counts")] | Annotated[Amount, Tag("mean")],
+    Annotated[tuple[base.Amount, ...], Tag("counts")] | Annotated[base.Amount, Tag("mean")],
     Discriminator(_form),
 ]
 """A list of counts, or one number: their mean."""
@@ -42,7 +32,7 @@ Quanta = Literal["gang", "running", "nonrunning"]
 QUANTA: tuple[Quanta, ...] = ("gang", "running", "nonrunning")
 
 
-class MessageCounts(Record):
+class MessageCounts(base.Record):
     """Counts of one application by kind of quantum, or only their means.
 
     ``gang`` are counts of gang quanta, ``running`` and ``nonrunning`` of the processors that ran
@@ -51,11 +41,11 @@ class MessageCounts(Record):
     order the processors that did not run; the lists are then by quantum, and in it by processor.
     """
 
-    id: Name
+    id: base.Name
     gang: Counted = ()
     running: Counted = ()
     nonrunning: Counted = ()
-    absent: tuple[tuple[Count, ...], ...] = ()
+    absent: tuple[tuple[base.Count, ...], ...] = ()
 
     @model_validator(mode="after")
     def _one_form(self) -> MessageCounts:
@@ -99,16 +89,16 @@ class MessageCounts(Record):
         return float(value)
 
 
-class MessageCountsProblem(Problem):
+class MessageCountsProblem(base.Problem):
     """Message counts of applications on gangs of ``processors`` processes."""
 
     format: Literal["ioopt/message-counts"] = "ioopt/message-counts"
-    processors: Annotated[int, Field(ge=2, le=MAX_NODES, strict=True)] = 4
+    processors: Annotated[int, Field(ge=2, le=base.MAX_NODES, strict=True)] = 4
     applications: Annotated[tuple[MessageCounts, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _unique(self) -> MessageCountsProblem:
-        require_unique("applications", (item.id for item in self.applications))
+        base.require_unique("applications", (item.id for item in self.applications))
         for item in self.applications:
             if item.absent:
                 self._require_whole(item)
@@ -136,7 +126,7 @@ class MessageCountsProblem(Problem):
                 )
 
 
-class Verdict(Record):
+class Verdict(base.Record):
     """A class with its evidence.
 
     ``ratio`` is the mean count of the samples used over that of gang quanta (times (P-1)/(P-2) for
@@ -154,27 +144,27 @@ class Verdict(Record):
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
-    threshold: Positive | None = None
-    gang_samples: Count | None = None
-    samples: Count | None = None
-    gang_mean: Amount | None = None
-    mean: Amount | None = None
+    threshold: base.Positive | None = None
+    gang_samples: base.Count | None = None
+    samples: base.Count | None = None
+    gang_mean: base.Amount | None = None
+    mean: base.Amount | None = None
     one_each: Annotated[float, Field(ge=0, le=1)] | None = None
-    running_threshold: Positive | None = None
+    running_threshold: base.Positive | None = None
     gamma: float | None = None
     gamma_low: float | None = None
     gamma_high: float | None = None
-    stretches: Count | None = None
+    stretches: base.Count | None = None
 
 
-class ApplicationVerdict(Record):
+class ApplicationVerdict(base.Record):
     """The verdict on one application."""
 
-    id: Name
+    id: base.Name
     verdict: Verdict
 
 
-class GangednessPlan(Plan):
+class GangednessPlan(base.Plan):
     """The verdicts on all applications of an instance, in its order."""
 
     applications: tuple[ApplicationVerdict, ...]

@@ -11,17 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ioopt.errors import MOST_NUMBERS
-from ioopt.problems.base import (
-    MAX_NODES,
-    Count,
-    Name,
-    Plan,
-    Positive,
-    PositiveCount,
-    Problem,
-    Record,
-    require_unique,
-)
+from ioopt.problems import base
 
 MOST_INSTRUCTIONS = 2.0**60
 """Instructions of all processors of a run; times are whole numbers of 64 bits."""
@@ -33,30 +23,30 @@ Pattern = Literal["all-to-all", "ring", "pairs", "shift"]
 PATTERNS: tuple[Pattern, ...] = ("all-to-all", "ring", "pairs", "shift")
 
 
-class Emp(Record):
+class Emp(base.Record):
     """Processes that work independently and never communicate."""
 
     kind: Literal["emp"] = "emp"
-    id: Name = "Emp"
+    id: base.Name = "Emp"
 
 
-class Barrier(Record):
+class Barrier(base.Record):
     """A barrier among all processes after every ``interval_quanta`` of work."""
 
     kind: Literal["barrier"] = "barrier"
-    id: Name = "Barrier"
-    interval_quanta: Positive = 0.01
+    id: base.Name = "Barrier"
+    interval_quanta: base.Positive = 0.01
 
 
-class Workpile(Record):
+class Workpile(base.Record):
     """A fixed amount of work in units of ``unit_quanta``, fetched by whoever is free."""
 
     kind: Literal["workpile"] = "workpile"
-    id: Name = "Workpile"
-    unit_quanta: Positive = 0.5
+    id: base.Name = "Workpile"
+    unit_quanta: base.Positive = 0.5
 
 
-class Msg(Record):
+class Msg(base.Record):
     """Phases of request and reply between barriers.
 
     ``requests_per_phase`` times in a phase, evenly spread from its start, a process sends a request
@@ -64,18 +54,18 @@ class Msg(Record):
     """
 
     kind: Literal["msg"] = "msg"
-    id: Name = "Msg"
-    phase_quanta: Positive = 0.05
+    id: base.Name = "Msg"
+    phase_quanta: base.Positive = 0.05
     pattern: Pattern = "all-to-all"
-    requests_per_phase: PositiveCount = 1
+    requests_per_phase: base.PositiveCount = 1
 
 
-class Blocking(Record):
+class Blocking(base.Record):
     """Requests at rate ``requests_per_quantum`` of own work (lambda); each waits for its reply."""
 
     kind: Literal["blocking"] = "blocking"
-    id: Name = "Blocking"
-    requests_per_quantum: Positive = 12.0
+    id: base.Name = "Blocking"
+    requests_per_quantum: base.Positive = 12.0
 
 
 Application = Annotated[Emp | Barrier | Workpile | Msg | Blocking, Field(discriminator="kind")]
@@ -96,7 +86,7 @@ def events_per_quantum(app: Application) -> float:
             return app.requests_per_quantum
 
 
-class PerturbationProblem(Problem):
+class PerturbationProblem(base.Problem):
     """Applications, and the perturbations under which to run each of them.
 
     A run has ``perturbations`` of them in batches of ``batch``, ``spacing_quanta`` apart within a
@@ -105,21 +95,21 @@ class PerturbationProblem(Problem):
     """
 
     format: Literal["ioopt/perturbation"] = "ioopt/perturbation"
-    processors: Annotated[int, Field(ge=2, le=MAX_NODES, strict=True)] = 4
-    quantum_instructions: PositiveCount = 500_000
-    work_quanta: PositiveCount = 120
-    perturbations: PositiveCount = 20
-    batch: PositiveCount = 4
-    spacing_quanta: PositiveCount = 3
+    processors: Annotated[int, Field(ge=2, le=base.MAX_NODES, strict=True)] = 4
+    quantum_instructions: base.PositiveCount = 500_000
+    work_quanta: base.PositiveCount = 120
+    perturbations: base.PositiveCount = 20
+    batch: base.PositiveCount = 4
+    spacing_quanta: base.PositiveCount = 3
     window: Annotated[float, Field(gt=0, le=1, strict=True)] = 0.7
-    fixed_processor: Count = 0
-    runs: PositiveCount = 20
+    fixed_processor: base.Count = 0
+    runs: base.PositiveCount = 20
     environments: Annotated[tuple[Environment, ...], Field(min_length=1)] = ENVIRONMENTS
     applications: Annotated[tuple[Application, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _consistent(self) -> PerturbationProblem:
-        require_unique("applications", (item.id for item in self.applications))
+        base.require_unique("applications", (item.id for item in self.applications))
         if self.fixed_processor >= self.processors:
             raise ValueError(
                 f"fixed_processor {self.fixed_processor}: processors are 0 to {self.processors - 1}"
@@ -167,7 +157,7 @@ class PerturbationProblem(Problem):
         return int(self.window * self.work_quanta + 1e-9)
 
 
-class ApplicationSlopes(Record):
+class ApplicationSlopes(base.Record):
     """What was measured of one application.
 
     ``slopes`` is (T - T_gang) / perturbations by environment, the mean over the runs, and
@@ -176,8 +166,8 @@ class ApplicationSlopes(Record):
     perturbations and mean change of the run time in quanta (Figure 5).
     """
 
-    id: Name
-    gang_quanta: Positive
+    id: base.Name
+    gang_quanta: base.Positive
     slopes: dict[Environment, float]
     deviations: dict[Environment, float]
     gamma_sub: float | None = None
@@ -185,8 +175,8 @@ class ApplicationSlopes(Record):
     curves: dict[Environment, Curve] = Field(default_factory=dict)
 
 
-class PerturbationPlan(Plan):
+class PerturbationPlan(base.Plan):
     """The slopes of every application of the instance, in its order, on P ``processors``."""
 
-    processors: PositiveCount
+    processors: base.PositiveCount
     applications: tuple[ApplicationSlopes, ...]

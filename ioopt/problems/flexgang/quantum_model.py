@@ -10,15 +10,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from ioopt.problems.base import (
-    Plan,
-    Positive,
-    PositiveCount,
-    PositiveSeconds,
-    Problem,
-    Record,
-    Seconds,
-)
+from ioopt.problems import base
 
 Donation = Literal["return", "irrevocable"]
 DEFAULT_ITERATIONS = 2400
@@ -40,14 +32,14 @@ class TwoJobMeasures(NamedTuple):
     useful: float
 
 
-class QuantumPoint(Record):
+class QuantumPoint(base.Record):
     """One pair of quanta: the I/O job's and the compute job's. A ``qc`` of 0 is a dedicated machine."""
 
-    qi_seconds: PositiveSeconds
-    qc_seconds: Seconds
+    qi_seconds: base.PositiveSeconds
+    qc_seconds: base.Seconds
 
 
-class QuantumModelProblem(Problem):
+class QuantumModelProblem(base.Problem):
     """A workload of two jobs and the pairs of quanta at which to measure it.
 
     The CPU burst of an I/O process is Erlang with ``burst_shape`` phases and mean
@@ -59,12 +51,12 @@ class QuantumModelProblem(Problem):
     """
 
     format: Literal["ioopt/quantum-model"] = "ioopt/quantum-model"
-    processors: PositiveCount = 32
-    burst_seconds: PositiveSeconds = 0.005
-    burst_shape: PositiveCount | None = 5
-    io_seconds: PositiveSeconds = 0.020
+    processors: base.PositiveCount = 32
+    burst_seconds: base.PositiveSeconds = 0.005
+    burst_shape: base.PositiveCount | None = 5
+    io_seconds: base.PositiveSeconds = 0.020
     donation: Donation = "return"
-    horizon_seconds: PositiveSeconds | None = None
+    horizon_seconds: base.PositiveSeconds | None = None
     points: tuple[QuantumPoint, ...] = Field(min_length=1)
 
     def slowdown_bound(self, point: QuantumPoint) -> float:
@@ -81,13 +73,13 @@ class QuantumModelProblem(Problem):
         )
 
 
-class MeasuredPoint(Record):
+class MeasuredPoint(base.Record):
     """A pair of quanta with what was measured there (see :class:`TwoJobMeasures`)."""
 
-    qi_seconds: PositiveSeconds
-    qc_seconds: Seconds
-    slowdown: Positive
-    response_seconds: Seconds
+    qi_seconds: base.PositiveSeconds
+    qc_seconds: base.Seconds
+    slowdown: base.Positive
+    response_seconds: base.Seconds
     fragmentation: float
     useful: float
 
@@ -104,7 +96,7 @@ class MeasuredPoint(Record):
         )
 
 
-class QuantumModelPlan(Plan):
+class QuantumModelPlan(base.Plan):
     """The measures of every point of the instance, in its order."""
 
     points: tuple[MeasuredPoint, ...]

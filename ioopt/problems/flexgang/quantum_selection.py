@@ -13,17 +13,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from ioopt.problems.base import (
-    Amount,
-    Name,
-    Plan,
-    PositiveCount,
-    PositiveSeconds,
-    Problem,
-    Record,
-    require_known,
-    require_unique,
-)
+from ioopt.problems import base
 from ioopt.problems.flexgang.flexible_gang import (
     IO_KEYS,
     Fraction01,
@@ -39,10 +29,10 @@ MAX_DEFAULT_CYCLES = 48
 """Lengths in the default grid of cycle lengths, before the greedy's own are added."""
 
 
-class QuantumMachine(Record):
+class QuantumMachine(base.Record):
     """The machine: its number of processors (P of the waste)."""
 
-    processors: PositiveCount = 32
+    processors: base.PositiveCount = 32
 
 
 class QuantumJob(IoBehaviour):
@@ -53,12 +43,12 @@ class QuantumJob(IoBehaviour):
     compute job visits once by default).
     """
 
-    id: Name
+    id: base.Name
     kind: Literal["compute", "io"]
-    weight: Amount = 1.0
+    weight: base.Amount = 1.0
     floor: Fraction01 = 0.0
-    visits: tuple[PositiveCount, ...] | None = Field(default=None, min_length=1)
-    quanta_seconds: tuple[PositiveSeconds, ...] | None = Field(default=None, min_length=1)
+    visits: tuple[base.PositiveCount, ...] | None = Field(default=None, min_length=1)
+    quanta_seconds: tuple[base.PositiveSeconds, ...] | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _fits_kind(self) -> QuantumJob:
@@ -76,7 +66,7 @@ Option = tuple[float, int]
 """(q in seconds, f visits a cycle)."""
 
 
-class QuantumSelectionProblem(Problem):
+class QuantumSelectionProblem(base.Problem):
     """Choose a quantum and visits for every job so that sum w (S - 1) + mu waste is least.
 
     ``cycles_seconds`` is the grid of cycle lengths (None: multiples of the time grid that the menu
@@ -86,16 +76,16 @@ class QuantumSelectionProblem(Problem):
 
     format: Literal["ioopt/quantum-selection"] = "ioopt/quantum-selection"
     machine: QuantumMachine = QuantumMachine()
-    mu: Amount = 0.0
-    quanta_seconds: tuple[PositiveSeconds, ...] = Field(min_length=1)
-    visits: tuple[PositiveCount, ...] = Field(default=(1,), min_length=1)
-    cycles_seconds: tuple[PositiveSeconds, ...] | None = Field(default=None, min_length=1)
+    mu: base.Amount = 0.0
+    quanta_seconds: tuple[base.PositiveSeconds, ...] = Field(min_length=1)
+    visits: tuple[base.PositiveCount, ...] = Field(default=(1,), min_length=1)
+    cycles_seconds: tuple[base.PositiveSeconds, ...] | None = Field(default=None, min_length=1)
     jobs: tuple[QuantumJob, ...] = Field(min_length=1)
     surface: tuple[SurfaceEntry, ...] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> QuantumSelectionProblem:
-        require_unique("jobs", (job.id for job in self.jobs))
+        base.require_unique("jobs", (job.id for job in self.jobs))
         for where, values in (("quanta_seconds", self.quanta_seconds), ("visits", self.visits)):
             if len(set(values)) != len(values):
                 raise ValueError(f"{where}: an entry is listed twice")
@@ -173,23 +163,23 @@ class QuantumSelectionProblem(Problem):
         return tuple(lengths[::step])
 
 
-class Choice(Record):
+class Choice(base.Record):
     """The option of one job: a quantum in seconds and visits a cycle."""
 
-    quantum_seconds: PositiveSeconds
-    visits: PositiveCount = 1
+    quantum_seconds: base.PositiveSeconds
+    visits: base.PositiveCount = 1
 
 
-class QuantumPlan(Plan):
+class QuantumPlan(base.Plan):
     """The cycle length and every job's option; the slot sequence follows from them."""
 
-    cycle_seconds: PositiveSeconds
-    options: dict[Name, Choice]
+    cycle_seconds: base.PositiveSeconds
+    options: dict[base.Name, Choice]
 
     def require_options_of(self, problem: QuantumSelectionProblem) -> None:
         """Raise ValueError when the plan names an unknown job, or an option not on a job's menu."""
         for name, choice in self.options.items():
-            require_known("plan.options", name, problem.job_index, "job")
+            base.require_known("plan.options", name, problem.job_index, "job")
             option = (choice.quantum_seconds, choice.visits)
             if option not in problem.options(problem.job_index[name]):
                 raise ValueError(f"plan.options.{name}: {option} is not on its menu")
