@@ -31,16 +31,17 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     """Function *name* of kernel module *module*, compiled on its first call.
 
     It may call every function of its module and of the kernel modules that this one imports from;
-    *whole* puts their machine code in the place of the calls, which pays where they hand on many
-    arrays (each takes seven arguments of a call). Kernels allocate nothing, so reference counting
-    is off: on, it takes 20 times the kernel's time.
+    *whole* puts their machine code in the place of the calls. Named tuples are handed on by
+    reference (:mod:`ioopt.sim.by_reference`). Kernels allocate nothing, so reference counting is off:
+    on, it takes 20 times the kernel's time.
     """
     from numba import njit
 
     loaded = import_module(module)
     seen: set[str] = set()
     _register(loaded, seen, whole)
-    result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(getattr(loaded, name))
+    outer = import_module("ioopt.sim.by_reference").entry(getattr(loaded, name))
+    result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(outer)
     stored = _cache_file(result)
     if stored is not None:
         # numba looks at the age of one source file only; a kernel spans several.
@@ -157,16 +158,6 @@ _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Wrappers for Python take apart and put together every argument: half of what compiling takes."""
 
 _REGISTERED: set[Callable[..., Any]] = set()
-_INLINED: set[Callable[..., Any]] = set()
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """Mark a function of a kernel that machine code is to hold in place of every call.
-
-    A call hands over every array one by one, which takes longer than a short function itself.
-    """
-    _INLINED.add(function)
-    return function
 
 
 def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
@@ -196,8 +187,7 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
             text = getattr(twins, name, function)
             options = {"_nrt": False, "forceinline": whole, **_WITHOUT_WRAPPERS}
             options |= getattr(text, "numba_options", {})
-            inline = "always" if function in _INLINED else "never"
-            overload(function, jit_options=options, inline=inline, strict=False)(_always(text))
+            overload(function, jit_options=options, strict=False)(_always(text))
 
 
 def _always(text: Callable[..., Any]) -> Callable[..., Any]:

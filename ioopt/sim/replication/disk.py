@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioopt.compiled import inlined
 from ioopt.sim.replication.state import EVICTIONS, OPEN, OWED, REQUEST, WANTED
 
 CLASS_STEP = 1e12
@@ -18,7 +17,6 @@ DEAD = 1 << 40
 """Distance of a file that no unstarted task reads, farther still."""
 
 
-@inlined
 def settle_in(inst: Any, st: Any, i: int, f: int) -> None:
     """File *f* takes its space on node *i*."""
     x = i * inst.num_files

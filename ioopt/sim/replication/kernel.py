@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioopt.compiled import inlined
 from ioopt.sim.replication.disk import NO_PLACE, evict, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
@@ -118,7 +117,6 @@ def open_rounds(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
         st.counters[OPENED] = r + 1
 
 
-@inlined
 def hopeless(inst: Any, st: Any, now: float, horizon: float) -> bool:
     """Whether the bytes still owed by the shared link alone take the replay past *horizon*."""
     if not inst.shared:
@@ -131,7 +129,6 @@ def hopeless(inst: Any, st: Any, now: float, horizon: float) -> bool:
     return now + owed / inst.capacity[inst.num_nodes + inst.num_storages] > horizon
 
 
-@inlined
 def next_event(inst: Any, st: Any) -> float:
     """The earliest end of anything under way, or arrival of a task; infinity when there is none."""
     soonest = float("inf")
@@ -146,7 +143,6 @@ def next_event(inst: Any, st: Any) -> float:
     return soonest
 
 
-@inlined
 def complete(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
     """Time is *now*: everything that is due at this instant ends."""
     if now > st.clock[2]:
@@ -164,7 +160,6 @@ def complete(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
         note_arrivals(inst, st)
 
 
-@inlined
 def note_arrivals(inst: Any, st: Any) -> None:
     """Count the tasks that have arrived by this instant."""
     n = st.counters[ARRIVED]
@@ -173,7 +168,6 @@ def note_arrivals(inst: Any, st: Any) -> None:
     st.counters[ARRIVED] = n
 
 
-@inlined
 def passes(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
     """Pass over the nodes until nothing changes: a task, a transfer and, in workflows, a save each."""
     workflow = not inst.plain
@@ -196,7 +190,6 @@ def passes(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
                 moved = True
 
 
-@inlined
 def over(inst: Any, st: Any, log: Any, total: int) -> int:
     """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED."""
     if st.counters[ENDED] < total or st.counters[KEEP_LEFT] > 0 or st.counters[SAVING] > 0:

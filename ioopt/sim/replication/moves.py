@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioopt.compiled import inlined
 from ioopt.sim.replication.bandwidth import fill
 from ioopt.sim.replication.disk import make_room, settle_in
 from ioopt.sim.replication.state import (
@@ -33,7 +32,6 @@ from ioopt.sim.replication.state import (
 )
 
 
-@inlined
 def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
     """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1 and 3).
 
@@ -56,7 +54,6 @@ def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
     return True
 
 
-@inlined
 def set_off(
     inst: Any, st: Any, log: Any, y: int, f: int, source: int, target: int, now: float
 ) -> None:
@@ -78,7 +75,6 @@ def set_off(
     st.counters[TRANSFERS] = n + 1
 
 
-@inlined
 def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> bool:
     """Start the first missing file of node *i*'s staged entry that can start now (timeline rule 2)."""
     if not stage(inst, plan, st, i):
@@ -162,7 +158,6 @@ def made_to_keep(inst: Any, st: Any, i: int, f: int, now: float) -> None:
     st.waiting[i] += 1
 
 
-@inlined
 def share_out(inst: Any, st: Any, now: float) -> None:
     """Rates of all transfers anew (timeline rule 5), and the end of those whose rate has changed."""
     nodes = inst.num_nodes

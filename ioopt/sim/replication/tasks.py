@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioopt.compiled import inlined
 from ioopt.sim.replication.disk import make_room, settle_in
 from ioopt.sim.replication.moves import made_to_keep, stage
 from ioopt.sim.replication.state import ENDED
 
 
-@inlined
 def start_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> bool:
     """Workflow rule 3: start the staged entry of node *i* if cores idle, inputs are there, outputs fit."""
     if not stage(inst, plan, st, i):

@@ -1,0 +1,87 @@
+"""Named tuples of arrays that kernels hand on by their address.
+
+numba hands over a tuple value by value: seven for each array, hundreds a call, which takes longer to
+compile and to run than most kernels. Imported only where machine code is wanted, as it needs numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba.core.types import Type
+from numba.core.types.containers import BaseNamedTuple
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import intrinsic, models, register_model
+
+
+class Reference(Type):
+    """The address of a named tuple of the type *target*; its fields read as those of the tuple."""
+
+    def __init__(self, target: BaseNamedTuple) -> None:
+        self.target = target
+        super().__init__(f"Reference({target})")
+
+
+@register_model(Reference)
+class ReferenceModel(models.PrimitiveModel):
+    """A reference in machine code: an untyped address."""
+
+    def __init__(self, manager: Any, kind: Reference) -> None:
+        super().__init__(manager, kind, ir.IntType(8).as_pointer())
+
+
+def _handed_on(kind: Type) -> Type:
+    """What a value of type *kind* is handed on as: a named tuple by reference, all else by value."""
+    return Reference(kind) if isinstance(kind, BaseNamedTuple) else kind
+
+
+@infer_getattr
+class ReferenceFields(AttributeTemplate):
+    """The types of the fields of a reference."""
+
+    key = Reference
+
+    def generic_resolve(self, kind: Reference, name: str) -> Type | None:
+        """The type of field *name*; None where there is none."""
+        fields = kind.target.fields
+        return _handed_on(kind.target[fields.index(name)]) if name in fields else None
+
+
+@lower_getattr_generic(Reference)
+def _load_field(context: Any, builder: Any, kind: Reference, address: Any, name: str) -> Any:
+    """Machine code that reads field *name*; of a tuple inside the tuple it takes the address."""
+    place = kind.target.fields.index(name)
+    struct = context.get_value_type(kind.target).as_pointer()
+    field = cgutils.gep_inbounds(builder, builder.bitcast(address, struct), 0, place)
+    if isinstance(kind.target[place], BaseNamedTuple):
+        return builder.bitcast(field, address.type)
+    return impl_ret_borrowed(context, builder, kind.target[place], builder.load(field))
+
+
+@intrinsic
+def by_reference(_typing: Any, value: Type) -> Any:
+    """*value*, a named tuple by its address, which is good until the calling function ends."""
+
+    def generate(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        if called.return_type == called.args[0]:
+            return arguments[0]
+        slot = cgutils.alloca_once_value(builder, arguments[0])
+        return builder.bitcast(slot, cgutils.voidptr_t)
+
+    return _handed_on(value)(value), generate
+
+
+def entry(text: Callable[..., Any]) -> Callable[..., Any]:
+    """A function with the name, the file and the arguments of *text* that hands tuples to it by reference."""
+    names = ", ".join(signature(text).parameters)
+    handed = ", ".join(f"by_reference({name})" for name in signature(text).parameters)
+    scope = {"text": text, "by_reference": by_reference, "__name__": text.__module__}
+    source = f"def {text.__name__}({names}):\n    return text({handed})"
+    exec(compile(source, text.__code__.co_filename, "exec"), scope)
+    made: Callable[..., Any] = scope[text.__name__]
+    return made
