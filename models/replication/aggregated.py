@@ -7,7 +7,8 @@ Sets: nodes i, files l, task classes k. Variables:
     N_li   file l copied to node i (0-1)     A_li, B_li   copies of l sent by i as a root, as a copy
     M      batch time (13)                   K_li   held file kept (only with ``evictable``)
 
-X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable.
+X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B are one variable;
+(3), (6) follow from X being 0-1 (rule 2).
 """
 
 from __future__ import annotations
