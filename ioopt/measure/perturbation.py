@@ -149,7 +149,9 @@ def run(
     return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
 
 
-def _requests(problem: PerturbationProblem, app: Blocking, rng: np.random.Generator) -> Any:
+def _requests(
+    problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Gaps in instructions and targets, one row a process; the gaps of a process exceed its work."""
     import numpy as np
 

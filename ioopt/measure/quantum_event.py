@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ioopt.compiled import compiled, pays
 from ioopt.errors import InstanceError, UsageError, require_numbers
@@ -128,10 +128,11 @@ def _measure(
     )
 
 
-def _slot_time(times: Any, qi: int, qc: int) -> Any:
+def _slot_time(times: Integers, qi: int, qc: int) -> Integers:
     """Nanoseconds of I/O slot before each of *times*."""
     cycles, phase = times // (qi + qc), times % (qi + qc)
-    return cycles * qi + phase.clip(0, qi)
+    before: Integers = cycles * qi + phase.clip(0, qi)
+    return before
 
 
 def _all_away(starts: Integers, ends: Integers, qi: int, qc: int) -> int:

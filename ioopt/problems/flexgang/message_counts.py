@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -19,7 +19,7 @@ Gangedness = Literal["LOW", "HIGH", "UNKNOWN"]
 Basis = Literal["non-running", "running"]
 
 
-def _form(value: Any) -> str:
+def _form(value: object) -> str:
     return "counts" if isinstance(value, (list, tuple)) else "mean"
 
 

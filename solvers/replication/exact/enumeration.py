@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce as fold
 from itertools import pairwise, takewhile
-from typing import Any
 
 from ioopt import compiled as machine_code
 from ioopt.models.replication.aggregated import Cycles, attach, horizon
@@ -180,7 +179,7 @@ class Enumeration:
         )
         depths, places, groups = len(self._tasks) + 1, files + 1, len(self.options.first) - 1
 
-        def zeros(count: int) -> Any:
+        def zeros(count: int) -> machine_code.Box:
             return box([0] * count)
 
         state = kernel.State(
@@ -206,7 +205,7 @@ class Enumeration:
         Looks for plans of at most *upper* units, which is asked now and then and may only fall;
         every plan goes to *found*, after which *upper* must be below its largest load.
         """
-        run: Any = kernel.search
+        run: Callable[..., int] = kernel.search
         if self.compiled:
             run = machine_code.compiled(kernel.__name__, "search")
         numbers = self.state.numbers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from ioopt.models.replication.bounds import area
 from ioopt.models.replication.static import StaticInstance
@@ -99,7 +98,7 @@ class Placement:
         for k in sorted(range(len(self.fixed)), key=lambda k: (-sum(self.instance.work[k]), k)):
             while self.open(k):
 
-                def rank(i: int, k: int = k) -> tuple[Any, ...]:
+                def rank(i: int, k: int = k) -> tuple[int, ...]:
                     load = self.slowed(k, i)
                     misfit = not self.able(k, i), not self.fits(k, i)
                     return *misfit, load > self.ceiling, self.gain(k, i), load, i

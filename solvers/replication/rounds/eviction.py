@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
 
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 
@@ -75,7 +74,7 @@ class Disks:
             gone.append((file, node))
         return gone
 
-    def _rank(self, file: int, node: int) -> tuple[Any, ...]:
+    def _rank(self, file: int, node: int) -> tuple[Fraction | int, ...]:
         copies, readers = self.copies[file], self.access[file]
         if self.policy == "popularity":
             return (popularity(readers, self.problem.files[file].bytes, copies),)
