@@ -1,19 +1,298 @@
-"""The paper's two-stage scheme for limited disks (Khanna et al., Sections 4.2 and 4.3; rules 5 to 7)."""
+"""The paper's schemes for limited disks, in rounds (Khanna et al., Sections 4.2 to 4.4; rules 5 to 7).
+
+Select a sub-batch, allocate it, evict, repeat; the flat scheme is a hierarchy of one level.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ioopt.models.replication.bounds import area_seconds
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.models.replication.subbatch import Place
+from ioopt.problems.base import Record
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    ReplicationPlan,
+    ReplicationProblem,
+    Round,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
+from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
-from ioopt.solvers.replication.plans import require_batch
-from ioopt.solvers.replication.rounds.rounds import HASTE_SECONDS_PER_TASK, Rounds, Settings
+from ioopt.solvers.replication.plans import build_plan, require_batch
+from ioopt.solvers.replication.rounds.allocation import Allocation, allocate, hasty_allocation
+from ioopt.solvers.replication.rounds.eviction import Disks, Removal
+from ioopt.solvers.replication.rounds.selection import (
+    Selection,
+    greedy_selection,
+    quick_selection,
+    select,
+)
 
+Copy = tuple[int, int, int]
+RESERVE = 0.9
+"""Share of the remaining time that the rounds may plan with; the rest writes the plan down."""
+SELECTION_SHARE = 0.35
+HASTE_SECONDS_PER_TASK = 0.0008
+"""What a round without models takes for each task, kept back from the time limit."""
 SLACK_SECONDS = 0.3
 """How far past its limit a run may be planned in haste."""
+
+
+class Settings(Record):
+    """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers`` between rounds.
+
+    ``ties``: what (20) leaves open goes to ``any`` selection or to the one that brings the fewest
+    ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not
+    cut short by its deadline can be repeated.
+    """
+
+    eviction: EvictionPolicy = "popularity"
+    barriers: bool = True
+    thresh: Annotated[float, Field(ge=0, le=1000)] = 0.2
+    ties: Literal["any", "bytes"] = "any"
+    effort: Annotated[float, Field(gt=0, le=10_000)] = 1.0
+
+
+class Rounds:
+    """The rounds made so far and what they leave behind."""
+
+    def __init__(
+        self,
+        problem: ReplicationProblem,
+        request: SolveRequest,
+        settings: Settings,
+        levels: tuple[int, ...],
+    ) -> None:
+        self.problem, self.request, self.settings = problem, request, settings
+        self.levels = levels
+        self.disks = Disks(problem, settings.eviction)
+        self.rounds: list[Round] = []
+        self.queues: list[list[int]] = [[] for _ in problem.nodes]
+        self.unbalanced = self.unproven = self.rushed = self.hurried = self.last_count = 0
+        self.interrupted = False
+
+    def run(self) -> ReplicationPlan:
+        """Make rounds until every task is planned; in haste after the deadline or an interruption."""
+        pending = list(range(len(self.problem.tasks)))
+        if not any(node.disk_bytes is not None for node in self.problem.nodes):
+            self.last_count = len(pending)
+        while pending:
+            left = self.request.deadline.remaining()
+            hurry = self.interrupted or left <= HASTE_SECONDS_PER_TASK * len(pending)
+            saved = [set(files) for files in self.disks.present]
+            try:
+                done = self._round(pending, hurry)
+            except KeyboardInterrupt:
+                if self.interrupted:
+                    raise
+                self.interrupted, self.disks.present = True, saved
+                continue
+            pending = [task for task in pending if task not in done]
+        return self._plan()
+
+    def _round(self, pending: list[int], hurry: bool) -> set[int]:
+        """Make one round of some of *pending* (in a *hurry* without models); returns the tasks planned."""
+        # Nothing has run before the first round: what is held is evicted only for what arrives.
+        self.disks.open_round(pending)
+        gone = self.disks.evict_for_one_task(pending) if self.rounds else []
+        whole = tuple(range(len(self.problem.nodes)))
+        if hurry:
+            parts = [self._hurry(pending, whole)]
+        else:
+            if not self.last_count:
+                places = [self._place((i,)) for i in whole]
+                greedy = greedy_selection(self.problem, pending, places)
+                self.last_count = max(1, sum(map(len, greedy)))
+            parts = self._descend(pending, whole, self.levels, self._budget(len(pending)))
+        for part in parts:
+            gone += self._evict(part)
+        kept = [frozenset(files) for files in self.disks.present]
+        remote, copies = self._join(parts, kept)
+        done = {task for part in parts for task in part.assign}
+        self._record(parts, remote, copies, gone)
+        self.last_count = len(done)
+        return done
+
+    def _hurry(self, pending: list[int], nodes: tuple[int, ...]) -> Allocation:
+        """A round without any model: tasks in order, node after node."""
+        self.hurried += 1
+        chosen = quick_selection(self.problem, pending, [self._place((node,)) for node in nodes])
+        if not any(chosen):
+            chosen = greedy_selection(self.problem, pending[:1], [self._place((i,)) for i in nodes])
+        start = {node: tasks for node, tasks in zip(nodes, chosen, strict=True) if tasks}
+        present = [frozenset(files) for files in self.disks.present]
+        return hasty_allocation(self.problem, start, nodes, present)
+
+    def _budget(self, pending: int) -> float | None:
+        """Seconds for this round, as if all later rounds were as large as the last one."""
+        left = self.request.deadline.remaining()
+        if left == float("inf"):
+            return None
+        return RESERVE * left / max(1, -(-pending // self.last_count))
+
+    def _descend(
+        self,
+        tasks: list[int],
+        nodes: tuple[int, ...],
+        levels: tuple[int, ...],
+        budget: float | None,
+    ) -> list[Allocation]:
+        """Select for the children of a virtual node and go on inside each; allocate at the leaves."""
+        if not tasks:
+            return []
+        width = levels[0]
+        size = len(nodes) // width
+        children = [nodes[at * size : (at + 1) * size] for at in range(width)]
+        if len(levels) == 1:
+            chosen = self._select(tasks, children, budget)
+            start = {nodes[i]: list(part) for i, part in enumerate(chosen.tasks) if part}
+            limits = self._limits(None if budget is None else (1 - SELECTION_SHARE) * budget)
+            present = [frozenset(files) for files in self.disks.present]
+            return [allocate(self.problem, start, nodes, present, limits)]
+        chosen = self._select(tasks, children, budget)
+        share = None if budget is None else (1 - SELECTION_SHARE) * budget / width
+        return [
+            part
+            for child, mine in zip(children, chosen.tasks, strict=True)
+            for part in self._descend(list(mine), child, levels[1:], share)
+        ]
+
+    def _select(
+        self, tasks: list[int], children: Sequence[tuple[int, ...]], budget: float | None
+    ) -> Selection:
+        """First stage: which of *tasks* each of *children* takes in this round."""
+        places = [self._place(child) for child in children]
+        if self._all_fit(tasks, places):
+            # Section 4.1: with room for everything at once there is nothing to select.
+            greedy = greedy_selection(self.problem, tasks, places)
+            return Selection(tuple(map(tuple, greedy)), True, True)
+        limits = self._limits(None if budget is None else SELECTION_SHARE * budget)
+        wanted = self.settings
+        chosen = select(self.problem, tasks, places, wanted.thresh, limits, wanted.ties)
+        self.unbalanced += not chosen.balanced
+        self.unproven += not chosen.proven
+        return chosen
+
+    def _all_fit(self, tasks: list[int], places: Sequence[Place]) -> bool:
+        """Whether compute nodes (not virtual ones) without a limit can hold all files."""
+        single = len(places) == len(self.problem.nodes)
+        return single and all(place.disk_bytes is None for place in places)
+
+    def _limits(self, seconds: float | None) -> BackendLimits:
+        if seconds is not None:
+            least = min(seconds, self.request.deadline.remaining())
+            self.rushed += least < self.settings.effort
+        return replace(BackendLimits.of(self.request, seconds), work=self.settings.effort)
+
+    def _place(self, nodes: tuple[int, ...]) -> Place:
+        disks = [self.problem.nodes[node].disk_bytes for node in nodes]
+        sizes = [disk for disk in disks if disk is not None]
+        limited = len(sizes) == len(disks)
+        present = frozenset(file for node in nodes for file in self.disks.present[node])
+        speed = sum(self.problem.nodes[node].speed for node in nodes)
+        return Place(
+            sum(sizes) if limited else None, speed, present, max(sizes) if limited else None
+        )
+
+    def _evict(self, part: Allocation) -> list[Removal]:
+        gone: list[Removal] = []
+        for node in part.nodes:
+            disk = self.problem.nodes[node].disk_bytes
+            if disk is not None:
+                arriving = sum(
+                    self.problem.files[f].bytes for f, at in part.arrivals() if at == node
+                )
+                keep = part.used_on(self.problem, node)
+                gone += self.disks.evict_until(node, disk - arriving, keep)
+        return gone
+
+    def _join(
+        self, parts: Sequence[Allocation], kept: Sequence[frozenset[int]]
+    ) -> tuple[list[Removal], list[Copy]]:
+        """All moves of a round; a fetch becomes a copy where another virtual node has the file.
+
+        Only for a node that reads the file (equation 2), and from a node that kept it or fetches it
+        itself in this round, so that every copy still descends from a fetch.
+        """
+        network = self.problem.network
+        cheaper = network.replica_bytes_per_second > network.remote_bytes_per_second
+        remote: list[Removal] = []
+        copies = [move for part in parts for move in part.copies]
+        holder: dict[int, int] = {}
+        for node in reversed(range(len(kept))):
+            holder.update((file, node) for file in kept[node])
+        for part in parts:
+            for file, node in part.remote:
+                source = holder.get(file)
+                reads = file in part.read_on(self.problem, node)
+                if len(parts) > 1 and cheaper and reads and source is not None and source != node:
+                    copies.append((file, source, node))
+                    continue
+                remote.append((file, node))
+                holder.setdefault(file, node)
+        return sorted(remote), sorted(copies)
+
+    def _record(
+        self,
+        parts: Sequence[Allocation],
+        remote: list[Removal],
+        copies: list[Copy],
+        gone: list[Removal],
+    ) -> None:
+        """Note the round by names, and what it leaves on the disks."""
+        problem = self.problem
+        nodes = [node.id for node in problem.nodes]
+        files = [file.id for file in problem.files]
+        names = [task.id for task in problem.tasks]
+        assign: dict[int, int] = {}
+        for part in parts:
+            assign.update(part.assign)
+            for node, queue in part.order.items():
+                self.queues[node] += queue
+        brought = [*remote, *((file, node) for file, _, node in copies)]
+        read = [(file, node) for task, node in assign.items() for file in problem.inputs[task]]
+        self.disks.close_round(len(self.rounds) + 1, brought, read)
+        self.rounds.append(
+            Round(
+                tasks=tuple(names[task] for task in sorted(assign)),
+                assign={names[task]: nodes[node] for task, node in sorted(assign.items())},
+                remote=tuple((files[file], nodes[node]) for file, node in remote),
+                copies=tuple((files[f], nodes[i], nodes[j]) for f, i, j in copies),
+                evicted=tuple((files[file], nodes[node]) for file, node in gone),
+            )
+        )
+
+    def _plan(self) -> ReplicationPlan:
+        plan = build_plan(self.problem, self.queues, self.settings.eviction, (), "static")
+        parts = {
+            "remote": tuple(move for part in self.rounds for move in part.remote),
+            "copies": tuple(move for part in self.rounds for move in part.copies),
+            "rounds": tuple(self.rounds),
+            "barriers": self.settings.barriers,
+        }
+        return plan.model_copy(update=parts)
+
+    def notes(self) -> list[str]:
+        """What a reader should know of how the rounds were found."""
+        said = [f"{len(self.rounds)} round(s)"]
+        if self.unbalanced:
+            said.append(f"{self.unbalanced} selection(s) without the balance (17)")
+        if self.unproven:
+            said.append(f"{self.unproven} selection(s) not proven largest")
+        if self.hurried:
+            said.append(f"{self.hurried} round(s) made in haste when the time was over")
+        if self.rushed:
+            said.append(
+                f"{self.rushed} model(s) had less time than effort={self.settings.effort:g}"
+            )
+        return said
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:

@@ -16,7 +16,7 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.replication.rounds import rounds
+from ioopt.solvers.replication.rounds import two_stage as rounds
 from ioopt.solvers.replication.rounds.eviction import Disks, popularity
 from ioopt.solvers.replication.rounds.hierarchical import levels_for
 from ioopt.solvers.replication.rounds.selection import greedy_selection, select
