@@ -20,7 +20,7 @@ from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import Status, StopReason
+from ioopt.result import StopReason, relative_gap
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
@@ -153,6 +153,10 @@ class _Run:
                 tree.look_below(self.upper)
                 if self.upper <= self.floor * (1 + 1e-9):
                     return True
+            known = max(self.floor, tree.bound) if policy == POLICIES[-1] else self.floor
+            if (relative_gap(self.upper, known) or 0.0) <= (self.request.options.gap or -1.0):
+                self.stop = StopReason.GAP
+                return False
             if self.replays >= self.most or self.deadline.expired():
                 self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
                 return False
@@ -173,9 +177,7 @@ class _Run:
             model.program, limits, model.hint(simulate(self.problem, self.plan).schedule),
             parameters={"symmetry_level": 0},
         )  # fmt: skip
-        if answer.status is Status.INFEASIBLE:
-            self.floor = self.upper
-        elif answer.bound is not None:
+        if answer.bound is not None:
             self.floor = max(self.floor, min(self.upper, model.seconds(answer.bound)))
         if answer.found:
             self._offer(build_plan(self.problem, model.queues(answer.values), POLICIES[0]))

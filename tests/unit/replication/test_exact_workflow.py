@@ -110,6 +110,13 @@ def test_stops_at_the_number_of_replays() -> None:
     assert least <= bound < result.objective
 
 
+def test_stops_at_the_gap_asked_for() -> None:
+    problem = ReplicationProblem.model_validate(random_workflow(FIVE_TASKS, 5))
+    result = ioopt.solve(problem, "exact-workflow", gap=0.5)
+    assert (result.status, result.stop) == ("feasible", "gap")
+    assert result.gap is not None and 0 < result.gap <= 0.5
+
+
 def test_a_search_that_is_cut_short_has_the_bound_of_the_relaxation() -> None:
     """Without any search: 4 s, a copy of 2 s, 6 s by the relaxation, but for the rounding of its ticks."""
     problem = fork(20)
