@@ -8,8 +8,10 @@ finishes what has been begun first, as in a pebble game, saves next to nothing.
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import accumulate
 
 from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.problems.replication import ReplicationProblem
@@ -63,6 +65,23 @@ def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -
                 place = min(range(len(recent)), key=lambda x: (waits[x], -x))
                 visit(recent.pop(place))
     return order
+
+
+def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
+    """Queues: each node a stretch of *order*, by its share of all core time; costs next to nothing.
+
+    A task goes to the first node from its own on that it fits.
+    """
+    power = list(accumulate(node.cores * node.speed for node in problem.nodes))
+    work = [task.compute_seconds * task.cores for task in problem.tasks]
+    queues: list[list[int]] = [[] for _ in problem.nodes]
+    done, total = 0.0, sum(work)
+    for k in order:
+        first = bisect_right(power, done / total * power[-1]) if total else 0
+        done += work[k]
+        nodes = [i % len(queues) for i in range(first, first + len(queues))]
+        queues[next(i for i in nodes if problem.fits(k, i))].append(k)
+    return queues
 
 
 def _shuffled(tasks: tuple[int, ...], rng: random.Random | None) -> list[int]:

@@ -14,12 +14,17 @@ from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import replay_seconds, simulate
-from ioopt.solvers.replication.search.flow_deal import FlowDealing, LiveBytes, depth_first
+from ioopt.solvers.replication.search.flow_deal import (
+    FlowDealing,
+    LiveBytes,
+    depth_first,
+    stretches,
+)
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import Queues
 from ioopt.solvers.replication.workflows import PLANNERS
 
-PLANNER_SHARE, DEAL_SHARE = 0.3, 0.3
+PLANNER_SHARE, DEAL_SHARE = 0.15, 0.15
 """Share of the time left that one planner or one deal may take, once there is a plan."""
 LONG_REPLAY_SECONDS = 1.0
 """A plain replay that takes longer must watch the clock."""
@@ -85,8 +90,11 @@ class FlowRun(LinkAwareRun):
         return (*super().notes(), f"planners: {ends or 'not replayed'}")
 
     def _deal(self) -> None:
-        """Dispatch by live bytes, depth first, under random parameters."""
+        """Stretches of the depth-first order, then dispatches by live bytes under random parameters."""
         rng = random.Random(self.request.options.seed)
+        if not self._over() and not self._slow():
+            cut = stretches(self.problem, depth_first(self.problem))
+            self._try(cut, "stretches of the depth-first order")
         files = [file.bytes for file in self.problem.files] or [0]
         typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
         for turn in range(DEALS):

@@ -20,7 +20,12 @@ from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.search import flow_run, link_aware, link_run
-from ioopt.solvers.replication.search.flow_deal import FlowDealing, LiveBytes, depth_first
+from ioopt.solvers.replication.search.flow_deal import (
+    FlowDealing,
+    LiveBytes,
+    depth_first,
+    stretches,
+)
 from ioopt.solvers.replication.search.flow_kernel import change_flow, keep, put_back
 from ioopt.solvers.replication.search.link_search import Engine
 from ioopt.solvers.replication.workflows import PLANNERS
@@ -56,6 +61,15 @@ def test_depth_first_beats_heft_by_hand() -> None:
     assert (result.objective, result.status) == (4, "optimal")
     assert result.plan["order"] == {"n": ["a0", "b0", "a1", "b1"]}
     assert result.metrics["spills"] == 0
+
+
+def test_stretches_follow_core_time_and_fit() -> None:
+    """Six tasks of 1 s on 1 and 2 cores: a third to n, the rest to the other, if it has the disk."""
+    data = pairs(3, disk=300).model_dump(mode="json")
+    for disk, queues in ((100, [[0, 3], [1, 4, 2, 5]]), (50, [[0, 3, 1, 4, 2, 5], []])):
+        data["nodes"] = [data["nodes"][0], {"id": "m", "disk_bytes": disk, "cores": 2}]
+        problem = ioopt.load(data)
+        assert stretches(problem, depth_first(problem)) == queues
 
 
 def test_a_core_idles_rather_than_exceed_the_disk() -> None:
