@@ -1,8 +1,8 @@
 """Containers of the compiled engine: for each of :mod:`ioopt.sim.batch_io.plain` its namesake in arrays.
 
 What is due next is found by reading the times of all running jobs in one piece, which at the sizes of
-real machines is cheaper than a heap. Times and targets stand by the ``slot`` of a job in ``running``,
-also as ``blocks`` of STRIDE. Kernels allocate nothing: what they work in stands in ``w``.
+real machines is cheaper than a heap. Times and targets stand by the ``slot`` of a job in ``running``.
+Kernels allocate nothing: what they work in stands in ``w``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ioopt.compiled import tuned
 from ioopt.decisions.batch_io import KernelView
 from ioopt.decisions.batch_io_kernels import below, close
 from ioopt.sim.batch_io.jobs import start
-from ioopt.sim.batch_io.search import due_at, least
 from ioopt.sim.batch_io.state import COMPUTING, TRANSFERRING, WAITING
 
 
@@ -41,7 +41,7 @@ def set_target(w: Any, m: Any, r: Any, target: float) -> None:
 
 def next_time(w: Any, m: Any) -> float:
     """The earliest time of those set, or at which a walltime is over; infinity: there is none."""
-    time = least(w.time_blocks, m.num_running)
+    time = least(w.times, m.num_running)
     if w.kill:
         for k in range(m.num_running):
             r = w.jobs[w.running[k]]
@@ -51,26 +51,27 @@ def next_time(w: Any, m: Any) -> float:
 
 def next_target(w: Any, m: Any) -> float:
     """The least target that the clock has to reach."""
-    return least(w.target_blocks, m.num_running)
+    return least(w.targets, m.num_running)
+
+
+@tuned(fastmath={"nnan", "nsz"})
+def least(values: Any, count: int) -> float:
+    """The least of the first *count* values: without NaN and signs of zero, several at once."""
+    result = math.inf
+    for k in range(count):
+        result = min(result, values[k])
+    return result
 
 
 def collect(w: Any, m: Any, slack: float) -> int:
     """Put the jobs that are due into ``due``: requests by job id, then computes by time; how many."""
-    times, targets, count, until = w.times, w.targets, m.num_running, m.until
-    due, k = due_at(times, count, 0.0, until)
-    if w.shared:
-        more, place = due_at(targets, count, m.clock, slack)
-        due, k = due + more, k + place
-    found = 0
-    if due != 1:
-        k = 0
-    while found < due:
-        if due == 1 or times[k] <= until or (w.shared and targets[k] - m.clock <= slack):
+    times, targets, until, found = w.times, w.targets, m.until, 0
+    for k in range(m.num_running):
+        if times[k] <= until or (w.shared and targets[k] - m.clock <= slack):
             put_due(w, found, w.running[k])
             times[k] = targets[k] = math.inf
             found += 1
-        k += 1
-    return due
+    return found
 
 
 def put_due(w: Any, count: int, job: int) -> None:

@@ -13,7 +13,6 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView, Twin
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
-from ioopt.sim.batch_io.search import STRIDE
 from ioopt.sim.batch_io.simulate import Starts, finish_run, out_of_time
 from ioopt.sim.batch_io.state import (
     JOB_AMOUNTS,
@@ -88,8 +87,6 @@ class Arrays(NamedTuple):
     running: Any
     times: Any
     targets: Any
-    time_blocks: Any
-    target_blocks: Any
     busy: Any
     free_from: Any
     saturating_units: int
@@ -115,8 +112,8 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
         phases[0], phases[1] = np.repeat(seconds, repeats), np.repeat(volumes, repeats)
     order, times = arrivals_of(trace, starts)
     lists = np.zeros((7, jobs + 1), np.int64)
-    rows = np.zeros((5, jobs + 1))
-    blocks = np.full((2, jobs // STRIDE + 2, STRIDE), math.inf)
+    rows = np.zeros((7, jobs + 1))
+    rows[5:] = math.inf
     lanes, records["lane"] = lanes_of(policy, trace)
     spans = np.zeros(max(1 << 16, 8 * jobs) + 4096 if record else 1, SPAN)
     return Arrays(
@@ -134,8 +131,7 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
         first=np.full(lanes, NOBODY), last=np.full(lanes, NOBODY), spans=spans,
         out=lists[0], due=lists[1], fresh=lists[2], moved=lists[3], line=lists[4],
         running=lists[5], order=lists[6], rates=rows[0], keys=rows[1], depths=rows[2],
-        sizes=rows[3], finishes=rows[4], times=blocks[0].reshape(-1),
-        targets=blocks[1].reshape(-1), time_blocks=blocks[0], target_blocks=blocks[1],
+        sizes=rows[3], finishes=rows[4], times=rows[5], targets=rows[6],
         busy=np.zeros(units if partition else 0, np.uint8),
         free_from=np.zeros(units if partition else 0),
         saturating_units=limits.saturating_units, top=twin.top,
@@ -197,12 +193,11 @@ def simulate_compiled(
     return run
 
 
-def _kernel(twin: Twin) -> Any:
-    return compiled(twin.kernel.__module__, twin.kernel.__name__)
-
-
 def _machine_code(twin: Twin, w: Arrays, m: Any) -> Any:
     """The kernel of the policy, which the engine calls by its address; both are ready then."""
+    kernel = compiled(twin.kernel.__module__, twin.kernel.__name__)
+    if kernel.signatures and advance.signatures:
+        return kernel
     from numba import typeof, types
 
     view = KernelView(
@@ -210,7 +205,6 @@ def _machine_code(twin: Twin, w: Arrays, m: Any) -> Any:
         w.keys, w.order, w.depths, w.sizes, w.finishes, w.bits,
     )  # fmt: skip
     called = types.void(typeof(view), typeof(w.rates))
-    kernel = _kernel(twin)
     parts: tuple[tuple[Any, Any], ...] = (
         (kernel, called),
         (advance, types.boolean(typeof(w), typeof(m), types.FunctionType(called), types.int64)),
