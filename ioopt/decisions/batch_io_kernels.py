@@ -32,32 +32,10 @@ def close(one: float, other: float) -> bool:
 
 
 def sort_places(keys: Any, order: Any, count: int) -> None:
-    """Places 0 to *count* by rounded key, ascending, ties by place, into *order*.
-
-    Logarithms, which compilers take out of loops and so for every key, only where keys are close.
-    """
-    near = False
+    """Places 0 to *count* by rounded key, ascending, ties by place, into *order*."""
     for k in range(count):
-        key = keys[k]
         at = k
-        while at > 0:
-            before = keys[order[at - 1]]
-            near |= close(key, before)
-            if before <= key:
-                break
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = k
-    if near:
-        sort_close_places(keys, order, count)
-
-
-def sort_close_places(keys: Any, order: Any, count: int) -> None:
-    """:func:`sort_places` by rounding."""
-    for k in range(count):
-        key = keys[k]
-        at = k
-        while at > 0 and below(key, keys[order[at - 1]]):
+        while at > 0 and below(keys[k], keys[order[at - 1]]):
             order[at] = order[at - 1]
             at -= 1
         order[at] = k

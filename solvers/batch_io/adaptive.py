@@ -1,7 +1,7 @@
 """ADAPTIVE (Zhou et al., Algorithm 1; rule 15): admit a request that does not fit if sharing pays.
 
 Two forms that decide alike: :func:`adaptive_naive` plays every set to its end, event by event, for
-every request that does not fit; :func:`adaptive` keeps the finishes of the chosen set.
+every request that does not fit; :func:`adaptive`, plain or compiled, keeps those of the chosen set.
 With S chosen so far and f_j(S) the remaining time of j when exactly S shares (rule 7),
 
     T_FCFS = (sum_j f_j(S) + T_i + R_i / r_i) / (|S| + 1),   T_Adaptive = mean of f over S + i,
@@ -11,10 +11,7 @@ T_i being the earliest f_j(S) after which what is left of S leaves room for r_i.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
-from operator import neg
 from typing import Any
 
 from ioopt.decisions.batch_io import (
@@ -39,87 +36,123 @@ PAYS = 1 - 1e-9
 
 def adaptive(view: View) -> Rates:
     """Algorithm 1, sharing per node; O(|S|) for each request tested."""
-    chosen = _choose(view)
     requests, limits = view.requests, view.limits
-    if len(chosen) == len(requests):
-        return share_per_node(requests, limits)
-    rates: Rates = [limits.storage * 0] * len(requests)
-    for k, rate in zip(chosen, share_per_node([requests[k] for k in chosen], limits)):
-        rates[k] = rate
+    size = len(requests)
+    zero = limits.storage * 0
+    depths, sizes, finishes = ([zero] * size for _ in range(3))
+    arrays = KernelView(
+        requests, range(size), size, view.now, limits.storage, limits.node_rate,
+        limits.capacity_units, limits.saturating_units, False, (), (), depths, sizes,
+        finishes, (),
+    )  # fmt: skip
+    rates = [zero] * size
+    if limits.exact:
+        share_chosen(arrays, rates, 1, 1)
+    else:
+        share_chosen(arrays, rates, SLACK, PAYS)
     return rates
 
 
-def _choose(view: View) -> list[int]:
-    """Positions taken, in FCFS order.
+def adaptive_kernel(view: KernelView, rates: Any) -> None:
+    """:func:`adaptive` compiled."""
+    share_chosen(view, rates, SLACK, PAYS)
+
+
+def share_chosen(view: KernelView, rates: Any, slack: Number, pays: Number) -> None:
+    """Choose S in FCFS order and let it share.
 
     Sharing per node, all nodes transfer at one rate, so the members of S finish in ascending order
-    of d = R / N, and while M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. Kept of S,
-    in that order: ``depths`` d, ``nodes_from`` M (a 0 at the end), ``finishes`` f, times BW.
-    Hot: the test of one request is written out instead of called.
+    of d = R / N, and while M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. Kept of S, in
+    that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW; ``full`` nodes are BW/b. Hot in
+    plain Python: the greater of two numbers is written out.
     """
-    limits = view.limits
-    storage, rate, pays = limits.storage, limits.node_rate, 1 if limits.exact else PAYS
-    full, slack = storage / rate, 1 + limits.eps if limits.eps else 1
-    room = storage
-    chosen: list[int] = []
-    stale = True
-    for k, request in enumerate(view.requests):
-        nodes, peak, left = request.nodes, request.peak, request.left
+    depths, sizes, storage = view.depths, view.sizes, view.storage
+    full, room, size, nodes, stale = storage / view.node_rate, storage, 0, 0, True
+    waiting = storage * 0
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        own, peak = request.nodes, request.peak
+        depth = request.left / own
         if peak <= room * slack:
-            chosen.append(k)
             room -= peak
-            stale = True
-            continue
-        if stale:
-            depths, nodes_from, finishes = _in_finish_order(
-                [view.requests[j] for j in chosen], full
-            )
-            stale = False
-        # f over S + i: those before i, i itself, and those behind it, who all shift by as much.
-        depth = left / nodes
-        place = bisect_right(depths, depth)
-        before, now = depth * 0, depth * 0
-        sooner = []
-        for other, remaining in zip(depths[:place], nodes_from):
-            remaining += nodes
-            now += (other - before) * (remaining if remaining > full else full)
-            before = other
-            sooner.append(now)
-        rest, step = nodes_from[place], depth - before
-        alone = (finishes[place - 1] if place else 0) + step * (rest if rest > full else full)
-        rest += nodes
-        now += step * (rest if rest > full else full)
-        later = [finish + now - alone for finish in finishes[place:]]
-        # T_i: below saturation peaks are b N, and a saturating member leaves no room either way.
-        done = bisect_left(nodes_from, -(storage * slack - peak) / rate, key=neg)
-        waiting = sum(finishes) + (finishes[done - 1] if done else 0) + left / peak * storage
-        # Both sides are means over |S| + 1, so the sums are compared.
-        if sum(sooner) + now + sum(later) < waiting * pays:
-            chosen.append(k)
+        else:
+            if stale:
+                waiting = sum_of_finishes(view, size, nodes, full)
+                stale = False
+            start = room_at(view, size, nodes, (storage * slack - peak) / view.node_rate)
+            alone = request.left / peak * storage
+            # Both sides are means over |S| + 1, so the sums are compared.
+            if not sum_with(view, size, nodes, full, own, depth) < (waiting + start + alone) * pays:
+                continue
             room = storage * 0
-            finishes = [*sooner, now, *later]
-            nodes_from[: place + 1] = [
-                *[n + nodes for n in nodes_from[:place]],
-                rest,
-                nodes_from[place],
-            ]
-            depths.insert(place, depth)
-    return chosen
+        place = size
+        while place > 0 and depths[place - 1] > depth:
+            depths[place], sizes[place] = depths[place - 1], sizes[place - 1]
+            place -= 1
+        depths[place], sizes[place] = depth, own
+        size += 1
+        nodes += own
+        stale = True
+        rates[k] = peak
+    if view.node_rate * nodes > storage:
+        rho = storage / nodes
+        for k in range(view.size):
+            if rates[k] > 0:
+                rates[k] = rho * view.jobs[view.out[k]].nodes
 
 
-def _in_finish_order(
-    members: list[Request], full: Number
-) -> tuple[list[Number], list[Number], list[Number]]:
-    """``depths``, ``nodes_from`` and ``finishes`` of :func:`_choose` for a set S."""
-    ordered = sorted((member.left / member.nodes, member.nodes) for member in members)
-    nodes_from = [*accumulate((nodes for _, nodes in reversed(ordered)), initial=0)][::-1]
-    finishes = []
-    before, now = full * 0, full * 0
-    for (depth, _), remaining in zip(ordered, nodes_from):
-        now += (depth - before) * (remaining if remaining > full else full)
+def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Number:
+    """Finishes of a set of *nodes* in finish order, and their sum."""
+    depths, sizes, finishes = view.depths, view.sizes, view.finishes
+    before = now = total = full * 0
+    for k in range(size):
+        depth = depths[k]
+        now += (depth - before) * (nodes if nodes > full else full)
         before = depth
-        finishes.append(now)
-    return [depth for depth, _ in ordered], nodes_from, finishes
+        finishes[k] = now
+        total += now
+        nodes -= sizes[k]
+    return total
+
+
+def sum_with(
+    view: KernelView, size: int, nodes: int, full: Number, own: int, joining: Number
+) -> Number:
+    """Sum of the finishes when one request of depth *joining* on *own* nodes joins the set."""
+    depths, sizes = view.depths, view.sizes
+    before = now = total = full * 0
+    nodes += own
+    place = 0
+    while place < size and depths[place] <= joining:
+        depth = depths[place]
+        now += (depth - before) * (nodes if nodes > full else full)
+        before = depth
+        total += now
+        nodes -= sizes[place]
+        place += 1
+    now += (joining - before) * (nodes if nodes > full else full)
+    before = joining
+    total += now
+    nodes -= own
+    for k in range(place, size):
+        depth = depths[k]
+        now += (depth - before) * (nodes if nodes > full else full)
+        before = depth
+        total += now
+        nodes -= sizes[k]
+    return total
+
+
+def room_at(view: KernelView, size: int, nodes: int, room: Number) -> Number:
+    """T_i: the finish after which at most *room* nodes remain; 0 when so few share already.
+
+    Below saturation peaks are b N, and a saturating member leaves no room either way.
+    """
+    sizes, k = view.sizes, 0
+    while k < size and nodes > room:
+        nodes -= sizes[k]
+        k += 1
+    return view.finishes[k - 1] if k > 0 else room * 0
 
 
 def adaptive_naive(view: View) -> Rates:
@@ -186,93 +219,6 @@ def _room_at(
         if busy + peak <= limits.storage * slack:
             return time
     raise AssertionError("the last finish leaves the storage idle")
-
-
-def adaptive_kernel(view: KernelView, rates: Any) -> None:
-    """:func:`adaptive` compiled.
-
-    Times are times BW; ``full`` nodes saturate the storage. ``depths`` and ``sizes`` are the bytes
-    left a node and the nodes of those taken, in the order in which they would finish.
-    """
-    depths, sizes, finishes = view.depths, view.sizes, view.finishes
-    full, room, size, nodes, stale = view.storage / view.node_rate, view.storage, 0, 0.0, True
-    waiting = 0.0
-    for k in range(view.size):
-        request = view.jobs[view.out[k]]
-        own, peak = float(request.nodes), request.peak
-        depth = request.left / own
-        if peak <= room * SLACK:
-            room -= peak
-        else:
-            if stale:
-                waiting = sum_of_finishes(depths, sizes, finishes, size, nodes, full)
-                stale = False
-            most = (view.storage * SLACK - peak) / view.node_rate
-            start = room_at(sizes, finishes, size, nodes, most)
-            alone = request.left / peak * view.storage
-            together = sum_with(depths, sizes, size, nodes, full, depth, own)
-            if not together < (waiting + start + alone) * PAYS:
-                continue
-            room = 0.0
-        place = size
-        while place > 0 and depths[place - 1] > depth:
-            depths[place], sizes[place] = depths[place - 1], sizes[place - 1]
-            place -= 1
-        depths[place], sizes[place] = depth, own
-        size += 1
-        nodes += own
-        stale = True
-        rates[k] = 1.0
-    fits = view.node_rate * nodes <= view.storage
-    for k in range(view.size):
-        if rates[k] > 0:
-            request = view.jobs[view.out[k]]
-            rates[k] = request.peak if fits else view.storage / nodes * request.nodes
-
-
-def sum_of_finishes(
-    depths: Any, sizes: Any, finishes: Any, size: int, nodes: float, full: float
-) -> float:
-    """Finishes of a set in finish order, and their sum."""
-    before, now, total = 0.0, 0.0, 0.0
-    for k in range(size):
-        now += (depths[k] - before) * max(nodes, full)
-        before = depths[k]
-        finishes[k] = now
-        total += now
-        nodes -= sizes[k]
-    return total
-
-
-def sum_with(
-    depths: Any, sizes: Any, size: int, nodes: float, full: float, depth: float, own: float
-) -> float:
-    """Sum of the finishes when one request of *depth* on *own* nodes joins the set."""
-    before, now, total, joined = 0.0, 0.0, 0.0, False
-    nodes += own
-    for k in range(size + 1):
-        if not joined and (k == size or depths[k] > depth):
-            now += (depth - before) * max(nodes, full)
-            before, joined = depth, True
-            total += now
-            nodes -= own
-        if k < size:
-            now += (depths[k] - before) * max(nodes, full)
-            before = depths[k]
-            total += now
-            nodes -= sizes[k]
-    return total
-
-
-def room_at(sizes: Any, finishes: Any, size: int, nodes: float, room: float) -> float:
-    """The finish after which at most *room* nodes remain; 0 when so few share already."""
-    time = 0.0
-    for k in range(size):
-        if nodes <= room:
-            break
-        time = finishes[k]
-        nodes -= sizes[k]
-    return time
 
 
 def policy(how: SharingSettings) -> IoPolicy:

@@ -194,8 +194,8 @@ def smallest(w: Any, m: Any) -> int:
 def line_up(w: Any, m: Any) -> None:
     """Waiting jobs by WFP score, ties by (submit, id), which is the order of jobs (rule 19).
 
-    The order changes little from one pass to the next, so it is kept and mended by insertion; as in
-    :func:`ioopt.decisions.batch_io_kernels.sort_places`, keys are rounded only where some are close.
+    The order changes little from one pass to the next, so it is kept and mended by insertion. Keys
+    are rounded only where some are close: compilers take logarithms out of loops, and so for every key.
     """
     m.lined_up = m.waiting
     if not w.wfp:

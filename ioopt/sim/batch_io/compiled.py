@@ -30,7 +30,7 @@ INSTANTS_PER_CALL = 4_000
 """Instants between two looks at the deadline."""
 BITS_A_WORD = 62
 
-advance = compiled(engine.__name__, "advance", whole=True)
+advance: Any = compiled(engine.__name__, "advance", whole=True)
 
 
 def _record(numbers: Sequence[str], amounts: Sequence[str]) -> np.dtype[Any]:
@@ -195,7 +195,7 @@ def simulate_compiled(
 
 def _machine_code(twin: Twin, w: Arrays, m: Any) -> Any:
     """The kernel of the policy, which the engine calls by its address; both are ready then."""
-    kernel = compiled(twin.kernel.__module__, twin.kernel.__name__)
+    kernel: Any = compiled(twin.kernel.__module__, twin.kernel.__name__)
     if kernel.signatures and advance.signatures:
         return kernel
     from numba import typeof, types
