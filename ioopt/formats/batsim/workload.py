@@ -11,13 +11,13 @@ import csv
 import io
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StrictInt, StrictStr
 
 from ioopt.errors import InstanceError
-from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
+from ioopt.formats.batsim.profiles import PhaseRow, Platform, Profiles, UnsupportedProfileError
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import file_name, imported, some
@@ -85,12 +85,10 @@ def batch_io_from_batsim(
         except UnsupportedProfileError as error:
             left_out[str(error)].append(job.id)
             continue
-        walltime = job.walltime
-        if walltime is None or walltime <= 0:
-            peak = built.peak(built.allocated_nodes(nodes))
-            run = sum((p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases)
-            walltime = max(run, SHORTEST_WALLTIME_SECONDS)
+        walltime = max(job.walltime or 0.0, 0.0)
+        if not walltime:
             unlimited.append(job.id)
+            walltime = _uncongested(phases, built.peak(built.allocated_nodes(nodes)))
         rows.append({
             "id": job.id, "submit_seconds": job.subtime, "nodes": nodes,
             "walltime_seconds": walltime, "phases": [phase._asdict() for phase in phases],
@@ -111,16 +109,20 @@ def batch_io_from_batsim(
     document = {
         "name": file_name(name),
         "meta": {"source": file_name(name), "platform": platform.describe()},
-        "machine": block,
-        "options": options or {},
-        "jobs": rows,
-    }
+        "machine": block, "options": options or {}, "jobs": rows,
+    }  # fmt: skip
     warnings.append(f"{name}: reads and writes are one; so are computing and sending between nodes")
     synthetic = {
         "rates": machine.invented_rates(block),
         "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's platform file has them)",
     }
     return imported(BatchIoProblem, document, warnings, name, synthetic)
+
+
+def _uncongested(phases: Iterable[PhaseRow], peak: float) -> float:
+    """Seconds that *phases* take at *peak* bytes per second."""
+    run = sum((p.compute_seconds + p.io_bytes / peak) * p.repeat for p in phases)
+    return max(run, SHORTEST_WALLTIME_SECONDS)
 
 
 def _resources(given: _Workload, rule: MachineRule, name: str, warnings: list[str]) -> int:
