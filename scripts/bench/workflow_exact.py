@@ -92,7 +92,7 @@ def _row(
     tasks: tuple[int, int], nodes: int, runs: list[tuple[float, Outcome, float, float]]
 ) -> list[str]:
     seconds = sorted(run[0] for run in runs)
-    gaps = [(end - float(o.bound or 0.0)) / end for _, o, end, _ in runs]
+    gaps = [max(0.0, end - float(o.bound or 0.0)) / end for _, o, end, _ in runs]
     proven = sum(gap <= 1e-9 for gap in gaps)
     replays = [o.metrics["replays"] for _, o, _, _ in runs]
     return [
