@@ -7,7 +7,7 @@ alone, and no task that has not arrived; sizes are bytes, times seconds, rates b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ioopt.errors import SimulationError
@@ -63,6 +63,14 @@ class DispatchView(ABC):
     @abstractmethod
     def holds(self, i: int, f: int) -> bool:
         """Whether a file is complete on a node."""
+
+    @abstractmethod
+    def complete(self, i: int) -> Sequence[int]:
+        """The files that are complete on a node."""
+
+    @abstractmethod
+    def ready_readers(self, f: int) -> Collection[int]:
+        """The ready tasks that read a file."""
 
     @abstractmethod
     def copies(self, f: int) -> int:

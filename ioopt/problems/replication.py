@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
+from ioopt.problems.dispatch_rows import DispatchRow
 
 LinkModel = Literal["shared", "per-node"]
 
@@ -310,6 +311,7 @@ class ReplicationPlan(base.Record):
 
     ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran, with
     ``prefetch`` or without: then they are replayed, and ``order`` is the queues as they came about.
+    Files leave out a round of 0, which all are but for work of no length.
     """
 
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
@@ -320,7 +322,7 @@ class ReplicationPlan(base.Record):
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
     moves: MovesModel | None = None
-    dispatches: tuple[tuple[base.Seconds, base.Count, base.Name, base.Name], ...] | None = None
+    dispatches: tuple[DispatchRow, ...] | None = None
     prefetch: bool = False
 
     def to_dict(self) -> base.Json:

@@ -18,9 +18,11 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
-from bench.frame import shared_data
+from bench.frame import cpu, shared_data, timed
 
+from ioopt.compiled import compiled
 from ioopt.formats.cluster import Machine
 from ioopt.formats.estee.instance import read_estee
 from ioopt.generate.replication.generate import generate
@@ -28,9 +30,11 @@ from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
-from ioopt.sim.replication.dispatch import dispatch
+from ioopt.sim.replication import kernel
+from ioopt.sim.replication.dispatch import dispatch, queues_of_run
 from ioopt.sim.replication.noise import noisy_seconds
 from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.state import BEGUN, instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.dispatch import fifo, locality
 from ioopt.solvers.replication.online import rolling
 from ioopt.solvers.replication.workflows import PLANNERS
@@ -158,8 +162,42 @@ def row(name: str, sigma: float, arrivals: bool, seeds: range) -> list[str]:
     return [title, f"{sigma:g}", *map(interval, ratios)]
 
 
+def pace(groups: int = 2000) -> list[list[str]]:
+    """Task starts a CPU second on 64 nodes: dispatches as a whole, replays of the kernel alone."""
+    problem = generate("many-small-groups", {"groups": groups, "nodes": 64}, 1)
+    tasks = len(problem.tasks)
+    rows = []
+    for name, decide, prefetch in (
+        ("fifo", fifo.decide, False), ("locality", locality.decide, False),
+        ("rolling", rolling.policy(None), True),
+    ):  # fmt: skip
+        seconds, _ = timed(partial(dispatch, problem, decide, prefetch=prefetch), cpu)
+        rows.append(
+            [f"dispatch by {name}, {tasks} tasks", f"{seconds:.2f}", f"{tasks / seconds:.0f}"]
+        )
+    queues = queues_of_run(problem, locality.decide, False, False)
+    for engine, fast in (("plain", False), ("compiled", True)):
+        inst = instance_arrays(problem, compiled=fast)
+        arrays = queue_arrays(queues, "farthest-next-use", compiled=fast)
+        state, log = new_state(inst, compiled=fast), new_log(inst, 0, 0, fast)
+        entry = kernel.begin_or_advance
+        step = compiled(kernel.__name__, entry.__name__) if fast else entry
+
+        def replay(
+            step: Any = step, inst: Any = inst, arrays: Any = arrays, state: Any = state,
+            log: Any = log,
+        ) -> None:  # fmt: skip
+            state.counters[BEGUN] = 0
+            step(inst, arrays, state, log, 1 << 60, kernel.REPLAY, 0)
+
+        seconds, _ = timed(replay, cpu, 2)
+        rows.append([f"replay, {engine}", f"{seconds:.3f}", f"{tasks / seconds:.0f}"])
+    return rows
+
+
 def main(quick: bool = False) -> None:
-    """Print the table, a line as it is done; with ``quick`` 3 seeds of three workflows."""
+    """Print the pace, then the table, a line as it is done; with ``quick`` 3 seeds of three workflows."""
+    print(render(["what", "CPU seconds", "task starts a second"], pace(200 if quick else 2000)))
     seeds = range(1, 4) if quick else SEEDS
     names = ("chains", "fork-join", "montage-like") if quick else tuple(CASES)
     header = ["workflow", "sigma", *WAYS]

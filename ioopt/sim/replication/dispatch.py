@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from ioopt.compiled import compiled, pays
@@ -127,6 +127,7 @@ class _Run(DispatchView):
         self.record: list[tuple[float, int, int, int]] = []
         self.owner = [-1] * len(problem.tasks)
         self.ready: list[int] = []
+        self._readers: dict[int, set[int]] = {}
         self._missing = [len(before) for before in problem.predecessors]
         self._after: list[list[int]] = [[] for _ in problem.tasks]
         for k, before in enumerate(problem.predecessors):
@@ -150,9 +151,7 @@ class _Run(DispatchView):
                 makespan, code = self._go(kernel.NOBODY, 0)
                 continue
             task, node = self._legal(pair)
-            self.record.append((self.now, self.round, task, node))
-            self.owner[task] = node
-            self.ready.remove(task)
+            self._assign(task, node)
             makespan, code = self._go(task, node)
         if code == kernel.STUCK:
             names = ", ".join(repr(self.problem.tasks[k].id) for k in self.ready)
@@ -184,7 +183,7 @@ class _Run(DispatchView):
             for k in self._after[self.state.finished[place]]:
                 self._missing[k] -= 1
                 if self._missing[k] == 0 and self._arrived[k]:
-                    insort(self.ready, k)
+                    self._now_ready(k)
         self._ended = ended
         while self._seen < len(self._by_release):
             k = self._by_release[self._seen]
@@ -193,8 +192,20 @@ class _Run(DispatchView):
             self._seen += 1
             self._arrived[k] = True
             if self._missing[k] == 0:
-                insort(self.ready, k)
+                self._now_ready(k)
         return makespan, code
+
+    def _now_ready(self, k: int) -> None:
+        insort(self.ready, k)
+        for f in self.problem.inputs[k]:
+            self._readers.setdefault(f, set()).add(k)
+
+    def _assign(self, k: int, i: int) -> None:
+        self.record.append((self.now, self.round, k, i))
+        self.owner[k] = i
+        del self.ready[bisect_left(self.ready, k)]
+        for f in self.problem.inputs[k]:
+            self._readers[f].discard(k)
 
     def _legal(self, pair: Pair) -> Pair:
         """*pair*, where rule 11 allows it."""
@@ -242,6 +253,17 @@ class _Run(DispatchView):
     def holds(self, i: int, f: int) -> bool:
         """Whether a file is complete on a node."""
         return bool(self.state.has[i * self.inst.num_files + f] == 1)
+
+    def complete(self, i: int) -> Sequence[int]:
+        """The files that are complete on a node."""
+        state, first = self.state, i * self.inst.num_files
+        listed = state.residents[first : first + state.num_residents[i]]
+        here = listed if isinstance(listed, list) else listed.tolist()
+        return [f for f in here if state.has[first + f] == 1]
+
+    def ready_readers(self, f: int) -> Collection[int]:
+        """The ready tasks that read a file."""
+        return self._readers.get(f, ())
 
     def copies(self, f: int) -> int:
         """On how many nodes a file is complete."""

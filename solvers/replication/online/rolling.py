@@ -4,7 +4,8 @@ Plans come from heft, b-level and runs of the other dispatchers on what is left
 (:mod:`ioopt.solvers.replication.online.remaining`), beside the plan in force; the one whose replay
 ends first is followed, each node taking its tasks in the planned order. Where disks are ample, idle
 cores do not wait for a task that is not ready: they take a later one, or one of another node that
-ends sooner here. Under small disks they wait, as what a plan spills depends on its order. Ours.
+ends sooner here. Under small disks they wait, as what a plan spills depends on its order. Ours
+(workflow rule 20).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MARGIN = 0.02
 """The plan in force gives way only to one better by this share: what is left is known roughly."""
 OVERRUN = 0.5
 """A task past its estimate is expected to go on for half of what it has taken."""
-MOST_CELLS = 200_000
+MOST_CELLS = 30_000
 """Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
 DISPATCHERS: dict[str, tuple[Dispatcher, bool]] = {
     "locality": (locality.decide, True),

@@ -146,3 +146,17 @@ def test_commands_solve_simulate_and_check(tmp_path: Path, capsys: Any) -> None:
     assert main(["simulate", file, str(tmp_path / "fifo-replay.json"), *noisy]) == 0
     assert main(["simulate", file, str(tmp_path / "fifo-dispatch.json"), *noisy]) == 2
     assert main(["simulate", file]) == 2
+
+
+def test_files_leave_out_rounds_of_zero() -> None:
+    """b follows a, which takes no time, in round 1 of 0 s: that row alone needs its round."""
+    data = instance()
+    data["tasks"][0]["compute_seconds"] = 0
+    problem = ioopt.load(data)
+    plan, ran = dispatch(problem, fifo.decide, engine="python")
+    written = json.loads(json.dumps(plan.to_dict()))
+    assert written["dispatches"] == [[0.0, "a", "n0"], [0.0, 1, "b", "n0"], [1.0, "c", "n0"]]
+    assert ReplicationPlan.model_validate(written) == plan
+    assert ioopt.simulate(problem, written).schedule == ran.schedule
+    long = {**written, "dispatches": [list(row) for row in plan.dispatches or ()]}
+    assert ReplicationPlan.model_validate(long) == plan

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from conftest import shared_path
 
+import ioopt
+from ioopt.cli.main import main
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.estee.instance import read_estee
@@ -204,3 +206,28 @@ def test_a_dag_of_another_form_and_units(tmp_path: Path) -> None:
         12,
         4,
     )
+
+
+def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys: Any) -> None:
+    """Planned with e_d, replayed with d: as the same queues of an instance that has d as its times."""
+    source = shared_path("data/workflows/elementary.zip")
+    if not source.exists():
+        pytest.skip("the task graphs are not here (set IOOPT_SHARED)")
+    graph, actual, plan = (str(tmp_path / name) for name in ("g.json", "a.json", "r.json"))
+    asked = ["--graph", "merge_triplets", "--nodes", "4", "--cores", "4", "--actual", actual]
+    assert main(["import", "estee", str(source), *asked, "-o", graph]) == 0
+    assert main(["solve", graph, "--solver", "b-level", "-o", plan]) == 0
+    capsys.readouterr()
+    assert main(["simulate", graph, plan, "--actual", actual, "--format", "json"]) == 0
+    replayed = json.loads(capsys.readouterr().out)
+    times = json.loads(Path(actual).read_text())
+    assert len(times) == 148  # every task's expected duration differs from its actual one
+    assert replayed["schedule"]["actual_compute_seconds"] == times
+    true = json.loads(Path(graph).read_text())
+    for task in true["tasks"]:
+        task["compute_seconds"] = times[task["id"]]
+    queues = json.loads(Path(plan).read_text())["plan"]
+    again = ioopt.simulate(true, queues)
+    assert again.schedule["tasks"] == replayed["schedule"]["tasks"]
+    planned = ioopt.simulate(graph, queues).metrics["makespan_seconds"]
+    assert again.metrics["makespan_seconds"] != planned
