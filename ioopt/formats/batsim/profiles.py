@@ -118,7 +118,7 @@ class Profiles:
     """The profiles of a workload, turned into phases for a given number of nodes."""
 
     def __init__(self, profiles: Mapping[str, Any], platform: Platform, name: str) -> None:
-        self._profiles, self._platform, self._name = profiles, platform, name
+        self._profiles, self._platform, self.name = profiles, platform, name
         self._found: dict[tuple[str, int], tuple[PhaseRow, ...]] = {}
 
     def phases(self, key: str, nodes: int, where: str) -> tuple[PhaseRow, ...]:
@@ -149,7 +149,7 @@ class Profiles:
 
     def leaves(self, key: str, most: int, above: tuple[str, ...] = ()) -> Iterator[str]:
         """Names of the profiles that are no sequence, as they follow each other; each *most* times."""
-        profile, _ = self._profile(key, self._name, above)
+        profile, _ = self._profile(key, self.name, above)
         if "seq" not in profile.model_fields_set:
             yield key
             return
@@ -162,12 +162,12 @@ class Profiles:
         if key not in self._profiles:
             raise InstanceError(f"{where}: there is no profile {key!r}")
         if key in above:
-            raise InstanceError(f"{self._name}: profile {key!r} is part of itself")
+            raise InstanceError(f"{self.name}: profile {key!r} is part of itself")
         if len(above) > MAX_DEPTH:
             raise InstanceError(
-                f"{self._name}: profile {above[0]!r} is nested more than {MAX_DEPTH} deep"
+                f"{self.name}: profile {above[0]!r} is nested more than {MAX_DEPTH} deep"
             )
-        place = f"{self._name}: profile {key!r}"
+        place = f"{self.name}: profile {key!r}"
         return validate(Profile, self._profiles[key], place), place
 
 

@@ -72,27 +72,7 @@ def batch_io_from_batsim(
     block = machine.machine(_resources(given, machine, name, warnings))
     built = validate(Machine, block, f"{name}: machine")
     known = Profiles(given.profiles, platform, name)
-    left_out: dict[str, list[Any]] = defaultdict(list)
-    unlimited: list[Any] = []
-    rows = []
-    for k, job in enumerate(given.jobs):
-        nodes = machine.nodes_for(job.res)
-        if nodes > built.nodes:
-            left_out[f"larger than the machine of {built.nodes} nodes"].append(job.id)
-            continue
-        try:
-            phases = known.phases(job.profile, job.res, f"{name}: jobs[{k}] ({job.id})")
-        except UnsupportedProfileError as error:
-            left_out[str(error)].append(job.id)
-            continue
-        walltime = max(job.walltime or 0.0, 0.0)
-        if not walltime:
-            unlimited.append(job.id)
-            walltime = _uncongested(phases, built.peak(built.allocated_nodes(nodes)))
-        rows.append({
-            "id": job.id, "submit_seconds": job.subtime, "nodes": nodes,
-            "walltime_seconds": walltime, "phases": [phase._asdict() for phase in phases],
-        })  # fmt: skip
+    rows, left_out, unlimited = _rows(given.jobs, known, machine, built)
     warnings += [
         f"{name}: {len(ids)} jobs left out, {why}: {some(ids)}" for why, ids in left_out.items()
     ]
@@ -117,6 +97,34 @@ def batch_io_from_batsim(
         "platform": f"{platform.describe()} (--flops, --network-rate; Batsim's platform file has them)",
     }
     return imported(BatchIoProblem, document, warnings, name, synthetic)
+
+
+def _rows(
+    jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
+) -> tuple[list[dict[str, Any]], dict[str, list[Any]], list[Any]]:
+    """Jobs as the instance has them, ids of those left out by reason, and of those without walltime."""
+    left_out: dict[str, list[Any]] = defaultdict(list)
+    unlimited: list[Any] = []
+    rows = []
+    for k, job in enumerate(jobs):
+        nodes = rule.nodes_for(job.res)
+        if nodes > machine.nodes:
+            left_out[f"larger than the machine of {machine.nodes} nodes"].append(job.id)
+            continue
+        try:
+            phases = known.phases(job.profile, job.res, f"{known.name}: jobs[{k}] ({job.id})")
+        except UnsupportedProfileError as error:
+            left_out[str(error)].append(job.id)
+            continue
+        walltime = max(job.walltime or 0.0, 0.0)
+        if not walltime:
+            unlimited.append(job.id)
+            walltime = _uncongested(phases, machine.peak(machine.allocated_nodes(nodes)))
+        rows.append({
+            "id": job.id, "submit_seconds": job.subtime, "nodes": nodes,
+            "walltime_seconds": walltime, "phases": [phase._asdict() for phase in phases],
+        })  # fmt: skip
+    return rows, left_out, unlimited
 
 
 def _uncongested(phases: Iterable[PhaseRow], peak: float) -> float:
