@@ -59,7 +59,7 @@ def solve(
     problem.require_room()
     if len(problem.tasks) > MOST_TASKS:
         raise NotApplicableError(
-            f"exact-workflow takes up to {MOST_TASKS} tasks, and {len(problem.tasks)} are given"
+            f"the search over queues takes up to {MOST_TASKS} tasks, and {len(problem.tasks)} are given"
         )
     request.incumbents.objective_name = "makespan_seconds"
     run = _Run(problem, request)
