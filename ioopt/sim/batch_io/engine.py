@@ -53,8 +53,7 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
                 until = instant + (TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(instant))
         m.now, m.until = instant, until
         m.events += 1
-        m.more = 1
-        while m.more:
+        while True:
             m.more = 0
             if shared:
                 set_clock(w, m)
@@ -65,6 +64,8 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
                     finish(w, m, r)
                 else:
                     go_on(w, m, r)
+            if not m.more:
+                break
         if kills:
             for k in range(overdue(w, m)):
                 r = jobs[due[k]]

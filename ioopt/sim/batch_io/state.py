@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Request
 from ioopt.problems.batch_io import Machine, QueueOptions
-from ioopt.sim.batch_io.trace import Run, Trace
+from ioopt.sim.batch_io.trace import Run, Span, Trace
 
 WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
 NOBODY = -1
@@ -90,6 +91,7 @@ class Moment:
             setattr(self, name, zero)
 
 
+@dataclass(slots=True, eq=False)
 class World:
     """What stands around the moment: machine, policy, jobs, and the containers of a plain run.
 
@@ -97,83 +99,67 @@ class World:
     job that the queue starts.
     """
 
-    __slots__ = (
-        "arrival_jobs",
-        "arrivals",
-        "asked",
-        "busy",
-        "capacity_units",
-        "closed",
-        "compute",
-        "computing",
-        "due",
-        "easy",
-        "ends",
-        "exact",
-        "finish",
-        "finishing",
-        "first",
-        "free_from",
-        "fresh",
-        "full_when_fits",
-        "grant",
-        "groups",
-        "heads",
-        "ignores_limit",
-        "jobs",
-        "kill",
-        "kills",
-        "last",
-        "launch",
-        "limits",
-        "line",
-        "moved",
-        "node_rate",
-        "num_lanes",
-        "out",
-        "partition",
-        "progress",
-        "rates",
-        "record",
-        "shared",
-        "sorted_ends",
-        "span_room",
-        "spans",
-        "starts",
-        "storage",
-        "total",
-        "until",
-        "volume",
-        "wfp",
-        "window_first",
-        "window_last",
-    )  # fmt: skip
+    machine: InitVar[Machine]
+    options: InitVar[QueueOptions]
+    limits: Limits
+    launch: Callable[[World, Moment, Any], None]
+    exact: bool = False
+    partition: bool = False
+    kill: bool = False
+    easy: bool = False
+    wfp: bool = False
+    total: int = 0
+    jobs: Any = ()
+    # The queue: see ioopt.sim.batch_io.plain.
+    groups: dict[tuple[Number, int], Any] = field(default_factory=dict)
+    heads: list[Any] = field(default_factory=list)
+    line: list[int] = field(default_factory=list)
+    busy: int = 0
+    starts: dict[int, int] = field(default_factory=dict)
+    until: list[Number] = field(default_factory=list)
+    free_from: Sequence[Number] = ()
+    ends: dict[int, Number] = field(default_factory=dict)
+    sorted_ends: Sequence[tuple[Number, int]] = ()
+    # The run of a trace.
+    closed: bool = True
+    arrival_jobs: Sequence[int] = ()
+    arrivals: Sequence[Number] = ()
+    compute: Sequence[Number] = ()
+    volume: Sequence[Number] = ()
+    asked: Any = ()
+    grant: Any = ()
+    finish: Any = ()
+    window_first: Number = 0
+    window_last: Number = 0
+    storage: Number = 0
+    node_rate: Number = 0
+    capacity_units: int = 0
+    shared: bool = False
+    progress: bool = False
+    ignores_limit: bool = False
+    full_when_fits: bool = False
+    num_lanes: int = 0
+    first: list[int] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)
+    record: bool = False
+    span_room: float = math.inf
+    spans: list[Span] = field(default_factory=list)
+    computing: list[tuple[Number, int, int]] = field(default_factory=list)
+    finishing: list[tuple[Number, int, int, int]] = field(default_factory=list)
+    kills: list[tuple[Number, int, int]] = field(default_factory=list)
+    out: list[int] = field(default_factory=list)
+    due: list[int] = field(default_factory=list)
+    rates: Sequence[Number] = ()
+    fresh: list[int] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)
 
-    def __init__(
-        self,
-        machine: Machine,
-        options: QueueOptions,
-        limits: Limits,
-        launch: Callable[[World, Moment, Any], None],
-    ) -> None:
-        self.launch = launch
-        self.limits = limits
-        self.exact = limits.exact
+    def __post_init__(self, machine: Machine, options: QueueOptions) -> None:
+        self.exact = self.limits.exact
         self.partition = machine.allocation == "partition"
         self.kill, self.easy = options.kill, options.backfill == "easy"
         self.wfp = options.queue == "wfp"
         self.total = machine.units
-        self.jobs: Any = []
-        # The queue: see ioopt.sim.batch_io.plain.
-        self.groups: dict[tuple[Number, int], Any] = {}
-        self.heads: list[Any] = []
-        self.line: list[int] = []
-        self.busy = 0
-        self.starts: dict[int, int] = {}
-        self.until: list[Number] = [-math.inf] * (self.total if self.partition else 0)
-        self.free_from: list[Number] = []
-        self.ends: dict[int, Number] = {}
-        self.sorted_ends: list[tuple[Number, int]] = []
+        self.until = [-math.inf] * (self.total if self.partition else 0)
 
     def play(
         self,
@@ -201,14 +187,7 @@ class World:
             for job, lane in zip(self.jobs, lanes):
                 job.lane = lane
         self.first, self.last = ([NOBODY] * self.num_lanes for _ in range(2))
-        self.record, self.span_room = run.rates is not None, math.inf
-        self.spans: list[tuple[int, Number, Number, Number]] = []
-        self.computing: list[tuple[Number, int, int]] = []
-        self.finishing: list[tuple[Number, int, int, int]] = []
-        self.kills: list[tuple[Number, int, int]] = []
-        self.out: list[int] = []
-        self.due: list[int] = []
-        self.rates: Sequence[Number] = []
+        self.record = run.rates is not None
         self.fresh, self.moved = ([0] * len(self.jobs) for _ in range(2))
 
 
