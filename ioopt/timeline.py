@@ -4,7 +4,7 @@ Every family's simulator produces a :class:`Timeline`; plots, CSV and Trace Even
 nothing else.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -36,11 +36,15 @@ class Timeline:
     """Intervals sorted by (start, end, resource, kind, label), and instants such as evictions.
 
     ``resources`` fixes the order in which rows are drawn. ``marks`` are intervals of no length.
+    ``flows`` are pairs of intervals, the second of which needs what the first made; ``counters``
+    are step functions, (time, value) at each change, by name.
     """
 
     intervals: tuple[Interval, ...]
     resources: tuple[str, ...]
     marks: tuple[Interval, ...] = ()
+    flows: tuple[tuple[Interval, Interval], ...] = ()
+    counters: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
 
     @classmethod
     def of(

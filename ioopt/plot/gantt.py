@@ -16,9 +16,11 @@ from ioopt.plot.layout import (
     new_axes,
     patches,
     shortened,
+    stacked_axes,
     unit_for,
 )
-from ioopt.plot.palette import IDLE, role
+from ioopt.plot.live_bytes import plot_live_bytes
+from ioopt.plot.palette import BLACK, IDLE, role
 from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
@@ -29,8 +31,8 @@ MOST_SPANS = 4_000
 """Intervals drawn one by one; of more, each row shows the share of its time in every slice."""
 SLICES = 300
 STAGING = ("remote", "copy", "save")
-Lanes = dict[tuple[int, str], list[tuple[float, float]]]
-"""(row, kind) -> the spans of that kind in the row, as (start, end) in seconds."""
+Lanes = dict[tuple[float, float, str], list[tuple[float, float]]]
+"""(lower edge, height, kind) -> the spans of that kind there, as (start, end) in seconds."""
 
 
 def plot_timeline(
@@ -39,7 +41,8 @@ def plot_timeline(
     """Draw *timeline*, one row a resource, time in the unit that fits; returns the axes.
 
     Where anything is staged, transfers take the upper half of a row and computing the lower one,
-    since a node does both at a time. What nothing covers is *idle*. Marks are ticks (none where
+    since a node does both at a time; intervals with ``cores`` in their ``info`` take a lane a core,
+    those with ``critical`` are framed. What nothing covers is *idle*. Marks are ticks (none where
     there are so many intervals that rows show shares of time).
     The first 60 resources are drawn; names are written where they fit.
     """
@@ -51,12 +54,12 @@ def plot_timeline(
     shown = [item for item in timeline.intervals if item.resource in row_of]
     unit = unit_for("seconds", max((item.end for item in shown), default=0.0))
     until = max((item.end for item in shown), default=0.0) / unit.size
-    split = any(item.kind in STAGING for item in shown)
+    place = _Rows(row_of, shown)
     axes.set_xlim(0, until * 1.01 or 1)
     axes.set_ylim(len(names) - 0.5, -0.5)
     if idle and shown:
         axes.barh(range(len(names)), until, 0.76, color=IDLE, linewidth=0)
-    _draw_spans(axes, shown, row_of, unit, split)
+    _draw_spans(axes, shown, place, unit)
     marks = [item for item in timeline.marks if item.resource in row_of]
     if len(shown) > MOST_SPANS:
         marks, rows = [], f"{rows} (height of a bar: share of the time)"
@@ -66,9 +69,15 @@ def plot_timeline(
     axes.set_ylabel(rows)
     label_axis(axes.xaxis, "time", unit.name)
     kinds = {item.kind for item in [*shown, *marks]}
+    if critical := [item for item in shown if item.info.get("critical")]:
+        corners = [
+            (item.start / unit.size, item.end / unit.size, *place(item)) for item in critical
+        ]
+        rectangles(axes, corners, "none", BLACK, width=1.4)
+        kinds.add("critical")
     finish(axes, title, patches(kinds | ({"idle"} if idle else set())))
     if len(shown) <= MOST_SPANS:
-        name_boxes(axes, _boxes(shown, row_of, unit, split))
+        name_boxes(axes, _boxes(shown, place, unit))
     return axes
 
 
@@ -77,28 +86,47 @@ def _height(rows: int) -> float:
     return 1.0 + max(1.0, rows * (0.5 if rows <= 12 else 0.26 if rows <= 30 else 0.15))
 
 
-def _place(kind: str, row: int, split: bool) -> tuple[float, float]:
-    """Lower edge and height of what a kind draws in a row (rows count downwards)."""
-    if not split:
-        return row - 0.38, 0.76
-    return (row - 0.38 if kind in STAGING else row), 0.38
+class _Rows:
+    """Where an interval is drawn: lower edge and height (rows count downwards)."""
+
+    def __init__(self, row_of: Mapping[str, int], shown: Sequence[Interval]) -> None:
+        self._row_of = row_of
+        self._split = any(item.kind in STAGING for item in shown)
+        self._lanes = max((_last_core(item) for item in shown), default=0) + 1
+        # Transfers keep a lane as high as a core's, saves, which run at the same time, another below.
+        self._sending = self._split and any(item.kind == "save" for item in shown)
+        kinds = self._split + self._sending
+        self._staging = max(0.12 * kinds, 0.76 * kinds / (self._lanes + kinds))
+
+    def __call__(self, item: Interval) -> tuple[float, float]:
+        low, row = -0.38, self._row_of[item.resource]
+        if self._split and item.kind in STAGING:
+            each = self._staging / (1 + self._sending)
+            return row + low + each * (item.kind == "save"), each
+        lane = (0.76 - self._staging) / self._lanes
+        first, last = item.info.get("core"), _last_core(item)
+        if first is None:
+            return row + low + self._staging, lane * self._lanes
+        return row + low + self._staging + lane * int(first), lane * (last - int(first) + 1)
 
 
-def _draw_spans(
-    axes: Any, shown: Sequence[Interval], row_of: Mapping[str, int], unit: Unit, split: bool
-) -> None:
+def _last_core(item: Interval) -> int:
+    return int(item.info.get("last_core") or 0)
+
+
+def _draw_spans(axes: Any, shown: Sequence[Interval], place: _Rows, unit: Unit) -> None:
     """One collection a kind, whatever the number of intervals."""
     lanes: Lanes = {}
     for item in shown:
-        lanes.setdefault((row_of[item.resource], item.kind), []).append((item.start, item.end))
+        lanes.setdefault((*place(item), item.kind), []).append((item.start, item.end))
     if len(shown) > MOST_SPANS:
-        _draw_shares(axes, lanes, unit, split)
+        _draw_shares(axes, lanes, unit)
         return
     width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
-    for kind in sorted({kind for _, kind in lanes}):
+    for kind in sorted({kind for *_, kind in lanes}):
         corners = [
-            (start / unit.size, end / unit.size, *_place(kind, row, split))
-            for (row, name), spans in lanes.items()
+            (start / unit.size, end / unit.size, low, height)
+            for (low, height, name), spans in lanes.items()
             if name == kind
             for start, end in spans
         ]
@@ -108,7 +136,7 @@ def _draw_spans(
         rectangles(axes, corners, colour, edges)
 
 
-def _draw_shares(axes: Any, lanes: Lanes, unit: Unit, split: bool) -> None:
+def _draw_shares(axes: Any, lanes: Lanes, unit: Unit) -> None:
     """For every slice of time a bar as high as the share of it that a kind took, kinds stacked."""
     import numpy as np
 
@@ -116,8 +144,7 @@ def _draw_shares(axes: Any, lanes: Lanes, unit: Unit, split: bool) -> None:
     edges = np.linspace(0.0, last, SLICES + 1)
     base: dict[float, Any] = {}
     corners: dict[str, list[tuple[float, float, float, float]]] = {}
-    for (row, kind), spans in sorted(lanes.items()):
-        low, height = _place(kind, row, split)
+    for (low, height, kind), spans in sorted(lanes.items()):
         bottom = base.setdefault(low, np.full(SLICES, low + height))
         tall = height * np.minimum(1.0, covered(spans, edges) / np.diff(edges))
         base[low] = bottom - tall
@@ -147,7 +174,12 @@ def covered(spans: Sequence[tuple[float, float]], edges: Any) -> Any:
 
 
 def rectangles(
-    axes: Any, corners: Sequence[Sequence[float]], colour: str, edges: Any, alpha: float = 1.0
+    axes: Any,
+    corners: Sequence[Sequence[float]],
+    colour: str,
+    edges: Any,
+    alpha: float = 1.0,
+    width: float = 0.5,
 ) -> None:
     """Draw (left, right, low, height) of *corners* as one collection, as a bitmap if they are many."""
     import numpy as np
@@ -161,7 +193,7 @@ def rectangles(
     )  # fmt: skip
     axes.add_collection(
         PolyCollection(
-            vertices, facecolor=colour, edgecolor=edges, linewidth=0.5, alpha=alpha,
+            vertices, facecolor=colour, edgecolor=edges, linewidth=width, alpha=alpha,
             rasterized=len(corners) > MOST_SPANS,
         ),
         autolim=False,
@@ -178,12 +210,10 @@ def _draw_marks(
         axes.vlines(times, low, high, color=role(kind)[1], lw=0.8)
 
 
-def _boxes(
-    shown: Sequence[Interval], row_of: Mapping[str, int], unit: Unit, split: bool
-) -> Iterator[Box]:
+def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]:
     """What has a name of its own, beside that of its row."""
     for item in (item for item in shown if item.label != item.resource):
-        low, height = _place(item.kind, row_of[item.resource], split)
+        low, height = place(item)
         start, width = item.start / unit.size, item.duration / unit.size
         yield Box(start, low, width, height, item.label, role(item.kind)[1])
 
@@ -194,15 +224,19 @@ def replication_timeline(schedule: Mapping[str, Any]) -> Timeline:
     A save stands with its sender.
     """
     intervals = [
-        Interval(row["start_seconds"], row["end_seconds"], row["node"], "compute", row["id"])
+        Interval(
+            row["start_seconds"], row["end_seconds"], row["node"], "compute", row["id"],
+            info=_critical(row) | cores,
+        )
         for row in schedule["tasks"]
-    ]
+        for cores in core_runs(row.get("cores", ()))
+    ]  # fmt: skip
     intervals += [
         Interval(
             row["start_seconds"], row["end_seconds"], row["destination"] or row["source"],
             "save" if row["destination"] is None else "remote" if row["source"] is None else "copy",
             row["file"],
-            info={"source": row["source"]},
+            info={"source": row["source"]} | _critical(row),
         )
         for row in schedule["transfers"]
     ]  # fmt: skip
@@ -212,6 +246,25 @@ def replication_timeline(schedule: Mapping[str, Any]) -> Timeline:
     ]
     names = sorted({item.resource for item in [*intervals, *marks]}, key=_natural)
     return Timeline.of(intervals, names, marks)
+
+
+def _critical(row: Mapping[str, Any]) -> dict[str, int]:
+    return {"critical": 1} if row.get("critical") else {}
+
+
+def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
+    """Neighbouring cores as ``core`` to ``last_core``; one entry without either where none is known.
+
+    >>> core_runs([0, 1, 3])
+    [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
+    """
+    found: list[dict[str, int]] = []
+    for c in cores:
+        if found and found[-1]["last_core"] == c - 1:
+            found[-1]["last_core"] = c
+        else:
+            found.append({"core": c, "last_core": c})
+    return found or [{}]
 
 
 def _natural(name: str) -> tuple[int, str]:
@@ -227,4 +280,11 @@ def plot_replication(result: Result, axes: Any = None) -> Any:
         raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
     makespan = result.metrics.get("makespan_seconds")
     more = "" if makespan is None else f"makespan {quantity('makespan_seconds', makespan)}"
-    return plot_timeline(replication_timeline(result.schedule), axes, headline(result, more))
+    timeline = replication_timeline(result.schedule)
+    disks = result.schedule.get("disks")
+    if axes is None and disks:
+        lanes = 1 + max(map(_last_core, timeline.intervals), default=0)
+        upper = _height(min(MOST_ROWS, len(timeline.resources)))
+        axes, below = stacked_axes(10, max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2)
+        plot_live_bytes(disks, timeline.makespan, below)
+    return plot_timeline(timeline, axes, headline(result, more))

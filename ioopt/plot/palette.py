@@ -31,6 +31,7 @@ ROLES: dict[str, tuple[str, str]] = {
     "remote start": ("away from its files", REMOTE),
     "eviction": ("eviction", EVICTION),
     "idle": ("idle", IDLE),
+    "critical": ("critical path", BLACK),
 }
 """Kind of an interval -> its words in a legend and its colour."""
 

@@ -1,5 +1,7 @@
 """Whether two checkouts give the same plans: every bundled instance x every solver that takes it.
 
+With ``--random N`` instead N random batches x every greedy solver of theirs.
+
     python scripts/tools/same_plans.py --tree OLD -o old.json
     python scripts/tools/same_plans.py --tree . -o new.json --against old.json
 
@@ -15,6 +17,7 @@ import hashlib
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +28,8 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Sums of linear algebra differ in their last bits with the number of threads."""
 Runs = dict[str, dict[str, Any]]
 ROUNDING = 1e-12
+GREEDY = ["minmin", "minmin-no-replication", "job-data-present", "lpt", "lp-rounding"]
+"""Solvers of batches that draw nothing at random and watch no clock."""
 BY_CLOCK = ("time", "interrupted")
 """Reasons for stopping after which a run need not repeat."""
 
@@ -41,11 +46,15 @@ def main() -> int:
         "--instances", nargs="*", help="only instances whose name holds one of these"
     )
     parser.add_argument("--solvers", nargs="*", help="only these solvers")
-    parser.add_argument("--of", help=argparse.SUPPRESS)
+    parser.add_argument("--random", type=int, default=0, help="so many random batches instead")
+    parser.add_argument("--of", nargs="*", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.random:
+        arguments.solvers = arguments.solvers or GREEDY
     if arguments.of is not None:
-        for line in runs_of(arguments.of, arguments):
-            print(json.dumps(line), flush=True)
+        for name in arguments.of:
+            for line in runs_of(name, arguments):
+                print(json.dumps(line), flush=True)
         return 0
     found = plans_of_tree(arguments)
     if arguments.output is not None:
@@ -66,9 +75,14 @@ def plans_of_tree(arguments: argparse.Namespace) -> Runs:
     ]
     if arguments.instances:
         names = [name for name in names if any(part in name for part in arguments.instances)]
+    groups = [[name] for name in names]
+    if arguments.random:
+        seeds = range(arguments.random)
+        groups = [list(map(str, seeds[k : k + 100])) for k in seeds[::100]]
     found: Runs = {}
-    for name in names:
-        command = [sys.executable, __file__, "--of", name]
+    for group in groups:
+        name = group[0] if len(group) == 1 else f"random {group[0]} to {group[-1]}"
+        command = [sys.executable, __file__, "--of", *group]
         command += ["--time-limit", str(arguments.time_limit)]
         command += ["--seeds", *map(str, arguments.seeds)]
         command += ["--solvers", *arguments.solvers] if arguments.solvers else []
@@ -94,7 +108,7 @@ def runs_of(name: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]
 
     where = Path(ioopt.__file__).resolve()
     assert where.is_relative_to(os.environ["IOOPT_TREE"]), f"ioopt was taken from {where}"
-    problem = load(name)
+    problem = load(random_batch(int(name)) if name.isdecimal() else name)
     for spec in registry.solvers_for(registry.kind_of_problem(problem).kind):
         if arguments.solvers and spec.name not in arguments.solvers:
             continue
@@ -111,6 +125,36 @@ def runs_of(name: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]
             line["digest"] = hashlib.sha256(text.encode()).hexdigest()[:16]
             line |= {"objective": result.objective, "stop": str(result.stop.value)}
             yield line
+
+
+def random_batch(seed: int) -> dict[str, Any]:
+    """A small batch: disks from just enough to ample, either link, equal sizes and times among others."""
+    draw = random.Random(seed)
+    files = [
+        {"id": f"f{k}", "bytes": draw.choice([0, 1, 5, 10, 10, 30])}
+        for k in range(draw.randint(1, 8))
+    ]
+    tasks = []
+    for k in range(draw.randint(1, 12)):
+        inputs = draw.sample([file["id"] for file in files], draw.randint(0, min(3, len(files))))
+        tasks.append(
+            {"id": f"t{k}", "compute_seconds": draw.choice([0, 1, 1, 2.5, 7]), "inputs": inputs}
+        )
+    size = {file["id"]: file["bytes"] for file in files}
+    least = max(sum(size[name] for name in task["inputs"]) for task in tasks)
+    disks = [draw.choice([None, least, least + 5, 2 * least]) for _ in range(draw.randint(1, 4))]
+    nodes = [
+        {"id": f"n{i}", "disk_bytes": disk, "speed": draw.choice([1, 1, 2])}
+        for i, disk in enumerate(disks)
+    ]
+    network = {
+        "remote_bytes_per_second": draw.choice([1, 3]), "replica_bytes_per_second": draw.choice([2, 10]),
+        "remote_link": draw.choice(["shared", "per-node"]),
+    }  # fmt: skip
+    return {
+        "format": "ioopt/replication", "version": 1, "name": f"random-{seed}",
+        "network": network, "nodes": nodes, "files": files, "tasks": tasks,
+    }  # fmt: skip
 
 
 def compare(before: Runs, after: Runs) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
+from ioopt.sim.replication.history import tell
 from ioopt.sim.replication.state import (
     EVICTIONS,
     REFETCHED,
@@ -59,6 +62,7 @@ def report(
         schedule["actual_compute_seconds"] = dict(actual)
     if problem.is_workflow:
         metrics["cores_busy"] = cores_busy(problem, schedule["tasks"], makespan)
+        tell(problem, schedule)
     return Simulation(schedule, metrics, timeline_of(problem, schedule))
 
 
@@ -158,17 +162,24 @@ def schedule_of(
 
 
 def timeline_of(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeline:
-    """The intervals of a schedule, for pictures."""
+    """The intervals of a schedule, for pictures and traces."""
     size = {file.id: file.bytes for file in problem.files}
-    intervals = [
-        Interval(row["start_seconds"], row["end_seconds"], row["node"], "compute", row["id"])
-        for row in schedule["tasks"]
-    ]
+    intervals = []
+    runs = {}
+    for row in schedule["tasks"]:
+        start, end, name = row["start_seconds"], row["end_seconds"], row["id"]
+        lanes = [
+            Interval(start, end, row["node"], "compute", name, None, core)
+            for core in core_info(row)
+        ]
+        runs[name] = lanes[0]
+        intervals += lanes
+    moves = []
     for row in schedule["transfers"]:
         start, end = row["start_seconds"], row["end_seconds"]
         name, source, target = row["file"], row["source"], row["destination"]
         kind = "save" if target is None else "remote" if source is None else "copy"
-        intervals.append(
+        moves.append(
             Interval(
                 start, end, source if target is None else target, kind, name,
                 size[name] / (end - start) if end > start else None,
@@ -179,4 +190,31 @@ def timeline_of(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeli
         Interval(row["seconds"], row["seconds"], row["node"], "eviction", row["file"])
         for row in schedule["evictions"]
     ]
-    return Timeline.of(intervals, [node.id for node in problem.nodes], marks)
+    timeline = Timeline.of([*intervals, *moves], [node.id for node in problem.nodes], marks)
+    if not problem.is_workflow:
+        return timeline
+    live = {f"{node} live bytes": disk["live"] for node, disk in schedule["disks"].items()}
+    return replace(timeline, flows=tuple(flows_of(problem, runs, moves)), counters=live)
+
+
+def core_info(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What intervals tell of the cores of a run: one for each; a batch's runs have none."""
+    return [{"core": c} for c in row.get("cores", ())] or [{}]
+
+
+def flows_of(
+    problem: ReplicationProblem, runs: Mapping[str, Interval], moves: Sequence[Interval]
+) -> Iterator[tuple[Interval, Interval]]:
+    """From the task that makes a file to each that reads it, by the transfer to its node if any."""
+    came: dict[tuple[str, str], list[Interval]] = {}
+    for move in sorted((move for move in moves if move.kind != "save"), key=lambda move: move.end):
+        came.setdefault((move.label, move.resource), []).append(move)
+    for f, file in enumerate(problem.files):
+        if problem.producer[f] < 0:
+            continue
+        maker = runs[problem.tasks[problem.producer[f]].id]
+        for k in problem.readers[f]:
+            reader = runs[problem.tasks[k].id]
+            by = [m for m in came.get((file.id, reader.resource), ()) if m.end <= reader.start]
+            stops = [maker, *by[-1:], reader]
+            yield from pairwise(stops)
