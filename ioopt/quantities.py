@@ -33,7 +33,7 @@ def column(name: str, values: Sequence[Any]) -> list[str | None]:
     >>> column("io_delay_seconds", [-8e-11]), column("gap_share", [0.12345])
     (['0 s'], ['0.123'])
     """
-    numbers = [abs(value) for value in values if _is_number(value) and math.isfinite(value)]
+    numbers = [abs(value) for value in values if is_number(value) and math.isfinite(value)]
     largest = max(numbers, default=0.0)
     units = _units(name)
     counts = units == _PLAIN and all(
@@ -44,9 +44,7 @@ def column(name: str, values: Sequence[Any]) -> list[str | None]:
     scale, unit = unit_for(name, largest)
     after = f" {unit}" if unit else ""
     return [
-        _number(value / scale, largest / scale) + after
-        if _is_number(value)
-        else show_or_none(value)
+        _number(value / scale, largest / scale) + after if is_number(value) else show_or_none(value)
         for value in values
     ]
 
@@ -101,7 +99,8 @@ def _huge(value: int) -> str:
     return f"{Decimal(value):.5e}"
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value is a number; a switch is none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

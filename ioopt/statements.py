@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ioopt.protocols import CheckReport
+from ioopt.quantities import is_number
 from ioopt.registry import KindSpec
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, Violation, relative_gap
 
@@ -93,7 +94,7 @@ def _objective(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> 
 def true_objective(measure: str, report: CheckReport) -> float | None:
     """The value of *measure* by the checker: one of its objectives, or a metric that is a number."""
     value = report.objectives.get(measure, report.metrics.get(measure))
-    return None if isinstance(value, bool) or not isinstance(value, (int, float)) else value
+    return value if is_number(value) else None
 
 
 def _status(kind: KindSpec, data: Mapping[str, Any], report: CheckReport) -> Iterator[Violation]:
@@ -130,7 +131,7 @@ def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Vi
         elif name in report.ranges and value is not None:
             low, high = report.ranges[name]
             slack = RELATIVE * max(abs(low), abs(high)) + report.rounding
-            if not _is_number(value) or not low - slack <= value <= high + slack:
+            if not is_number(value) or not low - slack <= value <= high + slack:
                 text = f"the result says {_short(value)}, the plan allows {low:g} to {high:g}"
                 yield _false("metric", name, text)
 
@@ -138,10 +139,6 @@ def false_metrics(stated: Mapping[str, Any], report: CheckReport) -> Iterator[Vi
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
@@ -157,7 +154,7 @@ def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
         if not isinstance(stated, (list, tuple)) or len(stated) != len(true):
             return False
         return all(same(one, other, rounding) for one, other in zip(stated, true, strict=True))
-    if not _is_number(true) or not _is_number(stated):
+    if not is_number(true) or not is_number(stated):
         return type(stated) is type(true) and bool(stated == true)
     if isinstance(true, int) and isinstance(stated, int):
         return stated == true

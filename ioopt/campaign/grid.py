@@ -42,6 +42,7 @@ from ioopt import registry
 from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_bytes, validate
+from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.registry import KindSpec
 from ioopt.solving import load, problem_from_dict
@@ -164,11 +165,10 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
     for source in sources.values():
         kind = registry.KINDS[source.kind]
         for entry in config.solvers:
-            if not _serves(entry.name, kind):
-                continue
-            used.add(entry.name)
-            for point in _points(config, source, kind, entry):
-                points.setdefault(point.key, point)
+            if _serves(entry.name, kind):
+                used.add(entry.name)
+                for point in _points(config, source, kind, entry):
+                    points.setdefault(point.key, point)
     for entry in config.solvers:
         if entry.name not in used:
             kinds = ", ".join(dict.fromkeys(source.kind for source in sources.values()))
@@ -177,18 +177,17 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
 
 
 def _serves(name: str, kind: KindSpec) -> bool:
-    if all(spec.name != name for spec in registry.SOLVERS):
+    known = [spec for spec in registry.SOLVERS if spec.name == name]
+    if not known:
         registry.solver(name, kind)  # raises, with the nearest name
-    return any(spec.name == name for spec in registry.solvers_for(kind.kind))
+    return any(kind.kind in spec.kinds for spec in known)
 
 
 def _points(config: Config, source: Source, kind: KindSpec, entry: SolverEntry) -> Iterator[Point]:
     """The points of one instance and solver: settings x seeds x repeats."""
-    from ioopt.registry import settings_for
-
     spec = registry.solver(entry.name, kind)
     for settings in _expand(entry.settings):
-        settings_for(spec, settings)
+        registry.settings_for(spec, settings)
         for seed, repeat in itertools.product(entry.seeds, range(config.repeats)):
             identity = [
                 source.digest, entry.name, settings, entry.backend, seed, repeat,
@@ -236,8 +235,6 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
 
 def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any]) -> None:
     """Refuse a wrong preset or setting here, not once a point on the workers."""
-    from ioopt.options import parse_settings
-
     if preset is not None and preset in kind.presets:
         parse_settings(kind.presets[preset], settings, f"preset {preset}")
     else:  # the generator knows its default preset, and the message for an unknown one

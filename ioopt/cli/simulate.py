@@ -7,13 +7,8 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import (
-    file_argument,
-    format_option,
-    output_option,
-    read_result,
-)
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
 from ioopt.quantities import quantity, title
@@ -34,7 +29,7 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@file_argument()
+@options.file_argument()
 @click.argument("result", required=False)
 @click.option("--link", type=click.Choice(["shared", "per-node"]),
               help="Replay with this remote link instead of the instance's own.")  # fmt: skip
@@ -50,8 +45,8 @@ Examples:
 @click.option("--policy", type=click.Choice(DISPATCHERS),
               help="Instead of RESULT: let this dispatcher decide while the tasks run.")  # fmt: skip
 @click.option("--prefetch", is_flag=True, help="With --policy: one task may wait on a busy node.")
-@output_option(text="Write the replay there as JSON.")
-@format_option("table", "json")
+@options.output_option(text="Write the replay there as JSON.")
+@options.format_option("table", "json")
 def simulate(
     file: str,
     result: str | None,
@@ -75,27 +70,25 @@ def simulate(
     kind = registry.kind_of_problem(problem)
     if link is not None and kind.family != "replication":
         raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")
-    options: dict[str, Any] = {"link": link} if link else {}
-    options |= _actual(problem, kind, sigma, seed, actual)
+    how: dict[str, Any] = {"link": link} if link else {}
+    how |= _actual(problem, kind, sigma, seed, actual)
     if (result is None) == (policy is None):
         raise UsageError("give either the RESULT to replay or a --policy to dispatch by")
     decided: Mapping[str, Any] = {}
     if result is not None:
-        plan = plan_of(kind, read_result(result, kind).get("plan"), result)
-        if "actual" in options and getattr(plan, "dispatches", None) is not None:
+        plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
+        if "actual" in how and getattr(plan, "dispatches", None) is not None:
             raise UsageError(
                 f"{result}: its dispatches were decided on other times; use --policy, or --set "
                 "mode=replay for a plan of queues"
             )
         with reading(result):
-            replayed = replay(problem, plan, **options)
+            replayed = replay(problem, plan, **how)
     else:
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            made, replayed = dispatch(
-                problem, _dispatcher(kind, policy), prefetch=prefetch, **options
-            )
+            made, replayed = dispatch(problem, _dispatcher(kind, policy), prefetch=prefetch, **how)
         decided = {"plan": made.to_dict()}
     document = {
         "format": "ioopt/simulation", "version": 1, "instance": problem.name,

@@ -34,9 +34,12 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Task,
 )
+from ioopt.result import Result
 from ioopt.solving import solve
 
 Order = dict[str, list[str]]
+TaskLike = Task | Mapping[str, Any]
+FileLike = File | Mapping[str, Any]
 DEADLINE_SHARE = 0.8
 """Part of a call's deadline that the solver is told; the rest is for checking and the fallback."""
 
@@ -62,7 +65,7 @@ class ReplicationPlanner:
         self,
         network: Mapping[str, Any] | Network,
         nodes: Sequence[Mapping[str, Any] | Node],
-        files: Iterable[Mapping[str, Any] | File] = (),
+        files: Iterable[FileLike] = (),
         *,
         solver: str = "link-aware",
         settings: Mapping[str, Any] | None = None,
@@ -83,7 +86,7 @@ class ReplicationPlanner:
             raise InstanceError("nodes: two of them have the same id")
         self._problem()  # raises for holdings that cannot be
 
-    def _add_files(self, files: Iterable[Mapping[str, Any] | File]) -> None:
+    def _add_files(self, files: Iterable[FileLike]) -> None:
         for given in files:
             file = validate(File, given, "files")
             known = self._files.setdefault(file.id, file)
@@ -94,8 +97,8 @@ class ReplicationPlanner:
 
     def submit(
         self,
-        tasks: Iterable[Mapping[str, Any] | Task],
-        files: Iterable[Mapping[str, Any] | File] = (),
+        tasks: Iterable[TaskLike],
+        files: Iterable[FileLike] = (),
         deadline: float | None = 10.0,
     ) -> Decision[int]:
         """Add tasks (and files new to the planner) and plan all that have not started.
@@ -115,16 +118,16 @@ class ReplicationPlanner:
             raise
         return self._planned(problem, until)
 
-    def _new_tasks(self, tasks: Iterable[Mapping[str, Any] | Task]) -> dict[str, Task]:
+    def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
         """The tasks as given, by id; InstanceError for a known id or an unknown file."""
         added: dict[str, Task] = {}
         for given in tasks:
             task: Task = validate(Task, given, "tasks")
             if task.id in self._tasks or task.id in self._running or task.id in added:
                 raise InstanceError(f"tasks: {task.id!r} was submitted before")
-            unknown = [name for name in task.inputs if name not in self._files]
-            if unknown:
-                raise InstanceError(f"tasks: {task.id!r} reads {unknown[0]!r}, an unknown file")
+            for name in task.inputs:
+                if name not in self._files:
+                    raise InstanceError(f"tasks: {task.id!r} reads {name!r}, an unknown file")
             added[task.id] = task
         return added
 
@@ -138,26 +141,23 @@ class ReplicationPlanner:
             self._queues = {name: [] for name in self._nodes}
             return Decision(0)
         deadline = None if until.limit_seconds is None else until.remaining()
-        found: list[Any] = []
+        limit = None if deadline is None else deadline * DEADLINE_SHARE
+        how: Json = {"settings": self._settings, "seed": self._seed, "time_limit": limit}
+        found: list[Result] = []
 
         def wanted() -> Order:
-            limit = None if deadline is None else deadline * DEADLINE_SHARE
-            result = solve(
-                problem, self._solver, settings=self._settings, seed=self._seed, time_limit=limit
-            )
-            found.append(result)
-            return _order(result.plan)
+            found.append(solve(problem, self._solver, **how))
+            return _order(found[0].plan)
 
         order, notes = self._guard.run(
             wanted, lambda: self._greedy(problem), self._wrong, deadline, until.limit_seconds
         )
         self._queues = {name: list(order.get(name, [])) for name in self._nodes}
+        count = len(self._tasks)
         if notes or not found:
-            return Decision(len(self._tasks), notes=notes)
+            return Decision(count, notes=notes)
         result = found[0]
-        return Decision(
-            len(self._tasks), result.objective, result.bound, result.gap, tuple(result.notes)
-        )
+        return Decision(count, result.objective, result.bound, result.gap, result.notes)
 
     def _problem(self) -> ReplicationProblem:
         """The waiting tasks, and the files that they read or nodes hold, as an instance."""
