@@ -6,6 +6,7 @@ See :mod:`ioopt.solvers.replication.search.link_aware`.
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from dataclasses import replace
 
 from ioopt.errors import OutOfTime
@@ -45,6 +46,7 @@ class FlowRun(LinkAwareRun):
     def start(self) -> None:
         """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
         self.ends: dict[str, float] = {}
+        self._unscored: list[tuple[ReplicationPlan, str]] = []
         given = self.request.start
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
@@ -58,11 +60,19 @@ class FlowRun(LinkAwareRun):
             try:
                 plan = planner(self.problem, asked).plan
                 assert plan is not None
-                if self.best.plan is None:
-                    self.best = replace(self.best, plan=plan, origin=name)
-                self._baseline(plan, name)
             except OutOfTime:
                 continue
+            if self.best.plan is None:
+                self.best = replace(self.best, plan=plan, origin=name)
+            if self._slow() and self._compiler is not None:
+                self._unscored.append((plan, name))
+            else:
+                self._judge(plan, name)
+
+    def _judge(self, plan: ReplicationPlan, name: str) -> None:
+        """Score a planner's plan, if there is time."""
+        with suppress(OutOfTime):
+            self._baseline(plan, name)
 
     def _within(self, share: float) -> Deadline:
         """A deadline after *share* of what is left, once there is a plan."""
@@ -92,6 +102,9 @@ class FlowRun(LinkAwareRun):
     def _deal(self) -> None:
         """Stretches of the depth-first order, then dispatches by live bytes under random parameters."""
         rng = random.Random(self.request.options.seed)
+        self._switch()
+        for plan, name in self._unscored:
+            self._judge(plan, name)
         if not self._over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
             self._try(cut, "stretches of the depth-first order")

@@ -182,6 +182,31 @@ def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) 
     assert result.violations == () and "dispatch" not in result.notes[0]
 
 
+def test_plans_that_wait_for_the_compiler_are_judged_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Plain replays would take too long; the machine code is not ready before all have planned."""
+
+    class Process:
+        returncode = 1
+
+        def poll(self) -> int | None:
+            return 1 if planned == list(PLANNERS) else None
+
+    def noted(name: str) -> Any:
+        return lambda *given: (planned.append(name), PLANNERS[name](*given))[1]
+
+    planned: list[str] = []
+    monkeypatch.setattr(flow_run, "PLANNERS", {name: noted(name) for name in PLANNERS})
+    monkeypatch.setattr(flow_run, "LONG_REPLAY_SECONDS", 0.0)
+    monkeypatch.setattr(link_run, "SMALL_CELLS", 0)
+    monkeypatch.setattr(link_run, "available", lambda: True)
+    monkeypatch.setattr(link_run, "kernels_ready", lambda: False)
+    monkeypatch.setattr(link_run, "compile_apart", lambda call: Process())
+    result = ioopt.solve(pairs(2), "link-aware", settings={"evaluations": 20})
+    assert result.objective == 4 and "heft 44 s" in result.notes[1]
+
+
 @pytest.mark.slow
 def test_plain_and_compiled_search_give_the_same_answer() -> None:
     problem = generate("many-small-groups", {"groups": 5, "disk_share": 1.5}, 4)
