@@ -96,6 +96,7 @@ TAKE_WORKFLOWS = {
     "auto",
     "link-aware",
     "exact-workflow",
+    "rolling",
     "heft",
     "b-level",
     "ready-min-min",
