@@ -8,9 +8,12 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ioopt import check as _checkers
 from ioopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from ioopt.result import Result as Result
     from ioopt.result import Status as Status
     from ioopt.result import StopReason as StopReason
-    from ioopt.result import Violation as Violation
+    from ioopt.result import Violation
     from ioopt.solving import load as load
     from ioopt.solving import simulate as simulate
     from ioopt.solving import solve as solve
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 _LAZY = {
     "load": "ioopt.solving",
     "solve": "ioopt.solving",
-    "check": "ioopt.check",
     "simulate": "ioopt.solving",
     "compare": "ioopt.comparing",
     "Result": "ioopt.result",
@@ -48,6 +50,18 @@ __all__ = [
     "simulate",
     "solve",
 ]
+
+
+class _Check(ModuleType):
+    """The package of checkers, callable: the import system would overwrite a function there."""
+
+    def __call__(self, source: Any, result: Any = None, link: str | None = None) -> list[Violation]:
+        from ioopt.checking import check
+
+        return check(source, result, link)
+
+
+sys.modules[_checkers.__name__].__class__ = _Check
 
 
 def __getattr__(name: str) -> Any:

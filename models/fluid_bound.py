@@ -1,7 +1,5 @@
 """What no schedule of a shared resource can beat: mean busy times of its fluid relaxation."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -10,8 +10,6 @@ that counts are one class k. Variables: x_k jobs of class k that start; d_f file
 gigabytes, in whole steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

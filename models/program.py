@@ -5,8 +5,6 @@ count time in whole units of ``unit`` seconds: CP-SAT takes them as they are, fl
 backends get seconds (time variables, rows marked ``timed``, and the objective).
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

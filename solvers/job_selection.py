@@ -1,7 +1,5 @@
 """Job selection: a greedy selection first, then a proven bound and an integer program in the time left."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

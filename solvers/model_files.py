@@ -1,7 +1,5 @@
 """Integer programs of instances as LP and MPS files, under readable names."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Mapping

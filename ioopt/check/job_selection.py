@@ -1,7 +1,5 @@
 """Checker of job selections: known jobs, once each, within every capacity, and what they are worth."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

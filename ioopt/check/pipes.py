@@ -1,7 +1,5 @@
 """Can pipes of limited rate have carried what a schedule says, at every instant? (Earliest end first.)"""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Arithmetic of :mod:`ioopt.decisions.batch_io` in the part of Python that numba compiles."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 Kernels are plain Python that numba compiles (:mod:`ioopt.compiled`); on lists they run as they are.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.decisions.batch_io import CLOSE, FIT_TOLERANCE, KernelView, nine_digits

@@ -4,8 +4,6 @@ Tasks, files and nodes are named by their position in the instance. A dispatcher
 alone, and no task that has not arrived; sizes are bytes, times seconds, rates bytes per second.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Instances of replication from workflows of other programs, which describe no cluster of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any

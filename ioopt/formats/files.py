@@ -1,7 +1,5 @@
 """Files of any kind: what is read is bounded, what is written destroys nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip

@@ -7,8 +7,6 @@ and b = 0.01 GB/s, every value divided by 64; here nothing is divided, so a set 
 processors with 192 GB/s.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -4,8 +4,6 @@ Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, an
 250/1536 of what all nodes together can send.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Columns ``ganged``, ``running`` (0/1, false/true, no/yes) and ``messages`` are n
 any order, the recording is kept as one in time. Other columns are not read.
 """
 
-from __future__ import annotations
-
 import os
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What an importer hands back: the problem, and everything the user should know about the reading."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar

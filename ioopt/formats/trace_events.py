@@ -5,8 +5,6 @@ metadata (M); times are microseconds. Each resource is a thread of one process, 
 stand in one row.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

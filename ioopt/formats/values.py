@@ -1,7 +1,5 @@
 """Single values: types of settings, and checks of foreign JSON with messages that name the place."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Seeded sets of ready jobs, as a workflow engine meets them: groups of alike jobs, shared files (ours)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from typing import Annotated, Any

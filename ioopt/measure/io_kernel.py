@@ -3,8 +3,6 @@
 See :mod:`ioopt.compiled`; the rules are in :mod:`ioopt.measure.io_server`. Times are nanoseconds.
 """
 
-from __future__ import annotations
-
 from ioopt.compiled import Box
 
 

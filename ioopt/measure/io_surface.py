@@ -1,7 +1,5 @@
 """The response surface of an I/O job at (on, off) seconds: the instance's table, else the chain of F1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ table all run. ``quantum`` is the length of a slot; ``received[s, p]`` counts me
 returns the wall-clock time at which the last process ends.
 """
 
-from __future__ import annotations
-
 from ioopt.compiled import Box
 
 ALL_TO_ALL, RING, PAIRS, SHIFT = 0, 1, 2, 3

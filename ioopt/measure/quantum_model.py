@@ -1,7 +1,5 @@
 """Replay of a quantum-model plan: every point simulated with fresh seeds, and a picture in time."""
 
-from __future__ import annotations
-
 from statistics import fmean
 
 from ioopt.measure import io_kernel

@@ -1,7 +1,5 @@
 """Gantt charts: who computes, fetches, copies and waits when."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

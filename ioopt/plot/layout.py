@@ -1,7 +1,5 @@
 """What all pictures share: axes in units that fit, legends beside the data, names that fit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

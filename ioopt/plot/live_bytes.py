@@ -1,7 +1,5 @@
 """Bytes on the disks of a workflow over time that are still needed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

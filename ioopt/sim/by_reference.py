@@ -4,8 +4,6 @@ numba hands over a tuple value by value: seven for each array, hundreds a call, 
 compile and to run than most kernels. Imported only where machine code is wanted, as it needs numba.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import signature
 from typing import Any

@@ -6,8 +6,6 @@ and its own pace says how long the rest will take. Both engines give one answer 
 taking over means to begin anew.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Bounds of what an I/O policy can reach: the mean response of a trace, the bytes of one decision (ours)."""
 
-from __future__ import annotations
-
 import math
 
 from ioopt.models.fluid_bound import SHAVED, Work, least_response

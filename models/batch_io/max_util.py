@@ -6,8 +6,6 @@ c is BW_max in the same units. Variables: x_i 0/1, whether request i transfers.
 (1) maximise sum_i p_i x_i;  (2) sum_i w_i x_i <= c
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ioopt.models.program import Number, Program

@@ -24,8 +24,6 @@ Departures from the rules as written, all of them exact:
 - The machine's columns are alike, so the largest job that leaves a choice is put into block 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Literal
 

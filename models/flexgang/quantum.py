@@ -11,8 +11,6 @@ Variables: z[j,o,L] 0/1, job j takes option o in a cycle of length L; y[L] 0/1, 
 Options that do not fit a length or miss a floor have no z. Times are whole ticks of the grid.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ Other I/O jobs are ignored, as the two-job surface demands; compute jobs cost no
 f q / L of at least their floor.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

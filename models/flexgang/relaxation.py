@@ -8,8 +8,6 @@ Columns are alike, so an optimum uses every block of a job alike (docs/flexgang-
   sum a beta L y <= 0.6 k;   x_i + y_i = 1;   n_j + (1 - gamma_j) tau_j >= K phi_j
 """
 
-from __future__ import annotations
-
 from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.program import Program, Term
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem

@@ -1,7 +1,5 @@
 """Linear program for the loose and fragment CPU of a given placement (F5): max weighted progress of tau."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity

@@ -11,8 +11,6 @@ Objective: max sum of worth_o x_or. Remote options carry no columns: a row with 
 them, whichever they are. Rows are alike, so homes are chosen when the answer is decoded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from ioopt.models.gang.question import Question

@@ -5,8 +5,6 @@ start on its file nodes, or anywhere in one row (docs/gang.md, The mathematics; 
 same covering options are one atom; only maximal atoms, the cliques K, are kept.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

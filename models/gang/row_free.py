@@ -14,8 +14,6 @@ graphs are perfect) and the remote jobs find room; else an upper bound of
 which bounds every policy's matrix, also of those that replicate jobs they start remote.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """A lower bound of the mean slowdown of a gang workload, valid for every policy (ours)."""
 
-from __future__ import annotations
-
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.problems.gang import GangProblem
 

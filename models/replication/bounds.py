@@ -3,8 +3,6 @@
 In units of :class:`ioopt.models.replication.static.StaticInstance` unless a name says seconds.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import dataclass

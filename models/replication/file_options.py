@@ -1,7 +1,5 @@
 """Ways to bring one file to the nodes that read it, on a few equal nodes (ours)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -16,8 +16,6 @@ Where this departs from the page:
 - (21) is added where a node has a disk limit.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction

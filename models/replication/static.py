@@ -4,8 +4,6 @@ Times are whole multiples of one ``unit``, chosen so that nothing is rounded whe
 otherwise they are rounded down, so that a bound of the integer problem stays a bound.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence

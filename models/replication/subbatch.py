@@ -10,8 +10,6 @@ speed; among the selections that (20) does not tell apart, ``ties="bytes"`` take
 the fewest bytes (ours).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Lower bounds of the simulated makespan, valid for every plan and eviction policy."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from ioopt.models.replication.workflow_bound import WorkflowBound

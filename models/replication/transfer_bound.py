@@ -5,8 +5,6 @@ node; likewise for what reads its products. Which of them share is left to the r
 need be, so that the bound holds for every plan and dispatch. It is never below :class:`WorkflowBound`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property

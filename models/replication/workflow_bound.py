@@ -5,8 +5,6 @@ critical path. What is left after an instant needs cores; what must cross a link
 needs time there, between the first task that asks for it and the last that uses it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property

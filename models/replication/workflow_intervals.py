@@ -22,8 +22,6 @@ g(f) when f, born remote, has come to some node first; C the makespan.
     before it read of them has crossed the links before it starts
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import product

@@ -4,8 +4,6 @@ Rows are eased, and the bound widened, by what rounding every continuous variabl
 can cost, so that the bound holds for the model as written; values may miss a row by a step.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """A program of whole numbers (:mod:`ioopt.models.program`) on CP-SAT, as it is."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

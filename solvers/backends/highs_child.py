@@ -4,8 +4,6 @@ HiGHS looks at its clock only between certain steps, on large models half a minu
 can be ended on time. The best solution so far is written whenever it improves.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Small programs of continuous variables, solved often, through ``scipy.optimize.linprog``."""
 
-from __future__ import annotations
-
 import math
 
 from ioopt.models.program import Program

@@ -9,8 +9,6 @@ With S chosen so far and f_j(S) the remaining time of j when exactly S shares (r
 T_i being the earliest f_j(S) after which what is left of S leaves room for r_i.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

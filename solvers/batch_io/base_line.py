@@ -4,8 +4,6 @@ Zhou et al., Sections III.A.4 and IV.D. The paper shares "evenly among applicati
 and per node in the other; per node is the rule, the other an option.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 

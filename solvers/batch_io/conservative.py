@@ -5,8 +5,6 @@ differ in the order. Left-over bandwidth is wasted, as in the paper; a ``+top`` 
 it to the skipped requests in the same order, the last one partially.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from functools import partial

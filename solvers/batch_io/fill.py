@@ -4,8 +4,6 @@ Sort by R_i / N_i^alpha ascending, each gets min(r_i, what is left). Work conser
 partial grant, O(K log K). alpha = 0 favours the mean I/O delay, alpha = 1 the node-weighted one.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

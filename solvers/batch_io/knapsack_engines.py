@@ -4,8 +4,6 @@ Every engine takes (weights, capacity), whole numbers, and returns the positions
 largest total within the capacity; of equal ones whichever it finds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ioopt.errors import BackendFailureError, BackendMissingError

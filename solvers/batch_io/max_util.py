@@ -5,8 +5,6 @@ proportional to the weight, so it is a subset-sum in allocation units, solved ex
 program whose table is one Python int a row. A saturating request (r_i = BW_max) can only be alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """One solver runs every policy: through the simulator for a trace, once for a snapshot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -5,8 +5,6 @@ a phase. Inside a set the earliest request transfers alone; the sets present sha
 proportion to 10^-set, none above its request's peak, what a peak leaves shared out again.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """``--set`` keys of the I/O policies; a policy with keys of its own derives from :class:`Settings`."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -3,8 +3,6 @@
 Points that the time limit does not reach are solved on a coarse grid, with a note.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Solver ``event``: the two-job quantum model by event simulation (Lee et al., Figures 2 and 3)."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ioopt.measure.quantum_event import simulate_point

@@ -4,8 +4,6 @@ Strict, filled and greedy plans are warm starts and stay candidates, so that the
 worse than a baseline (F5 and F6). The deadline counts everything (docs/flexgang-assignment.md).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """Solver ``gangedness``: the monitor's verdict on recorded message counts."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Greedy flexible gang assignment (F6): every pattern, the best one wins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, model_objective

@@ -3,8 +3,6 @@
 Slopes come first, for every application; characteristic plots take what time is left.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Linear programs of flexible gangs: the loose CPU of a placement, the relaxation of a pattern (F5)."""
 
-from __future__ import annotations
-
 import math
 
 from ioopt.models.flexgang.frame import PatternData, Placement, lay_out

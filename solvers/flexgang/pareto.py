@@ -1,7 +1,5 @@
 """The lambda front of a flexible gang instance: I/O response against compute progress (F6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 

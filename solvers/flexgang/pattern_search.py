@@ -3,8 +3,6 @@
 The promise of a pattern is how far its linear relaxation lies above the best plan so far.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

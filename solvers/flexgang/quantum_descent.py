@@ -1,7 +1,5 @@
 """Descent over the quanta of a selection: the best uniform quantum, then job by job (F4)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

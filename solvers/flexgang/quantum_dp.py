@@ -1,7 +1,5 @@
 """Exact quantum selection by dynamic programming: a multiple-choice knapsack per cycle length (F4)."""
 
-from __future__ import annotations
-
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest

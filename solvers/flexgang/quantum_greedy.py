@@ -1,7 +1,5 @@
 """Greedy quantum selection: the best uniform quantum, then coordinate descent (F4)."""
 
-from __future__ import annotations
-
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest

@@ -1,7 +1,5 @@
 """Exact quantum selection by integer programming, on HiGHS or CP-SAT (F4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Slots of different lengths back to back are not evenly spaced, as the surface pr
 with several visits is kept only when its realised cost is at most 5 % above the predicted one (F4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Choose among plans by simulation on selection seeds; reports use other seeds (F6, rule 12)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Strict gang scheduling, plain and with filled fragments: the baselines of the flexible plans (F6)."""
 
-from __future__ import annotations
-
 from ioopt.check.flexgang.flexible_gang import check
 from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
 from ioopt.problems.base import Record

@@ -1,7 +1,5 @@
 """Adaptive-IOGS: on the file nodes where they are free, else as GS does (Section 3.5)."""
 
-from __future__ import annotations
-
 from ioopt.decisions.gang.rules import ADAPTIVE, Rules
 from ioopt.solvers.gang.policy import Policy, Settings
 

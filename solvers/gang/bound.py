@@ -1,7 +1,5 @@
 """What no policy's matrix can exceed: the row-free bound of one gang decision."""
 
-from __future__ import annotations
-
 from ioopt.decisions.gang.state import state_of
 from ioopt.decisions.gang.weights import Weight
 from ioopt.models.gang.question import ask

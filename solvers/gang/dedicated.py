@@ -4,8 +4,6 @@ Its schedule follows in closed form (:mod:`ioopt.sim.gang.dedicated`), so that i
 on a matrix.
 """
 
-from __future__ import annotations
-
 from ioopt.decisions.gang.state import State
 from ioopt.solvers.gang.policy import DEDICATED, Settings
 

@@ -7,8 +7,6 @@ filled by weight x speed. The greedy is index-iogs with the same guard, without 
 taken where it is worth more, so that a decision is never below it.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

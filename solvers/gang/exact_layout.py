@@ -1,7 +1,5 @@
 """From an answer of the gang models to rows and columns, and back from a matrix to a start."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from ioopt.decisions.gang.state import State

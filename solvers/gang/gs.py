@@ -1,7 +1,5 @@
 """GS: plain gang scheduling, blind to where the files are (Section 3.2)."""
 
-from __future__ import annotations
-
 from ioopt.decisions.gang.rules import BEST_FIT, Rules
 from ioopt.solvers.gang.policy import Policy, Settings
 

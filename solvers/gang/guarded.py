@@ -5,8 +5,6 @@ keeps the matrix empty enough for migration to undo remote starts. FCFS is kept:
 blocks the queue.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

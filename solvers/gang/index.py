@@ -5,8 +5,6 @@ once. The queue is free (a job that does not fit is passed over) under the guard
 :mod:`ioopt.solvers.gang.guarded`; the age term keeps big jobs from being passed over for ever.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

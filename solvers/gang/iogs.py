@@ -1,7 +1,5 @@
 """IOGS: a job starts on its file nodes or waits (Section 3.3)."""
 
-from __future__ import annotations
-
 from ioopt.decisions.gang.rules import FILE_NODES, Rules
 from ioopt.solvers.gang.policy import Policy, Settings
 

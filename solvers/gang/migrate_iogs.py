@@ -1,7 +1,5 @@
 """Migrate-IOGS: Adaptive-IOGS that moves remote jobs to their file nodes (Section 3.6)."""
 
-from __future__ import annotations
-
 from ioopt.decisions.gang.rules import ADAPTIVE, Rules
 from ioopt.solvers.gang.policy import Policy, Settings
 

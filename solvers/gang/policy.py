@@ -1,7 +1,5 @@
 """A gang-scheduling policy is a name and how it runs the phases of a matrix update."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

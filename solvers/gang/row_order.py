@@ -5,8 +5,6 @@ of the most urgent jobs runs now, the next after it; attained service ages the w
 row stays behind for ever.
 """
 
-from __future__ import annotations
-
 import math
 
 from ioopt.decisions.gang.rules import Number

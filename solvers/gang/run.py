@@ -1,7 +1,5 @@
 """From a policy to a solver: simulate a workload, or take the one decision of a snapshot."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.decisions.gang.rules import HDF

@@ -6,8 +6,6 @@ disk the static model fits the machine and ``ip`` proves how good its answer is.
 picked, the answer's simulated makespan is held against MinMin's.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ioopt.errors import OutOfTime

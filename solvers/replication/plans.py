@@ -1,7 +1,5 @@
 """Putting a planner's queues and planned transfers into a :class:`ReplicationPlan`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 

@@ -1,7 +1,5 @@
 """The planners of workflows, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem

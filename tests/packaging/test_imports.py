@@ -56,9 +56,6 @@ LAYERS = (
     {"cli", "__main__", "ioopt"},
 )  # fmt: skip
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
-EXCEPTIONS = {
-    ("ioopt.check", "ioopt.checking"): "the package is also the public call ioopt.check(...)",
-}
 PLOT_NEEDS = {"errors", "result", "problems", "timeline", "quantities", "formats"}
 """A picture is drawn from a result, not by a solver."""
 
@@ -92,12 +89,12 @@ def imported(path):
 
 
 def arrows():
-    """(importing module, imported module) inside ioopt, without the exceptions."""
+    """(importing module, imported module) inside ioopt."""
     for module, path in MODULES.items():
         for source, name in imported(path):
             target = f"{source}.{name}" if f"{source}.{name}" in MODULES else source
             assert not source.startswith("."), f"{module}: imports are absolute"
-            if target.partition(".")[0] == "ioopt" and (module, target) not in EXCEPTIONS:
+            if target.partition(".")[0] == "ioopt":
                 assert target in MODULES, f"{module} imports {target}, which is not there"
                 yield module, target
 
@@ -125,11 +122,6 @@ def test_imports_point_one_way():
         if LAYER_OF[room(target)] > LAYER_OF[room(module)]
     }
     assert wrong == set()
-
-
-def test_every_exception_is_still_needed():
-    for module, target in EXCEPTIONS:
-        assert target in {source for source, _ in imported(MODULES[module])}, (module, target)
 
 
 def test_pictures_are_drawn_from_results_alone():

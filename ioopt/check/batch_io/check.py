@@ -3,8 +3,6 @@
 Where a job says ``first_node`` its partition is checked too, and where requests say ``rates`` every byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from ioopt.check.batch_io.metrics import metrics_of

@@ -1,7 +1,5 @@
 """Checker of one I/O decision: who may transfer at what rate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The metrics of rule 22, recomputed from a schedule."""
 
-from __future__ import annotations
-
 from math import fsum
 
 from ioopt.check.batch_io.terms import JobView, Terms

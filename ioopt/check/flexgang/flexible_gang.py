@@ -1,7 +1,5 @@
 """Checker of flexible gang plans: every rule of F5 by itself, and the objective recomputed."""
 
-from __future__ import annotations
-
 import math
 
 from ioopt.check.flexgang.response import Response, respond

@@ -1,7 +1,5 @@
 """Checker of gangedness plans: recomputes ratio, interval and class from the counts by plain statistics."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator

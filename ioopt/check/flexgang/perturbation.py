@@ -1,7 +1,5 @@
 """Checker of perturbation plans: what must hold of slopes whoever measured them; Emp's follow by counting."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ It shares nothing with the engines. Where a measure is a sample mean, the allowa
 standard error: five of them, plus one cycle at each end of the horizon.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Checker of quantum selections: one option of the menu a job, slots fill the cycle, floors."""
 
-from __future__ import annotations
-
 import math
 
 from ioopt.check.flexgang.response import respond

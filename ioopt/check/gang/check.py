@@ -4,8 +4,6 @@
 (``updates``: what changed at each matrix update), the matrix is rebuilt and held to the rules.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

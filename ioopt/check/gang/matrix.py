@@ -1,7 +1,5 @@
 """Checker of one gang-scheduling decision, and the value of a matrix (docs/gang.md, The mathematics)."""
 
-from __future__ import annotations
-
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import (
     GangMatrixPlan,

@@ -1,7 +1,5 @@
 """The metrics of a gang schedule (rules 16 and 17), recomputed from its starts and finishes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ioopt.problems.base import JobId, Json

@@ -3,8 +3,6 @@
 What is checked follows ``plan.moves`` (see :class:`ioopt.problems.replication.ReplicationPlan`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The metrics of a replication schedule, recomputed from its transfers, tasks and evictions."""
 
-from __future__ import annotations
-
 import math
 
 from ioopt.check.replication.transfer_bound import transfer_bound

@@ -1,7 +1,5 @@
 """The static rules of one round of a replication plan: (1)-(8), (21), held files, the forest rule."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Check of a replayed schedule: what no timeline may do, whatever planner and policy made it."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

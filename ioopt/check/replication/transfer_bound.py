@@ -3,8 +3,6 @@
 Written from the rule alone: nothing of the models is used.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from graphlib import TopologicalSorter

@@ -4,8 +4,6 @@ That a task starts after those that write its inputs is part of the staging chec
 stay begins, readable, at the end of its task.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

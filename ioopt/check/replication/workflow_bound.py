@@ -3,8 +3,6 @@
 Written from the rule alone: nothing of the models is used.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from itertools import accumulate

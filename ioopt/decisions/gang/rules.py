@@ -1,7 +1,5 @@
 """What the policies of the five phases differ in (rules 11 to 15), and the weight of a job."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What a matrix is worth: job weights x speeds x rows (docs/gang.md, The mathematics)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

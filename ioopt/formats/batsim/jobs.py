@@ -4,8 +4,6 @@ Source: Batsim's documentation (output-jobs). Times are seconds. Writing is in
 :func:`ioopt.formats.batsim.workload.jobs_csv`.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Annotated, Any
 

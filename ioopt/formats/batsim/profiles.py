@@ -28,8 +28,6 @@ A type ends in ``_0`` or ``pfs0`` in some releases; that is ignored. Trace repla
 traces) need Batsim itself and raise :class:`UnsupportedProfileError`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple

@@ -5,8 +5,6 @@ Kopanski and Rzadca, Euro-Par 2021. What each profile type becomes is said in
 :mod:`ioopt.formats.batsim.profiles`. Times are seconds, sizes bytes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import os

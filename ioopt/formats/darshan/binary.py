@@ -4,8 +4,6 @@ The package wraps a C library that can crash on a damaged log, so it runs in a p
 (this module as a program: log in, JSON out) and a crash is an error message like any other.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

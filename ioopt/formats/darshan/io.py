@@ -1,7 +1,5 @@
 """Darshan logs as batch-io problems, and as the I/O of the jobs of a trace (Zhou et al., Section IV.B)."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

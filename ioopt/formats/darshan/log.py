@@ -10,8 +10,6 @@ slowest rank over its own files plus, for every shared file, its slowest rank; o
 the longer, plus STDIO. Times are seconds since the job's start.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -6,8 +6,6 @@ than a gap apart, are one phase. The smallest activities, together at most a tho
 bytes (log files and the like, often open all the time), make no phase of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

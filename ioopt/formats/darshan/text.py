@@ -1,7 +1,5 @@
 """The text of ``darshan-parser`` 2.x and 3.x: header fields and counters by record."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

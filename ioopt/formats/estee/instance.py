@@ -6,8 +6,6 @@ the latter JSON text again. A task has a duration ``d``, an expected one ``e_d``
 input comes from outside, and nothing is said of where results go.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import zipfile

@@ -8,8 +8,6 @@ that have its tag or, where none has, for all of them; it reads their products, 
 beyond them comes from remote storage. All of this is remarked upon.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule or from Darshan logs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ with ``;`` are comments, of which ``; Key: value`` is the header. Source: the ar
 it is read, is listed in docs/formats.md. Times are seconds, memory is kilobytes per processor.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Instances of replication, and results of them, written as WfFormat 1.5."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -10,8 +10,6 @@ tasks of ``workflow.tasks``; 1.5 splits them into ``workflow.specification`` and
 ``workflow.execution``. Up to 1.4 parents are named by task name, from 1.5 by id.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """WfFormat JSON into plain tasks and file sizes, with every oddity either warned of or refused."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

@@ -5,8 +5,6 @@ file that several tasks write becomes one file a version, and a precedence witho
 invented file of 0 bytes; each is remarked upon.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter

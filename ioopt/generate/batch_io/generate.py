@@ -5,8 +5,6 @@ shares and periods while looking at FILL against ADAPTIVE; other plausible mixes
 delay ratios from .33 to 1.05. Ratios measured on it say what can happen, not what must.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Mapping

@@ -10,8 +10,6 @@ no gang scheduling; weights are 1 and floors the default. With sizes drawn evenl
 gang scheduling is less wasteful, and on some seeds the best plan opens no loose window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Message counts: Table 3 of Lee et al. (means), and counts from runs of the laboratory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

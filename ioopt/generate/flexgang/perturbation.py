@@ -1,7 +1,5 @@
 """The synthetic applications of Lee et al., Table 1, and blocking ones, as perturbation instances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

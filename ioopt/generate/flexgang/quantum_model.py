@@ -4,8 +4,6 @@ Text and caption of Figure 2 disagree on the I/O job's quanta (2.5, 5, 10 and 2.
 preset takes all four.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ I/O jobs have the bursts of Lee et al., Section 3.2 (5 ms, then 20 ms of I/O), i
 around them; compute jobs share the floor so that they get at least ``compute_share`` of the cycle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

@@ -5,8 +5,6 @@ settings. The logged run time is taken as the job's time with all input local (L
 rounding of requests).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

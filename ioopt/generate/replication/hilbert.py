@@ -1,7 +1,5 @@
 """Hilbert-curve index in any dimension, used to spread neighbouring chunks over storage nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

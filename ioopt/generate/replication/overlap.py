@@ -1,7 +1,5 @@
 """How much the tasks of a batch have in common: two statistics, and the draw nearest to a wanted one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 

@@ -5,8 +5,6 @@ Sections 5.1 and 5.2 of the paper: 4 compute and 4 storage nodes, a 100 Mbps lin
 the nodes, 0.001 s of computing per MB.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field

@@ -1,7 +1,5 @@
 """One way to divide a frame into strict rows and loose windows (Lee et al., Section 7)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -5,8 +5,6 @@ real machines is cheaper than a heap. Times and targets stand by the ``slot`` of
 Kernels allocate nothing: what they work in stands in ``w``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The compiled engine: the text of :mod:`ioopt.sim.batch_io.engine` on records and arrays."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ is outstanding and waiting then, not on the length of the trace.
 One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
-from __future__ import annotations
-
 import math
 from math import ulp
 

@@ -3,8 +3,6 @@
 One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
-from __future__ import annotations
-
 from ioopt.sim.batch_io.plain import enter_machine, leave_machine, set_compute, vacate
 from ioopt.sim.batch_io.state import COMPUTING, ENDED, TRANSFERRING, ActiveRequest, Moment, World
 from ioopt.sim.batch_io.storage import issue, leave, use

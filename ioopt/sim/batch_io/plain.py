@@ -4,8 +4,6 @@ For each function here numba takes its namesake of :mod:`ioopt.sim.batch_io.arra
 same with arrays. Nothing here decides anything: the rules stand in the modules that call it.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right, insort
 from collections import deque

@@ -3,8 +3,6 @@
 One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
-from __future__ import annotations
-
 import math
 
 from ioopt.decisions.batch_io import Number, time_tolerance

@@ -1,7 +1,5 @@
 """From a run to the documented schedule, the metrics of rule 22, and the timeline."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable

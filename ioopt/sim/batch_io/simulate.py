@@ -3,8 +3,6 @@
 Both run the text of :mod:`ioopt.sim.batch_io.engine` and give the same times to the bit.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 

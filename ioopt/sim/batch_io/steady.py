@@ -4,8 +4,6 @@ Jobs start in order of arrival, so that the whole schedule follows by adding up:
 is, for limits in which no policy can be simulated. The options of the batch queue do not count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from operator import gt

@@ -9,8 +9,6 @@ but its own. Where only the first of each lane transfers (rule 16), only first o
 One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
-from __future__ import annotations
-
 import math
 
 from ioopt.decisions.batch_io import DecideFunction, Number

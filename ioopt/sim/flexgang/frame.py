@@ -1,7 +1,5 @@
 """One frame of a flexible gang plan as a schedule and a timeline: rows and windows by column."""
 
-from __future__ import annotations
-
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern

@@ -4,8 +4,6 @@ S_corrected = S_chain * S_shared / S_alone, the ratio measured once on calibrati
 same bursts for both. A job's slowdown is the harmonic mean over the columns of its block.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

@@ -4,8 +4,6 @@ Jobs are numbered by key (FCFS position). All changes are made in place, so that
 :mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ Plain Python and machine code run this one text. The row that runs at time t is 
 nothing (rule 5), arrivals, one matrix update.
 """
 
-from __future__ import annotations
-
 import math
 
 from ioopt.decisions.gang.rules import Number, RuleNumbers

@@ -3,8 +3,6 @@
 Nodes are 64-bit words, at most 62 rows.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ pause for its local time. That is the cheapest way to a whole schedule, for limi
 can be simulated.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The history of a matrix: what changed at every update, small enough to write down."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metrics, schedule and timeline of a simulated gang workload."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

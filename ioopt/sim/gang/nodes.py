@@ -4,8 +4,6 @@ A list of sets is a list of whole numbers (bit k of one is node k). :mod:`ioopt.
 the same operations for machine code, where a set is a row of 64-bit words; the rules are one text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ioopt.decisions.gang.rules import Number

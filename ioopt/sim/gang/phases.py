@@ -4,8 +4,6 @@ Plain Python and machine code run this one text. Rows, nodes and jobs tie to the
 differs between policies is in :class:`~ioopt.decisions.gang.rules.Rules`.
 """
 
-from __future__ import annotations
-
 from ioopt.decisions.gang.rules import (
     ADAPTIVE,
     BEST_FIT,

@@ -1,7 +1,5 @@
 """Jobs of a gang workload as arrays: what the compiled engine reads and the generators write."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One matrix update, or some of its phases, from state to state: how policies decide live."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import eq

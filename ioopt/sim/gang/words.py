@@ -3,8 +3,6 @@
 Nothing here may allocate an array: it is compiled without reference counts.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ flows that cross it stop growing, and the others go on (Bertsekas and Gallager, 
 Section 6.5.2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

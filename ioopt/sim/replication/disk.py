@@ -3,8 +3,6 @@
 Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.sim.replication.state import EVICTIONS, OPEN, OWED, REQUEST, WANTED

@@ -1,7 +1,5 @@
 """Runs whose queues a dispatcher fills while they go (workflow rules 11 and 12)."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal

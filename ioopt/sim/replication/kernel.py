@@ -9,8 +9,6 @@ demand (:mod:`ioopt.sim.replication.disk`); rates are max-min fair
 the nodes until nothing changes. In workflows tasks also write files, take cores and arrive.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.sim.replication.disk import NO_PLACE, evict, settle_in

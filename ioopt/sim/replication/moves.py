@@ -5,8 +5,6 @@ outgoing save. Plain Python over the arrays of :mod:`ioopt.sim.replication.state
 compiles too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.sim.replication.bandwidth import fill

@@ -1,7 +1,5 @@
 """Compute times that differ from the planned ones, seeded: how good are plans when estimates are not?"""
 
-from __future__ import annotations
-
 import random
 
 from ioopt.errors import UsageError

@@ -1,7 +1,5 @@
 """What a replay of the replication family reports: metrics, schedule, timeline."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ The paper used SimGrid; the rules here are ours and are written out in ``docs/re
 and, as code, in :mod:`ioopt.sim.replication.kernel`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

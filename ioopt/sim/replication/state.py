@@ -4,8 +4,6 @@ The same fields are numpy arrays for the compiled kernel and lists for the pure 
 over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate

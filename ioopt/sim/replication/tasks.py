@@ -3,8 +3,6 @@
 Plain Python over the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ioopt.sim.replication.disk import make_room, settle_in

@@ -1,7 +1,5 @@
 """``fifo``: the first ready task that some node takes goes to the core that has idled longest."""
 
-from __future__ import annotations
-
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
 
 

@@ -1,7 +1,5 @@
 """``locality``: the ready task with the most bytes of its inputs on a node goes there."""
 
-from __future__ import annotations
-
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 
 

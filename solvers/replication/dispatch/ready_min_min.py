@@ -1,7 +1,5 @@
 """``ready-min-min`` while it runs: the pair of a ready task and a node that is expected to end first."""
 
-from __future__ import annotations
-
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
 
 

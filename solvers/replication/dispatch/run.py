@@ -1,7 +1,5 @@
 """Solving by a dispatcher: its run itself, or the queues that the run makes, replayed."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from ioopt.decisions.replication import Dispatcher

@@ -5,8 +5,6 @@ assignment (docs/replication-models.md, How ``ip`` searches). Plain Python over 
 compiled and not with one answer. Loads are whole units.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ioopt.compiled import Box

@@ -6,8 +6,6 @@ the exact replay (:mod:`ioopt.solvers.replication.exact.queue_kernel`), one poli
 where no file ever has to make room for another, the policies do not differ and one will do.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``ip`` and ``ip-no-replication``: the static problem of Section 4.1 by a formulation and bounds of ours."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """``ip-printed``: equations (1)-(13) and (21) as printed, through PuLP: the baseline of ``ip``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

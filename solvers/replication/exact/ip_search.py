@@ -1,7 +1,5 @@
 """The exact search behind ``ip``, in the order of docs/replication-models.md."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable

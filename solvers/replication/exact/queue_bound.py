@@ -5,8 +5,6 @@ present instant: the longest path, with the node of what is queued and the best 
 the work left on the cores, by what must follow it; and the shared link, by what must follow each file.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ioopt.sim.replication.disk import NO_PLACE, is_open

@@ -7,8 +7,6 @@ there and over the queue's end. Each set of queues is met once, and its replay i
 that begin alike. :mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can still come.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ioopt.sim.replication.disk import NO_PLACE, is_open

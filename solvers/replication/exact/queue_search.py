@@ -3,8 +3,6 @@
 See :mod:`ioopt.solvers.replication.exact.queue_kernel`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any

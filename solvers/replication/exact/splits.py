@@ -1,7 +1,5 @@
 """Proof by how the heavy files are spread (ours), for batches in which a task reads one file (PPA)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

@@ -4,8 +4,6 @@ The b-level counts computing alone (Kwok and Ahmad 1999, static b-level); cores,
 the nodes, and releases are ours (workflow rules 14 and 16).
 """
 
-from __future__ import annotations
-
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest

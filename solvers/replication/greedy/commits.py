@@ -4,8 +4,6 @@ Planners price files that are not on a node at a copy where any node of the plan
 fetch, and know all release times; the shared link and the disks of storage nodes are left out.
 """
 
-from __future__ import annotations
-
 import heapq
 from bisect import insort
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Tasks in the order of the file, each to the first free node (ours): a plan at once."""
 
-from __future__ import annotations
-
 import heapq
 from collections import OrderedDict
 

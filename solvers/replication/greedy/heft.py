@@ -5,8 +5,6 @@ Topcuoglu, Hariri and Wu 2002; several cores, files that stay on the nodes, and 
 spills (see locality).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 

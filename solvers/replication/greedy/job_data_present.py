@@ -1,7 +1,5 @@
 """JobDataPresent with DataLeastLoaded (Khanna et al., Section 3, after Ranganathan and Foster; rule 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 
 from ioopt.errors import OutOfTime

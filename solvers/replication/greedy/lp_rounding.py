@@ -5,8 +5,6 @@ then, solve after solve, the tasks that lean most clearly to a node are fixed th
 workloads this ends 1 to 5 % above the bound; it is here for comparison.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Tasks of a file form a group; groups go, longest first, to the node where they e
 1969). The tail is then evened out between the fullest and the emptiest node (rule 4). Ours.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

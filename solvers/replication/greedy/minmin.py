@@ -1,7 +1,5 @@
 """MinMin with implicit replication (Khanna et al., Section 3; rule 9): least completion time first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

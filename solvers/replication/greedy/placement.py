@@ -1,7 +1,5 @@
 """Tasks placed one after another by the bytes they bring and the load they make (ours)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ioopt.models.replication.bounds import area

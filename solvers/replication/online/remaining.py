@@ -6,8 +6,6 @@ on a limited disk is written at once by an entry of 0 s, so that losing it costs
 Planned times alone are known, and no task that has not arrived. What is in flight begins anew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any

@@ -8,8 +8,6 @@ ends sooner here. Under small disks they wait, as what a plan spills depends on 
 (workflow rule 20).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice

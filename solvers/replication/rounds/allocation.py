@@ -1,7 +1,5 @@
 """Second stage of the paper's two: the integer program with (21) on one sub-batch and its nodes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Eviction between the sub-batches of a static plan (Khanna et al., Section 4.3; rule 7)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

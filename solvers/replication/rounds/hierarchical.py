@@ -1,7 +1,5 @@
 """The hierarchical scheme (Khanna et al., Section 4.4): the two stages over a tree of virtual nodes."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """First stage of the paper's two: which pending tasks the disks can serve without eviction (rule 5)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Select a sub-batch, allocate it, evict, repeat; the flat scheme is a hierarchy of one level.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

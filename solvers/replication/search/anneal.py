@@ -4,8 +4,6 @@ Tasks begin in a chain of shared files cut into equal loads; moves are a task to
 tasks exchanged, a file fetched elsewhere. The run is a function of (instance, seed, steps).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

@@ -7,8 +7,6 @@ running the kernel give one answer. The energy is the sum of (load / scale)^16, 
 load but never flat, plus a penalty for bytes beyond a disk.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 MODULUS = 2147483647

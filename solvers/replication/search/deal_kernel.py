@@ -1,7 +1,5 @@
 """Dealing the tasks of an order to the nodes by link cost: pure Python and compiled alike."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ioopt.solvers.replication.search.link_kernel import uniform

@@ -1,7 +1,5 @@
 """The arrays of a search over a workflow's plans: one order of all tasks and a node for each."""
 
-from __future__ import annotations
-
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 

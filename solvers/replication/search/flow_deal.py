@@ -5,8 +5,6 @@ schedulers start more than the disks can hold and save it all over the shared li
 finishes what has been begun first, as in a pebble game, saves next to nothing.
 """
 
-from __future__ import annotations
-
 import random
 from bisect import bisect_right
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A plan is one order of all tasks, producers before readers, and a node for each 
 a node is its part of the order, so that no queues ever wait for each other (workflow rule 10).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 MODULUS = 2147483647

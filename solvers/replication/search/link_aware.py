@@ -13,8 +13,6 @@ orders (:mod:`ioopt.solvers.replication.search.flow_deal`); annealing moves task
 of all that keeps producers before readers (:mod:`ioopt.solvers.replication.search.flow_kernel`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pydantic import Field

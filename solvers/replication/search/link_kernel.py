@@ -1,7 +1,5 @@
 """Annealing of the queues of a plan, scored by the timeline simulator: pure Python and compiled alike."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

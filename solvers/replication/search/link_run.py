@@ -3,8 +3,6 @@
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from typing import Any

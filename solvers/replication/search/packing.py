@@ -5,8 +5,6 @@ so that the largest load is least is P||Cmax, which CP-SAT solves in a moment an
 good as the bound.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 
