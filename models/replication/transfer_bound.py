@@ -67,6 +67,20 @@ class TransferBound(WorkflowBound):
         )
 
     @cached_property
+    def core_area(self) -> float:
+        """As in workflow rule 18; and of m C + 1 tasks on C cores some core runs m + 1."""
+        best = super().core_area
+        quick, all_cores = self.seconds_on_fastest, sum(node.cores for node in self.problem.nodes)
+        longest = sorted(range(len(quick)), key=quick.__getitem__, reverse=True)
+        start = tail = float("inf")
+        for place, k in enumerate(longest):
+            start, tail = min(start, self.earliest_start[k]), min(tail, self.tail[k])
+            if place and place % all_cores == 0:
+                shortest = longest[place - place // all_cores : place + 1]
+                best = max(best, start + sum(quick[j] for j in shortest) + tail)
+        return best
+
+    @cached_property
     def earliest_start(self) -> list[float]:
         """The least head over the nodes."""
         plain = WorkflowBound(self.problem).earliest_start

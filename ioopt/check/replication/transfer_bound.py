@@ -39,8 +39,23 @@ def transfer_bound(problem: ReplicationProblem) -> float:
     return max(
         path if path < math.inf else 0.0,
         area(problem, start, tail),
+        _shared_cores(problem, start, plain.work, tail),
         links(problem, end, tail, plain.work, sweep=True),
     )
+
+
+def _shared_cores(
+    problem: ReplicationProblem, start: list[float], quick: list[float], tail: list[float]
+) -> float:
+    """Of the m C + 1 longest tasks on C cores, m + 1 run one after another on some core."""
+    cores = sum(node.cores for node in problem.nodes)
+    order = sorted(range(len(quick)), key=lambda k: -quick[k])
+    best = 0.0
+    for m in range(1, (len(order) - 1) // cores + 1):
+        among = order[: m * cores + 1]
+        row = sum(quick[k] for k in among[-(m + 1) :])
+        best = max(best, min(start[k] for k in among) + row + min(tail[k] for k in among))
+    return best
 
 
 def _least(row: Sequence[float], otherwise: float) -> float:

@@ -67,6 +67,17 @@ def test_what_is_fetched_for_longer_work_comes_first_at_best() -> None:
     assert WorkflowBound(problem).link == 9.0
 
 
+def test_three_tasks_on_two_cores_leave_two_on_one() -> None:
+    """Work of 9 s and twice 8 s: 25 / 2 by cores, but two of three share a core; 1 s before and after."""
+    problem = workflow([{}, {}], head=(1, "", "a"), one=(9, "a", "b"), two=(8, "a", "c"),
+        three=(8, "a", "d"), last=(1, "bcd", ""))  # fmt: skip
+    assert TransferBound(problem).core_area >= 1 + 8 + 8 + 1
+    assert transfer_bound(problem) == TransferBound(problem).seconds
+    five = workflow([{}, {}], **{name: (3, "", "") for name in "abcde"})  # type: ignore[arg-type]
+    assert WorkflowBound(five).seconds == 7.5
+    assert TransferBound(five).seconds == transfer_bound(five) == 9.0
+
+
 def test_least_of_both_divides_by_what_moves_longest() -> None:
     # 4 s of computing saves 4 s of moving first: .625 of it leaves 2.5 s on both.
     assert least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0) == 2.5
