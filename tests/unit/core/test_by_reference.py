@@ -39,7 +39,7 @@ def test_machine_code_works_on_the_arrays_of_the_caller() -> None:
     import numpy as np
     from numba.extending import register_jitable
 
-    from ioopt.sim.by_reference import Reference, entry
+    from ioopt.compiled.by_reference import Reference, entry
 
     for function in (take, move):
         register_jitable(function)
@@ -60,7 +60,7 @@ def test_what_is_handed_on_keeps_name_and_arguments() -> None:
     pytest.importorskip("numba")
     from inspect import signature
 
-    from ioopt.sim.by_reference import entry
+    from ioopt.compiled.by_reference import entry
 
     made = entry(move)
     assert made.__name__ == "move" and made.__code__.co_filename == __file__

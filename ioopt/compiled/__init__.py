@@ -16,8 +16,9 @@ from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
-KERNEL_ROOMS = tuple(Path(__file__).parent / room for room in ("decisions", "measure", "sim"))
-"""Folders whose files kernels may call into."""
+ROOMS = ("compiled", "decisions", "measure", "sim")
+KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ROOMS)
+"""Folders whose files kernels may call into, or are compiled by."""
 
 
 @cache
@@ -32,7 +33,7 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
 
     It may call every function of its module and of the kernel modules that this one imports from;
     *whole* puts their machine code in the place of the calls. Named tuples are handed on by
-    reference (:mod:`ioopt.sim.by_reference`). Kernels allocate nothing, so reference counting is off:
+    reference (:mod:`ioopt.compiled.by_reference`). Kernels allocate nothing, so reference counting is off:
     on, it takes 20 times the kernel's time.
     """
     from numba import njit
@@ -40,7 +41,7 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     loaded = import_module(module)
     seen: set[str] = set()
     _register(loaded, seen, whole)
-    outer = import_module("ioopt.sim.by_reference").entry(getattr(loaded, name))
+    outer = import_module("ioopt.compiled.by_reference").entry(getattr(loaded, name))
     result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(outer)
     stored = _cache_file(result)
     if stored is not None:
