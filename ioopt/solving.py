@@ -66,7 +66,10 @@ def result_from_dict(data: Any, name: str) -> Result:
 
 
 def result_to_draw(data: Any, name: str) -> Result:
-    """:func:`result_from_dict` of a result whose plan and schedule have the form of its kind."""
+    """:func:`result_from_dict` of a result, or of a replay, whose parts have the form of its kind."""
+    if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
+        told = {"format": "ioopt/result", "status": "feasible", "stop": "finished"}
+        data = {"solver": "replay", **data, **told}
     result = result_from_dict(data, name)
     kind = registry.KINDS.get(result.kind or result.family)
     if kind is not None:

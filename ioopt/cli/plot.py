@@ -15,6 +15,7 @@ EPILOG = """\b
 Examples:
   ioopt plot result.json -o gantt.png
   ioopt plot result.json --picture gantt -o jobs.svg
+  ioopt plot replay.json -o replay.png          (of `ioopt simulate -o`)
   ioopt plot comparison.json -o bars.html
   ioopt plot runs.sqlite --picture profile -o profile.svg
   ioopt plot runs.sqlite --picture against --label tasks -o load.png

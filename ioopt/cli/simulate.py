@@ -89,10 +89,10 @@ def simulate(
 
         with reading(file):
             made, replayed = dispatch(problem, _dispatcher(kind, policy), prefetch=prefetch, **how)
-        decided = {"plan": made.to_dict()}
+        decided = {"solver": policy, "plan": made.to_dict()}
     document = {
         "format": "ioopt/simulation", "version": 1, "instance": problem.name,
-        "family": kind.family, "metrics": dict(replayed.metrics), "schedule": replayed.schedule,
+        "family": kind.family, "kind": kind.kind, "metrics": dict(replayed.metrics), "schedule": replayed.schedule,
         **decided,
     }  # fmt: skip
     if timeline is not None:

@@ -45,6 +45,17 @@ def test_solve_check_simulate_plot_round_trip(run, tmp_path):
         assert (tmp_path / f"p.{ending}").stat().st_size > 1000
 
 
+def test_a_replay_is_drawn_like_a_result(run, tmp_path):
+    rolling = ("--policy", "rolling", "-o", "replay.json")
+    assert run("simulate", "flow-fork-join", *rolling)[0] == 0
+    replay = json.loads((tmp_path / "replay.json").read_text())
+    assert (replay["kind"], replay["solver"]) == ("replication", "rolling")
+    assert run("plot", "replay.json", "-o", "replay.svg")[0] == 0
+    assert "flow-fork-join: rolling" in (tmp_path / "replay.svg").read_text()
+    code, _, err = run("check", "flow-fork-join", "replay.json")
+    assert (code, err) == (0, "")
+
+
 def test_only_order_and_eviction_are_needed_to_simulate(run, tmp_path):
     plan = {"order": {"n0": ["t0", "t1", "t2", "t3", "t4", "t5"]}, "eviction": "lru"}
     (tmp_path / "plan.json").write_text(json.dumps({"plan": plan}))
