@@ -92,8 +92,8 @@ def simulate(
         decided = {"solver": policy, "plan": made.to_dict()}
     document = {
         "format": "ioopt/simulation", "version": 1, "instance": problem.name,
-        "family": kind.family, "kind": kind.kind, "metrics": dict(replayed.metrics), "schedule": replayed.schedule,
-        **decided,
+        "family": kind.family, "kind": kind.kind,
+        "metrics": dict(replayed.metrics), "schedule": replayed.schedule, **decided,
     }  # fmt: skip
     if timeline is not None:
         _write_timeline(replayed, timeline)
