@@ -275,14 +275,7 @@ def _checked(
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
     objective = report.objectives.get(name, metrics.get(name))
-    # What was not measured needs no bound: a workflow that was not replayed has no objective.
-    wanted = name == kind.objective_name and objective is not None
-    if values["bound"] is None and kind.bound is not None and wanted:
-        values["bound"] = load_target(kind.bound)(problem)
-    proven = metrics.get(kind.proven_metrics.get(name, ""))
-    if values["bound"] is not None and proven is not None:
-        values["bound"] = max(values["bound"], proven)
-    bound: float | None = values["bound"]
+    bound = values["bound"] = _bound(kind, problem, values, objective, metrics)
     status = Status.FEASIBLE if failure is None else Status.ERROR
     notes = notes if failure is None else [*notes, failure]
     if violations:
@@ -307,6 +300,23 @@ def _checked(
         violations=violations, notes=(*outcome.notes, *notes),
         plan=plan_dict(outcome.plan), schedule=schedule, **values,
     )  # fmt: skip
+
+
+def _bound(
+    kind: KindSpec,
+    problem: Any,
+    values: Mapping[str, Any],
+    objective: float | None,
+    metrics: Mapping[str, Any],
+) -> float | None:
+    """The bound of the solver, else of the kind; at least what a metric proves."""
+    name, bound = values["objective_name"], values["bound"]
+    # What was not measured needs no bound: a workflow that was not replayed has no objective.
+    wanted = name == kind.objective_name and objective is not None
+    if bound is None and kind.bound is not None and wanted:
+        bound = load_target(kind.bound)(problem)
+    proven = metrics.get(kind.proven_metrics.get(name, ""))
+    return bound if bound is None or proven is None else max(bound, proven)
 
 
 def plan_dict(plan: Any) -> dict[str, Any] | None:
