@@ -26,7 +26,7 @@ from ioopt.solvers.flexgang.strict import strict_plan
 FIRST_GAP = 0.01
 """Relative gap of the first round over all patterns."""
 RESERVE_FRACTION = 0.2
-"""Part of the time limit kept for restricted candidates and simulation."""
+"""Part of the time limit kept for simulation."""
 
 
 class Settings(Record):
