@@ -29,6 +29,20 @@ DISPATCHERS: tuple[Dispatcher, ...] = (fifo.decide, locality.decide, ready_min_m
 TOLERANCE = 1e-9
 
 
+def workflow(nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]) -> ReplicationProblem:
+    """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks: seconds, reads, writes."""
+    named = sorted({name for _, reads, writes in tasks.values() for name in reads + writes})
+    return ReplicationProblem.model_validate({
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
+        "nodes": [{"id": f"n{i}"} | node for i, node in enumerate(nodes)],
+        "files": [{"id": name, "bytes": 40} for name in named],
+        "tasks": [
+            {"id": name, "compute_seconds": seconds, "inputs": list(reads), "outputs": list(writes)}
+            for name, (seconds, reads, writes) in tasks.items()
+        ],
+    })  # fmt: skip
+
+
 def random_plan(problem: ReplicationProblem, rng: random.Random) -> ReplicationPlan:
     """Queues that never wait in a circle: every task behind its predecessors in one common order."""
     order: dict[str, list[Any]] = {node.id: [] for node in problem.nodes}

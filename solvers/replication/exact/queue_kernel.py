@@ -10,7 +10,7 @@ that begin alike. :mod:`ioopt.solvers.replication.exact.queue_bound` bounds what
 from typing import Any, NamedTuple
 
 from ioopt.sim.replication.disk import NO_PLACE, is_open
-from ioopt.sim.replication.kernel import complete, next_event, passes, reset
+from ioopt.sim.replication.kernel import complete, leave_unassigned, next_event, passes, reset
 from ioopt.sim.replication.moves import share_out
 from ioopt.sim.replication.state import CLOSED, ENDED, EVICTIONS, KEEP_LEFT, OPEN, SPILLS, WANTED
 from ioopt.solvers.replication.exact.queue_bound import seconds_at_least
@@ -88,17 +88,10 @@ def worth(tree: Any, bound: float) -> bool:
 def begin(inst: Any, plan: Any, st: Any, tree: Any) -> None:
     """Time 0: all queues are empty and open, all tasks unassigned."""
     reset(inst, plan, st)
+    leave_unassigned(inst, st)
     for i in range(inst.num_nodes):
         plan.entry[plan.ptr[i]] = OPEN
         st.head[i] = plan.ptr[i]
-    for x in range(inst.num_nodes * inst.num_files):
-        st.nxt[x] = NO_PLACE
-    for f in range(inst.num_files):
-        st.need[f] = 0
-        st.freq[f] = 0
-    for x in range(inst.ptr[inst.num_tasks]):
-        st.need[inst.files[x]] += 1
-        st.freq[inst.files[x]] += 1
 
 
 def keep(tree: Any, row: int) -> None:

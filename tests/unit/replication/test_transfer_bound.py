@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from workflow_bounds import wrong_bounds
+from workflow_bounds import workflow, wrong_bounds
 
 import ioopt
 from ioopt.check.replication.transfer_bound import transfer_bound
 from ioopt.models.replication.transfer_bound import TransferBound, least_of_both
 from ioopt.models.replication.workflow_bound import WorkflowBound
-from ioopt.problems.replication import ReplicationProblem
-
-
-def workflow(nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]) -> ReplicationProblem:
-    """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks: seconds, reads, writes."""
-    named = sorted({name for _, reads, writes in tasks.values() for name in reads + writes})
-    return ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
-        "nodes": [{"id": f"n{i}"} | node for i, node in enumerate(nodes)],
-        "files": [{"id": name, "bytes": 40} for name in named],
-        "tasks": [
-            {"id": name, "compute_seconds": seconds, "inputs": list(reads), "outputs": list(writes)}
-            for name, (seconds, reads, writes) in tasks.items()
-        ],
-    })  # fmt: skip
 
 
 def test_a_level_that_is_spread_moves_its_files() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from random_workflows import random_workflow
-from workflow_bounds import random_plan
+from workflow_bounds import random_plan, workflow
 from workflow_exhaustive import tight_workflow
 
 from ioopt.models.replication.workflow_intervals import TICKS, IntervalModel
@@ -15,20 +13,6 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.plans import build_plan
-
-
-def workflow(nodes: list[dict[str, Any]], **tasks: tuple[float, str, str]) -> ReplicationProblem:
-    """Files of 40 bytes, 2 s through an interface and 4 s over the link; tasks: seconds, reads, writes."""
-    named = sorted({name for _, reads, writes in tasks.values() for name in reads + writes})
-    return ReplicationProblem.model_validate({
-        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
-        "nodes": [{"id": f"n{i}"} | node for i, node in enumerate(nodes)],
-        "files": [{"id": name, "bytes": 40} for name in named],
-        "tasks": [
-            {"id": name, "compute_seconds": seconds, "inputs": list(reads), "outputs": list(writes)}
-            for name, (seconds, reads, writes) in tasks.items()
-        ],
-    })  # fmt: skip
 
 
 def least(model: IntervalModel) -> float:
