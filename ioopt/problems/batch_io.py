@@ -5,11 +5,12 @@ Section III of the paper; what it leaves open is closed by the project's numbere
 numbers below mean those (docs/batch-io.md lists them).
 """
 
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from ioopt.problems import base
+from ioopt.units import exact
 
 Allocation = Literal["flat", "partition"]
 Share = Literal["per-node", "per-application"]
@@ -20,7 +21,21 @@ MAX_PHASES = 10_000_000
 """Most phases of all jobs, repeats counted: simulators keep each of them."""
 
 
-class Machine(base.Record):
+class BurstBuffer(base.Record):
+    """Fast storage between the nodes and the storage system (rules 38 and 39).
+
+    ``bytes`` are all there are. ``shared``: one buffer, whose ``bytes_per_second`` (of writes) and
+    ``drain_bytes_per_second`` (to and from the storage) are totals; ``per-node``: each node has its
+    part of the bytes, and the rates are one node's.
+    """
+
+    bytes: base.Positive
+    bytes_per_second: base.BytesPerSecond
+    drain_bytes_per_second: base.BytesPerSecond
+    placement: Literal["shared", "per-node"]
+
+
+class Machine(base.Lean):
     """Compute nodes in allocation units behind one storage system.
 
     ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the full machine,
@@ -29,11 +44,14 @@ class Machine(base.Record):
     is no multiple of ``unit_nodes``, or has more than ``MAX_NODES`` units in partitions.
     """
 
+    LATER: ClassVar[frozenset[str]] = frozenset({"burst_buffer"})
+
     nodes: base.PositiveCount
     unit_nodes: base.PositiveCount
     allocation: Allocation
     node_bytes_per_second: base.BytesPerSecond
     storage_bytes_per_second: base.BytesPerSecond
+    burst_buffer: BurstBuffer | None = None
 
     @model_validator(mode="after")
     def _whole_units(self) -> Self:
@@ -76,14 +94,25 @@ class Phase(base.Record):
     repeat: base.PositiveCount = 1
 
 
-class Job(base.Record):
-    """A batch job: when it is submitted, what it asks for, and its phases (at least one)."""
+class Job(base.Lean):
+    """A batch job: when it is submitted, what it asks for, and its phases (at least one).
+
+    With ``buffer_bytes`` it writes to the burst buffer, of which it holds so much, after
+    ``stage_in_bytes`` have come from the storage; ``stage_out_bytes`` go there in the end (rule 41).
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset(
+        {"buffer_bytes", "stage_in_bytes", "stage_out_bytes"}
+    )
 
     id: base.JobId
     submit_seconds: base.Seconds
     nodes: base.PositiveCount
     walltime_seconds: base.PositiveSeconds
     phases: tuple[Phase, ...] = Field(min_length=1)
+    buffer_bytes: base.Amount = 0.0
+    stage_in_bytes: base.Amount = 0.0
+    stage_out_bytes: base.Amount = 0.0
 
     @property
     def num_phases(self) -> int:
@@ -91,12 +120,20 @@ class Job(base.Record):
         return sum(phase.repeat for phase in self.phases)
 
 
-class QueueOptions(base.Record):
-    """Batch queue: walltime kill (rule 21), order (rule 19), backfill (rules 19 and 20)."""
+class QueueOptions(base.Lean):
+    """Batch queue: walltime kill (rule 21), order (rule 19), backfill (rules 19 and 20).
+
+    With a burst buffer, ``staging`` says when jobs stage in (rule 45) and ``nodes_until`` how long
+    they keep their nodes: to their end or to the release of their buffer (rule 44).
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"staging", "nodes_until"})
 
     kill: bool = False
     queue: Literal["wfp", "fcfs"] = "wfp"
     backfill: Literal["easy", "none"] = "easy"
+    staging: Literal["at-start", "ahead"] = "at-start"
+    nodes_until: Literal["end", "release"] = "end"
 
 
 class BatchIoProblem(base.Problem):
@@ -117,6 +154,7 @@ class BatchIoProblem(base.Problem):
         base.require_unique("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):
             _require_fits(f"jobs[{k}] ({job.id})", job.nodes, self.machine)
+            _require_buffered(f"jobs[{k}] ({job.id})", job, self.machine)
         if sum(job.num_phases for job in self.jobs) > MAX_PHASES:
             longest = max(self.jobs, key=lambda job: job.num_phases)
             raise ValueError(
@@ -176,6 +214,26 @@ class IoRequestsProblem(base.Problem):
 def _require_fits(where: str, nodes: int, machine: Machine) -> None:
     if nodes > machine.nodes:
         raise ValueError(f"{where}: nodes {nodes}, but the machine has {machine.nodes}")
+
+
+def _require_buffered(where: str, job: Job, machine: Machine) -> None:
+    """Rule 38: what a job keeps in the burst buffer fits its part, and its part fits the buffer."""
+    own, buffer = job.buffer_bytes, machine.burst_buffer
+    for key in ("stage_in_bytes", "stage_out_bytes"):
+        if getattr(job, key) > own:
+            raise ValueError(f"{where}: {key} {getattr(job, key):g} exceeds buffer_bytes {own:g}")
+    if not own:
+        return
+    if buffer is None:
+        raise ValueError(f"{where}: buffer_bytes {own:g}, but the machine has no burst_buffer")
+    most = max(phase.io_bytes for phase in job.phases)
+    if most > own:
+        raise ValueError(f"{where}: a phase's io_bytes {most:g} exceeds buffer_bytes {own:g}")
+    room = exact(buffer.bytes)
+    if buffer.placement == "per-node":
+        room = room * machine.allocated_nodes(job.nodes) / machine.nodes
+    if exact(own) > room:
+        raise ValueError(f"{where}: buffer_bytes {own:g}, but the burst buffer has {float(room):g}")
 
 
 class BatchIoPlan(base.Plan):
