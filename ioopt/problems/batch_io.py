@@ -13,7 +13,7 @@ from ioopt.problems import base
 from ioopt.units import exact
 
 Allocation = Literal["flat", "partition"]
-Share = Literal["per-node", "per-application"]
+Share = Literal["per-node", "per-application", "even-split"]
 Loop = Literal["closed", "open"]
 Knapsack = Literal["bitset", "or-tools", "cp-sat", "pulp"]
 
@@ -40,17 +40,20 @@ class Machine(base.Lean):
 
     ``allocation`` ``partition`` means aligned power-of-two blocks of units plus the full machine,
     ``flat`` a plain node counter (rule 18). A node sends at most ``node_bytes_per_second`` (the
-    paper's b), all together at most ``storage_bytes_per_second`` (BW_max). Raises when ``nodes``
-    is no multiple of ``unit_nodes``, or has more than ``MAX_NODES`` units in partitions.
+    paper's b), all together at most ``storage_bytes_per_second`` (BW_max). With an
+    ``interference`` of c, K requests at once get at most BW_max / (1 + c (K - 1)) (rule 29; not from
+    the paper). Raises when ``nodes`` is no multiple of ``unit_nodes``, or has more than
+    ``MAX_NODES`` units in partitions.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"burst_buffer"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"burst_buffer", "interference"})
 
     nodes: base.PositiveCount
     unit_nodes: base.PositiveCount
     allocation: Allocation
     node_bytes_per_second: base.BytesPerSecond
     storage_bytes_per_second: base.BytesPerSecond
+    interference: base.Amount = 0.0
     burst_buffer: BurstBuffer | None = None
 
     @model_validator(mode="after")
@@ -81,9 +84,10 @@ class Machine(base.Lean):
         """N_i, the node count of the smallest legal allocation for a request of *nodes*."""
         return self.allocated_units(nodes) * self.unit_nodes
 
-    def peak(self, nodes: int) -> float:
-        """r_i = min(b N_i, BW_max) of rule 5 for an allocation of *nodes*."""
-        return min(self.node_bytes_per_second * nodes, self.storage_bytes_per_second)
+    def peak(self, nodes: int, own: float | None = None) -> float:
+        """r_i = min(p, b N_i, BW_max) for an allocation of *nodes*, p its *own* peak (rules 5, 24)."""
+        rate = min(self.node_bytes_per_second * nodes, self.storage_bytes_per_second)
+        return rate if own is None else min(own, rate)
 
 
 class Phase(base.Record):
@@ -97,12 +101,13 @@ class Phase(base.Record):
 class Job(base.Lean):
     """A batch job: when it is submitted, what it asks for, and its phases (at least one).
 
-    With ``buffer_bytes`` it writes to the burst buffer, of which it holds so much, after
+    ``io_bytes_per_second`` is its own peak rate, where its nodes could do more (rule 24). With
+    ``buffer_bytes`` it writes to the burst buffer, of which it holds so much, after
     ``stage_in_bytes`` have come from the storage; ``stage_out_bytes`` go there in the end (rule 41).
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset(
-        {"buffer_bytes", "stage_in_bytes", "stage_out_bytes"}
+        {"io_bytes_per_second", "buffer_bytes", "stage_in_bytes", "stage_out_bytes"}
     )
 
     id: base.JobId
@@ -110,6 +115,7 @@ class Job(base.Lean):
     nodes: base.PositiveCount
     walltime_seconds: base.PositiveSeconds
     phases: tuple[Phase, ...] = Field(min_length=1)
+    io_bytes_per_second: base.BytesPerSecond | None = None
     buffer_bytes: base.Amount = 0.0
     stage_in_bytes: base.Amount = 0.0
     stage_out_bytes: base.Amount = 0.0
@@ -164,15 +170,18 @@ class BatchIoProblem(base.Problem):
         return self
 
 
-class IoRequest(base.Record):
+class IoRequest(base.Lean):
     """One outstanding request at the moment of the decision.
 
     ``nodes`` is rounded up to the smallest legal allocation, which leaves an allocation as it is.
     ``moved_bytes`` and ``left_bytes`` add up to the request's size. ``start_seconds`` (of the
     job), ``compute_seconds_so_far`` (up to and with this phase) and ``ideal_io_seconds_so_far``
     (of the phases before it, uncongested) are what rule 14 needs; ``iteration_seconds`` is the
-    w_iter of rule 16, taken as the sum of what is known of the job when absent.
+    w_iter of rule 16, taken as the sum of what is known of the job when absent;
+    ``io_bytes_per_second`` the job's own peak rate (rule 24).
     """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"io_bytes_per_second"})
 
     id: base.JobId
     nodes: base.PositiveCount
@@ -183,6 +192,7 @@ class IoRequest(base.Record):
     compute_seconds_so_far: base.Seconds | None = None
     ideal_io_seconds_so_far: base.Seconds | None = None
     iteration_seconds: base.PositiveSeconds | None = None
+    io_bytes_per_second: base.BytesPerSecond | None = None
 
 
 class IoRequestsProblem(base.Problem):
