@@ -73,10 +73,16 @@ class Lean(Record):
 
     LATER: ClassVar[frozenset[str]] = frozenset()
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     @model_serializer(mode="wrap")
     def _lean(self, write: SerializerFunctionWrapHandler) -> Json:
         fields = type(self).model_fields
-        silent = {name for name in self.LATER if getattr(self, name) == fields[name].default}
+        silent = {
+            fields[name].alias or name
+            for name in self.LATER
+            if getattr(self, name) == fields[name].default
+        }
         written: Json = write(self)
         return {key: value for key, value in written.items() if key not in silent}
 

@@ -5,7 +5,7 @@ Section III of the paper; what it leaves open is closed by the project's numbere
 numbers below mean those (docs/batch-io.md lists them).
 """
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,8 @@ from ioopt.units import exact
 Allocation = Literal["flat", "partition"]
 Share = Literal["per-node", "per-application", "even-split"]
 Loop = Literal["closed", "open"]
+QueueOrder = Literal["wfp", "fcfs", "sjf", "plan"]
+Backfill = Literal["easy", "conservative", "none"]
 Knapsack = Literal["bitset", "or-tools", "cp-sat", "pulp"]
 
 MAX_PHASES = 10_000_000
@@ -127,19 +129,41 @@ class Job(base.Lean):
 
 
 class QueueOptions(base.Lean):
-    """Batch queue: walltime kill (rule 21), order (rule 19), backfill (rules 19 and 20).
+    """Batch queue: walltime kill (rule 21), its order and backfilling (rules 19, 20, 30 to 36, 47).
 
-    With a burst buffer, ``staging`` says when jobs stage in (rule 45) and ``nodes_until`` how long
-    they keep their nodes: to their end or to the release of their buffer (rule 44).
+    ``reservation`` ``nodes`` has jobs of a flat machine take numbered units (rule 32). ``plan`` is
+    that of conservative backfilling: boxes kept from pass to pass, or made anew (rules 33 and 34).
+    ``estimate`` is how long a waiting job is taken to run (rule 35), ``pass`` whether the queue is
+    looked at once an instant or after every event (rule 36). ``queue`` ``plan`` searches orders: the
+    first ``plan_depth`` jobs stay first, sums of waits to the power ``plan_power`` are compared, and
+    ``plan_evaluations`` orders are tried at most (rule 47). With a burst buffer, ``staging`` says when
+    jobs stage in (rule 45) and ``nodes_until`` how long they keep their nodes: to their end or to the
+    release of their buffer (rule 44).
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"staging", "nodes_until"})
+    LATER: ClassVar[frozenset[str]] = frozenset(
+        {"reservation", "plan", "estimate", "pass_", "backfill_order"}
+        | {"plan_depth", "plan_power", "plan_evaluations", "staging", "nodes_until"}
+    )
 
     kill: bool = False
-    queue: Literal["wfp", "fcfs"] = "wfp"
-    backfill: Literal["easy", "none"] = "easy"
+    queue: QueueOrder = "wfp"
+    backfill: Backfill = "easy"
+    reservation: Literal["count", "nodes"] = "count"
+    plan: Literal["keep", "rebuild"] = "keep"
+    estimate: Literal["walltime", "uncongested"] = "walltime"
+    pass_: Literal["instant", "event"] = Field(default="instant", alias="pass")
+    backfill_order: Literal["queue", "sjf"] = "queue"
+    plan_depth: Annotated[int, Field(ge=0, le=1, strict=True)] = 0
+    plan_power: Annotated[int, Field(ge=1, le=8, strict=True)] = 1
+    plan_evaluations: base.PositiveCount = 189
     staging: Literal["at-start", "ahead"] = "at-start"
     nodes_until: Literal["end", "release"] = "end"
+
+    @property
+    def plans(self) -> bool:
+        """Whether waiting jobs get boxes in time (rule 31) instead of one reservation."""
+        return self.queue == "plan" or self.backfill == "conservative"
 
 
 class BatchIoProblem(base.Problem):
