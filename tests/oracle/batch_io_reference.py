@@ -1,41 +1,77 @@
-"""A slow batch I/O simulator on Fractions, written from the rules alone: no code of ioopt in it.
+"""A slow batch I/O simulator on Fractions, written from rules 1-49 alone: no code of ioopt in it.
 
-Plain dictionaries and lists, everything recomputed at every instant; for traces of a few jobs.
+Plain dictionaries and lists, everything recomputed at every instant; for traces of a few jobs. The
+clock, the jobs and their streams stand here, who transfers in batch_io_rates, the queue in
+batch_io_queue. Numbers in brackets are those of docs/rules/batch-io.md.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
 
-INF = float("inf")
+from tests.oracle.batch_io_queue import run_pass
+from tests.oracle.batch_io_rates import decided, set_writes
+
 Job = dict[str, Any]
+DEFAULTS = {
+    "kill": False, "queue": "wfp", "backfill": "easy", "reservation": "count", "plan": "keep",
+    "estimate": "walltime", "pass": "instant", "backfill_order": "queue", "staging": "at-start",
+    "nodes_until": "end", "plan_depth": 0, "plan_power": 1, "plan_evaluations": 189,
+}  # fmt: skip
+RUNNING = ("stage", "compute", "io", "write")
 
 
-def simulate(instance: dict[str, Any], policy: str) -> dict[Any, tuple[Any, ...]]:
-    """Job id -> (start, end, killed, first unit or None, [(phase, request, grant, finish), ...])."""
-    sim = Reference(instance, policy)
+def simulate(instance: dict[str, Any], policy: str, **settings: Any) -> dict[Any, Job]:
+    """Job id -> its start, end, killed, place, released, io and streams."""
+    sim = Reference(instance, policy, **settings)
     while sim.step():
         pass
-    return {
-        job["id"]: (job["start"], job["end"], job["killed"], job["block"], job["io"])
-        for job in sim.jobs
-    }
+    return {job["id"]: job for job in sim.jobs}
+
+
+def number(value: Any) -> Fraction:
+    return Fraction(str(value))
 
 
 class Reference:
-    def __init__(self, instance: dict[str, Any], policy: str) -> None:
+    """One run: ``share`` and ``alpha`` are the policy's settings, ``ef`` multiplies every v (23)."""
+
+    def __init__(
+        self, instance: dict[str, Any], policy: str, share: str = "per-node", alpha: Any = "0.5",
+        ef: Any = 1,
+    ) -> None:  # fmt: skip
         machine = instance["machine"]
         self.unit, self.units = machine["unit_nodes"], machine["nodes"] // machine["unit_nodes"]
         self.flat = machine["allocation"] == "flat"
-        self.b = Fraction(str(machine["node_bytes_per_second"]))
-        self.bw = Fraction(str(machine["storage_bytes_per_second"]))
-        self.options = {"kill": False, "queue": "wfp", "backfill": "easy"} | instance["options"]
-        self.policy = policy
-        self.jobs = [self.load(job) for job in instance["jobs"]]
+        self.b = number(machine["node_bytes_per_second"])
+        self.bw = number(machine["storage_bytes_per_second"])
+        self.interference = number(machine.get("interference") or 0)
+        self.options = DEFAULTS | instance.get("options", {})
+        self.numbered = not self.flat or self.options["reservation"] == "nodes"
+        self.policy, self.share, self.alpha, self.ef = policy, share, number(alpha), number(ef)
+        buffer = machine.get("burst_buffer")
+        self.buffered = buffer is not None
+        self.shared = self.buffered and buffer["placement"] == "shared"
+        if self.buffered:
+            self.capacity = number(buffer["bytes"])
+            self.buffer_rate = number(buffer["bytes_per_second"])
+            self.drain_rate = number(buffer["drain_bytes_per_second"])
+        self.ahead = self.shared and self.options["staging"] == "ahead"
+        self.keeps_nodes = self.buffered and (
+            not self.shared or self.options["nodes_until"] == "release"
+        )
+        self.jobs = sorted((self.load(job) for job in instance["jobs"]), key=lambda job: job["id"])
+        self.requests: list[Job] = []
+        self.boxes: dict[Any, tuple[Any, ...]] = {}
+        self.order: list[Job] = []
         self.now = Fraction(-1)
+        self.freed = self.passing = self.again = self.changed = False
+        submits = [job["submit"] for job in self.jobs]
+        first, self.last = min(submits, default=Fraction(0)), max(submits, default=Fraction(0))
+        self.window = first + (self.last - first) / 10
+        self.useful = Fraction(0)
 
     def load(self, job: dict[str, Any]) -> Job:
         size = math.ceil(job["nodes"] / self.unit)
@@ -43,60 +79,105 @@ class Reference:
             legal = [2**k for k in range(20) if 2**k <= self.units] + [self.units]
             size = min(block for block in legal if block >= size)
         phases = [
-            (Fraction(str(p["compute_seconds"])), Fraction(str(p["io_bytes"])))
+            (number(p["compute_seconds"]), number(p["io_bytes"]) * self.ef)
             for p in job["phases"] for _ in range(p.get("repeat", 1))
         ]  # fmt: skip
         nodes = size * self.unit
+        own = job.get("io_bytes_per_second")
+        limit = min(self.b * nodes, number(own)) if own is not None else self.b * nodes
+        buffer = number(job.get("buffer_bytes") or 0)
+        peak = min(limit, self.bw)  # (5), (24)
+        if buffer:  # (39)
+            peak = min(limit, self.buffer_rate * (1 if self.shared else nodes))
+            stream = min(self.drain_rate * (1 if self.shared else nodes), self.bw)
+        stage_in = number(job.get("stage_in_bytes") or 0)
+        out = number(job.get("stage_out_bytes") or 0)
+        ideal = sum((c + v / peak for c, v in phases), Fraction(0))
+        if stage_in and not self.ahead:  # (48)
+            ideal += stage_in / stream
         return {
-            "id": job["id"], "submit": Fraction(str(job["submit_seconds"])), "asked": job["nodes"],
-            "wall": Fraction(str(job["walltime_seconds"])), "size": size, "n": nodes,
-            "r": min(self.b * nodes, self.bw), "phases": phases, "state": "future", "k": 0,
-            "start": None, "end": None, "killed": False, "block": None, "io": [], "rate": Fraction(0),
+            "id": job["id"], "submit": number(job["submit_seconds"]), "asked": job["nodes"],
+            "wall": number(job["walltime_seconds"]), "size": size, "n": nodes, "peak": peak,
+            "stream_peak": stream if buffer else None, "phases": phases, "B": buffer,
+            "I": stage_in, "O": out, "whole_out": out, "ideal": ideal,
+            "length": ideal if self.options["estimate"] == "uncongested" else None,
+            "state": "future", "k": 0, "start": None, "end": None, "killed": False, "place": None,
+            "released": None, "io": [], "streams": [], "request": None, "write": None,
+            "drains": [], "holds": False, "staged": not stage_in,
         }  # fmt: skip
 
     def within(self, *states: str) -> list[Job]:
         return [job for job in self.jobs if job["state"] in states]
 
+    def writes(self) -> list[Job]:
+        return [job["write"] for job in self.jobs if job["write"]]
+
+    def on_nodes(self) -> list[Job]:
+        """Jobs that hold their nodes now: running, or ended where nodes wait for the release (44)."""
+        tail = self.tails() if self.keeps_nodes else []
+        return self.within(*RUNNING) + tail
+
+    def tails(self) -> list[Job]:
+        return [job for job in self.within("done") if job["released"] is None]
+
+    def holders(self) -> list[Job]:
+        """Jobs that hold buffer and do not wait for their start (45)."""
+        return [job for job in self.jobs if job["holds"] and job["state"] != "wait"]
+
+    # One instant (1), (43).
+
     def step(self) -> bool:
         times = [job["submit"] for job in self.within("future")]
         times += [job["until"] for job in self.within("compute")]
-        times += [self.now + j["left"] / j["rate"] for j in self.within("io") if j["rate"]]
+        flows = self.requests + self.writes()
+        times += [self.now + flow["left"] / flow["rate"] for flow in flows if flow["rate"]]
         if self.options["kill"]:
-            times += [job["start"] + job["wall"] for job in self.within("compute", "io")]
+            times += [job["start"] + job["wall"] for job in self.within(*RUNNING)]
         if not times:
             return False
         past, self.now = self.now, min(times)
-        for job in self.within("io"):
-            job["left"] -= job["rate"] * (self.now - past)
-        self.changed = self.ended = False
-        for job in self.within("io"):
-            if job["left"] == 0:
-                job["io"][-1][3] = self.now
-                self.changed = True
-                self.next_phase(job)
+        self.move(past, flows)
+        self.changed = self.freed = False
+        for request in sorted(self.requests, key=lambda request: request["id"]):
+            if request["left"] == 0 and request["job"]["request"] is request:
+                self.through(request)
+        for write in self.writes():
+            if write["left"] == 0:
+                self.written(write["job"])
         for job in self.within("compute"):
             if job["until"] == self.now:
                 self.after_compute(job)
-        for job in self.within("compute", "io") if self.options["kill"] else []:
+        for job in self.within(*RUNNING) if self.options["kill"] else []:
             if job["start"] + job["wall"] == self.now:
-                self.changed |= job["state"] == "io"
-                job["killed"] = True
-                self.end(job)
-        arrived = [job for job in self.within("future") if job["submit"] <= self.now]
+                self.kill(job)
+        arrived = [job for job in self.within("future") if job["submit"] == self.now]
         for job in arrived:
             job["state"] = "wait"
-        again = bool(arrived) or self.ended
-        while again:
-            again = self.batch_pass()
+            if self.options["pass"] == "event":
+                self.passes()
+        if self.options["pass"] == "instant" and (arrived or self.freed):
+            self.passes()
+        set_writes(self)
         if self.changed:
-            self.decide()
+            for request, rate in decided(self):
+                request["rate"] = rate
+                if rate and request["record"]["grant"] is None:
+                    request["record"]["grant"] = self.now
         return True
 
-    def next_phase(self, job: Job) -> None:
-        job["k"] += 1
-        self.begin(job)
+    def move(self, past: Fraction, flows: list[Job]) -> None:
+        inside = max(Fraction(0), min(self.now, self.last) - max(past, self.window))
+        for flow in flows:
+            flow["left"] -= flow["rate"] * (self.now - past)
+            if flow["kind"] in ("io", "write") or flow["job"]["state"] == "stage":
+                self.useful += flow["job"]["n"] * inside * flow["rate"] / flow["peak"]
+        for job in self.within("compute"):
+            self.useful += job["n"] * inside
+
+    # A job's life.
 
     def begin(self, job: Job) -> None:
+        """The phase that is next, at its beginning."""
         if job["k"] == len(job["phases"]):
             self.end(job)
             return
@@ -109,206 +190,165 @@ class Reference:
         volume = job["phases"][job["k"]][1]
         if volume == 0:
             self.next_phase(job)
-            return
-        job["state"], job["left"], job["rate"] = "io", volume, Fraction(0)
-        job["io"].append([job["k"], self.now, None, None])
+        elif not job["B"]:
+            job["state"] = "io"
+            self.issue(job, "io", job["k"], volume, job["peak"])
+        else:  # (40)
+            job["state"] = "write"
+            job["write"] = self.flow(job, "write", job["k"], volume, job["peak"])
+
+    def next_phase(self, job: Job) -> None:
+        job["k"] += 1
+        self.begin(job)
+
+    def issue(self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction) -> None:
+        """A request of the storage: direct I/O, or a stream (41)."""
+        job["request"] = self.flow(job, kind, k, volume, peak)
+        self.requests.append(job["request"])
         self.changed = True
 
-    def end(self, job: Job) -> None:
-        job["state"], job["end"], self.ended = "done", self.now, True
+    def flow(self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction) -> Job:
+        record = {"k": k, "request": self.now, "grant": None, "finish": None}
+        if kind in ("in", "drain", "out"):
+            record["kind"] = kind
+        job["streams" if "kind" in record else "io"].append(record)
+        return {
+            "job": job, "kind": kind, "n": job["n"], "id": job["id"], "left": volume,
+            "volume": volume, "rate": Fraction(0), "peak": peak, "record": record,
+        }  # fmt: skip
 
-    # The batch queue.
+    def withdraw(self, job: Job) -> None:
+        self.requests = [request for request in self.requests if request["job"] is not job]
+        job["request"] = None
+        self.changed = True
 
-    def batch_pass(self) -> bool:
-        waiting = sorted(self.within("wait"), key=lambda job: (job["submit"], job["id"]))
-        if self.options["queue"] == "wfp":
-            waiting.sort(key=lambda j: -(((self.now - j["submit"]) / j["wall"]) ** 3) * j["asked"])
-        promise: tuple[Any, Any] | None = None
-        instantly = False
-        for job in waiting:
-            late = promise is not None and self.now + job["wall"] > promise[0]
-            if self.flat:
-                free = self.units - sum(j["size"] for j in self.within("compute", "io"))
-                fits = job["size"] <= free
-                if promise is not None and fits and late:
-                    fits = job["size"] <= promise[1]
-                    promise = (promise[0], promise[1] - job["size"] * fits)
-                place = None
-            else:
-                avoid = set(promise[1]) if promise is not None and late else set()
-                blocks = [x for x in self.blocks(job) if not (set(x) & (self.taken() | avoid))]
-                fits = bool(blocks)
-                place = blocks[0][0] if blocks else None
-            if fits:
-                job["start"], job["block"] = self.now, place
+    def through(self, request: Job) -> None:
+        job, kind = request["job"], request["kind"]
+        request["record"]["finish"] = self.now
+        self.withdraw(job)
+        if kind == "io":
+            self.next_phase(job)
+        elif kind == "in":
+            job["staged"] = True
+            if job["state"] == "stage":
                 self.begin(job)
-                instantly |= job["state"] == "done"
-            elif promise is None:
-                if self.options["backfill"] == "none":
+        else:
+            if kind == "drain":
+                job["drains"].pop(0)
+            else:
+                job["O"] = Fraction(0)
+            self.next_stream(job)
+            if job["released"] == self.now:
+                self.freed_something()
+
+    def written(self, job: Job) -> None:
+        write, job["write"] = job["write"], None
+        write["record"]["finish"] = self.now
+        job["drains"].append((job["k"], write["volume"]))
+        self.next_stream(job)
+        self.next_phase(job)
+
+    def next_stream(self, job: Job) -> None:
+        """The next drain, or after the end the stage-out, or after that the release (41)."""
+        if job["request"]:
+            return
+        if job["drains"]:
+            self.issue(job, "drain", *job["drains"][0], job["stream_peak"])
+        elif job["state"] == "done" and job["O"] and not job["killed"]:
+            self.issue(job, "out", len(job["phases"]), job["O"], job["stream_peak"])
+        elif job["state"] == "done":
+            job["released"], job["holds"] = self.now, False
+
+    def kill(self, job: Job) -> None:
+        job["killed"], job["write"] = True, None
+        if job["request"] and job["request"]["kind"] in ("io", "in"):
+            self.withdraw(job)
+        self.end(job)
+
+    def end(self, job: Job) -> None:
+        job["state"], job["end"] = "done", self.now
+        self.next_stream(job)
+        self.freed_something()
+
+    def freed_something(self) -> None:
+        self.freed = True
+        if self.passing:
+            self.again = True
+        elif self.options["pass"] == "event":
+            self.passes()
+
+    # The queue.
+
+    def passes(self) -> None:
+        self.passing = self.again = True
+        while self.again:
+            self.again = False
+            freed, self.freed = self.freed, False
+            run_pass(self, freed)
+            self.stage_ahead()
+        self.passing = False
+
+    def start(self, job: Job, place: Any) -> None:
+        if self.shared and job["B"] and not job["holds"]:
+            for other in reversed(self.order):
+                if job["B"] <= self.capacity - sum(j["B"] for j in self.jobs if j["holds"]):
                     break
-                promise = self.promise(job)
-        return instantly
+                if other["state"] == "wait" and other["holds"]:
+                    self.unstage(other)
+            job["holds"] = True
+        job["start"], job["place"] = self.now, place
+        if job["staged"]:
+            self.begin(job)
+            return
+        job["state"] = "stage"
+        if not job["request"]:
+            self.issue(job, "in", -1, job["I"], job["stream_peak"])
 
-    def blocks(self, job: Job) -> list[range]:
-        starts = range(0, self.units - job["size"] + 1, job["size"])
-        return [range(start, start + job["size"]) for start in starts]
+    def unstage(self, job: Job) -> None:
+        if job["request"]:
+            self.withdraw(job)
+        job["streams"].clear()
+        job["staged"] = job["holds"] = False
 
-    def taken(self) -> set[int]:
-        running = self.within("compute", "io")
-        return {u for j in running for u in range(j["block"], j["block"] + j["size"])}
-
-    def predicted(self, job: Job) -> Fraction:
-        end: Fraction = job["start"] + job["wall"]
-        return end if end > self.now else self.now + 300
-
-    def promise(self, job: Job) -> tuple[Any, Any]:
-        running = self.within("compute", "io")
-        if self.flat:
-            for time in sorted(self.predicted(j) for j in running):
-                busy = sum(j["size"] for j in running if self.predicted(j) > time)
-                if self.units - busy >= job["size"]:
-                    return time, self.units - busy - job["size"]
-        return min(
-            ((self.free_at(block, running), block) for block in self.blocks(job)),
-            key=lambda option: (option[0], option[1][0]),
-        )
-
-    def free_at(self, block: range, running: list[Job]) -> Fraction:
-        ends = [
-            self.predicted(j) for j in running
-            if set(block) & set(range(j["block"], j["block"] + j["size"]))
-        ]  # fmt: skip
-        return max(ends, default=self.now)
-
-    # The I/O decision.
-
-    def decide(self) -> None:
-        queue = sorted(self.within("io"), key=lambda job: (job["io"][-1][1], job["id"]))
-        rates = self.rates(queue)
-        for job in queue:
-            job["rate"] = rates.get(job["id"], Fraction(0))
-            if job["rate"] and job["io"][-1][2] is None:
-                job["io"][-1][2] = self.now
-
-    def rates(self, queue: list[Job]) -> dict[Any, Fraction]:
-        name = self.policy.removesuffix("+top")
-        if name == "no-congestion":
-            return {job["id"]: job["r"] for job in queue}
-        if name == "base-line":
-            return self.shared(queue)
-        if name == "adaptive":
-            return self.shared(self.adaptive(queue))
-        if name == "set-10":
-            rates = self.sets(queue)
-            return self.top(rates, [job for job in queue if job["id"] not in rates])
-        if name == "fill":
-            order = sorted(queue, key=lambda job: job["left"] ** 2 / job["n"])
-            return self.greedy(order)
-        if name == "cons-max-util":
-            chosen = self.fullest(queue)
-            rates = {job["id"]: job["r"] for job in chosen}
-            rest = [job for job in queue if job["id"] not in rates]
-            return self.top(rates, rest)
-        keys = {"cons-min-inst-sld": self.instant, "cons-min-aggr-sld": self.aggregate}
-        order = sorted(queue, key=keys[name]) if name in keys else queue
-        rates, left = {}, self.bw
-        for job in order:
-            if job["r"] <= left:
-                rates[job["id"]] = job["r"]
-                left -= job["r"]
-        return self.top(rates, [job for job in order if job["id"] not in rates])
-
-    def top(self, rates: dict[Any, Fraction], rest: list[Job]) -> dict[Any, Fraction]:
-        left = self.bw - sum(rates.values())
-        return rates | self.greedy(rest, left) if self.policy.endswith("+top") else rates
-
-    def sets(self, queue: list[Job]) -> dict[Any, Fraction]:
-        """The first request of each set, at 10^-set of the bandwidth, caps shared out again."""
-        heads: dict[int, Job] = {}
-        for job in queue:
-            heads.setdefault(self.set_of(job), job)
-        rates: dict[Any, Fraction] = {}
-        open_sets, left = dict(heads), self.bw
-        while open_sets:
-            whole = sum(Fraction(1, 10**k) if k >= 0 else Fraction(10**-k) for k in open_sets)
-            parts = {k: left * Fraction(10) ** -k / whole for k in open_sets}
-            capped = [k for k, job in open_sets.items() if job["r"] <= parts[k]]
-            for k in capped or list(open_sets):
-                job = open_sets.pop(k)
-                rates[job["id"]] = job["r"] if capped else parts[k]
-                left -= rates[job["id"]]
-        return rates
-
-    def set_of(self, job: Job) -> int:
-        """The whole number nearest to log10 of the mean phase, uncongested."""
-        total = sum(c + v / job["r"] for c, v in job["phases"])
-        mean = total / len(job["phases"])
-        near = -30
-        while mean**2 > Fraction(10) ** (2 * near + 1):
-            near += 1
-        return near
-
-    def greedy(self, order: list[Job], left: Fraction | None = None) -> dict[Any, Fraction]:
-        rest, rates = self.bw if left is None else left, {}
-        for job in order:
-            rates[job["id"]] = min(job["r"], rest)
-            rest -= rates[job["id"]]
-        return rates
-
-    def shared(self, jobs: list[Job]) -> dict[Any, Fraction]:
-        nodes = sum(job["n"] for job in jobs)
-        return {job["id"]: min(self.b, self.bw / nodes) * job["n"] for job in jobs}
-
-    def instant(self, job: Job) -> Any:
-        moved = job["phases"][job["k"]][1] - job["left"]
-        waited = self.now - job["io"][-1][1]
-        return job["r"] * waited / moved if moved else (1 if waited == 0 else INF)
-
-    def aggregate(self, job: Job) -> Any:
-        below = sum(c for c, _ in job["phases"][: job["k"] + 1])
-        below += sum(v for _, v in job["phases"][: job["k"]]) / job["r"]
-        lived = self.now - job["start"]
-        return lived / below if below else (1 if lived == 0 else INF)
-
-    def fullest(self, queue: list[Job]) -> list[Job]:
-        options = [
-            chosen for size in range(len(queue) + 1)
-            for chosen in itertools.combinations(range(len(queue)), size)
-            if sum(queue[k]["r"] for k in chosen) <= self.bw
-        ]  # fmt: skip
-        most = max(sum(queue[k]["n"] for k in chosen) for chosen in options)
-        first = min(c for c in options if sum(queue[k]["n"] for k in c) == most)
-        return [queue[k] for k in first]
-
-    def adaptive(self, queue: list[Job]) -> list[Job]:
-        chosen: list[Job] = []
-        room = self.bw
-        for job in queue:
-            if job["r"] <= room:
-                chosen.append(job)
-                room -= job["r"]
+    def stage_ahead(self) -> None:
+        for job in self.order if self.ahead else []:
+            if job["state"] != "wait" or not job["I"] or job["holds"]:
                 continue
-            ends = self.play(chosen)
-            start = min(
-                time for time in ends.values()
-                if sum(j["r"] for j in chosen if ends[j["id"]] > time) + job["r"] <= self.bw
-            )  # fmt: skip
-            alone = sum(ends.values()) + start + job["left"] / job["r"]
-            if sum(self.play([*chosen, job]).values()) < alone:
-                chosen.append(job)
-                room = Fraction(0)
-        return chosen
+            if job["B"] > self.capacity - sum(j["B"] for j in self.jobs if j["holds"]):
+                break
+            job["holds"] = True
+            self.issue(job, "in", -1, job["I"], job["stream_peak"])
 
-    def play(self, jobs: list[Job]) -> dict[Any, Fraction]:
-        left = {job["id"]: job["left"] for job in jobs}
-        ends: dict[Any, Fraction] = {}
-        now = Fraction(0)
-        while len(ends) < len(jobs):
-            rates = self.shared([job for job in jobs if job["id"] not in ends])
-            step = min(left[name] / rate for name, rate in rates.items())
-            now += step
-            for name, rate in rates.items():
-                left[name] -= rate * step
-                if left[name] == 0:
-                    ends[name] = now
-        return ends
+    # Measures (22), (48).
+
+    def metrics(self) -> dict[str, Fraction | None]:
+        jobs, count = self.jobs, max(1, len(self.jobs))
+        runs = [job["end"] - job["start"] for job in jobs]
+        slow = [run / job["ideal"] if job["ideal"] else 1 for run, job in zip(runs, jobs)]
+        delays = [
+            sum(r["finish"] - r["request"] - job["phases"][r["k"]][1] / job["peak"]
+                for r in job["io"] if r["finish"] is not None)
+            for job in jobs
+        ]  # fmt: skip
+        total = self.units * self.unit * (self.last - self.window)
+        held = [job["released"] if self.keeps_nodes else job["end"] for job in jobs]
+        busy = sum(
+            job["n"] * max(0, min(until, self.last) - max(job["start"], self.window))
+            for job, until in zip(jobs, held)
+        )
+        tails = [job["released"] - job["end"] for job in jobs]
+        return {
+            "mean_wait_seconds": Fraction(sum(job["start"] - job["submit"] for job in jobs), count),
+            "mean_response_seconds": Fraction(sum(j["end"] - j["submit"] for j in jobs), count),
+            "mean_runtime_seconds": Fraction(sum(runs), count),
+            "mean_slowdown": Fraction(sum(slow), count),
+            "max_slowdown": max(slow, default=Fraction(0)),
+            "makespan_seconds": max(j["end"] for j in jobs) - min(j["submit"] for j in jobs),
+            "io_delay_seconds": Fraction(sum(delays), count),
+            "node_weighted_io_delay": sum(j["n"] * d for j, d in zip(jobs, delays))
+            / Fraction(sum(job["n"] for job in jobs)),
+            "utilisation": busy / total if total else None,
+            "useful_utilisation": self.useful / total if total else None,
+            "mean_tail": Fraction(sum(tails), count),
+            "max_tail": max(tails),
+        }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ioopt
 from tests.batch_io_traces import POLICIES, random_trace
-from tests.oracle.batch_io_reference import simulate
+from tests.conftest import shared_files
+from tests.oracle.batch_io_reference import Reference, simulate
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -21,11 +25,12 @@ def test_exact_engine_equals_the_reference(name: str) -> None:
         result = ioopt.solve(problem, name, settings={"arithmetic": "exact"})
         assert result.schedule is not None
         for job in result.schedule["jobs"]:
-            start, end, killed, block, records = expected.pop(job["id"])
-            assert (job["exact"]["start"], job["exact"]["end"]) == (str(start), str(end)), seed
-            assert job["killed"] == killed
-            first = None if block is None else block * problem.machine.unit_nodes
-            assert job["first_node"] == first
+            want = expected.pop(job["id"])
+            assert [job["exact"][key] for key in ("start", "end")] == [
+                str(want[key]) for key in ("start", "end")
+            ], seed
+            assert job["killed"] == want["killed"]
+            assert job["first_node"] == first_node(want, problem.machine.unit_nodes)
             found = [
                 [
                     record["phase"],
@@ -33,10 +38,15 @@ def test_exact_engine_equals_the_reference(name: str) -> None:
                 ]
                 for record in job["io"]
             ]
-            wanted = [[k, *(None if t is None else str(Fraction(t)) for t in times)]
-                      for k, *times in records]  # fmt: skip
+            wanted = [
+                [
+                    record["k"],
+                    *(exactly(record[key]) for key in ("request", "grant", "finish")),
+                ]
+                for record in want["io"]
+            ]
             assert found == wanted, (seed, job["id"])
-            suspended += any(record[1] != record[2] for record in records)
+            suspended += any(record["request"] != record["grant"] for record in want["io"])
         assert not expected
     assert suspended > 10 or name in ("no-congestion", "base-line")
 
@@ -66,6 +76,56 @@ def test_a_long_queue_of_unlike_jobs(allocation: str, queue: str, backfill: str)
     starts = [job["start_seconds"] for job in result.schedule["jobs"]]
     assert sum(start > 9 for start in starts) > 45
     for job in result.schedule["jobs"]:
-        start, end, _, block, _ = expected[job["id"]]
-        assert (job["exact"]["start"], job["exact"]["end"]) == (str(start), str(end))
-        assert job["first_node"] == block
+        want = expected[job["id"]]
+        assert job["exact"]["start"] == str(want["start"])
+        assert job["exact"]["end"] == str(want["end"])
+        assert job["first_node"] == first_node(want, 1)
+
+
+CASES = shared_files("cases/batch-io") + shared_files("cases/batch-io-extension")
+METRICS = {
+    "avg_wait": "mean_wait_seconds", "avg_response": "mean_response_seconds",
+    "avg_runtime": "mean_runtime_seconds", "makespan": "makespan_seconds",
+    "avg_runtime_slowdown": "mean_slowdown",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_the_reference_reproduces_the_worked_cases(path: Path) -> None:
+    case = json.loads(path.read_text())
+    for name, expected in case["expected"].items():
+        policy, _, setting = name.partition(":")
+        sim = Reference(case["instance"], policy, **dict([setting.split("=")] if setting else []))
+        while sim.step():
+            pass
+        found = {job["id"]: job for job in sim.jobs}
+        for want in expected["jobs"]:
+            job = found.pop(want["id"])
+            assert [job["start"], job["end"]] == [Fraction(want[key]) for key in ("start", "end")]
+            assert job["killed"] == want["killed"]
+            assert rows(job["io"], "grant") == rows(want["io"], "first_grant"), (name, job["id"])
+            if "released" in want:
+                assert job["released"] == Fraction(want["released"])
+                assert rows(job["streams"], "grant") == rows(want["streams"], "first_grant")
+            if "nodes" in want:
+                assert list(job["place"]) == want["nodes"]
+        assert not found
+        metrics = sim.metrics()
+        for key, metric in METRICS.items():
+            assert metrics[metric] == Fraction(expected[key]), (name, key)
+
+
+def rows(records: list[dict[str, Any]], grant: str) -> list[list[Any]]:
+    times = ("request", grant, "finish")
+    return [
+        [record.get("kind", "io"), record["k"], *(exactly(record[key]) for key in times)]
+        for record in records
+    ]
+
+
+def exactly(time: Any) -> str | None:
+    return None if time is None else str(Fraction(time))
+
+
+def first_node(job: dict[str, Any], unit: int) -> int | None:
+    return job["place"][0] * unit if job["place"] else None
