@@ -123,7 +123,7 @@ def simulate(source: Any, plan: Any, **options: Any) -> Simulation:
 
 def solve(
     source: Any,
-    solver: str | None = None,
+    solver: str | Callable[..., Any] | None = None,
     *,
     time_limit: float | None = SolveOptions.time_limit_seconds,
     gap: float | None = None,
@@ -139,7 +139,9 @@ def solve(
     """Solve one instance and return a checked, simulated :class:`Result`.
 
     Parameters are those of :class:`ioopt.options.SolveOptions`; ``settings`` are the solver's own
-    (``--set``), ``warm_start`` a Result or plan. Without *bound* none is computed for solvers that
+    (``--set``), ``warm_start`` a Result or plan. *solver* may be a function of the problem, or of the
+    problem and a :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its
+    dictionary (as text: ``"module:function"``). Without *bound* none is computed for solvers that
     prove none themselves: it may be an integer program of its own. Raises UsageError or
     InstanceError for bad input and BackendMissingError when the backend asked for is not installed;
     infeasibility, time limits and failing solvers are results.
@@ -175,7 +177,7 @@ def _run(
     """Run the solver; on interruption or failure answer with the best plan so far or the fallback."""
     best = request.incumbents
     try:
-        return _call(spec, problem, request), []
+        return _call(kind, spec, problem, request), []
     except KeyboardInterrupt:
         found = " before any plan" if best.plan is None else ": the best plan so far"
         return _best(best, StopReason.INTERRUPTED), ["interrupted" + found]
@@ -192,7 +194,7 @@ def _run(
         fallback = registry.solver(kind.fallback, kind)
         plain = replace(request, settings=registry.settings_for(fallback, {}), start=None)
         try:
-            outcome = _call(fallback, problem, plain)
+            outcome = _call(kind, fallback, problem, plain)
         except errors.NotApplicableError:
             return Outcome(None, stop=StopReason.FALLBACK), [note]
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
@@ -202,10 +204,13 @@ def _best(found: Incumbents, stop: StopReason) -> Outcome:
     return Outcome(found.plan, found.bound, stop, objective_name=found.objective_name)
 
 
-def _call(spec: SolverSpec, problem: Any, request: SolveRequest) -> Outcome:
+def _call(kind: KindSpec, spec: SolverSpec, problem: Any, request: SolveRequest) -> Outcome:
     policy = load_target(spec.policy)(request.settings) if spec.policy else None
     run: SolverFunction[Any, Any, Any] = load_target(spec.target)
-    return run(problem, replace(request, policy=policy))
+    answer: Any = run(problem, replace(request, policy=policy))
+    if isinstance(answer, Outcome):
+        return answer
+    return Outcome(plan_of(kind, answer, f"the plan of {spec.name}"))
 
 
 def _result(

@@ -177,6 +177,8 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
 
 
 def _serves(name: str, kind: KindSpec) -> bool:
+    if ":" in name:
+        return True
     known = [spec for spec in registry.SOLVERS if spec.name == name]
     if not known:
         registry.solver(name, kind)  # raises, with the nearest name

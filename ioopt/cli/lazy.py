@@ -4,12 +4,12 @@ Also the options that need nothing but click, for commands that load nothing els
 """
 
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 import click
 
 from ioopt.options import parse_assignments, suggest
-from ioopt.registry.types import load_target
 from ioopt.units import parse_rate
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,7 +78,14 @@ class IooptGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command called *cmd_name*."""
         if cmd_name in self._lazy:
-            command: click.Command = load_target(self._lazy[cmd_name][0])
+            target = self._lazy[cmd_name][0]
+            try:
+                command: click.Command = resolve_name(target)
+            except Exception as error:
+                if target.startswith("ioopt."):
+                    raise
+                wrong = f"the plugin {cmd_name!r} ({target}) is broken: {type(error).__name__}"
+                raise click.UsageError(f"{wrong}: {error}", ctx) from error
             return command
         return super().get_command(ctx, cmd_name)
 

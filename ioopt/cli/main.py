@@ -28,6 +28,7 @@ COMMANDS = {
     "report": ("ioopt.cli.campaign:report", "Turn run stores into one HTML report."),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
     "compile": ("ioopt.cli.compile:compile_", "Compile all kernels, once for this machine."),
+    "doctor": ("ioopt.cli.doctor:doctor", "List what is installed here and what is missing."),
     "instances": ("ioopt.cli.listings:instances", "List, show and copy the bundled instances."),
     "solvers": ("ioopt.cli.listings:solvers", "List the solvers and what they can do."),
     "schema": ("ioopt.cli.schema:schema", "Print the JSON Schema of a format."),

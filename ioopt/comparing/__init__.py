@@ -23,14 +23,23 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
 
     >>> parse_solver("fill:alpha=0")
     ('fill', {'alpha': '0'})
+    >>> parse_solver("mine:solve")
+    ('mine:solve', {})
     """
     name, _, words = text.partition(":")
+    function, _, rest = words.partition(":")
+    if function and "=" not in function:
+        name, words = f"{name}:{function}", rest
     return name, parse_assignments(words.split(",")) if words else {}
 
 
-def compare(source: Any, solvers: Sequence[str] | None = None, **options: Any) -> pd.DataFrame:
+Solvers = Sequence[str | Callable[..., Any]]
+
+
+def compare(source: Any, solvers: Solvers | None = None, **options: Any) -> pd.DataFrame:
     """Run *solvers* (default: the kind's own list) on one instance; a DataFrame, one row a solver.
 
+    A solver is a name, ``name:key=value``, ``module:function``, or a function.
     *options* are ``measure`` and those of :func:`ioopt.solving.solve`. Metrics become columns of
     their own; ``value``, ``value_bound``, ``value_gap`` and ``ratio_to_best`` are of ``measure``
     (default: what the user of the kind waits for).
@@ -48,7 +57,7 @@ def compare(source: Any, solvers: Sequence[str] | None = None, **options: Any) -
 
 def compare_rows(
     source: Any,
-    solvers: Sequence[str] | None = None,
+    solvers: Solvers | None = None,
     *,
     measure: str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -101,16 +110,20 @@ class _Choice(NamedTuple):
 
     text: str
     spec: SolverSpec
+    solver: str | Callable[..., Any]
     known: Set[str]
     settings: Mapping[str, Any]
 
 
-def _chosen(kind: KindSpec, text: str, common: Mapping[str, Any]) -> _Choice:
-    """The solver of *text*, with those of the *common* settings that it knows."""
-    name, own = parse_solver(text)
+def _chosen(kind: KindSpec, solver: str | Callable[..., Any], common: Mapping[str, Any]) -> _Choice:
+    """The solver that was named or given, with those of the *common* settings that it knows."""
+    name, own = parse_solver(solver) if isinstance(solver, str) else (solver, {})
     spec = registry.solver(name, kind)
+    text = solver if isinstance(solver, str) else spec.name
     known = set(load_target(spec.settings).model_fields) if spec.settings else set()
-    return _Choice(text, spec, known, {key: common[key] for key in common if key in known} | own)
+    return _Choice(
+        text, spec, name, known, {key: common[key] for key in common if key in known} | own
+    )
 
 
 def _run(problem: Any, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]) -> Result:
@@ -119,7 +132,7 @@ def _run(problem: Any, kind: KindSpec, choice: _Choice, options: Mapping[str, An
     if given.get("backend") not in spec.backends:
         given.pop("backend", None)  # heuristics need none
     try:
-        return solve(problem, spec.name, settings=choice.settings, **given)
+        return solve(problem, choice.solver, settings=choice.settings, **given)
     except (BackendMissingError, NotApplicableError) as error:
         applies = not isinstance(error, NotApplicableError)
         return Result(

@@ -1,14 +1,16 @@
 """Name -> solver, kind -> family parts. Nothing here imports a solver until it is asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest, parse_settings, suggest
-from ioopt.registry import batch_io, flexgang, gang, replication
+from ioopt.registry import batch_io, flexgang, gang, outside, replication
+from ioopt.registry.outside import BROKEN
 from ioopt.registry.types import KindSpec, SolverSpec, load_target
 
 __all__ = [
+    "BROKEN",
     "KINDS",
     "SOLVERS",
     "KindSpec",
@@ -29,6 +31,16 @@ _TABLES = (replication, batch_io, gang, flexgang)
 
 KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in table.KINDS}
 SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)
+
+
+def _taken(row: SolverSpec) -> bool:
+    return any(row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS)
+
+
+KINDS |= {
+    row.kind: row for row in outside.rows("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)
+}
+SOLVERS += outside.rows("ioopt.solvers", SolverSpec, _taken)
 
 
 def families() -> tuple[str, ...]:
@@ -85,12 +97,15 @@ def solvers_for(kind: str) -> tuple[SolverSpec, ...]:
     return tuple(spec for spec in SOLVERS if kind in spec.kinds)
 
 
-def solver(name: str | None, kind: KindSpec) -> SolverSpec:
+def solver(name: str | Callable[..., Any] | None, kind: KindSpec) -> SolverSpec:
     """The solver called *name* (None: the default) for instances of *kind*.
 
+    *name* may also be a function, or ``module:function`` (:func:`ioopt.registry.outside.solver_row`).
     Raises UsageError when no solver has that name or the one that has takes other kinds.
     """
     wanted = name or kind.default_solver
+    if not isinstance(wanted, str) or ":" in wanted:
+        return outside.solver_row(wanted, kind)
     fitting = solvers_for(kind.kind)
     for spec in fitting:
         if spec.name == wanted:
@@ -102,7 +117,8 @@ def solver(name: str | None, kind: KindSpec) -> SolverSpec:
             f"solver {wanted!r} takes {', '.join(other[0].kinds)}, not {kind.kind}; "
             f"solvers for {kind.kind}: {', '.join(names)}"
         )
-    raise UsageError(f"no solver {wanted!r} for {kind.kind}; {_nearest_solver(wanted, names)}")
+    near = outside.broken(wanted) or f"; {_nearest_solver(wanted, names)}"
+    raise UsageError(f"no solver {wanted!r} for {kind.kind}{near}")
 
 
 def _nearest_solver(wanted: str, names: list[str]) -> str:

@@ -1,11 +1,9 @@
 """Rows of the registry: instance kinds and solvers, as names of things that are loaded on demand."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Literal
-
-Family = Literal["replication", "batch-io", "gang", "flexgang"]
 
 EXACT = "exact"
 """Proves its answer optimal when given time."""
@@ -21,10 +19,9 @@ REFERENCE = "reference"
 """Breaks a rule of the machine, as a mark to measure against: no competitor, outside every ratio."""
 
 
-def load_target(target: str) -> Any:
-    """Import ``package.module:name`` and return the object."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
+def load_target(target: str | Callable[..., Any]) -> Any:
+    """Import ``package.module:name`` and return the object; an object is returned as it is."""
+    return resolve_name(target) if isinstance(target, str) else target
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class KindSpec:
     """
 
     kind: str
-    family: Family
+    family: str
     problem: str
     check: str
     default_solver: str
@@ -105,10 +102,10 @@ class SolverSpec:
 
     name: str
     kinds: tuple[str, ...]
-    target: str
+    target: str | Callable[..., Any]
     summary: str
     source: str
-    settings: str | None = None
+    settings: str | type | None = None
     policy: str | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     abilities: Set[str] = frozenset()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bench.frame import Run, compare, show, timed
@@ -20,7 +22,7 @@ from ioopt.problems.flexgang.quantum_model import QuantumModelProblem
 from ioopt.solvers.flexgang.pareto import lambda_front
 
 LIMIT_SECONDS = 60.0
-FRONT_PICTURE = "lambda-front.png"
+FRONT_PICTURE = Path(tempfile.gettempdir()) / "lambda-front.png"
 Work = tuple[str, int, Callable[[], Any]]
 """What is done, how much of it, and the doing."""
 
@@ -120,5 +122,5 @@ def front(quick: bool) -> None:
     head = ("plan", "k,d", "response ms", "I/O slowdown", "progress", "CPU", "on the front")
     show(f"Lambda front of {problem.name}", head, rows)
     title = f"{problem.name}: exact for a range of lambda"
-    save(plot_lambda_front([point.row() for point in points], title=title), FRONT_PICTURE)
+    save(plot_lambda_front([point.row() for point in points], title=title), str(FRONT_PICTURE))
     print(f"drawn to {FRONT_PICTURE}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ioopt import compiled, kernels
@@ -15,7 +17,7 @@ def test_every_kernel_in_turn(
 ) -> None:
     done: list[str] = []
     monkeypatch.setattr(kernels, "load_target", lambda name: lambda: done.append(name))
-    monkeypatch.setattr(kernels, "KERNELS", [Kernel("gang", k, k) for k in ("one", "two")])
+    monkeypatch.setattr(kernels, "KERNELS", [Kernel("gang", k, k, "") for k in ("one", "two")])
     assert main(["compile"]) == 0
     said = capsys.readouterr()
     assert done == ["one", "two"]
@@ -70,3 +72,24 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
         (queue_kernel, "search"),
     ):  # fmt: skip
         assert compiled.is_ready(module.__name__, name)
+
+
+def test_the_doctor_tells_what_is_here(capsys):
+    from importlib.metadata import version
+
+    assert main(["doctor", "--format", "json"]) == 0
+    rows = {(row["what"], row["name"]): row for row in json.loads(capsys.readouterr().out)}
+    assert rows["package", "numba"]["state"] == version("numba")
+    assert rows["backend", "CP-SAT"]["state"] == version("ortools")
+    assert {row["state"] for key, row in rows.items() if key[0] == "kernel"} <= {
+        "compiled",
+        "not yet",
+    }
+    assert main(["doctor"]) == 0
+    assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
+
+
+def test_every_kernel_names_the_one_compiled_last():
+    """What says whether it stands on disk is a function that is there."""
+    for kernel in KERNELS:
+        assert callable(load_target(kernel.main)), kernel

@@ -3,6 +3,7 @@
 import click
 
 from ioopt.cli.lazy import IooptGroup
+from ioopt.registry import outside
 
 _LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:import_"
 COMMANDS = {
@@ -23,7 +24,12 @@ COMMANDS = {
     "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
 }
 
+_OUTSIDE = {
+    entry.name: (entry.value, f"From the package {outside.origin(entry)}.")
+    for entry in outside.entry_points("ioopt.importers")
+}
 
-@click.group(cls=IooptGroup, lazy=COMMANDS)
+
+@click.group(cls=IooptGroup, lazy=_OUTSIDE | COMMANDS)
 def group() -> None:
     """Make an instance from traces, logs or workflows."""

@@ -1,0 +1,107 @@
+"""``ioopt doctor``: what is installed here, what is missing and what it would be good for."""
+
+import os
+import platform
+from collections.abc import Iterator
+
+import click
+
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import format_option
+from ioopt.errors import ExitCode
+
+EPILOG = """\b
+Examples:
+  ioopt doctor
+  ioopt doctor --format json
+"""
+PARTS = {
+    "numba": "machine code for simulators and searches; without it they are plain Python",
+    "matplotlib": "ioopt plot, reports, compare --plot",
+    "pandas": "ioopt.compare, sweeps, reports",
+    "distributed": "sweeps over several processes or machines, the Dask adapter",
+    "pyarrow": "stores of sweeps as Parquet",
+    "zmq": "ioopt serve --batsim",
+    "snakemake": "the scheduler plugin for Snakemake",
+    "darshan": "Darshan logs in binary form",
+}
+"""Importable packages that some commands need, and for what."""
+Row = tuple[str, str, str, str]
+
+
+@click.command(cls=IooptCommand, epilog=EPILOG)
+@format_option("table", "json")
+def doctor(form: str) -> int:
+    """List backends, versions, optional parts, compiled kernels and plugins of this installation."""
+    from ioopt.formats.native import dump_json
+    from ioopt.tables import render, terminal_width
+
+    rows = [*_here(), *_backends(), *_parts(), *_kernels(), *_plugins()]
+    headers = ("what", "name", "state", "note")
+    if form == "json":
+        click.echo(dump_json([dict(zip(headers, row)) for row in rows]), nl=False)
+    else:
+        click.echo(render(headers, rows, width=terminal_width(), wrap=3), nl=False)
+    return ExitCode.ANSWER
+
+
+def _here() -> Iterator[Row]:
+    from ioopt.version import __version__
+
+    yield ("program", "ioopt", __version__, "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield ("program", "Python", platform.python_version(), f"{platform.system()}, {cores} cores")
+
+
+def _version(package: str) -> str:
+    """The version of the distribution that brings an importable *package*, or ``missing``."""
+    from importlib import metadata
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        return "missing"
+    for name in metadata.packages_distributions().get(package, [package]):
+        return metadata.version(name)
+    return "present"
+
+
+def _backends() -> Iterator[Row]:
+    from ioopt.solvers.backends import pulp_backend
+
+    here = pulp_backend.available()
+    packages = {"CP-SAT": "ortools", "HiGHS": "highspy", "CBC": "pulp"}
+    for name in ("CP-SAT", *pulp_backend.BACKENDS):
+        package = packages.get(name)
+        ready = name in here or name == "CP-SAT"
+        state = (_version(package) if package else "present") if ready else "missing"
+        yield ("backend", name, state, f"of the package {package}" if package else "a program")
+
+
+def _parts() -> Iterator[Row]:
+    for package, use in PARTS.items():
+        yield ("package", package, _version(package), use)
+
+
+def _kernels() -> Iterator[Row]:
+    from ioopt.compiled import available
+    from ioopt.kernels import KERNELS
+
+    if not available():
+        return
+    for kernel in KERNELS:
+        ready = kernel.ready()
+        yield (
+            "kernel", f"{kernel.family}, {kernel.name}", "compiled" if ready else "not yet",
+            "" if ready else "made when needed, or by ioopt compile",
+        )  # fmt: skip
+
+
+def _plugins() -> Iterator[Row]:
+    from ioopt import registry
+    from ioopt.registry import outside
+
+    for group in ("ioopt.kinds", "ioopt.solvers", "ioopt.importers"):
+        for entry in outside.entry_points(group):
+            name = f"{entry.name} of {outside.origin(entry)}"
+            wrong = registry.BROKEN.get(f"{name} ({group})")
+            yield ("plugin", name, "broken" if wrong else "present", wrong or group)

@@ -1,0 +1,168 @@
+"""Solvers from outside: functions, ``module:function``, and packages with entry points."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+import ioopt
+from ioopt.cli.main import main
+from ioopt.errors import InstanceError, UsageError
+from ioopt.protocols import Outcome
+
+PAGE = (ROOT / "docs/extending.md").read_text("utf-8")
+PYPROJECT, MODULE = re.findall(
+    r"```(?:toml|python)\n# (?:pyproject.toml|ioopt_first_node.py)\n(.*?)```", PAGE, re.DOTALL
+)
+POINTS = """[ioopt.solvers]
+first-node = ioopt_first_node:ROW
+lost = no_such_module:ROW
+number = ioopt_first_node:NUMBER
+twin = ioopt_first_node:TWIN
+[ioopt.importers]
+tide = ioopt_first_node:tide
+wreck = no_such_module:tide
+"""
+EXTRA = """
+from dataclasses import replace
+import click
+NUMBER = 1
+TWIN = replace(ROW, name="minmin")
+
+@click.command()
+def tide():
+    print("imported")
+"""
+
+
+def first(problem, wrong=False):
+    """Everything on the first node."""
+    tasks = [task.id for task in problem.tasks]
+    node = problem.nodes[0]
+    read = dict.fromkeys(name for task in problem.tasks for name in task.inputs)
+    return {
+        "assign": dict.fromkeys(tasks, node.id),
+        "order": {node.id: tasks},
+        "remote": [[name, node.id] for name in read if name not in node.holds],
+    }
+
+
+def one(problem):
+    return first(problem)
+
+
+def two(problem, request):
+    assert request.deadline.remaining() > 0
+    return Outcome(ioopt.solving.plan_of(ioopt.registry.KINDS["replication"], first(problem)))
+
+
+@pytest.mark.parametrize("function", [one, two])
+def test_a_function_is_a_solver(function):
+    result = ioopt.solve("cycle3", function)
+    assert (result.status, result.solver) == ("feasible", function.__qualname__)
+    assert ioopt.check("cycle3", result) == []
+    # All six tasks of 1.5 s on one node: no less than 9 s, and every file is fetched once.
+    assert result.metrics["makespan_seconds"] >= 9.0
+    table = ioopt.compare("cycle3", ["minmin", function])
+    assert list(table["solver"]) == ["minmin", function.__qualname__]
+    assert table["objective"][1] == result.objective
+
+
+def test_a_plan_of_another_form_is_named():
+    with pytest.raises(InstanceError, match=r"the plan of .*lambda.*: "):
+        ioopt.solve("cycle3", lambda problem: {"assign": 3})
+    result = ioopt.solve("cycle3", lambda problem: {"assign": {}, "order": {}})
+    assert result.status == "error" and result.violations
+
+
+def test_what_fails_is_answered_by_the_fallback():
+    def fails(problem):
+        raise RuntimeError("no tide")
+
+    result = ioopt.solve("cycle3", fails)
+    assert result.stop == "fallback" and "RuntimeError: no tide" in result.notes[0]
+
+
+def test_a_function_by_name_from_the_working_folder(tmp_path, monkeypatch, capsys):
+    (tmp_path / "by_hand.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    command = ["compare", "cycle3", "--solver", "minmin", "--solver", "by_hand:solve:node=1"]
+    assert main([*command, "--format", "csv"]) == 0
+    assert "by_hand:solve:node=1" in capsys.readouterr().out
+    assert main(["solve", "cycle3", "--solver", "by_hand:solve", "--set", "knot=1"]) == 2
+    assert "by_hand:solve has no setting 'knot'" in capsys.readouterr().err
+    assert main(["solve", "cycle3", "--solver", "by_hand:sail"]) == 2
+    assert "no attribute 'sail'" in capsys.readouterr().err
+    assert sys.path == before
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    """A folder as pip leaves it: a module, and a package's record with good and broken points."""
+    (tmp_path / "ioopt_first_node.py").write_text(MODULE + EXTRA)
+    info = tmp_path / "ioopt_first_node-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ioopt-first-node\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text(POINTS)
+
+    def run(*words):
+        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+        code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
+        return subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, text=True,
+                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+
+    return run
+
+
+def test_entry_points_are_solvers_and_importers(plugins):
+    listed = plugins("solvers", "replication")
+    assert "first-node" in listed.stdout and "everything on one node" in listed.stdout
+    solved = plugins("solve", "cycle3", "--solver", "first-node", "--set", "node=2")
+    assert solved.returncode == 0 and "feasible" in solved.stdout, solved.stderr
+    assert plugins("import", "tide").stdout == "imported\n"
+
+
+def test_a_broken_plugin_breaks_nothing_and_is_named(plugins):
+    assert plugins("--help").returncode == 0
+    assert "wreck" in plugins("import", "--help").stdout
+    compared = plugins("compare", "cycle3", "--solver", "minmin")
+    assert compared.returncode == 0 and "lost" not in compared.stderr
+    lost = plugins("solve", "cycle3", "--solver", "lost")
+    assert lost.returncode == 2 and lost.stderr.count("\n") == 1
+    assert "the plugin lost of ioopt-first-node (ioopt.solvers) cannot be loaded" in lost.stderr
+    assert "No module named 'no_such_module'" in lost.stderr
+    wreck = plugins("import", "wreck")
+    assert wreck.returncode == 2 and "the plugin 'wreck'" in wreck.stderr
+    told = plugins("doctor").stdout
+    for name, wrong in (("lost", "no_such_module"), ("number", "wanted a SolverSpec, not int"),
+                        ("twin", "ioopt has one of that name")):  # fmt: skip
+        assert f"{name} of ioopt-first-node" in told and wrong in told
+
+
+def test_the_function_must_be_one():
+    with pytest.raises(UsageError, match="a int, not a function"):
+        ioopt.solve("cycle3", "sys:maxsize")
+
+
+@pytest.mark.slow
+def test_the_page_s_package_is_built_installed_and_run(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "ioopt_first_node.py").write_text(MODULE)
+    site = tmp_path / "site"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
+         "--target", str(site), str(tmp_path)], check=True,
+    )  # fmt: skip
+    code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
+    path = os.pathsep.join([str(site), str(ROOT)])
+    run = subprocess.run(
+        [sys.executable, "-c", code, "solve", "cycle3", "--solver", "first-node"],
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 0 and "first-node" in run.stdout, run.stderr
