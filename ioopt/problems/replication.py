@@ -230,11 +230,26 @@ class ReplicationProblem(base.Problem):
             disk is None or self._task_bytes[task] <= disk
         )
 
+    @cached_property
+    def hosts(self) -> tuple[tuple[int, ...], ...]:
+        """Per task, the nodes that it fits."""
+        kinds = {(node.cores, node.disk_bytes): i for i, node in enumerate(self.nodes)}
+        alike = [kinds[node.cores, node.disk_bytes] for node in self.nodes]
+        found: dict[tuple[bool, ...], tuple[int, ...]] = {}
+        rows = []
+        for k in range(len(self.tasks)):
+            fit = {i: self.fits(k, i) for i in kinds.values()}
+            key = tuple(fit.values())
+            if key not in found:
+                found[key] = tuple(i for i, kind in enumerate(alike) if fit[kind])
+            rows.append(found[key])
+        return tuple(rows)
+
     def require_room(self) -> None:
         """Raise UnsolvableInstanceError for a task whose files or cores no node has (rule 8)."""
         if self.is_workflow:
             for k, task in enumerate(self.tasks):
-                if not any(self.fits(k, i) for i in range(len(self.nodes))):
+                if not self.hosts[k]:
                     raise UnsolvableInstanceError(
                         f"task {task.id!r} takes {task.cores} cores and reads and writes "
                         f"{self.task_bytes(k)} bytes; no node has both, so none can ever run it"

@@ -83,13 +83,17 @@ class TransferBound(WorkflowBound):
     @cached_property
     def earliest_start(self) -> list[float]:
         """The least head over the nodes."""
-        plain = WorkflowBound(self.problem).earliest_start
-        return [min(row.values(), default=s) for row, s in zip(self._heads, plain, strict=True)]
+        heads = zip(self._heads, self._plain_start, strict=True)
+        return [min(row.values(), default=s) for row, s in heads]
 
     @cached_property
     def tail(self) -> list[float]:
         """The least tail over the nodes."""
         return [min(row.values(), default=0.0) for row in self._tails]
+
+    @cached_property
+    def _plain_start(self) -> list[float]:
+        return WorkflowBound(self.problem).earliest_start
 
     @cached_property
     def _classes(self) -> list[Node]:
@@ -130,7 +134,7 @@ class TransferBound(WorkflowBound):
     @cached_property
     def _heads(self) -> list[dict[int, float]]:
         """Per task: by kind of node, when it can start there."""
-        plain = WorkflowBound(self.problem).earliest_start
+        plain = self._plain_start
         rows: list[dict[int, float]] = [{} for _ in plain]
         end = list(plain)
         for k in self.order:

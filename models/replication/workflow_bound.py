@@ -94,16 +94,9 @@ class WorkflowBound:
         nodes = self.problem.nodes
         return [
             task.compute_seconds
-            / max((nodes[i].speed for i in self._hosts[k]), default=max(n.speed for n in nodes))
-            for k, task in enumerate(self.problem.tasks)
+            / max((nodes[i].speed for i in hosts), default=max(n.speed for n in nodes))
+            for task, hosts in zip(self.problem.tasks, self.problem.hosts, strict=True)
         ]
-
-    @cached_property
-    def _hosts(self) -> list[list[int]]:
-        """Per task, the nodes that it fits."""
-        problem = self.problem
-        nodes = range(len(problem.nodes))
-        return [[i for i in nodes if problem.fits(k, i)] for k in range(len(problem.tasks))]
 
     @cached_property
     def first_touch(self) -> frozenset[int]:
@@ -149,10 +142,10 @@ class WorkflowBound:
             for f in born:
                 if f in self.first_touch:
                     times.append(self.first_arrival(f))
-            if born and self._hosts[k]:
+            if born and problem.hosts[k]:
                 missing = min(
-                    sum(problem.files[f].bytes for f in born if f not in problem.holds[i])
-                    for i in self._hosts[k]
+                    sum(problem.files[f].bytes for f in born if f not in held)
+                    for held in {problem.holds[i] for i in problem.hosts[k]}
                 )
                 begun = min(self._asked[f] for f in born)
                 times.append(begun + missing * problem.replica_seconds_per_byte)

@@ -99,8 +99,8 @@ def _fetched(problem: ReplicationProblem) -> list[File]:
     """The distinct files that are read and that no node holds or makes: each comes from remote storage."""
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
-    made = {name for task in problem.tasks for name in task.outputs}
-    return [file for file in problem.files if file.id in read - held - made]
+    far = read - held - {name for task in problem.tasks for name in task.outputs}
+    return [file for file in problem.files if file.id in far]
 
 
 def _least_compute(problem: ReplicationProblem) -> float:

@@ -29,8 +29,11 @@ def lower_bound(problem: ReplicationProblem) -> float:
     return max(path, area(problem, start, tail), links(problem, end, tail, work))
 
 
-def _asked(problem: ReplicationProblem, file: int) -> float:
-    return min(problem.tasks[k].release_seconds for k in problem.readers[file])
+def _asked(problem: ReplicationProblem) -> list[float]:
+    return [
+        min((problem.tasks[k].release_seconds for k in readers), default=math.inf)
+        for readers in problem.readers
+    ]
 
 
 def _touched(problem: ReplicationProblem) -> set[int]:
@@ -51,7 +54,7 @@ def reach_seconds(problem: ReplicationProblem, file: int) -> float:
 def times(problem: ReplicationProblem) -> Times:
     """What comes before, after and in each task at least."""
     tasks, nodes = problem.tasks, problem.nodes
-    touched = _touched(problem)
+    touched, asked = _touched(problem), _asked(problem)
     order: list[int] = []
     waiting = [len(before) for before in problem.predecessors]
     after: list[list[int]] = [[] for _ in tasks]
@@ -66,9 +69,8 @@ def times(problem: ReplicationProblem) -> Times:
             waiting[j] -= 1
             if waiting[j] == 0:
                 free.append(j)
-    hosts = [[i for i in range(len(nodes)) if problem.fits(k, i)] for k in range(len(tasks))]
     work = [
-        task.compute_seconds / max(nodes[i].speed for i in hosts[k] or range(len(nodes)))
+        task.compute_seconds / max(nodes[i].speed for i in problem.hosts[k] or range(len(nodes)))
         for k, task in enumerate(tasks)
     ]
     start = [0.0] * len(tasks)
@@ -78,8 +80,8 @@ def times(problem: ReplicationProblem) -> Times:
         start[k] = max(
             tasks[k].release_seconds,
             *(start[p] + work[p] for p in problem.predecessors[k]),
-            *(_asked(problem, f) + reach_seconds(problem, f) for f in born if f in touched),
-            _together(problem, born, hosts[k]),
+            *(asked[f] + reach_seconds(problem, f) for f in born if f in touched),
+            _together(problem, born, asked, k),
         )
     for k in reversed(order):
         kept = [f for f in problem.outputs[k] if problem.files[f].keep]
@@ -88,15 +90,14 @@ def times(problem: ReplicationProblem) -> Times:
     return Times(start, tail, work)
 
 
-def _together(problem: ReplicationProblem, born: list[int], hosts: list[int]) -> float:
+def _together(problem: ReplicationProblem, born: list[int], asked: list[float], k: int) -> float:
     """All inputs from outside through one interface, on the node that misses least."""
-    if not born or not hosts:
+    if not born or not problem.hosts[k]:
         return 0.0
-    missing = [
-        sum(problem.files[f].bytes for f in born if f not in problem.holds[i]) for i in hosts
-    ]
+    disks = {problem.holds[i] for i in problem.hosts[k]}
+    missing = [sum(problem.files[f].bytes for f in born if f not in held) for held in disks]
     rate = problem.network.replica_bytes_per_second
-    return min(_asked(problem, f) for f in born) + min(missing) / rate
+    return min(asked[f] for f in born) + min(missing) / rate
 
 
 def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
@@ -133,14 +134,14 @@ def links(
     many = 1 if network.remote_link == "shared" else len(problem.nodes)
     pipes: list[tuple[str | None, float]] = [(None, many * network.remote_bytes_per_second)]
     pipes += [(storage.id, storage.bytes_per_second) for storage in problem.storages]
-    touched = _touched(problem)
+    touched, first = _touched(problem), _asked(problem)
     size = cache(lambda f: problem.files[f].bytes)
     best = 0.0
     for name, rate in pipes:
         own = [f for f, file in enumerate(problem.files) if name in (None, file.storage)]
         come = [f for f in own if f in touched]
         kept = [f for f in own if problem.producer[f] >= 0 and problem.files[f].keep]
-        asked = min((_asked(problem, f) for f in come), default=math.inf)
+        asked = min((first[f] for f in come), default=math.inf)
         made = min((end[problem.producer[f]] for f in kept), default=math.inf)
         if come:
             last = min(work[k] + tail[k] for f in come for k in problem.readers[f])

@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.problems.replication import ReplicationProblem
+from ioopt.solvers.replication.search.flow_arrays import successors
 
 WINDOW = 40
 """Ready tasks that a dispatch looks at, the first of the order."""
@@ -31,6 +32,8 @@ def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -
     recent: list[int] = []
     seen = [0] * len(problem.files)
     weight = [sum(problem.files[f].bytes for f in files) for files in problem.outputs]
+    waits = [sum([weight[j] for j in before]) for before in problem.predecessors]
+    after = successors(problem)
 
     def visit(first: int) -> None:
         stack = [(first, iter(_shuffled(problem.predecessors[first], rng)))]
@@ -45,6 +48,8 @@ def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -
                 continue
             done[k] = True
             order.append(k)
+            for j in after[k]:
+                waits[j] -= weight[k]
             for f in (*problem.outputs[k], *problem.inputs[k]):
                 readers = problem.readers[f]
                 while seen[f] < len(readers) and done[readers[seen[f]]]:
@@ -56,11 +61,8 @@ def depth_first(problem: ReplicationProblem, rng: random.Random | None = None) -
             visit(start)
         while recent:
             recent[:] = [k for k in recent[-RECENT:] if not done[k]]
-            waits = [
-                sum([weight[j] for j in problem.predecessors[k] if not done[j]]) for k in recent
-            ]
             if recent:
-                place = min(range(len(recent)), key=lambda x: (waits[x], -x))
+                place = min(range(len(recent)), key=lambda x: (waits[recent[x]], -x))
                 visit(recent.pop(place))
     return order
 

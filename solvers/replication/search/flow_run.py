@@ -39,7 +39,11 @@ class FlowRun(LinkAwareRun):
     FIRST_PLANNER = next(iter(PLANNERS))
 
     def _proven(self) -> float:
-        return max(super()._proven(), TransferBound(self.problem).seconds)
+        clock = self.request.deadline.clock
+        begun = clock()
+        bound = max(super()._proven(), TransferBound(self.problem).seconds)
+        self._proof_seconds = clock() - begun
+        return bound
 
     def start(self) -> None:
         """Score all planners' plans, each under its own eviction and under ours, and a given plan."""

@@ -31,6 +31,8 @@ DEFAULT_SECONDS = 60.0
 """Length of a run that has no time limit."""
 FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200
 """Replays to make in a run that the deadline does not end."""
+AFTER_PROOF = 8.0
+"""Reading, report, check and writing of a workflow take 5 to 6 times as long as its bounds."""
 LAG = 0.2
 """Share of the time by which the count of replays may be late before the clock takes over."""
 COMPILE_SECONDS = 5.0
@@ -76,6 +78,8 @@ class LinkAwareRun:
     """
 
     FIRST_PLANNER = "MinMin"
+    _proof_seconds = 0.0
+    """Time that the bound took, which is a pace of this machine on this instance."""
 
     def __init__(
         self, problem: ReplicationProblem, request: SolveRequest, evaluations: int | None
@@ -98,7 +102,8 @@ class LinkAwareRun:
         # The front door still has to replay and check the plan.
         limit = request.options.time_limit_seconds
         left = request.deadline.remaining()
-        self._reserve = min(0.2 * left, 0.05 + 4e-5 * inputs) if limit else 0.0
+        after = 0.05 + 4e-5 * inputs + AFTER_PROOF * self._proof_seconds
+        self._reserve = min(0.2 * left, after) if limit else 0.0
         self._begun = self.clock()
         self._end = self._begun + (left if limit else DEFAULT_SECONDS) - self._reserve
         self._compiler: Any = None

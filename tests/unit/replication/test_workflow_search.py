@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ioopt
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.options import SolveOptions
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
@@ -219,3 +219,17 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
         annealing.run(200, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]
+
+
+def test_what_comes_after_the_search_is_in_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bounds took 1 s of the clock, so report, check and writing will take some 8 of the 60."""
+    now = [0.0]
+
+    def slow(bound: Any) -> float:
+        now[0] += 1.0
+        return 0.0
+
+    monkeypatch.setattr(flow_run.TransferBound, "seconds", property(slow))
+    request = SolveRequest(SolveOptions(60.0), Deadline(60.0, clock=lambda: now[0]))
+    run = flow_run.FlowRun(pairs(2), request, None)
+    assert 50.8 < run._left() < 51  # 60 - 1 - 8, less what a batch keeps
