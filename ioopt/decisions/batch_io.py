@@ -90,6 +90,8 @@ class Limits:
 
     ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` = floor(BW_max / (b unit)) and
     ``saturating_units``, the smallest allocation whose peak is BW_max, are computed with Fractions.
+    ``own_peaks`` says that some request has a peak below that of its nodes (rule 24);
+    ``interference`` is c of rule 29.
     """
 
     node_rate: Number
@@ -100,6 +102,8 @@ class Limits:
     saturating_units: int
     eps: float
     exact: bool
+    interference: Number = 0
+    own_peaks: bool = False
 
     @classmethod
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
@@ -118,17 +122,22 @@ class Limits:
             saturating_units=math.ceil(units),
             eps=0.0 if use_exact else FIT_TOLERANCE,
             exact=use_exact,
+            interference=(exact if use_exact else float)(machine.interference),
         )
 
-    def peak(self, nodes: int) -> Number:
-        """r_i = min(b N_i, BW_max) (rule 5)."""
-        if nodes >= self.saturating_units * self.unit_nodes:
-            return self.storage
-        return self.node_rate * nodes
+    def peak(self, nodes: int, own: float | None = None) -> Number:
+        """r_i = min(p, b N_i, BW_max), p being its *own* peak (rules 5 and 24)."""
+        saturates = nodes >= self.saturating_units * self.unit_nodes
+        rate = self.storage if saturates else self.node_rate * nodes
+        return rate if own is None else min(rate, self.number(own))
 
-    def fixed_share(self, nodes: int, of_nodes: int = 0) -> Number:
+    def has_own_peak(self, request: Request) -> bool:
+        """Whether *request* has a peak below that of its nodes (rule 24)."""
+        return bool(request.peak < self.peak(request.nodes))
+
+    def fixed_share(self, nodes: int, peak: Number, of_nodes: int = 0) -> Number:
         """What so many nodes of the machine (or of more *of_nodes*) may always have of the storage."""
-        return min(self.peak(nodes), self.storage * nodes / max(self.nodes, of_nodes))
+        return min(peak, self.storage * nodes / max(self.nodes, of_nodes))
 
     def number(self, value: float | int | Fraction) -> Number:
         """*value* in the arithmetic of these limits."""
@@ -149,12 +158,13 @@ class Request:
     )  # fmt: skip
 
     def __init__(
-        self, id: Any, nodes: int, limits: Limits, requested: Number, left: Number
-    ) -> None:
+        self, id: Any, nodes: int, limits: Limits, requested: Number, left: Number,
+        own: float | None = None,
+    ) -> None:  # fmt: skip
         self.id = id
         self.nodes = nodes
         self.units = nodes // limits.unit_nodes
-        self.peak = limits.peak(nodes)
+        self.peak = limits.peak(nodes, own)
         self.requested = requested
         self.left = left
         self.moved: Number = 0
@@ -195,10 +205,10 @@ class KernelView(NamedTuple):
 
     The outstanding requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
     :class:`Request` (no ``key``) and ``constant``, the policy's own number of each. ``storage`` to
-    ``saturating_units`` are those of :class:`Limits`; ``top`` gives what is left to the skipped
+    ``own_peaks`` are those of :class:`Limits`; ``top`` gives what is left to the skipped
     requests (rule 11). The rest is room to work in: ``keys``, ``depths``, ``sizes`` and
     ``finishes`` for numbers, ``order`` for places, ``bits`` a table with a row more than requests
-    and 62 units of the storage a word.
+    and 62 units of the storage a word, ``loads``, ``values`` and ``rows`` that of rule 26.
     """
 
     jobs: Any
@@ -209,13 +219,17 @@ class KernelView(NamedTuple):
     node_rate: float
     capacity_units: int
     saturating_units: int
+    own_peaks: bool
     top: bool
-    keys: Any
-    order: Any
-    depths: Any
-    sizes: Any
-    finishes: Any
-    bits: Any
+    keys: Any = ()
+    order: Any = ()
+    depths: Any = ()
+    sizes: Any = ()
+    finishes: Any = ()
+    bits: Any = ()
+    loads: Any = ()
+    values: Any = ()
+    rows: Any = ()
 
 
 KernelFunction = Callable[[KernelView, Any], None]
@@ -228,12 +242,13 @@ class Twin:
     ``kernel(view, rates)`` writes bytes per second for each request into ``rates``, which come to
     it full of zeros. It stands in a module, where numba finds it with what it calls; it allocates
     nothing. ``top`` reaches it in the view, and so does the ``constant`` of each job, of which it
-    is told ``nodes`` and ``iteration``.
+    is told ``nodes`` and ``iteration``. One that ``tabulates`` needs the room of rule 26.
     """
 
     kernel: KernelFunction
     top: bool = False
     constant: Callable[[Any], float] | None = None
+    tabulates: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,7 +257,8 @@ class IoPolicy:
 
     ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that an
     engine need not ask; ``ignores_limit`` that it grants every peak always; ``shares_by_nodes``
-    that it is rule 7 for everybody, which a virtual clock plays without looking at each request;
+    that it is rule 7 for everybody, which a virtual clock plays without looking at each request
+    (:meth:`by_clock`);
     ``reads_progress`` that it needs ``left`` and ``moved`` to be current. ``conservative``
     policies never grant more than the storage can take, and never less than the peak (except the
     last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``,
@@ -264,6 +280,10 @@ class IoPolicy:
     needs_start: bool = False
     twin: Twin | None = None
     no_twin: str | None = None
+
+    def by_clock(self, limits: Limits) -> bool:
+        """Whether a virtual clock plays the policy: all requests move at one rate a node."""
+        return self.shares_by_nodes and not limits.own_peaks and not limits.interference
 
     @property
     def untwinned(self) -> str | None:

@@ -63,6 +63,46 @@ def first_fit(view: KernelView, rates: Any) -> None:
         top_up(view, rates, left)
 
 
+def slow_down(rates: Any, count: int, storage: Any, interference: Any) -> None:
+    """Rule 29: what *count* requests get of a storage on which they interfere."""
+    active, total = 0, storage * 0
+    for k in range(count):
+        if rates[k] > 0:
+            active += 1
+            total += rates[k]
+    most = storage / (1 + interference * max(active - 1, 0))
+    if total > most:
+        part = most / total
+        for k in range(count):
+            rates[k] *= part
+
+
+def place_by_level(view: KernelView, size: int, k: int, weight: Any) -> int:
+    """Put request *k*, of so much *weight*, among *size* in ``order`` by peak / weight; its place."""
+    keys, order = view.keys, view.order
+    keys[k] = view.jobs[view.out[k]].peak / weight
+    view.sizes[k] = weight
+    while size > 0 and keys[order[size - 1]] > keys[k]:
+        order[size] = order[size - 1]
+        size -= 1
+    order[size] = k
+    return size
+
+
+def share_out(view: KernelView, rates: Any, size: int) -> None:
+    """The storage for *size* requests in ``order``, by weight, none above its peak (rule 25)."""
+    left, whole = view.storage, view.storage * 0
+    for q in range(size):
+        whole += view.sizes[view.order[q]]
+    for q in range(size):
+        k = view.order[q]
+        weight = view.sizes[k]
+        if weight > 0:
+            rates[k] = min(view.jobs[view.out[k]].peak, left * weight / whole)
+            left -= rates[k]
+            whole -= weight
+
+
 def top_up(view: KernelView, rates: Any, left: float) -> None:
     """Give *left* to the requests without a rate, in order."""
     for q in range(view.size):

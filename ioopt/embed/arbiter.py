@@ -17,10 +17,12 @@
 
 from bisect import insort
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import attrgetter, le
 from typing import Any, Self
 
 from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
+from ioopt.decisions.batch_io_kernels import slow_down
 from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
@@ -64,6 +66,8 @@ class IoArbiter:
         self._settings = dict(settings or {})
         self._policy = _policy(policy, self._settings)
         self._limits = Limits.of(self.machine)
+        self._own_limits = replace(self._limits, own_peaks=True)
+        self._own: set[Any] = set()
         self._requests: list[Request] = []
         self._by_id: dict[Any, Request] = {}
         self._guard = Guard()
@@ -90,6 +94,7 @@ class IoArbiter:
         compute_seconds_so_far: float = 0.0,
         ideal_io_seconds_so_far: float = 0.0,
         iteration_seconds: float | None = None,
+        io_bytes_per_second: float | None = None,
     ) -> None:
         """A job on *nodes* nodes wants to move *size* bytes from *now* on.
 
@@ -102,6 +107,7 @@ class IoArbiter:
             "start_seconds": start_seconds, "iteration_seconds": iteration_seconds,
             "compute_seconds_so_far": compute_seconds_so_far,
             "ideal_io_seconds_so_far": ideal_io_seconds_so_far,
+            "io_bytes_per_second": io_bytes_per_second,
         }  # fmt: skip
         item: IoRequest = validate(IoRequest, given, f"request {id!r}")
         if item.nodes > self.machine.nodes:
@@ -113,7 +119,9 @@ class IoArbiter:
         if self._requests and isinstance(id, str) != isinstance(self._requests[0].id, str):
             raise InstanceError(f"request {id!r}: ids are numbers or text, not both")
         held = self.machine.allocated_nodes(nodes)
-        new = Request(id, held, self._limits, float(now), float(size))
+        new = Request(id, held, self._limits, float(now), float(size), io_bytes_per_second)
+        if self._limits.has_own_peak(new):
+            self._own.add(id)
         new.moved = 0.0
         new.start = float(now if start_seconds is None else start_seconds)
         new.compute_so_far = float(compute_seconds_so_far)
@@ -136,6 +144,7 @@ class IoArbiter:
         """Request *id* is done or gone; raises UsageError when it is not outstanding."""
         request = self._known(id)
         del self._by_id[id]
+        self._own.discard(id)
         self._requests.remove(request)
 
     def decide(self, now: float, deadline: float | None = None) -> dict[Any, float]:
@@ -146,10 +155,14 @@ class IoArbiter:
         runs in the calling thread, which is the quick way for the built-in ones (microseconds).
         """
         # A copy: a policy that still runs in an abandoned thread must not see later requests come and go.
-        view = View(self._limits, now, list(self._requests))
+        limits = self._own_limits if self._own else self._limits
+        view = View(limits, now, list(self._requests))
         rates, self.notes = self._guard.run(
             lambda: self._policy.decide(view), lambda: base_line(view), self._problem, deadline
         )
+        if limits.interference and not self._policy.ignores_limit:
+            rates = list(rates)
+            slow_down(rates, len(rates), limits.storage, limits.interference)
         return {request.id: float(rate) for request, rate in zip(view.requests, rates)}
 
     def _problem(self, rates: Rates) -> str | None:
@@ -180,6 +193,7 @@ class IoArbiter:
             "settings": self._settings,
             "requests": [
                 {"id": request.id, **{key: getattr(request, key) for key in _KEPT}}
+                | ({"peak": request.peak} if request.id in self._own else {})
                 for request in self._requests
             ],
         }
@@ -195,7 +209,10 @@ class IoArbiter:
         try:
             made = cls(state["machine"], policy or state["policy"], state["settings"])
             for item in state["requests"]:
-                made.request(item["id"], item["nodes"], item["left"], item["requested"])
+                made.request(
+                    item["id"], item["nodes"], item["left"], item["requested"],
+                    io_bytes_per_second=item.get("peak"),
+                )  # fmt: skip
                 request = made._by_id[item["id"]]
                 for key in _KEPT:
                     setattr(request, key, type(getattr(request, key))(item[key]))

@@ -70,7 +70,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "adaptive", "adaptive:policy",
         "first fit by request time, sharing where that lowers the mean I/O time",
-        "Zhou et al., Section III.C.2, Algorithm 1", "settings:SharingSettings",
+        "Zhou et al., Section III.C.2, Algorithm 1",
     ),
     _policy(
         "set-10", "set10:policy",

@@ -22,7 +22,7 @@ def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | N
     nodes, storage, around, latest, alone = [], [], 0.0, 0.0, 0.0
     for job in problem.jobs:
         width = machine.allocated_nodes(job.nodes)
-        peak = float(machine.peak(width))
+        peak = float(machine.peak(width, job.io_bytes_per_second))
         head, seconds, tail, volume = _totals(job, plan.ef)
         moving = volume / peak if volume else 0.0
         least, submit = seconds + moving, float(job.submit_seconds)
@@ -61,5 +61,8 @@ def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:
     if policy == REFERENCE:
         return None
     machine = problem.machine
-    peaks = (machine.peak(machine.allocated_nodes(item.nodes)) for item in problem.requests)
+    peaks = (
+        machine.peak(machine.allocated_nodes(item.nodes), item.io_bytes_per_second)
+        for item in problem.requests
+    )
     return float(min(machine.storage_bytes_per_second, sum(peaks)))

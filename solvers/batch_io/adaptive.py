@@ -1,59 +1,60 @@
 """ADAPTIVE (Zhou et al., Algorithm 1; rule 15): admit a request that does not fit if sharing pays.
 
-Two forms that decide alike: :func:`adaptive_naive` plays every set to its end, event by event, for
-every request that does not fit; :func:`adaptive`, plain or compiled, keeps those of the chosen set.
-With S chosen so far and f_j(S) the remaining time of j when exactly S shares (rule 7),
+Two forms that decide alike: :func:`share_played` plays every set to its end, event by event, for
+every request that does not fit, :func:`share_chosen` keeps those of the chosen set.
+With S chosen so far and f_j(S) the remaining time of j when exactly S shares (rules 7 and 25),
 
     T_FCFS = (sum_j f_j(S) + T_i + R_i / r_i) / (|S| + 1),   T_Adaptive = mean of f over S + i,
 
 T_i being the earliest f_j(S) after which what is left of S leaves room for r_i.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from ioopt.decisions.batch_io import (
-    IoPolicy,
-    KernelView,
-    Limits,
-    Number,
-    Rates,
-    Request,
-    Twin,
-    View,
-)
-from ioopt.decisions.batch_io_kernels import SLACK
-from ioopt.solvers.batch_io.base_line import share_per_application, share_per_node
-from ioopt.solvers.batch_io.settings import SharingSettings
-
-ShareFunction = Callable[[Sequence[Request], Limits], Rates]
+from ioopt.decisions.batch_io import IoPolicy, KernelView, Number, Rates, Twin, View
+from ioopt.decisions.batch_io_kernels import SLACK, place_by_level, share_out
+from ioopt.solvers.batch_io.settings import Settings
 
 PAYS = 1 - 1e-9
 """Sharing must win by this factor in floats, so that a tie is not decided by rounding (rule 2)."""
 
 
 def adaptive(view: View) -> Rates:
-    """Algorithm 1, sharing per node; O(|S|) for each request tested."""
+    """Algorithm 1, sharing per node; O(|S|) for each request tested, O(|S|^2) with own peaks."""
+    return _decide(view, share_played if view.limits.own_peaks else share_chosen)
+
+
+def adaptive_naive(view: View) -> Rates:
+    """Algorithm 1 by playing every set to its end; the reference for :func:`adaptive`."""
+    return _decide(view, share_played)
+
+
+def _decide(view: View, choose: Callable[..., None]) -> Rates:
     requests, limits = view.requests, view.limits
     size = len(requests)
     zero = limits.storage * 0
-    depths, sizes, finishes = ([zero] * size for _ in range(3))
+    rates, depths, sizes, finishes = ([zero] * size for _ in range(4))
+    keys: list[Number] = [zero] * size if choose is share_played else []
+    order = [0] * len(keys)
     arrays = KernelView(
         requests, range(size), size, view.now, limits.storage, limits.node_rate,
-        limits.capacity_units, limits.saturating_units, False, (), (), depths, sizes,
-        finishes, (),
+        limits.capacity_units, limits.saturating_units, limits.own_peaks, False, keys, order,
+        depths, sizes, finishes,
     )  # fmt: skip
-    rates = [zero] * size
     if limits.exact:
-        share_chosen(arrays, rates, 1, 1)
+        choose(arrays, rates, 1, 1)
     else:
-        share_chosen(arrays, rates, SLACK, PAYS)
+        choose(arrays, rates, SLACK, PAYS)
     return rates
 
 
 def adaptive_kernel(view: KernelView, rates: Any) -> None:
     """:func:`adaptive` compiled."""
-    share_chosen(view, rates, SLACK, PAYS)
+    if view.own_peaks:
+        share_played(view, rates, SLACK, PAYS)
+    else:
+        share_chosen(view, rates, SLACK, PAYS)
 
 
 def share_chosen(view: KernelView, rates: Any, slack: Number, pays: Number) -> None:
@@ -153,74 +154,72 @@ def room_at(view: KernelView, size: int, nodes: int, room: Number) -> Number:
     return view.finishes[k - 1] if k > 0 else room * 0
 
 
-def adaptive_naive(view: View) -> Rates:
-    """Algorithm 1 by playing every set to its end; the reference for :func:`adaptive`."""
-    return _naive(view, share_per_node)
+def share_played(view: KernelView, rates: Any, slack: Number, pays: Number) -> None:
+    """Algorithm 1 as printed, for peaks of any kind: every set is played to its end (rule 25).
+
+    The reference for :func:`share_chosen`, which needs every peak to be that of the nodes.
+    """
+    size, room = 0, view.storage
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        peak = request.peak
+        place = place_by_level(view, size, k, request.nodes)
+        if peak <= room * slack:
+            room -= peak
+        else:
+            together, _ = play(view, size + 1, view.size, peak, slack)
+            waiting, start = play(view, size + 1, k, peak, slack)
+            if not together < (waiting + start + request.left / peak) * pays:
+                for q in range(place, size):
+                    view.order[q] = view.order[q + 1]
+                continue
+            room = view.storage * 0
+        size += 1
+    share_out(view, rates, size)
 
 
-def adaptive_per_application(view: View) -> Rates:
-    """Algorithm 1 with a granted set that shares evenly among applications (Section IV.D)."""
-    return _naive(view, share_per_application)
-
-
-def _naive(view: View, share: ShareFunction) -> Rates:
-    """Algorithm 1 as printed: every set is played to its end by *share*."""
-    limits = view.limits
-    room, slack = limits.storage, 1 + limits.eps if limits.eps else 1
-    pays: Number = 1 if limits.exact else PAYS
-    chosen: list[int] = []
-    for k, request in enumerate(view.requests):
-        if request.peak <= room * slack:
-            chosen.append(k)
-            room -= request.peak
-            continue
-        members = [view.requests[j] for j in chosen]
-        times = finish_times(members, limits, share)
-        start = _room_at(members, times, request.peak, limits)
-        waiting = sum(times) + start + request.left / request.peak
-        if sum(finish_times([*members, request], limits, share)) < waiting * pays:
-            chosen.append(k)
-            room = limits.storage * 0
-    rates: Rates = [limits.storage * 0] * len(view.requests)
-    for k, rate in zip(chosen, share([view.requests[j] for j in chosen], limits)):
-        rates[k] = rate
-    return rates
-
-
-def finish_times(members: Sequence[Request], limits: Limits, share: ShareFunction) -> list[Number]:
-    """f_j(S): seconds until each member finishes if exactly these share and nothing arrives."""
-    left = [member.left for member in members]
-    times: list[Number] = [limits.storage * 0] * len(members)
-    alive = [k for k in range(len(members)) if left[k] > 0]
-    now = limits.storage * 0
-    while alive:
-        rates = dict(zip(alive, share([members[k] for k in alive], limits)))
-        first = min(alive, key=lambda k: left[k] / rates[k])
-        step = left[first] / rates[first]
+def play(
+    view: KernelView, size: int, without: int, peak: Number, slack: Number
+) -> tuple[Number, Number]:
+    """Sum of f_j over the *size* requests in ``order`` but *without* one, and T_i for a *peak*."""
+    order, left, speeds, storage = view.order, view.depths, view.finishes, view.storage
+    now = total = start = storage * 0
+    known = False
+    for q in range(size):
+        k = order[q]
+        left[k] = storage * 0 if k == without else view.jobs[view.out[k]].left
+    while True:
+        busy, step = storage * 0, storage * 0
+        for q in range(size):
+            k = order[q]
+            request = view.jobs[view.out[k]]
+            view.sizes[k] = request.nodes if left[k] > 0 else 0
+            if left[k] > 0:
+                busy += request.peak
+        if not known and busy + peak <= storage * slack:
+            start, known = now, True
+        if busy == 0:
+            break
+        share_out(view, speeds, size)
+        for q in range(size):
+            k = order[q]
+            if left[k] > 0 and (step == 0 or left[k] / speeds[k] < step):
+                step = left[k] / speeds[k]
         now += step
-        for k in alive:
-            left[k] -= rates[k] * step
-            # In floats members that finish together must not leave a crumb for another round.
-            if k == first or left[k] <= members[k].left * limits.eps:
-                left[k], times[k] = 0, now
-        alive = [k for k in alive if left[k] > 0]
-    return times
+        for q in range(size):
+            k = order[q]
+            if left[k] > 0:
+                ends = left[k] / speeds[k] <= step
+                left[k] -= speeds[k] * step
+                # In floats those that finish together must not leave a crumb for another round.
+                if ends or left[k] <= view.jobs[view.out[k]].left * (slack - 1):
+                    left[k] = storage * 0
+                    total += now
+    for q in range(size):
+        view.sizes[order[q]] = view.jobs[view.out[order[q]]].nodes
+    return total, start
 
 
-def _room_at(
-    members: Sequence[Request], times: Sequence[Number], peak: Number, limits: Limits
-) -> Number:
-    """T_i: the earliest finish after which the members left leave room for *peak*."""
-    slack = 1 + limits.eps if limits.eps else 1
-    for time in sorted(times):
-        busy = sum(m.peak for m, finish in zip(members, times) if finish > time)
-        if busy + peak <= limits.storage * slack:
-            return time
-    raise AssertionError("the last finish leaves the storage idle")
-
-
-def policy(how: SharingSettings) -> IoPolicy:
-    """ADAPTIVE with the chosen sharing (rule 7)."""
-    if how.share == "per-node":
-        return IoPolicy("adaptive", adaptive, twin=Twin(adaptive_kernel))
-    return IoPolicy("adaptive", adaptive_per_application, no_twin="share=per-application")
+def policy(how: Settings) -> IoPolicy:
+    """ADAPTIVE, which has no settings of its own."""
+    return IoPolicy("adaptive", adaptive, twin=Twin(adaptive_kernel))

@@ -3,20 +3,24 @@
 A knapsack with weight r_i, value N_i and capacity BW_max. Below saturation the value is
 proportional to the weight, so it is a subset-sum in allocation units, solved exactly by a dynamic
 program whose table is one Python int a row. A saturating request (r_i = BW_max) can only be alone.
+Where requests have own peaks it is a knapsack proper, solved by a dynamic program over the (weight,
+value) that no other dominates (rule 26).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ioopt.decisions.batch_io import IoPolicy, KernelView, Rates, View
-from ioopt.decisions.batch_io_kernels import as_they_came, top_up
+from ioopt.decisions.batch_io import IoPolicy, KernelView, Number, Rates, Twin, View
+from ioopt.decisions.batch_io_kernels import SLACK, as_they_came, top_up
+from ioopt.errors import UsageError
 from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.conservative import grant_left_over, made
 from ioopt.solvers.batch_io.settings import Settings
 
-Subset = Callable[[Sequence[int], int], list[int]]
-"""(weights, capacity) -> positions of a subset of the largest total within the capacity."""
+Subset = Callable[..., list[int]]
+"""(weights, capacity, values=weights) -> positions of a subset of the largest value that fits."""
 
 
 class MaxUtilSettings(Settings):
@@ -76,12 +80,17 @@ def select(
 def decide(view: View, top: bool, subset_of: Subset = best_subset) -> Rates:
     """Cons-MaxUtil by the given solver of its knapsack; *top* hands on what is left, in FCFS order."""
     requests, limits = view.requests, view.limits
-    chosen = select(
-        [request.units for request in requests],
-        limits.capacity_units,
-        limits.saturating_units,
-        subset_of,
-    )
+    units = [request.units for request in requests]
+    if not limits.own_peaks:
+        chosen = select(units, limits.capacity_units, limits.saturating_units, subset_of)
+    elif subset_of is best_subset:
+        chosen = best_by_value(view)
+    else:
+        peaks = [request.peak for request in requests]
+        if not all(peak == int(peak) for peak in peaks):
+            raise UsageError("this knapsack takes whole bytes per second; use knapsack=bitset")
+        room = limits.storage if limits.exact else limits.storage * SLACK
+        chosen = subset_of([*map(int, peaks)], int(room), units)
     rates: Rates = [limits.storage * 0] * len(requests)
     left = limits.storage
     for k in chosen:
@@ -94,8 +103,89 @@ def decide(view: View, top: bool, subset_of: Subset = best_subset) -> Rates:
     return rates
 
 
+def best_by_value(view: View) -> list[int]:
+    """Positions that Cons-MaxUtil grants where requests have own peaks (rule 26)."""
+    requests, limits, size = view.requests, view.limits, len(view.requests)
+    zero, states, units = limits.storage * 0, 2, 1
+    for k, request in enumerate(reversed(requests), 1):
+        units += request.units
+        states += min(units, 1 << min(k, 62))
+    rates: Rates = [zero] * size
+    arrays = KernelView(
+        requests, range(size), size, view.now, limits.storage, limits.node_rate,
+        limits.capacity_units, limits.saturating_units, True, False, loads=[zero] * states,
+        values=[0] * states, rows=[0] * (size + 2),
+    )  # fmt: skip
+    mark_by_value(arrays, rates, limits.storage if limits.exact else limits.storage * SLACK)
+    return [k for k, rate in enumerate(rates) if rate > 0]
+
+
+def mark_by_value(view: KernelView, rates: Any, room: Number) -> None:
+    """Grant the subset of most units whose peaks fit into *room*; of equals the first (rule 26).
+
+    States ``rows[j]`` to ``rows[j + 1]`` are those of the last j requests: the least load of each
+    value that no lighter one reaches, by value.
+    """
+    loads, values, rows, size = view.loads, view.values, view.rows, view.size
+    loads[0], values[0], rows[0], rows[1] = view.storage * 0, 0, 0, 1
+    for j in range(size):
+        request = view.jobs[view.out[size - 1 - j]]
+        add_states(view, j, request.peak, request.units, room)
+    missing, used = values[rows[size + 1] - 1], view.storage * 0
+    for k in range(size):
+        request = view.jobs[view.out[k]]
+        rest = missing - request.units
+        # The first state of so much value.
+        low, high = rows[size - k - 1], rows[size - k]
+        last = high
+        while low < high:
+            middle = (low + high) // 2
+            if values[middle] < rest:
+                low = middle + 1
+            else:
+                high = middle
+        if low < last and values[low] == rest and used + request.peak + loads[low] <= room:
+            rates[k] = request.peak
+            used += request.peak
+            missing = rest
+
+
+def add_states(view: KernelView, j: int, peak: Number, units: int, room: Number) -> None:
+    """The states of j requests and one more: each without it and with it, merged by load."""
+    loads, values, rows = view.loads, view.values, view.rows
+    end = at = rows[j + 1]
+    one = other = rows[j]
+    best = -1
+    while one < end or (other < end and loads[other] + peak <= room):
+        if one < end and not (other < end and loads[other] + peak < loads[one]):
+            load, value = loads[one], values[one]
+            one += 1
+        else:
+            load, value = loads[other] + peak, values[other] + units
+            other += 1
+        if value > best:
+            loads[at], values[at] = load, value
+            best = value
+            at += 1
+    rows[j + 2] = at
+
+
 def max_util_kernel(view: KernelView, rates: Any) -> None:
-    """Cons-MaxUtil compiled: the subset-sum of rule 12 against the best saturating request."""
+    """Cons-MaxUtil compiled."""
+    if view.own_peaks:
+        mark_by_value(view, rates, view.storage * SLACK)
+    else:
+        mark_best(view, rates)
+    if view.top:
+        left = view.storage
+        for k in range(view.size):
+            left -= rates[k]
+        as_they_came(view)
+        top_up(view, rates, left)
+
+
+def mark_best(view: KernelView, rates: Any) -> None:
+    """The subset-sum of rule 12 against the best saturating request."""
     alone, most, total, value, first = -1, 0, 0, 0, view.size
     for k in range(view.size):
         units = view.jobs[view.out[k]].units
@@ -104,20 +194,14 @@ def max_util_kernel(view: KernelView, rates: Any) -> None:
         elif units > most:
             alone, most = k, units
     mark_subset(view, rates, total)
-    left = view.storage
     for k in range(view.size):
         if rates[k] > 0:
             value += view.jobs[view.out[k]].units
             first = min(first, k)
-            left -= rates[k]
     if alone >= 0 and (most > value or (most == value and alone < first)):
         for k in range(view.size):
             rates[k] = 0.0
         rates[alone] = view.jobs[view.out[alone]].peak
-        left = view.storage - rates[alone]
-    if view.top:
-        as_they_came(view)
-        top_up(view, rates, left)
 
 
 def mark_subset(view: KernelView, rates: Any, total: int) -> None:
@@ -168,7 +252,8 @@ def subset_sums(view: KernelView) -> None:
 def policy(how: MaxUtilSettings) -> IoPolicy:
     """Cons-MaxUtil with the chosen solver of its knapsack."""
     if how.knapsack == "bitset":
-        return made("cons-max-util", decide, how.top, max_util_kernel)
+        twin = Twin(max_util_kernel, how.top, tabulates=True)
+        return replace(made("cons-max-util", decide, how.top, max_util_kernel), twin=twin)
     from ioopt.solvers.batch_io.knapsack_engines import subset_by
 
     return IoPolicy(

@@ -1,9 +1,11 @@
 """One solver runs every policy: through the simulator for a trace, once for a snapshot."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
+from ioopt.decisions.batch_io_kernels import slow_down
 from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import mean_response_bound, most_granted
 from ioopt.options import Deadline
@@ -36,6 +38,8 @@ SECONDS_PER_RECORDED_PHASE = 1e-4
 SECONDS_PER_PHASE = 1e-5
 """Of writing down and checking a schedule."""
 TIMELINE_UP_TO_PHASES = 20_000
+MOST_STATES = 1 << 27
+"""Largest table of the knapsack of rule 26 that compiled code is given: two arrays of 1 GB."""
 
 ONE_A_SET = (
     "set-10 lets one job of each order of magnitude transfer at a time: where jobs are of one kind "
@@ -74,6 +78,8 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
 
 def _fits_closed_form(problem: BatchIoProblem, plan: BatchIoPlan) -> bool:
     phases = sum(phase.repeat for job in problem.jobs for phase in job.phases)
+    if problem.machine.interference:
+        return False
     return plan.loop == "closed" and phases <= CLOSED_FORM_UP_TO_PHASES
 
 
@@ -138,9 +144,16 @@ def run_trace(
     if policy is FIXED_SHARE:
         if loop == "open":
             raise UsageError("fixed-share counts on nodes that are not used twice; use loop=closed")
-        rates = [trace.limits.fixed_share(nodes) for nodes in trace.allocated]
+        if trace.limits.interference:
+            raise UsageError(
+                "fixed-share counts on its share, which machine.interference takes away"
+            )
+        rates = [*map(trace.limits.fixed_share, trace.allocated, trace.peak)]
         return simulate_steady(trace, rates, record_rates)
     unable = "arithmetic=exact" if trace.limits.exact else policy.untwinned
+    tabulates = trace.limits.own_peaks and policy.twin and policy.twin.tabulates
+    if not unable and tabulates and trace.most_states(loop == "closed") > MOST_STATES:
+        unable = "own peaks on a machine of so many units"
     if engine == "compiled" and unable:
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
     if engine == "auto" and unable:
@@ -184,6 +197,8 @@ def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Setting
             raise UsageError(f"setting {key} is for traces; this is one decision")
     view = view_of(problem, settings.arithmetic == "exact", policy)
     rates = policy.decide(view)
+    if view.limits.interference and not policy.ignores_limit:
+        slow_down(rates, len(rates), view.limits.storage, view.limits.interference)
     grants = {request.id: float(rate) for request, rate in zip(view.requests, rates)}
     ordered = {request.id: grants[request.id] for request in problem.requests}
     plan = IoGrantsPlan(grants=ordered, policy=settings.policy, top=settings.top)
@@ -204,8 +219,9 @@ def view_of(
     for item in problem.requests:
         nodes = problem.machine.allocated_nodes(item.nodes)
         request = Request(
-            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes)
-        )
+            item.id, nodes, limits, number(item.request_seconds), number(item.left_bytes),
+            item.io_bytes_per_second,
+        )  # fmt: skip
         request.moved = number(item.moved_bytes)
         if needs and item.start_seconds is None:
             raise InstanceError(f"request {item.id!r}: cons-min-aggr-sld needs start_seconds")
@@ -221,4 +237,5 @@ def view_of(
         )
         requests.append(request)
     requests.sort(key=lambda request: request.key)
+    limits = replace(limits, own_peaks=any(map(limits.has_own_peak, requests)))
     return View(limits, number(problem.now_seconds), requests)

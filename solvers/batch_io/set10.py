@@ -19,21 +19,16 @@ from ioopt.solvers.batch_io.settings import Settings
 
 @lru_cache(maxsize=1 << 16, typed=True)
 def set_of(iteration: Number) -> int:
-    """round(log10(iteration)); on Fractions by comparing squares, so no logarithm is rounded.
+    """round(log10(iteration)), by comparing squares, so that no logarithm is rounded (rule 28).
 
     >>> set_of(300.0), set_of(Fraction(320))
     (2, 3)
     """
-    if not isinstance(iteration, Fraction):
-        return round(math.log10(iteration))
-    # round(log10 w) = k exactly when 10^(2k - 1) <= w^2 < 10^(2k + 1); w^2 is rational, so no ties.
-    square = iteration * iteration
-    k = round((len(str(square.numerator)) - len(str(square.denominator))) / 2)
-    while square < Fraction(10) ** (2 * k - 1):
-        k -= 1
-    while square >= Fraction(10) ** (2 * k + 1):
-        k += 1
-    return k
+    base = Fraction(10) if isinstance(iteration, Fraction) else 10.0
+    k, square = round(math.log10(iteration)), iteration * iteration
+    if square > base ** (2 * k + 1):
+        return k + 1
+    return k if square > base ** (2 * k - 1) else k - 1
 
 
 def set_10(view: View) -> Rates:

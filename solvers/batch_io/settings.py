@@ -31,6 +31,6 @@ class Settings(Record):
 
 
 class SharingSettings(Settings):
-    """Settings of the policies that share: ``share`` is how (rule 7)."""
+    """Settings of BASE_LINE: ``share`` is how all share (rules 7 and 27)."""
 
     share: Share = "per-node"

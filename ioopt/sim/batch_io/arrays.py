@@ -162,7 +162,8 @@ def ask(w: Any, m: Any, decide: Any, count: int) -> None:
     decide(
         KernelView(
             w.jobs, w.out, count, m.now, w.storage, w.node_rate, w.capacity_units,
-            w.saturating_units, w.top, w.keys, w.order, w.depths, w.sizes, w.finishes, w.bits,
+            w.saturating_units, w.own_peaks, w.top, w.keys, w.order, w.depths, w.sizes,
+            w.finishes, w.bits, w.loads, w.values, w.rows,
         ),
         w.rates,
     )  # fmt: skip

@@ -63,6 +63,8 @@ class Arrays(NamedTuple):
     span_room: int
     storage: float
     node_rate: float
+    interference: float
+    own_peaks: bool
     window_first: float
     window_last: float
     jobs: Any
@@ -95,6 +97,9 @@ class Arrays(NamedTuple):
     sizes: Any
     finishes: Any
     bits: Any
+    loads: Any
+    values: Any
+    rows: Any
 
 
 def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | None) -> Arrays:
@@ -109,7 +114,9 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
         seconds, volumes, repeats = (np.array(column) for column in zip(*trace.pieces))
         phases[0], phases[1] = np.repeat(seconds, repeats), np.repeat(volumes, repeats)
     order, times = arrivals_of(trace, starts)
-    lists = np.zeros((7, jobs + 1), np.int64)
+    lists = np.zeros((8, jobs + 2), np.int64)
+    tabulated = twin.tabulates and limits.own_peaks
+    states = trace.most_states(starts is None) if tabulated else 0
     rows = np.zeros((7, jobs + 1))
     rows[5:] = math.inf
     lanes, records["lane"] = lanes_of(policy, trace)
@@ -117,12 +124,13 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
     return Arrays(
         exact=False, partition=partition, kill=options.kill, easy=options.backfill == "easy",
         wfp=options.queue == "wfp", closed=starts is None, record=record,
-        shared=policy.shares_by_nodes, progress=policy.reads_progress,
+        shared=policy.by_clock(limits), progress=policy.reads_progress,
         ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits, total=units,
         capacity_units=limits.capacity_units, num_lanes=lanes,
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
         span_room=len(spans) - 4 * (jobs + 64) if record else 1,
         storage=limits.storage, node_rate=limits.node_rate,
+        interference=limits.interference, own_peaks=limits.own_peaks,
         window_first=float(trace.window[0]), window_last=float(trace.window[1]), jobs=records,
         compute=phases[0], volume=phases[1], asked=phases[2], grant=phases[3],
         finish=phases[4], arrival_jobs=np.array(order, np.int64), arrivals=np.array(times),
@@ -135,6 +143,7 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
         saturating_units=limits.saturating_units, top=twin.top,
         # Memory that is never touched costs nothing: few runs have as many requests at once.
         bits=np.empty(_table(trace, starts is None), np.int64),
+        loads=np.empty(states), values=np.empty(states, np.int64), rows=lists[7],
     )  # fmt: skip
 
 
@@ -153,10 +162,8 @@ def _jobs(trace: Trace, twin: Twin, starts: Starts | None) -> Any:
 
 
 def _table(trace: Trace, closed: bool) -> tuple[int, int]:
-    """Requests and words at most of the table of rule 12; open loop counts no nodes, so all jobs."""
-    jobs, units = len(trace), sum(trace.units)
-    if closed:
-        jobs, units = min(jobs, trace.machine.units), min(units, trace.machine.units)
+    """Requests and words at most of the table of rule 12."""
+    jobs, units = trace.most_at_once(closed)
     return jobs + 1, min(units, trace.limits.capacity_units) // BITS_A_WORD + 1
 
 
@@ -199,8 +206,9 @@ def _machine_code(twin: Twin, w: Arrays, m: Any) -> Any:
     from numba import typeof, types
 
     view = KernelView(
-        w.jobs, w.out, 0, 0.0, w.storage, w.node_rate, w.capacity_units, w.saturating_units, w.top,
-        w.keys, w.order, w.depths, w.sizes, w.finishes, w.bits,
+        w.jobs, w.out, 0, 0.0, w.storage, w.node_rate, w.capacity_units, w.saturating_units,
+        w.own_peaks, w.top, w.keys, w.order, w.depths, w.sizes, w.finishes, w.bits, w.loads,
+        w.values, w.rows,
     )  # fmt: skip
     called = types.void(typeof(view), typeof(w.rates))
     parts: tuple[tuple[Any, Any], ...] = (

@@ -70,7 +70,7 @@ def finish_run(trace: Trace, policy: IoPolicy, run: Run, m: Moment, spans: list[
     run.useful = m.useful if trace.limits.exact else float(m.useful)
     run.events, run.decisions = int(m.events), int(m.decisions)
     if run.rates is not None:
-        run.rates = _spread(trace, run, spans) if policy.shares_by_nodes else spans
+        run.rates = _spread(trace, run, spans) if policy.by_clock(trace.limits) else spans
 
 
 def _spread(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:

@@ -133,6 +133,8 @@ class World:
     window_last: Number = 0
     storage: Number = 0
     node_rate: Number = 0
+    interference: Number = 0
+    own_peaks: bool = False
     capacity_units: int = 0
     shared: bool = False
     progress: bool = False
@@ -180,7 +182,8 @@ class World:
         self.window_first, self.window_last = trace.window
         self.storage, self.node_rate = self.limits.storage, self.limits.node_rate
         self.capacity_units = self.limits.capacity_units
-        self.shared, self.progress = policy.shares_by_nodes, policy.reads_progress
+        self.interference, self.own_peaks = self.limits.interference, self.limits.own_peaks
+        self.shared, self.progress = policy.by_clock(self.limits), policy.reads_progress
         self.ignores_limit, self.full_when_fits = policy.ignores_limit, policy.full_when_fits
         self.num_lanes, lanes = lanes_of(policy, trace)
         if isinstance(lanes, list):

@@ -12,6 +12,7 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 import math
 
 from ioopt.decisions.batch_io import DecideFunction, Number
+from ioopt.decisions.batch_io_kernels import SLACK, slow_down
 from ioopt.sim.batch_io.plain import (
     ask,
     clear,
@@ -90,8 +91,7 @@ def apply_decision(w: World, m: Moment, decide: DecideFunction) -> None:
             m.stale = 0
             ask_and_set(w, m, decide, gather_first(w))
     else:
-        fits = m.load <= w.capacity_units or m.outstanding <= 1
-        if w.ignores_limit or (fits and w.full_when_fits):
+        if w.ignores_limit or (w.full_when_fits and all_fit(w, m)):
             grant_peaks(w, m)
         else:
             m.crowded = 1
@@ -99,6 +99,20 @@ def apply_decision(w: World, m: Moment, decide: DecideFunction) -> None:
                 update_progress(w, m)
             ask_and_set(w, m, decide, m.outstanding)
     m.num_fresh = 0
+
+
+def all_fit(w: World, m: Moment) -> bool:
+    """Whether the storage gives all outstanding requests their peaks at once."""
+    if m.outstanding <= 1:
+        return True
+    if w.interference > 0:
+        return False
+    if not w.own_peaks:
+        return m.load <= w.capacity_units
+    total = w.storage * 0
+    for k in range(m.outstanding):
+        total += w.jobs[w.out[k]].peak
+    return total <= (w.storage if w.exact else w.storage * SLACK)
 
 
 def grant_peaks(w: World, m: Moment) -> None:
@@ -137,6 +151,7 @@ def update_progress(w: World, m: Moment) -> None:
 def ask_and_set(w: World, m: Moment, decide: DecideFunction, count: int) -> None:
     """Let the policy decide about the *count* requests in ``out``, and set what it changes."""
     ask(w, m, decide, count)
+    throttle(w, m, count)
     jobs, out, rates, moved = w.jobs, w.out, w.rates, 0
     for k in range(count):
         r = jobs[out[k]]
@@ -145,6 +160,12 @@ def ask_and_set(w: World, m: Moment, decide: DecideFunction, count: int) -> None
             w.moved[moved] = r.job
             moved += 1
     set_finishes(w, m, moved, count)
+
+
+def throttle(w: World, m: Moment, count: int) -> None:
+    """What the storage makes of the ``rates`` that the policy chose, which knows nothing of it."""
+    if w.interference > 0:
+        slow_down(w.rates, count, w.storage, w.interference)
 
 
 def change(w: World, m: Moment, r: ActiveRequest, rate: Number) -> None:

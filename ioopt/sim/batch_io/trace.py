@@ -67,13 +67,17 @@ class Trace:
         allocation = {size: machine.allocated_nodes(size) for size in set(nodes)}
         peaks = {size: limits.peak(size) for size in set(allocation.values())}
         allocated = [allocation[size] for size in nodes]
+        whole = [peaks[size] for size in allocated]
+        own = [job.io_bytes_per_second for job in jobs]
+        peak = [most if p is None else min(most, number(p)) for most, p in zip(whole, own)]
+        limits = replace(limits, own_peaks=peak != whole)
         return cls(
             machine=machine, options=problem.options, limits=limits,
             ids=[ids[k] for k in position], position=position,
             rank=[rank_of[k] for k in position], submit=[submits[k] for k in position],
             walltime=[number(job.walltime_seconds) for job in jobs], nodes=nodes,
             units=[size // machine.unit_nodes for size in allocated], allocated=allocated,
-            peak=[peaks[size] for size in allocated], offset=offset, pieces=pieces,
+            peak=peak, offset=offset, pieces=pieces,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -83,6 +87,18 @@ class Trace:
     def num_phases(self) -> int:
         """Phases of all jobs."""
         return self.offset[-1]
+
+    def most_at_once(self, closed: bool) -> tuple[int, int]:
+        """Jobs, and units of jobs, that run at once at most; the open loop counts no nodes."""
+        jobs, units = len(self), sum(self.units)
+        if closed:
+            return min(jobs, self.machine.units), min(units, self.machine.units)
+        return jobs, units
+
+    def most_states(self, closed: bool) -> int:
+        """States of the table of rule 26 at most: units by how many jobs are looked at."""
+        jobs, units = self.most_at_once(closed)
+        return (jobs + 2) * (units + 1)
 
     @cached_property
     def compute(self) -> list[Number]:

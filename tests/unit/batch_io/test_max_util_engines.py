@@ -59,10 +59,10 @@ def test_sizes_at_which_floating_point_ends(name: str) -> None:
 
 
 def test_a_choice_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ENGINES, "pulp", lambda weights, capacity: [0])
+    monkeypatch.setitem(ENGINES, "pulp", lambda weights, capacity, values: [0])
     with pytest.raises(BackendFailureError, match="pulp chose a weight of 4, capacity is 3"):
         subset_by("pulp")([4], 3)
 
 
 def test_pulp_on_highs() -> None:
-    assert pulp_subset([6, 5, 7, 3], 10, backend="HiGHS") == [2, 3]
+    assert pulp_subset([6, 5, 7, 3], 10, [6, 5, 7, 3], backend="HiGHS") == [2, 3]

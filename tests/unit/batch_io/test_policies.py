@@ -16,8 +16,8 @@ from ioopt.errors import UsageError
 from ioopt.problems.batch_io import Machine
 from ioopt.registry import solvers_for
 from ioopt.registry.policies import io_policy
-from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive, adaptive_per_application
-from ioopt.solvers.batch_io.base_line import share_per_application, water_fill
+from ioopt.solvers.batch_io.adaptive import adaptive, adaptive_naive
+from ioopt.solvers.batch_io.base_line import water_fill
 from ioopt.solvers.batch_io.max_util import best_subset, select
 from ioopt.solvers.batch_io.set10 import set_of
 
@@ -147,12 +147,6 @@ def test_adaptive_forms_decide_alike() -> None:
     assert shared > 1000 and declined > 1000
 
 
-def test_adaptive_per_application_shares_evenly() -> None:
-    # Both at their peaks 6 need 12 > 10. Evenly 5 each: f = 60/5 = 12; waiting: (10 + 10 + 10) / 2.
-    assert adaptive_per_application(view((6, 0, 60), (6, 0, 60))) == [5, 5]
-    assert share_per_application(view((6, 0, 1)).requests, Limits.of(machine(), True)) == [6]
-
-
 def test_fill_orders_by_what_is_left_per_node() -> None:
     # Bytes left 40 and 50 on 4 and 9 nodes. alpha 0: 40 < 50; alpha 1: 10 > 50/9.
     state = view((4, 0, 40), (9, 0, 50))
@@ -227,6 +221,7 @@ def test_policies_say_what_engines_may_assume() -> None:
         ("fill", {"top": True}, "fixes it to False"),
         ("fill+top", {}, "did you mean"),
         ("base-line", {"share": "per-core"}, "per-application"),
+        ("adaptive", {"share": "even-split"}, "no setting 'share'"),
         ("fill", {"alpha": -1}, "alpha"),
     ],
 )

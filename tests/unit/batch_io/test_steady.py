@@ -41,7 +41,9 @@ def test_the_closed_form_is_the_run_of_the_simulator(seed: int) -> None:
         }
     )
     trace = Trace.of(problem, use_exact=True)
-    shares = [trace.limits.fixed_share(nodes) for nodes in trace.allocated]
+    shares = [
+        trace.limits.fixed_share(nodes, trace.limits.peak(nodes)) for nodes in trace.allocated
+    ]
     added = simulate_steady(trace, shares, record_rates=True)
     stepped = simulate_trace(trace, FIXED_SHARE, record_rates=True)
     assert list(added.killed) == list(stepped.killed)
@@ -55,7 +57,9 @@ def test_its_schedule_keeps_every_rule(seed: int, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(steady, "MOST_CELLS", 5)
     problem = random_trace(seed)
     trace = Trace.of(problem)
-    shares = [trace.limits.fixed_share(nodes) for nodes in trace.allocated]
+    shares = [
+        trace.limits.fixed_share(nodes, trace.limits.peak(nodes)) for nodes in trace.allocated
+    ]
     schedule = schedule_of(trace, simulate_steady(trace, shares, record_rates=True))
     assert check(problem, BatchIoPlan(policy="fixed-share"), schedule).violations == ()
 
@@ -69,7 +73,7 @@ def test_a_share_is_never_more_than_the_peak() -> None:
     for storage, share in ((8, 4), (80, 8)):
         machine = machine.model_copy(update={"storage_bytes_per_second": storage})
         trace = Trace.of(problem.model_copy(update={"machine": machine}), use_exact=True)
-        assert trace.limits.fixed_share(8) == Fraction(share)
+        assert trace.limits.fixed_share(8, trace.limits.peak(8)) == Fraction(share)
 
 
 def test_open_loop_may_use_nodes_twice_and_is_refused() -> None:
