@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": ("ioopt.cli.compare:compare", "Run several solvers and print one table."),
     "simulate": ("ioopt.cli.simulate:simulate", "Replay a plan on the timeline simulator."),
     "check": ("ioopt.cli.check:check", "Check an instance, or a plan against it."),
+    "explain": ("ioopt.cli.explain:explain", "Say why a plan is as it is and what would help."),
     "generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family."),
     "import": ("ioopt.cli.imports.group:group", "Make an instance from traces, logs or workflows."),
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),

@@ -105,6 +105,7 @@ KINDS: tuple[KindSpec, ...] = (
         generate="ioopt.generate.batch_io.generate:generate",
         plot="ioopt.plot.bandwidth:plot_batch_io",
         pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
+        explain="ioopt.explaining.batch_io:FAMILY",
         default_solver="fill",
         objective_name="mean_response_seconds",
         compare_solvers=_COMPARED,

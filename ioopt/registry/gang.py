@@ -19,6 +19,7 @@ KINDS: tuple[KindSpec, ...] = (
         generate="ioopt.generate.gang.generate:generate",
         plot="ioopt.plot.matrix:plot_gang",
         pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
+        explain="ioopt.explaining.gang:FAMILY",
         default_solver="guarded-iogs",
         fallback="migrate-iogs",
         objective_name="mean_slowdown",

@@ -20,6 +20,7 @@ KINDS = (
         limited_replay=True,
         generate="ioopt.generate.replication.generate:generate",
         plot="ioopt.plot.gantt:plot_replication",
+        explain="ioopt.explaining.replication:FAMILY",
         default_solver="auto",
         fallback="minmin",
         objective_name="additive_seconds",

@@ -36,7 +36,8 @@ class KindSpec:
     metrics that bound others, ``proven_metrics`` those of a replay that raise the bound of a result by
     objective; ``baseline`` is the solver to which the comparison of several
     instances prints mean ratios. ``schedule`` is the form of its schedules. ``plot`` draws a
-    result; ``pictures`` are further ones by name (``ioopt plot --picture``). ``fallback`` is the
+    result; ``pictures`` are further ones by name (``ioopt plot --picture``); ``explain`` is the
+    :class:`ioopt.explaining.Family` that ``ioopt explain`` asks. ``fallback`` is the
     solver that answers when another one fails. ``bound`` is a quick function from the problem to
     a proven bound of the objective, for solvers that prove nothing themselves. ``decision`` marks
     snapshots that ``ioopt decide`` takes, ``measured`` kinds whose metrics come from a seeded
@@ -60,6 +61,7 @@ class KindSpec:
     generate: str | None = None
     plot: str | None = None
     pictures: Mapping[str, str] = field(default_factory=dict)
+    explain: str | None = None
     sense: Literal["min", "max"] = "min"
     fallback: str | None = None
     compare_solvers: tuple[str, ...] = ()

@@ -52,6 +52,7 @@ LAYERS = (
     {"solvers", "plot"},
     {"registry"},
     {"statements", "solving", "checking", "comparing", "pictures", "kernels"},
+    {"explaining"},
     {"embed", "campaign"},
     {"cli", "__main__", "ioopt"},
 )  # fmt: skip

@@ -1,0 +1,54 @@
+"""``ioopt explain``: five sentences on a plan, and what a little more of each resource would bring."""
+
+from dataclasses import asdict
+
+import click
+
+from ioopt import registry
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import file_argument, format_option, read_result
+from ioopt.cli.progress import watching
+from ioopt.errors import ExitCode
+from ioopt.quantities import column, title
+from ioopt.solving import load, result_to_draw
+from ioopt.tables import render, terminal_width
+
+EPILOG = """\b
+Examples:
+  ioopt solve flow-groups -o result.json
+  ioopt explain flow-groups result.json --time-limit 10
+"""
+
+
+@click.command(cls=IooptCommand, epilog=EPILOG)
+@file_argument()
+@click.argument("result")
+@click.option("--time-limit", type=float, default=5.0, metavar="S",
+              help="Seconds for each solve with more of one resource.")  # fmt: skip
+@format_option("table", "json")
+def explain(file: str, result: str, time_limit: float, form: str) -> int:
+    """Say why the plan of RESULT is as it is: times, waste, bound, the resource that would help most.
+
+    The solver of RESULT runs once more on FILE as it is and once for each resource with 10 % more
+    of it.
+    """
+    from ioopt import explaining
+    from ioopt.formats.native import dump_json
+
+    problem = load(file)
+    kind = registry.kind_of_problem(problem)
+    solved = result_to_draw(read_result(result, kind), result)
+    with watching(f"{problem.name}: one solve a resource", None):
+        found = explaining.explain(problem, solved, time_limit=time_limit)
+    if form == "json":
+        click.echo(dump_json(asdict(found)), nl=False)
+        return ExitCode.ANSWER
+    for sentence in found.sentences:
+        click.echo(click.wrap_text(sentence, terminal_width()))
+    values = column(found.measure, [knob.value for knob in found.knobs])
+    bounds = column(found.measure, [knob.bound for knob in found.knobs])
+    names = [knob.resource or "(as it is)" for knob in found.knobs]
+    click.echo()
+    headers = ("10 % more of", title(found.measure), "bound")
+    click.echo(render(headers, list(zip(names, values, bounds))), nl=False)
+    return ExitCode.ANSWER

@@ -1,0 +1,63 @@
+"""Schedules of a machine's batch queue: waiting, computing, transferring, congestion."""
+
+from ioopt.explaining import Family, scaled
+from ioopt.problems.base import JobId, Json
+from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.quantities import quantity
+from ioopt.result import Result
+from ioopt.tables import percent
+
+
+def told(problem: BatchIoProblem, result: Result) -> list[str]:
+    """What a job's response consists of, and which jobs congestion costs most."""
+    assert result.schedule is not None
+    rows = {row["id"]: row for row in result.schedule["jobs"]}
+    jobs = [job for job in problem.jobs if job.id in rows]
+    if not jobs:
+        return ["There is no job."]
+    response = result.metrics["mean_response_seconds"]
+    wait = result.metrics["mean_wait_seconds"]
+    compute = 0.0
+    for job in jobs:
+        compute += sum(phase.compute_seconds * phase.repeat for phase in job.phases)
+    moving, delay = 0.0, result.metrics["io_delay_seconds"]
+    for row in rows.values():
+        moving += sum(io["finish_seconds"] - io["request_seconds"]
+                      for io in row["io"] if io["finish_seconds"] is not None)  # fmt: skip
+    parts = (wait, compute / len(jobs), moving / len(jobs))
+    shares = [percent(part / response) if response else "-" for part in parts]
+    times = (
+        f"Of a job's mean response it waits in the queue {shares[0]}, computes {shares[1]} and has I/O "
+        f"outstanding {shares[2]}; congestion adds {quantity('io_delay_seconds', delay)} a job."
+    )
+    return [times, _hurt(rows)]
+
+
+def _hurt(rows: dict[JobId, Json]) -> str:
+    """The jobs that congestion keeps longest between asking and being granted anything."""
+    held = {}
+    for name, row in rows.items():
+        held[name] = sum(
+            io["first_grant_seconds"] - io["request_seconds"]
+            for io in row["io"]
+            if io["first_grant_seconds"] is not None
+        )
+    total = sum(held.values())
+    if total <= 0:
+        return "No request waits for its first byte."
+    most = sorted(held, key=lambda name: -held[name])[: max(1, len(held) // 10)]
+    share = percent(sum(held[name] for name in most) / total)
+    worst = quantity("wait_seconds", held[most[0]])
+    return (
+        f"Requests wait for their first byte {quantity('wait_seconds', total / len(held))} a job; a tenth of "
+        f"the jobs has {share} of that, job {most[0]} most ({worst})."
+    )
+
+
+FAMILY = Family(
+    told,
+    {
+        "the storage's bandwidth": scaled("machine", "storage_bytes_per_second"),
+        "the nodes' bandwidth": scaled("machine", "node_bytes_per_second"),
+    },
+)

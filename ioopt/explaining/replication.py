@@ -1,0 +1,91 @@
+"""Plans of batches and workflows: link, computing, waits; bytes that were fetched again."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ioopt.explaining import MORE, Family, scaled
+from ioopt.problems.base import Json
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.quantities import quantity
+from ioopt.result import Result
+from ioopt.tables import percent
+
+
+def covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds in which at least one span holds."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def told(problem: ReplicationProblem, result: Result) -> list[str]:
+    """Shares of the makespan, and what was fetched more than once."""
+    assert result.schedule is not None
+    tasks, transfers = result.schedule["tasks"], result.schedule["transfers"]
+    span = max((row["end_seconds"] for row in tasks), default=0.0)
+    if span <= 0:
+        return ["Nothing takes any time."]
+    cores = {node.id: node.cores for node in problem.nodes}
+    needs = {task.id: task.cores for task in problem.tasks}
+    room = sum(cores.values()) * span
+    busy = sum((t["end_seconds"] - t["start_seconds"]) * needs[t["id"]] for t in tasks)
+    last = {node.id: 0.0 for node in problem.nodes}
+    for row in tasks:
+        last[row["node"]] = max(last[row["node"]], row["end_seconds"])
+    after = sum((span - last[name]) * cores[name] for name in cores)
+    remote = [row for row in transfers if row["source"] is None or row["destination"] is None]
+    link = covered((row["start_seconds"], row["end_seconds"]) for row in remote)
+    busy, after, waits = (percent(part / room) for part in (busy, after, room - busy - after))
+    times = (
+        f"Something crosses the remote link {percent(link / span)} of that time; cores compute {busy}, wait "
+        f"for files, for other tasks or for room {waits} and have nothing left to do {after}."
+    )
+    return [times, _again(problem, transfers)]
+
+
+def _again(problem: ReplicationProblem, transfers: list[dict[str, Any]]) -> str:
+    sizes = {file.id: file.bytes for file in problem.files}
+    seen: set[str] = set()
+    first, again, saved, copied = 0, 0, 0, 0
+    for row in transfers:
+        name = row["file"]
+        if row["destination"] is None:
+            saved += sizes[name]
+        elif row["source"] is not None:
+            copied += sizes[name]
+        elif name in seen:
+            again += sizes[name]
+        else:
+            first += sizes[name]
+            seen.add(name)
+    total = quantity("remote_bytes", first + again)
+    text = f"It fetches {total} from remote storage"
+    if again:
+        share = percent(again / (first + again))
+        text += (
+            f", {quantity('remote_bytes', again)} ({share}) of it files that were fetched before"
+        )
+    else:
+        text += ", no file twice"
+    text += f"; {quantity('replica_bytes', copied)} are copied between nodes"
+    return f"{text} and {quantity('saved_bytes', saved)} saved." if saved else f"{text}."
+
+
+def _speeds(data: Json) -> bool:
+    for node in data["nodes"]:
+        node["speed"] = node.get("speed", 1.0) * MORE
+    return True
+
+
+FAMILY = Family(
+    told,
+    {
+        "the remote link": scaled("network", "remote_bytes_per_second"),
+        "the nodes' network": scaled("network", "replica_bytes_per_second"),
+        "disk": scaled("nodes", "disk_bytes"),
+        "computing speed": _speeds,
+        "the storage nodes' speed": scaled("storages", "bytes_per_second"),
+    },
+)
