@@ -6,6 +6,7 @@ Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, an
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -49,21 +50,37 @@ class MachineRule:
         """Nodes that hold *processors*."""
         return -(-processors // self.processors_per_node)
 
-    def invented_rates(self, machine: dict[str, Any]) -> str:
+    def invented_rates(
+        self, machine: dict[str, Any], achieved: Sequence[tuple[int, float]] = ()
+    ) -> str:
         """What was assumed of the rates of the *machine* block, empty where both were stated."""
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
             name for name, value in zip(("--node-rate", "--storage-rate"), stated) if value is None
         ]
-        return f"{describe_rates(machine)} ({' and '.join(missing)} not given)" if missing else ""
+        if not missing:
+            return ""
+        raised = machine != self.machine(machine["nodes"] * self.processors_per_node)
+        why = ", raised to what the logs achieved" if achieved and raised else ""
+        return f"{describe_rates(machine)} ({' and '.join(missing)} not given{why})"
 
-    def machine(self, processors: int) -> dict[str, Any]:
-        """The ``machine`` block for a trace whose machine has *processors*, whole units, rounded up."""
+    def machine(
+        self, processors: int, achieved: Sequence[tuple[int, float]] = ()
+    ) -> dict[str, Any]:
+        """The ``machine`` block for a trace whose machine has *processors*, whole units, rounded up.
+
+        Rates that are not stated are no less than what jobs of (processors, bytes per second)
+        *achieved*.
+        """
         nodes = self.nodes or self.nodes_for(processors)
         if self.nodes is None:
             nodes = -(-nodes // self.unit_nodes) * self.unit_nodes
         rate = self.node_bytes_per_second or NODE_BYTES_PER_SECOND
-        storage = self.storage_bytes_per_second or float(Fraction(rate) * nodes * STORAGE_SHARE)
+        storage = self.storage_bytes_per_second or max(
+            float(Fraction(rate) * nodes * STORAGE_SHARE), *(each for _, each in achieved), 0.0
+        )
+        if self.node_bytes_per_second is None:
+            rate = max(rate, *(each / self.nodes_for(count) for count, each in achieved), 0.0)
         return {
             "nodes": nodes, "unit_nodes": self.unit_nodes, "allocation": self.allocation,
             "node_bytes_per_second": rate, "storage_bytes_per_second": storage,

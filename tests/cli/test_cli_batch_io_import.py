@@ -98,7 +98,10 @@ def test_darshan_batsim_and_sets(run, tmp_path):
     code, _, err = run("import", "darshan", str(log), "-o", "d.json")
     assert code == 0 and "machine of 4 nodes" in err
     job = ioopt.load("d.json").jobs[0]
-    assert (job.id, job.nodes, job.phases[0].io_bytes) == (100, 4, 134_217_728)
+    assert (job.id, job.nodes) == (100, 4)
+    # 64 MiB written, then read, in 1.4 s, the slowest rank's.
+    assert [phase.io_bytes for phase in job.phases] == [67_108_864, 67_108_864, 0]
+    assert job.io_bytes_per_second == pytest.approx(134_217_728 / 1.4, rel=1e-3)
     workload = shared_path("data", "batsim-json", "test_workload_pfs0.json")
     code, _, err = run("import", "batsim", str(workload), "-o", "b.json")
     assert code == 0 and "invented rates" in err and "invented platform" in err
@@ -115,14 +118,31 @@ def test_darshan_batsim_and_sets(run, tmp_path):
     assert code == 0 and all(row["violations"] == [] for row in json.loads(out)["rows"])
 
 
-def test_swf_paired_with_darshan(run, tmp_path):
+def test_swf_joined_with_a_folder_of_darshan_logs(run, tmp_path):
     (tmp_path / "a.swf").write_text(SWF)
-    log = next(shared_path("data", "darshan").glob("carns*2.2.6*.parser.txt"))
-    code, _, err = run("import", "swf", "a.swf", "--darshan", str(log), "-o", "p.json")
-    assert code == 0 and "0 jobs have a Darshan log of their own, 2 one drawn" in err
-    # 128 MiB by 4 processes in 3 s; job 1: 4 processors for 7,200 s, cut to nine tenths I/O.
-    problem = ioopt.load("p.json")
-    assert problem.jobs[0].phases[0].io_bytes > 0
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "one.txt").write_text(SOURCES["darshan"].replace("77", "2"))
+    (tmp_path / "logs" / "notes.txt").write_text("no log\n")
+    code, _, err = run("import", "swf", "a.swf", "--darshan", "logs", "-o", "p.json")
+    assert code == 0 and "1 jobs have a Darshan log of their own, 1 have none" in err
+    assert "log left out: logs" in err and "notes.txt: no '# darshan log version'" in err
+    rates = {job.id: job.io_bytes_per_second for job in ioopt.load("p.json").jobs}
+    assert rates == {1: None, 2: pytest.approx(100 / 4.5)}
+
+
+def test_several_io_fractions_make_an_instance_each(run, tmp_path):
+    (tmp_path / "a.swf").write_text(SWF)
+    assert run("import", "swf", "a.swf", "--io-fraction", "0.05,0.3", "-o", "a.json.gz")[0] == 0
+    for fraction in (0.05, 0.3):
+        alone = ("import", "swf", "a.swf", "--io-fraction", str(fraction), "-o", "one.json")
+        assert run(*alone)[0] == 0
+        assert ioopt.load(f"a-{fraction}.json.gz") == ioopt.load("one.json")
+    for words, what in (
+        (("--io-fraction", "0.1,x", "-o", "b.json"), "is not a number"),
+        (("--io-fraction", "0.1,0.2", "-o", "-"), "several instances need a file each"),
+    ):
+        code, _, err = run("import", "swf", "a.swf", *words)
+        assert code == 2 and what in err
 
 
 def test_generate_every_preset(run, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,13 +11,13 @@ import click
 
 from ioopt.cli.lazy import IooptCommand, quiet, rate_option, together
 from ioopt.cli.options import output_option
-from ioopt.errors import ExitCode
+from ioopt.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from ioopt.problems.base import Problem
 
-Reader = Callable[..., "Problem"]
-"""From the values of a command's arguments and options to the instance."""
+Reader = Callable[..., "Problem | dict[str, Any]"]
+"""From the values of a command's arguments and options to the instance, or to several by label."""
 
 
 class Shared(NamedTuple):
@@ -43,11 +44,17 @@ def import_command(
             if shared is not None:
                 given |= shared.gather(given)
             with reading(", ".join(given["sources"]) if several else given["source"]):
-                problem = reader(**given)
+                made = reader(**given)
+            several_made = made if isinstance(made, dict) else {"": made}
+            said = dict.fromkeys(
+                text for problem in several_made.values() for text in warnings_of(problem)
+            )
             if not quiet():
-                for text in warnings_of(problem):
+                for text in said:
                     click.echo(f"ioopt: warning: {text}", err=True)
-            write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+            for label, problem in several_made.items():
+                text = dump_json(problem.model_dump(mode="json", by_alias=True))
+                write_text(_labelled(output, label), text)
             return ExitCode.ANSWER
 
         # click lists the options that were added last first: the reader's own stand in the middle.
@@ -63,6 +70,15 @@ def import_command(
         return click.command(name=name, cls=IooptCommand, epilog=epilog)(source(command))
 
     return decorate
+
+
+def _labelled(output: str, label: str) -> str:
+    """*output* with the label before its ending: month.json.gz becomes month-0.1.json.gz."""
+    if not label:
+        return output
+    if output == "-":
+        raise UsageError("several instances need a file each: give -o FILE")
+    return re.sub(r"((\.json)?(\.gz)?)$", rf"-{label}\1", output, count=1)
 
 
 def _machine(given: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,8 @@ SWF = """\b
 Examples:
   ioopt import swf KTH-SP2.swf --jobs 1000 -o kth.json
   ioopt import swf RICC.swf.gz --io-fraction 0.2 --io-period 1800 --seed 3 -o ricc.json.gz
-  ioopt import swf trace.swf --darshan log1.txt --darshan log2.darshan -o paired.json
+  ioopt import swf trace.swf --darshan logs/ -o joined.json
+  ioopt import swf trace.swf --io-fraction 0.05,0.1,0.3 -o trace.json   # trace-0.05.json, ...
   ioopt import swf NASA.swf --family gang --set nodes=128 --set intensity=0.33 -o gang.json
 """
 DARSHAN = """\b
@@ -56,15 +57,25 @@ quantum, the recording is kept as one in time.
 """
 
 
+def _numbers(context: click.Context, option: click.Parameter, given: str) -> tuple[float, ...]:
+    """Numbers with commas between them."""
+    try:
+        return tuple(dict.fromkeys(float(word) for word in given.split(",")))
+    except ValueError:
+        raise click.BadParameter(f"{given!r} is not a number, or numbers with commas") from None
+
+
 @import_command("swf", SWF, shared=MACHINE)
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs.")
-@click.option("--io-fraction", type=float, default=0.1, metavar="F",
-              help="Mean share of a job's run time that is I/O.")  # fmt: skip
+@click.option("--io-fraction", "fractions", default="0.1", metavar="F[,F...]", callback=_numbers,
+              help="Mean share of a job's run time that is I/O; several make an instance each.")  # fmt: skip
 @click.option("--io-period", type=float, default=3600.0, metavar="S",
               help="Seconds of run time to each I/O phase.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
-@click.option("--darshan", "logs", multiple=True, metavar="LOG",
-              help="Take the I/O from Darshan logs instead; may be given again.")  # fmt: skip
+@click.option("--darshan", "logs", multiple=True, metavar="FOLDER|LOG",
+              help="Jobs with a Darshan log of their number take its I/O; may be given again.")  # fmt: skip
+@click.option("--draw-logs", is_flag=True,
+              help="Jobs without a log take one drawn from all, instead of --io-fraction.")  # fmt: skip
 @click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
               help="Which of the two sizes in the log counts.")  # fmt: skip
 @click.option("--family", type=click.Choice(["batch-io", "gang"]), default="batch-io",
@@ -72,7 +83,7 @@ quantum, the recording is kept as one in time.
 @set_option("With --family gang: a setting of the gang generator; may be given again.")
 def import_swf(
     source: str, jobs: int | None, seed: int, family: str, settings: dict[str, str], **batch_io: Any
-) -> BatchIoProblem | GangProblem:
+) -> BatchIoProblem | GangProblem | dict[str, BatchIoProblem]:
     """Make an instance of the job log SOURCE (Standard Workload Format, also .gz or -).
 
     A gang instance takes sizes, arrivals and run times from the log, and its machine, files and
@@ -89,28 +100,34 @@ def _batch_io(
     source: str,
     jobs: int | None,
     seed: int,
-    io_fraction: float,
+    fractions: tuple[float, ...],
     io_period: float,
     logs: tuple[str, ...],
     size: str,
     **how: Any,
-) -> BatchIoProblem | GangProblem:
-    from ioopt.formats.darshan.log import read_darshan
+) -> BatchIoProblem | dict[str, BatchIoProblem]:
+    from ioopt.formats.darshan.io import read_darshan_logs
     from ioopt.formats.io_rule import IoRule
     from ioopt.formats.swf.io import batch_io_from_swf
     from ioopt.formats.swf.log import read_swf
 
     if source in logs:
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
-    darshan = [read_darshan(log) for log in logs]
-    return batch_io_from_swf(
-        read_swf(source),
-        io=IoRule(io_fraction, io_period, seed),
-        darshan=darshan,
-        requested_size=size == "requested",
-        max_jobs=jobs,
-        **how,
-    )
+    darshan, skipped = read_darshan_logs(logs) if logs else ([], [])
+    trace = read_swf(source)
+    made = {
+        f"{fraction:g}": batch_io_from_swf(
+            trace,
+            io=IoRule(fraction, io_period, seed),
+            darshan=darshan,
+            skipped=skipped,
+            requested_size=size == "requested",
+            max_jobs=jobs,
+            **how,
+        )
+        for fraction in fractions
+    }
+    return made if len(made) > 1 else made.popitem()[1]
 
 
 def _gang(
@@ -132,10 +149,11 @@ def _gang(
 def import_darshan(
     sources: tuple[str, ...], phase_gap: float, skip_bad: bool, **how: Any
 ) -> BatchIoProblem:
-    """Make a batch-io instance of Darshan logs, one job a log.
+    """Make a batch-io instance of Darshan logs; those of one job are joined.
 
-    SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), or a binary log of Darshan
-    3.x where the package darshan is installed.
+    SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), with that of
+    darshan-dxt-parser beside it if there is one, a binary log of Darshan 3.x where the package
+    darshan is installed, or a folder of them.
     """
     from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import BackendMissingError, InstanceError
+from ioopt.formats.darshan.phases import Access
 from ioopt.formats.darshan.text import RawLog
 
 TIME_LIMIT_SECONDS = 300
@@ -40,7 +41,15 @@ def read_binary(raw: bytes, name: str) -> RawLog:
         (module, int(rank), str(record)): counters
         for module, rank, record, counters in found["records"]
     }
-    return RawLog(name, found["header"], records, found["listed"], tuple(found["warnings"]))
+    segments = {
+        module: [Access(kind, count, (start, end)) for kind, count, start, end in rows]
+        for module, rows in found["segments"].items()
+    }
+    bins = {(kind, place): count for kind, place, count in found["bins"]}
+    return RawLog(
+        name, found["header"], records, found["listed"], tuple(found["warnings"]), segments, bins,
+        found["bin_seconds"],
+    )  # fmt: skip
 
 
 def _in_own_process(raw: bytes, name: str) -> dict[str, Any]:
@@ -94,14 +103,41 @@ def main(path: str) -> None:
         "run time": str(job["run_time"]),
     }
     listed, records, warnings = {}, [], []
+    segments: dict[str, list[tuple[str, int, float, float]]] = {}
     for module, about in report.modules.items():
         listed[module] = int(about["len"])
         if about["partial_flag"]:
             warnings.append(f"Darshan says: the {module} module contains incomplete data")
         if module in ("POSIX", "MPI-IO", "STDIO"):
             records += _records(report, module)
-    found = {"header": header, "listed": listed, "records": records, "warnings": warnings}
+        if module.startswith("DXT_"):
+            report.mod_read_all_dxt_records(module, dtype="dict")
+            segments[module] = [
+                (kind, int(part["length"]), float(part["start_time"]), float(part["end_time"]))
+                for record in report.records[module]
+                for kind in ("read", "write")
+                for part in record[f"{kind}_segments"]
+            ]
+    bins, width = _bins(report) if "HEATMAP" in listed else ([], 0.0)
+    found = {
+        "header": header, "listed": listed, "records": records, "warnings": warnings,
+        "segments": segments, "bins": bins, "bin_seconds": width,
+    }  # fmt: skip
     print("\n" + json.dumps(found))
+
+
+def _bins(report: Any) -> tuple[list[tuple[str, int, int]], float]:
+    """(kind, bin, bytes) of the HEATMAP module, and the width of a bin in seconds."""
+    report.read_all_heatmap_records()
+    bins, width = [], 0.0
+    for name, heatmap in report.heatmaps.items():
+        if name == "heatmap:MPIIO":  # ends in POSIX and is counted there
+            continue
+        for kind in ("read", "write"):
+            frame = heatmap.to_df(ops=[kind])
+            width = float(frame.columns[0].right) if len(frame.columns) else 0.0
+            bins += [(kind, place, int(count)) for place, count in enumerate(frame.sum()) if count]
+    return bins, width
 
 
 def _records(report: Any, module: str) -> list[tuple[str, int, str, dict[str, float]]]:

@@ -1,65 +1,222 @@
-"""Darshan logs as batch-io problems, and as the I/O of the jobs of a trace (Zhou et al., Section IV.B)."""
+"""Darshan logs, those of one job joined, as batch-io problems."""
 
-import random
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.darshan.log import DarshanLog, read_darshan
+from ioopt.errors import BackendMissingError, InstanceError, UsageError
+from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, read_raw, summarise
+from ioopt.formats.darshan.phases import DarshanPhase
+from ioopt.formats.darshan.text import Header, RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
-from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.problems.batch_io import BatchIoProblem, Machine
 
-MOST_IO_SHARE = 0.9
+ENDINGS = (".darshan", ".darshan.gz", ".txt", ".txt.gz")
+"""What files in a folder are called that may be logs."""
+UNLIKE = 2.0
+"""Rates of reading and writing that differ by more are said."""
 
 
 def read_darshan_logs(
     sources: Sequence[str], *, gap_seconds: float = 1.0, skip_bad: bool = False
 ) -> tuple[list[DarshanLog], list[str]]:
-    """The logs, and with *skip_bad* the reasons why some cannot be read, else the first is raised.
+    """One log a job, and the reasons why some cannot be read.
 
-    InstanceError as well when none can be read.
+    A folder stands for the logs in it; what cannot be read there is skipped, as elsewhere with
+    *skip_bad*, else the first reason is raised; InstanceError as well when none can be read.
+    Binary log, text and DXT text of one run are one log, several runs of one job are joined.
     """
-    logs: list[DarshanLog] = []
+    raws: list[RawLog] = []
     reasons: list[str] = []
-    for source in sources:
+    for source, lenient in _files(sources):
         try:
-            logs.append(read_darshan(source, gap_seconds=gap_seconds))
-        except InstanceError as error:
-            if not skip_bad:
+            raw = read_raw(source)
+            Header(raw)
+        except (InstanceError, BackendMissingError) as error:
+            if not (lenient or (skip_bad and isinstance(error, InstanceError))):
                 raise
             reasons.append(str(error))
-    if reasons and not logs:
-        raise InstanceError(f"none of {len(reasons)} logs can be read; the first: {reasons[0]}")
-    return logs, reasons
+        else:
+            raws.append(raw)
+    logs: list[DarshanLog] = []
+    for raw in _one_a_run(raws):
+        try:
+            logs.append(summarise(raw, gap_seconds=gap_seconds))
+        except InstanceError as error:
+            if not skip_bad and raw.name in sources:
+                raise
+            reasons.append(str(error))
+    if not logs:
+        raise InstanceError(
+            f"none of {len(reasons)} logs can be read; the first: {reasons[0]}"
+            if reasons
+            else f"no Darshan log in {', '.join(sources)} ({', '.join(ENDINGS)})"
+        )
+    by_job: dict[int, list[DarshanLog]] = defaultdict(list)
+    for log in sorted(logs, key=lambda log: (log.start_seconds, log.name)):
+        by_job[log.job_id].append(log)
+    return [join_logs(runs) for runs in by_job.values()], reasons
 
 
-def phases_of(log: DarshanLog) -> list[dict[str, Any]]:
-    """Compute and I/O phases of one log.
+def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
+    """Every file, and whether it stands in a folder that was named."""
+    for source in sources:
+        folder = Path(source)
+        if source != "-" and folder.is_dir():
+            for path in sorted(folder.rglob("*")):
+                if path.name.endswith(ENDINGS) and path.is_file():
+                    yield str(path), True
+        else:
+            yield source, False
+
+
+def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
+    """Text and binary of one run as one log: the counters of the first, the DXT segments of any."""
+    found: dict[tuple[int, int, int, float], RawLog] = {}
+    for raw in raws:
+        header = Header(raw)
+        # Texts round what binary logs know to the nanosecond.
+        run = round(header.run_seconds, 3)
+        key = (header.job_id, int(header.start_seconds), header.processes, run)
+        other = found.get(key)
+        if other is not None:
+            first, second = (other, raw) if other.records or not raw.records else (raw, other)
+            same = not second.records or {*first.records} == {*second.records}
+            if same:
+                raw = replace(first, segments=first.segments or second.segments)
+            else:
+                key = (*key[:3], run + len(found) + 1)  # another run that began with it
+        found[key] = raw
+    return found.values()
+
+
+def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
+    """The runs of one job (applications that its script started) as one log.
+
+    It begins with the first and ends with the last run; what lies between runs is compute. It has
+    as many processes as ever ran at once. Where runs overlap, their I/O times are taken to overlap
+    as much: the sum is scaled by the time covered over the sum of the run times.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    start = min(log.start_seconds for log in runs)
+    ends = [log.start_seconds + log.run_seconds for log in runs]
+    covered, reached = 0.0, start
+    for log, end in sorted(zip(runs, ends), key=lambda pair: pair[0].start_seconds):
+        covered += max(0.0, end - max(reached, log.start_seconds))
+        reached = max(reached, end)
+    longest = sum(log.run_seconds for log in runs)
+    overlap = covered / longest if longest > covered else 1.0
+    phases = [
+        DarshanPhase(
+            phase.start_seconds + log.start_seconds - start,
+            phase.end_seconds + log.start_seconds - start,
+            phase.bytes_read, phase.bytes_written,
+        )
+        for log in runs
+        for phase in log.phases
+    ]  # fmt: skip
+    said = (
+        f"{len(runs)} logs of job {runs[0].job_id} are one job of {max(ends) - start:g} s, "
+        f"{covered:g} s of them in its runs"
+    )
+    return replace(
+        runs[0],
+        name=", ".join(file_name(log.name) for log in runs),
+        processes=max(
+            sum(
+                log.processes
+                for log, end in zip(runs, ends)
+                if log is other or log.start_seconds <= other.start_seconds < end - SLACK_SECONDS
+            )
+            for other in runs
+        ),
+        start_seconds=start,
+        run_seconds=max(ends) - start,
+        bytes_read=sum(log.bytes_read for log in runs),
+        bytes_written=sum(log.bytes_written for log in runs),
+        io_seconds=overlap * sum(log.io_seconds for log in runs),
+        read_seconds=overlap * sum(log.read_seconds for log in runs),
+        write_seconds=overlap * sum(log.write_seconds for log in runs),
+        phases=tuple(sorted(phases, key=lambda phase: (phase.start_seconds, phase.end_seconds))),
+        warnings=(*(text for log in runs for text in log.warnings), said),
+    )
+
+
+def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[dict[str, Any]]:
+    """Compute and I/O phases of one log, *run_seconds* long (default: as long as the log).
 
     The log's I/O time is shared out over its phases by bytes; what is left of the time from the
     end of one phase to the end of the next is compute, scaled so that compute and I/O time add up
-    to the run time. Time after the last phase is a closing phase without I/O.
+    to the run. Time after the last phase is a closing phase without I/O. Where the I/O alone takes
+    longer than the run, its bytes are scaled down to it.
     """
-    total = log.bytes_read + log.bytes_written
+    run = log.run_seconds if run_seconds is None else run_seconds
+    total = log.total_bytes
+    part = min(1.0, run / log.io_seconds) if log.io_seconds else 1.0
     gaps, before = [], 0.0
     for phase in log.phases:
         busy = log.io_seconds * phase.total_bytes / total if total else 0.0
         gaps.append(max(0.0, phase.end_seconds - before - busy))
         before = max(before, phase.end_seconds)
     gaps.append(max(0.0, log.run_seconds - before))
-    compute = max(0.0, log.run_seconds - log.io_seconds)
+    compute = max(0.0, run - part * log.io_seconds)
     scale = compute / sum(gaps) if sum(gaps) > 0 else 0.0
     if scale == 0.0:
         gaps, scale = [0.0] * len(log.phases) + [compute], 1.0
     rows = [
-        {"compute_seconds": gap * scale, "io_bytes": phase.total_bytes}
+        {
+            "compute_seconds": gap * scale,
+            "io_bytes": phase.total_bytes if part == 1.0 else round(part * phase.total_bytes),
+        }
         for gap, phase in zip(gaps, log.phases)
     ]
     if gaps[-1] > 0 or not rows:
         rows.append({"compute_seconds": gaps[-1] * scale, "io_bytes": 0})
     return rows
+
+
+def io_of(log: DarshanLog, run_seconds: float | None = None) -> dict[str, Any]:
+    """The keys of a job that say its I/O: phases, and the rate that it achieved as its peak rate."""
+    rate = {} if log.rate is None else {"io_bytes_per_second": log.rate}
+    return {"phases": phases_of(log, run_seconds), **rate}
+
+
+def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
+    """What one rate a job cannot say of the logs."""
+    said = []
+    for log in logs:
+        if log.total_bytes and log.rate is None:
+            said.append(f"{log.name}: no I/O times: its bytes move at the rate of its nodes")
+        if log.read_seconds and log.write_seconds and log.rate is not None:
+            read, written = (
+                log.bytes_read / log.read_seconds,
+                log.bytes_written / log.write_seconds,
+            )
+            if max(read, written) > UNLIKE * min(read, written):
+                said.append(
+                    f"{log.name}: reads came at {read / 1e6:.4g} MB/s, writes at "
+                    f"{written / 1e6:.4g}; the job has one rate, {log.rate / 1e6:.4g}"
+                )
+    return said
+
+
+def slow_machine(block: dict[str, Any], rows: Iterable[dict[str, Any]]) -> list[str]:
+    """Which jobs achieved more than the machine gives them, and so run longer than they did."""
+    machine = Machine.model_validate(block)
+    slower = [
+        row["id"]
+        for row in rows
+        if row.get("io_bytes_per_second", 0.0)
+        > machine.peak(machine.allocated_nodes(row["nodes"])) * (1 + 1e-9)
+    ]
+    return [
+        f"{len(slower)} jobs achieved more than the rates of the machine give them and run longer "
+        f"than they did: {some(slower)}"
+    ] * bool(slower)
 
 
 def batch_io_from_darshan(
@@ -69,31 +226,31 @@ def batch_io_from_darshan(
     options: dict[str, Any] | None = None,
     skipped: Sequence[str] = (),
 ) -> BatchIoProblem:
-    """Make a batch-io problem in which every log is one job; *skipped* says which others are not.
+    """Make a batch-io problem of one log a job; *skipped* says which others are not in it.
 
     Submitted when the log starts (Darshan does not see the queue), as long a walltime as the run
     (at least a second). Nodes are processes over ``processors_per_node``; the machine is as large
-    as the largest job unless *machine* says otherwise. Logs of one job number (an application
-    started again) become jobs ``number-1``, ``number-2``, ...
+    as the largest job, and its rates are at least what the jobs achieved, unless *machine* says
+    otherwise.
     """
     if not logs:
         raise UsageError("no Darshan log to import")
     warnings = [f"log left out: {reason}" for reason in skipped]
     warnings += [text for log in logs for text in log.warnings]
-    block = machine.machine(max(log.processes for log in logs))
+    warnings += rate_remarks(logs)
+    achieved = [(log.processes, log.rate) for log in logs if log.rate is not None]
+    block = machine.machine(max(log.processes for log in logs), achieved)
     if machine.nodes is None:
         warnings.append(
             f"machine of {block['nodes']} nodes, as large as the largest job; state it with nodes"
         )
     warnings.append(
         "jobs are submitted when they started and have their run time as walltime: Darshan does not "
-        "see the queue; reads and writes are one"
+        "see the queue; reads and writes are one kind of I/O"
     )
     logs = sorted(logs, key=lambda log: (log.start_seconds, log.job_id, log.name))
-    ids, renamed = _ids(logs)
-    warnings += renamed
     rows = []
-    for log, job_id in zip(logs, ids):
+    for log in logs:
         nodes = machine.nodes_for(log.processes)
         if nodes > block["nodes"]:
             raise InstanceError(
@@ -102,13 +259,14 @@ def batch_io_from_darshan(
             )
         rows.append(
             {
-                "id": job_id,
+                "id": log.job_id,
                 "submit_seconds": log.start_seconds - logs[0].start_seconds,
                 "nodes": nodes,
                 "walltime_seconds": max(log.run_seconds, SHORTEST_WALLTIME_SECONDS),
-                "phases": phases_of(log),
+                **io_of(log),
             }
         )
+    warnings += slow_machine(block, rows)
     data = {
         "name": f"darshan-{logs[0].job_id}",
         "meta": {
@@ -119,7 +277,7 @@ def batch_io_from_darshan(
         "options": options or {},
         "jobs": rows,
     }
-    synthetic = {"rates": machine.invented_rates(block)}
+    synthetic = {"rates": machine.invented_rates(block, achieved)}
     return imported(BatchIoProblem, data, warnings, logs[0].name, synthetic)
 
 
@@ -127,74 +285,7 @@ def _summary(log: DarshanLog) -> dict[str, Any]:
     return {
         "job_id": log.job_id, "processes": log.processes, "run_seconds": log.run_seconds,
         "bytes_read": log.bytes_read, "bytes_written": log.bytes_written,
-        "io_seconds": log.io_seconds, "phases": len(log.phases),
-        "darshan_version": log.version,
+        "io_seconds": log.io_seconds, "read_seconds": log.read_seconds,
+        "write_seconds": log.write_seconds, "phases": len(log.phases),
+        "phases_from": log.times_from, "darshan_version": log.version,
     }  # fmt: skip
-
-
-def _ids(logs: Sequence[DarshanLog]) -> tuple[list[Any], list[str]]:
-    """Ids of the jobs, unique, and a warning where logs share a job number."""
-    times = Counter(log.job_id for log in logs)
-    repeated = [job_id for job_id, count in times.items() if count > 1]
-    if not repeated:
-        return [log.job_id for log in logs], []
-    seen: Counter[int] = Counter()
-    ids: list[Any] = []
-    for log in logs:
-        seen[log.job_id] += 1
-        ids.append(f"{log.job_id}-{seen[log.job_id]}" if times[log.job_id] > 1 else str(log.job_id))
-    return ids, [f"several logs of one job, each a job of its own: {some(repeated)}"]
-
-
-class Pairing:
-    """Gives the jobs of a trace the I/O of Darshan logs.
-
-    A job takes the log with its number; where there is none, one drawn from all logs. From the log
-    come the bytes per process and second of run time and the number of phases; the job's volume is
-    that times its processors and run time, in equal phases, cut so that at most 9/10 of its run
-    time is I/O at the peak rate.
-    """
-
-    def __init__(self, logs: Sequence[DarshanLog]) -> None:
-        self._logs = [log for log in logs if log.run_seconds > 0]
-        if not self._logs:
-            raise UsageError("none of the Darshan logs has a run time, so none can be paired")
-        self._by_job = {log.job_id: log for log in self._logs}
-        self._matched = self._drawn = 0
-        self._cut: list[int] = []
-
-    def phases(
-        self, job_id: int, run_seconds: float, processors: int, peak: float, rng: random.Random
-    ) -> list[dict[str, Any]]:
-        """Phases of the job *job_id* of the trace; one draw from *rng* a job, matched or not."""
-        drawn = self._logs[rng.randrange(len(self._logs))]
-        log = self._by_job.get(job_id)
-        if log is None:
-            log, self._drawn = drawn, self._drawn + 1
-        else:
-            self._matched += 1
-        total = log.bytes_read + log.bytes_written
-        volume = total / (log.processes * log.run_seconds) * processors * run_seconds
-        most = MOST_IO_SHARE * run_seconds * peak
-        if volume > most:
-            self._cut.append(job_id)
-            volume = most
-        count = max(1, len(log.phases))
-        compute = (run_seconds - volume / peak) / count
-        return [
-            {
-                "compute_seconds": max(0.0, compute),
-                "io_bytes": round(volume / count),
-                "repeat": count,
-            }
-        ]
-
-    def remarks(self) -> list[str]:
-        """What happened, for the user."""
-        said = [f"{self._matched} jobs have a Darshan log of their own, {self._drawn} one drawn"]
-        if self._cut:
-            said.append(
-                f"{len(self._cut)} jobs would be I/O for more than {MOST_IO_SHARE:g} of their run "
-                f"time, their volume is cut: {some(self._cut)}"
-            )
-        return said

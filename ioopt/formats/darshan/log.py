@@ -1,33 +1,46 @@
 """Darshan logs: what a job read and wrote, how long that took, and in how many phases.
 
-Reads the text of ``darshan-parser`` 2.x and 3.x, plain or gzipped (:mod:`ioopt.formats.darshan.text`)
-and binary 3.x logs through the optional ``darshan`` package (:mod:`ioopt.formats.darshan.binary`).
-Source: Carns et al., ACM TOS 7(3), 2011, and the documentation of darshan-util 2.3 and 3.5.
+Reads the text of ``darshan-parser`` 2.x and 3.x and of ``darshan-dxt-parser``, plain or gzipped
+(:mod:`ioopt.formats.darshan.text`), and binary 3.x logs through the optional ``darshan`` package
+(:mod:`ioopt.formats.darshan.binary`). Source: Carns et al., ACM TOS 7(3), 2011, and the
+documentation of darshan-util 2.3 and 3.5. Times are seconds since the job's start.
 
 Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted there; they
-are used only where a log has no POSIX data). I/O time is Darshan's ``agg_time_by_slowest``: the
-slowest rank over its own files plus, for every shared file, its slowest rank; of POSIX and MPI-IO
-the longer, plus STDIO. Times are seconds since the job's start.
+are used only where a log has no POSIX data). I/O time is how long at least one process was reading
+or writing, where a DXT trace knows that; else Darshan's ``agg_time_by_slowest``: the slowest rank
+over its own files plus, for every shared file, its slowest rank; of POSIX and MPI-IO the longer,
+plus STDIO.
 """
 
-import math
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.binary import read_binary
-from ioopt.formats.darshan.phases import Activity, DarshanPhase, find_phases
-from ioopt.formats.darshan.text import LARGEST, MODULES, RawLog, parse_text
+from ioopt.formats.darshan.phases import (
+    Access,
+    DarshanPhase,
+    Kind,
+    find_phases,
+    union_seconds,
+)
+from ioopt.formats.darshan.text import MODULES, Header, RawLog, parse_text
 from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import some
 
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
 SHARED_RANK = -1
-_SLACK_SECONDS = 1.0  # 2.x rounds the start of a job down to a whole second
+SLACK_SECONDS = 1.0  # 2.x rounds the start of a job down to a whole second
+_COUNTERS: tuple[tuple[Kind, str, str], ...] = (
+    ("read", "READ", "BYTES_READ"),
+    ("write", "WRITE", "BYTES_WRITTEN"),
+)
+_ENOUGH = 0.9
+"""A trace or heatmap that holds less of the bytes than this is not used (they can run out of memory)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,11 @@ class ModuleTotals:
 
 @dataclass(frozen=True, slots=True)
 class DarshanLog:
-    """One job as Darshan saw it; ``phases`` in order of time, their bytes summing to the totals."""
+    """One job as Darshan saw it; ``phases`` in order of time, their bytes summing to the totals.
+
+    ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and
+    ``write_seconds`` those of each. ``times_from`` says what the phases are made of.
+    """
 
     name: str
     version: str
@@ -55,6 +72,19 @@ class DarshanLog:
     phases: tuple[DarshanPhase, ...]
     modules: Mapping[str, ModuleTotals] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    read_seconds: float = 0.0
+    write_seconds: float = 0.0
+    times_from: str = "files"
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes read and written."""
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def rate(self) -> float | None:
+        """Bytes per second achieved: all bytes over the I/O time; None where either is 0."""
+        return self.total_bytes / self.io_seconds if self.total_bytes and self.io_seconds else None
 
 
 def read_darshan(source: str | os.PathLike[str], *, gap_seconds: float = 1.0) -> DarshanLog:
@@ -64,92 +94,116 @@ def read_darshan(source: str | os.PathLike[str], *, gap_seconds: float = 1.0) ->
     binary log of format 2.x, no data where the header announces some), BackendMissingError for a
     binary log without the ``darshan`` package.
     """
+    return summarise(read_raw(source), gap_seconds=gap_seconds)
+
+
+def read_raw(source: str | os.PathLike[str]) -> RawLog:
+    """What stands in one log; see :func:`read_darshan`."""
     name = named(source)
     raw = read_bytes(source)
     if _BINARY.match(raw):
-        return summarise(read_binary(raw, name), gap_seconds=gap_seconds)
-    text = raw.decode("utf-8", errors="replace")
-    return summarise(parse_text(text, name), gap_seconds=gap_seconds)
+        return read_binary(raw, name)
+    return parse_text(raw.decode("utf-8", errors="replace"), name)
 
 
 def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     """Totals, times and phases of a parsed log; refuses one that lost its data, warns of lost parts."""
     name, warnings = raw.name, list(raw.warnings)
-    header = _Header(raw)
+    header = Header(raw)
     by_module: dict[str, list[tuple[int, Mapping[str, float]]]] = defaultdict(list)
     for (module, rank, _), counters in raw.records.items():
         if counters:
             by_module[module].append((rank, counters))
-    warnings += _lost(raw, by_module)
+    segments = raw.segments.get("DXT_POSIX") or raw.segments.get("DXT_MPIIO") or []
+    warnings += _lost(raw, by_module, segments)
     totals = {module: _totals(module, rows) for module, rows in by_module.items()}
     counted = _counted(totals, warnings)
     if raw.records and not totals:
         found = sorted({module for module, _, _ in raw.records})
         warnings.append(f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted")
-    io_seconds = _io_seconds(totals)
-    if io_seconds > header.run_seconds > 0:
-        warnings.append(
-            f"I/O time {io_seconds:g} s is longer than the run of {header.run_seconds:g} s "
-            "(it adds the slowest ranks of several files): cut to the run"
-        )
-        io_seconds = header.run_seconds
     rows = [counters for module in counted for _, counters in by_module[module]]
-    activities = _activities(rows, header.run_seconds, warnings)
-    phases, remarks = find_phases(activities, header.run_seconds, gap_seconds)
+    accesses = _accesses(rows, header.run_seconds, warnings) if rows else segments
+    moved = {kind: sum(a.moved for a in accesses if a.kind == kind) for kind, *_ in _COUNTERS}
+    seconds = _seconds_by_kind(rows, totals)
+    times, times_from = _times(raw, segments, moved, warnings)
+    if times_from == "DXT":
+        spans = [(access.kind, access.span) for access in segments if access.span]
+        seconds = {
+            kind: union_seconds(span for each, span in spans if each == kind) for kind in seconds
+        }
+        io_seconds = union_seconds(span for _, span in spans)
+    else:
+        io_seconds = sum(seconds.values())
+    if io_seconds > header.run_seconds > 0:
+        if io_seconds > header.run_seconds + SLACK_SECONDS or times_from != "DXT":
+            warnings.append(
+                f"I/O time {io_seconds:g} s is longer than the run of {header.run_seconds:g} s "
+                "(it adds the slowest ranks of several files): cut to the run"
+            )
+        seconds = {kind: each * header.run_seconds / io_seconds for kind, each in seconds.items()}
+        io_seconds = header.run_seconds
+    phases, remarks = find_phases(times or accesses, header.run_seconds, gap_seconds)
     if not phases and not raw.records:
         remarks.append("the log holds no I/O data: a job without I/O")
     return DarshanLog(
         name=name, version=header.version, job_id=header.job_id, processes=header.processes,
         start_seconds=header.start_seconds, run_seconds=header.run_seconds,
-        bytes_read=sum(totals[module].bytes_read for module in counted),
-        bytes_written=sum(totals[module].bytes_written for module in counted),
+        bytes_read=moved["read"], bytes_written=moved["write"],
         io_seconds=io_seconds, phases=phases, modules=totals,
         warnings=tuple(f"{name}: {text}" for text in (*warnings, *remarks)),
+        read_seconds=seconds["read"], write_seconds=seconds["write"], times_from=times_from,
     )  # fmt: skip
 
 
-class _Header:
-    """The header's numbers, or InstanceError naming the one that is missing or wrong."""
+def _times(
+    raw: RawLog, segments: Sequence[Access], moved: Mapping[Kind, int], warnings: list[str]
+) -> tuple[list[Access], str]:
+    """The best accesses that the log has, holding the bytes *moved*, and what they are from.
 
-    def __init__(self, raw: RawLog) -> None:
-        self._raw = raw
-        self.version = raw.header.get("darshan log version", "")
-        if not re.match(r"[123]\.\d", self.version):
-            raise InstanceError(
-                f"{raw.name}: darshan log version {self.version!r}; ioopt reads 1.x to 3.x"
-            )
-        self.job_id = int(self._number("jobid"))
-        self.processes = int(self._number("nprocs"))
-        if self.processes < 1:
-            raise InstanceError(f"{raw.name}: nprocs {self.processes}: a job has 1 or more")
-        self.start_seconds = self._number("start_time")
-        if "run time" in raw.header:
-            self.run_seconds = self._number("run time")
-        else:
-            self.run_seconds = self._number("end_time") - self.start_seconds
-        if self.run_seconds < 0:
-            raise InstanceError(
-                f"{raw.name}: run time {self.run_seconds:g} s: the job never ended, so the log is "
-                "incomplete"
-            )
-
-    def _number(self, key: str) -> float:
-        text = self._raw.header.get(key)
-        if text is None:
-            raise InstanceError(f"{self._raw.name}: no '# {key}:' line; the header is incomplete")
-        try:
-            value = float(text.split()[0])
-        except (ValueError, IndexError):
-            raise InstanceError(f"{self._raw.name}: {key} {text!r} is not a number") from None
-        if not math.isfinite(value) or abs(value) > LARGEST:
-            raise InstanceError(f"{self._raw.name}: {key} {text!r} is out of range")
-        return value
+    Empty, with ``files``, where neither a trace nor a heatmap holds most of the bytes.
+    """
+    width = raw.bin_seconds
+    bins = [
+        Access(kind, count, (place * width, (place + 1) * width))
+        for (kind, place), count in sorted(raw.bins.items())
+        if width > 0
+    ]
+    total = sum(moved.values())
+    for accesses, source in ((segments, "DXT"), (bins, "heatmap")):
+        held = sum(access.moved for access in accesses)
+        if held and not _ENOUGH * total <= held <= total / _ENOUGH:
+            warnings.append(f"{source} holds {held} of {total} bytes: its times are not used")
+        elif held:
+            same = {kind: [each for each in accesses if each.kind == kind] for kind in moved}
+            return [
+                access for kind in moved for access in _scaled(same[kind], kind, moved[kind])
+            ], source
+    return [], "files"
 
 
-def _lost(raw: RawLog, by_module: Mapping[str, list[tuple[int, Mapping[str, float]]]]) -> list[str]:
+def _scaled(accesses: Sequence[Access], kind: Kind, count: int) -> list[Access]:
+    """*accesses* of one kind with *count* bytes in all: what a trace holds differs by STDIO's, say."""
+    held = sum(access.moved for access in accesses)
+    if not held:
+        return [Access(kind, count, None)] if count else []
+    scaled, seen, given = [], 0, 0
+    for access in accesses:
+        seen += access.moved
+        scaled.append(access._replace(moved=count * seen // held - given))
+        given = count * seen // held
+    return scaled
+
+
+def _lost(
+    raw: RawLog,
+    by_module: Mapping[str, list[tuple[int, Mapping[str, float]]]],
+    segments: Sequence[Access],
+) -> list[str]:
     """Warnings about data that should be there and is not; InstanceError when none of it is."""
     announced = {module: size for module, size in raw.listed.items() if module in MODULES and size}
     missing = [module for module in announced if module not in by_module]
+    if segments and not by_module:
+        return ["only DXT segments: what was read and written beside them is not known"]
     if announced and len(missing) == len(announced):
         raise InstanceError(
             f"{raw.name}: incomplete: the header lists {some(announced)} data "
@@ -216,36 +270,48 @@ def _counted(totals: Mapping[str, ModuleTotals], warnings: list[str]) -> list[st
     return counted
 
 
-def _io_seconds(totals: Mapping[str, ModuleTotals]) -> float:
+def _seconds_by_kind(
+    rows: Iterable[Mapping[str, float]], totals: Mapping[str, ModuleTotals]
+) -> dict[Kind, float]:
+    """I/O time of the layers, split as their ranks' times of reading and writing are (or bytes)."""
     seconds = {module: total.io_seconds for module, total in totals.items()}
     layered = max((seconds[m] for m in ("CP", "POSIX", "MPI-IO") if m in seconds), default=0.0)
-    return layered + seconds.get("STDIO", 0.0)
+    whole = layered + seconds.get("STDIO", 0.0)
+    listed = list(rows)
+    weight: dict[Kind, float] = {"read": 0.0, "write": 0.0}
+    for stem in ("F_{}_TIME", "F_POSIX_{}_TIME", "BYTES_{}"):
+        for kind, what, count in _COUNTERS:
+            name = stem.format(what) if "TIME" in stem else count
+            weight[kind] = sum(_amount(row, name) for row in listed if _amount(row, count))
+        if any(weight.values()):
+            break
+    total = sum(weight.values())
+    return {kind: whole * each / total if total else 0.0 for kind, each in weight.items()}
 
 
-def _activities(
+def _accesses(
     rows: Iterable[Mapping[str, float]], run_seconds: float, warnings: list[str]
-) -> list[Activity]:
+) -> list[Access]:
     """What each record read and wrote, and when; times that count from elsewhere are shifted.
 
     Logs before 2.03 keep seconds since the node's boot or the time of day, not since the start.
     """
     found = []
     for counters in rows:
-        for what, total in (("READ", "BYTES_READ"), ("WRITE", "BYTES_WRITTEN")):
+        for kind, what, total in _COUNTERS:
             count = int(_amount(counters, total))
             if count:
                 start = _amount(counters, f"F_{what}_START_TIMESTAMP")
                 end = _amount(counters, f"F_{what}_END_TIMESTAMP")
                 opened = _amount(counters, "F_OPEN_TIMESTAMP") or start
-                found.append((what, count, start, end, min(opened, start)))
+                found.append((kind, count, start, end, min(opened, start)))
     shift = 0.0
-    if any(end > run_seconds + _SLACK_SECONDS for _, _, _, end, _ in found):
+    if any(end > run_seconds + SLACK_SECONDS for _, _, _, end, _ in found):
         shift = min((first for *_, start, end, first in found if end >= start > 0), default=0.0)
         warnings.append(f"times do not count from the job's start: shifted by {shift:g} s")
-    activities = []
-    for what, count, start, end, _ in found:
-        usable = 0.0 < start <= end <= run_seconds + shift + _SLACK_SECONDS
+    accesses = []
+    for kind, count, start, end, _ in found:
+        usable = 0.0 < start <= end <= run_seconds + shift + SLACK_SECONDS
         span = (max(0.0, start - shift), min(max(0.0, end - shift), run_seconds))
-        read, written = (count, 0) if what == "READ" else (0, count)
-        activities.append(Activity(span if usable else None, read, written))
-    return activities
+        accesses.append(Access(kind, count, span if usable else None))
+    return accesses

@@ -1,100 +1,112 @@
-"""I/O phases of a job from the first and last access times that Darshan keeps for each file.
+"""I/O phases of a job from the times of its reads and writes.
 
-A rule of ours: Darshan's counters do not tell phases apart, so every file's span from first to
-last read (and from first to last write) is one activity, and activities that overlap, or lie less
-than a gap apart, are one phase. The smallest activities, together at most a thousandth of the
-bytes (log files and the like, often open all the time), make no phase of their own.
+A rule of ours: accesses of one kind that overlap, or lie less than a gap apart, are one phase, so
+that reads and writes stay apart. An access is a segment of a DXT trace, a bin of a heatmap, or,
+where a log has neither, a file's span from first to last read or write. The smallest accesses,
+together at most a thousandth of the bytes (log files and the like, often open all the time), make
+no phase of their own.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 MINOR_SHARE = 1e-3
 
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """Bytes that one record read or wrote, and when (seconds since the job's start; None: unknown)."""
-
-    span: tuple[float, float] | None
-    bytes_read: int
-    bytes_written: int
+Kind = Literal["read", "write"]
+Span = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+class Access(NamedTuple):
+    """Bytes read or written, and when (seconds since the job's start; None: unknown)."""
+
+    kind: Kind
+    moved: int
+    span: Span | None
+
+
+@dataclass(slots=True)
 class DarshanPhase:
-    """A stretch of time in which a job did I/O, seconds since its start."""
+    """A stretch of time in which a job read or wrote, seconds since its start."""
 
     start_seconds: float
     end_seconds: float
-    bytes_read: int
-    bytes_written: int
+    bytes_read: int = 0
+    bytes_written: int = 0
 
     @property
     def total_bytes(self) -> int:
         """Bytes read and written."""
         return self.bytes_read + self.bytes_written
 
+    def add(self, kind: Kind, count: int) -> None:
+        """Count more bytes."""
+        if kind == "read":
+            self.bytes_read += count
+        else:
+            self.bytes_written += count
+
 
 def find_phases(
-    activities: Sequence[Activity], run_seconds: float, gap_seconds: float
+    accesses: Sequence[Access], run_seconds: float, gap_seconds: float
 ) -> tuple[tuple[DarshanPhase, ...], list[str]]:
     """Phases in order of time, holding all bytes, and remarks for the user.
 
-    Bytes of minor activities join the phase nearest to their end. Bytes whose time is unknown join
-    the last phase, or make one at the end of the run.
+    Bytes of the smallest accesses, and those whose time is unknown, join the largest phase of
+    their kind (of any kind where there is none), or make one at the end of the run.
 
-    >>> find_phases([Activity((1.0, 2.0), 10, 0), Activity((1.5, 4.0), 0, 5)], 9.0, 1.0)[0]
-    (DarshanPhase(start_seconds=1.0, end_seconds=4.0, bytes_read=10, bytes_written=5),)
+    >>> found = find_phases([Access("read", 10, (1, 2)), Access("write", 5, (1.5, 4))], 9.0, 1.0)[0]
+    >>> [(phase.start_seconds, phase.bytes_read, phase.bytes_written) for phase in found]
+    [(1, 10, 0), (1.5, 0, 5)]
     """
-    phases: list[DarshanPhase] = []
-    timed = [(item.span, item) for item in activities if item.span is not None]
-    major, minor = _split(timed)
-    for (start, end), item in sorted(major, key=lambda pair: pair[0]):
-        if phases and start - phases[-1].end_seconds < gap_seconds:
-            wider = replace(phases[-1], end_seconds=max(phases[-1].end_seconds, end))
-            phases[-1] = _joined(wider, item.bytes_read, item.bytes_written)
+    total = sum(access.moved for access in accesses)
+    allowance = MINOR_SHARE * total
+    placed: list[tuple[Span, Access]] = []
+    rest: list[Access] = []
+    for access in sorted(accesses, key=lambda access: access.moved):
+        if access.span is not None:
+            allowance -= access.moved
+        if access.span is None or allowance >= 0:
+            rest.append(access)
         else:
-            phases.append(DarshanPhase(start, end, item.bytes_read, item.bytes_written))
-    for (_, end), item in minor:
-        near = min(range(len(phases)), key=lambda k: _distance(phases[k], end))
-        phases[near] = _joined(phases[near], item.bytes_read, item.bytes_written)
-    unknown = [item for item in activities if item.span is None]
+            placed.append((access.span, access))
+    phases: list[DarshanPhase] = []
+    latest: dict[Kind, DarshanPhase] = {}
+    for (start, end), access in sorted(placed):
+        phase = latest.get(access.kind)
+        if phase is None or start - phase.end_seconds >= gap_seconds:
+            phase = latest[access.kind] = DarshanPhase(start, end)
+            phases.append(phase)
+        phase.end_seconds = max(phase.end_seconds, end)
+        phase.add(access.kind, access.moved)
+    unknown = sum(access.moved for access in rest if access.span is None)
     remarks = []
-    if unknown:
-        read = sum(item.bytes_read for item in unknown)
-        written = sum(item.bytes_written for item in unknown)
-        where = "the last phase" if phases else "one phase at the end of the run"
-        remarks.append(f"{read + written} bytes without usable times are put in {where}")
-        last = phases.pop() if phases else DarshanPhase(run_seconds, run_seconds, 0, 0)
-        phases.append(_joined(last, read, written))
+    if unknown > MINOR_SHARE * total:
+        where = "the largest phase" if phases else "one phase at the end of the run"
+        remarks.append(f"{unknown} bytes without usable times are put in {where}")
+    if rest and not phases:
+        phases.append(DarshanPhase(run_seconds, run_seconds))
+    largest = {kind: max(phases, key=lambda phase: _bytes(phase, kind)) for kind in latest}
+    widest = max(phases, key=lambda phase: phase.total_bytes, default=None)
+    for access in rest:
+        into = largest.get(access.kind, widest)
+        if into is not None:
+            into.add(access.kind, access.moved)
     return tuple(phases), remarks
 
 
-_Timed = tuple[tuple[float, float], Activity]
+def _bytes(phase: DarshanPhase, kind: Kind) -> int:
+    return phase.bytes_read if kind == "read" else phase.bytes_written
 
 
-def _split(timed: Sequence[_Timed]) -> tuple[list[_Timed], list[_Timed]]:
-    """Major and minor activities (module docstring)."""
-    sizes = [item.bytes_read + item.bytes_written for _, item in timed]
-    allowance = MINOR_SHARE * sum(sizes)
-    minor = set()
-    for k in sorted(range(len(timed)), key=lambda k: (sizes[k], k)):
-        allowance -= sizes[k]
-        if allowance < 0:
-            break
-        minor.add(k)
-    return (
-        [pair for k, pair in enumerate(timed) if k not in minor],
-        [pair for k, pair in enumerate(timed) if k in minor],
-    )
+def union_seconds(spans: Iterable[Span]) -> float:
+    """How long at least one of the *spans* lasted.
 
-
-def _distance(phase: DarshanPhase, seconds: float) -> float:
-    return max(phase.start_seconds - seconds, seconds - phase.end_seconds, 0.0)
-
-
-def _joined(phase: DarshanPhase, read: int, written: int) -> DarshanPhase:
-    return replace(
-        phase, bytes_read=phase.bytes_read + read, bytes_written=phase.bytes_written + written
-    )
+    >>> union_seconds([(0, 2), (5, 6), (1, 3)])
+    4.0
+    """
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ioopt.errors import InstanceError
-from ioopt.formats.darshan.io import Pairing
+from ioopt.formats.darshan.io import slow_machine
 from ioopt.formats.darshan.log import DarshanLog
+from ioopt.formats.darshan.pairing import Pairing
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, IoRule, MachineRule
 from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.swf.log import SwfJob, SwfTrace
@@ -18,6 +19,8 @@ def batch_io_from_swf(
     machine: MachineRule = MachineRule(),
     io: IoRule = IoRule(),
     darshan: Sequence[DarshanLog] = (),
+    draw_logs: bool = False,
+    skipped: Sequence[str] = (),
     requested_size: bool = False,
     max_jobs: int | None = None,
     options: dict[str, Any] | None = None,
@@ -26,8 +29,10 @@ def batch_io_from_swf(
 
     Submit times count from the first job kept. A job without a requested time has its run time (at
     least a second) as walltime. Jobs larger than the machine are left out with a warning.
-    *requested_size* prefers the requested to the allocated processors. With *darshan* logs the I/O
-    is theirs (:class:`ioopt.formats.darshan.io.Pairing`), else that of the rule *io*.
+    *requested_size* prefers the requested to the allocated processors. The I/O is that of the rule
+    *io*, of jobs with one of the *darshan* logs that of the log
+    (:class:`ioopt.formats.darshan.pairing.Pairing`, also for *draw_logs*); *skipped* says which logs
+    could not be read.
     *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
     """
     jobs, left_out = trace.usable_jobs()
@@ -37,7 +42,13 @@ def batch_io_from_swf(
     else:
         processors, guess = trace.machine_processors()
         said += [guess] if guess else []
-    block = machine.machine(processors)
+    numbers = {job.id for job in jobs}
+    achieved = [
+        (log.processes, log.rate)
+        for log in darshan
+        if log.rate is not None and log.job_id in numbers
+    ]
+    block = machine.machine(processors, achieved)
     sized = [(job, machine.nodes_for(job.size(requested_size) or 1)) for job in jobs]
     fitting = [(job, nodes) for job, nodes in sized if nodes <= block["nodes"]]
     too_large = [job.id for job, nodes in sized if nodes > block["nodes"]]
@@ -50,12 +61,14 @@ def batch_io_from_swf(
         said.append(f"the first {max_jobs} of {len(fitting)} jobs")
     fitting = fitting[:max_jobs]
     said += trace.unused(job for job, _ in fitting)
-    warnings = [text for log in darshan for text in log.warnings]
+    warnings = [f"log left out: {reason}" for reason in skipped]
+    warnings += [text for log in darshan for text in log.warnings]
     warnings += [f"{trace.name}: {text}" for text in said]
     if not fitting:
         raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
-    rows, remarks = _rows(fitting, block, io, darshan)
-    warnings += remarks
+    pairing = Pairing(darshan, io, draw_logs)
+    rows = _rows(fitting, block, pairing)
+    warnings += [*pairing.remarks(), *slow_machine(block, rows)]
     data = {
         "name": file_name(trace.name),
         "meta": _meta(trace, io),
@@ -63,45 +76,33 @@ def batch_io_from_swf(
         "options": options or {},
         "jobs": rows,
     }
-    how = f"from {len(darshan)} Darshan logs: {some(file_name(log.name) for log in darshan)}"
     synthetic = {
-        "I/O": how if darshan else io.describe() if io.fraction else "",
-        "rates": machine.invented_rates(block),
+        "I/O": pairing.invented(),
+        "rates": machine.invented_rates(block, achieved),
     }
     return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
 
 
 def _rows(
-    fitting: Sequence[tuple[SwfJob, int]],
-    block: dict[str, Any],
-    io: IoRule,
-    darshan: Sequence[DarshanLog],
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The jobs as the instance has them, and what is to be said of their I/O."""
+    fitting: Sequence[tuple[SwfJob, int]], block: dict[str, Any], pairing: Pairing
+) -> list[dict[str, Any]]:
+    """The jobs as the instance has them."""
     machine = Machine.model_validate(block)
-    rng = io.generator()
-    pairing = Pairing(darshan) if darshan else None
     first = min(job.submit_seconds or 0.0 for job, _ in fitting)
     rows = []
     for job, nodes in fitting:
         run = job.run_seconds or 0.0
         peak = machine.peak(machine.allocated_nodes(nodes))
-        processors = job.size() or 1
-        phases = (
-            pairing.phases(job.id, run, processors, peak, rng)
-            if pairing
-            else io.phases(run, peak, rng)
-        )
         rows.append(
             {
                 "id": job.id,
                 "submit_seconds": (job.submit_seconds or 0.0) - first,
                 "nodes": nodes,
                 "walltime_seconds": job.requested_seconds or max(run, SHORTEST_WALLTIME_SECONDS),
-                "phases": phases,
+                **pairing.io(job.id, run, job.size() or 1, peak),
             }
         )
-    return rows, pairing.remarks() if pairing else []
+    return rows
 
 
 def _meta(trace: SwfTrace, io: IoRule) -> dict[str, Any]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import shared_files, shared_path
 
 from ioopt.errors import BackendMissingError, InstanceError
-from ioopt.formats.darshan.io import batch_io_from_darshan, phases_of
+from ioopt.formats.darshan import binary
+from ioopt.formats.darshan.io import batch_io_from_darshan, join_logs, phases_of, read_darshan_logs
 from ioopt.formats.darshan.log import DarshanLog, read_darshan, summarise
-from ioopt.formats.darshan.phases import Activity, DarshanPhase, find_phases
+from ioopt.formats.darshan.phases import Access, DarshanPhase, find_phases
 from ioopt.formats.darshan.text import parse_text
 from ioopt.formats.io_rule import MachineRule
 from ioopt.provenance import warnings_of
@@ -83,7 +85,9 @@ def test_binary_and_text_agree(stem: str) -> None:
     text = read_darshan(shared_path("data", "darshan", f"{stem}.v3.parser.txt"))
     assert (binary.job_id, binary.processes) == (text.job_id, text.processes)
     assert (binary.bytes_read, binary.bytes_written) == (text.bytes_read, text.bytes_written)
-    assert binary.io_seconds == pytest.approx(text.io_seconds, abs=1e-5)
+    assert [t.io_seconds for t in binary.modules.values()] == pytest.approx(
+        [t.io_seconds for t in text.modules.values()], abs=1e-5
+    )
     assert len(binary.phases) == len(text.phases)
 
 
@@ -92,6 +96,7 @@ def test_partial_binary_log_is_imported_with_a_warning() -> None:
     found = read_darshan(shared_path("data", "darshan", "imbalanced-io.v3.darshan"))
     assert any("incomplete data" in text for text in found.warnings)
     assert len(found.phases) == 6 and found.processes == 496
+    assert found.read_seconds + found.write_seconds == pytest.approx(found.io_seconds)
     assert found.bytes_read + found.bytes_written == 106_731_244_174
 
 
@@ -159,13 +164,13 @@ def test_counters_of_minus_one_are_unknown() -> None:
 
 
 def test_minor_files_make_no_phase() -> None:
-    big, small = Activity((10.0, 11.0), 10_000, 0), Activity((0.0, 99.0), 0, 9)
+    big, small = Access("read", 10_000, (10.0, 11.0)), Access("write", 9, (0.0, 99.0))
     assert find_phases([big, small], 100, 1.0)[0] == (DarshanPhase(10, 11, 10_000, 9),)
 
 
 @pytest.mark.parametrize(("gap", "phases"), [(1.0, 2), (2.5, 1)])
 def test_the_gap_decides(gap: float, phases: int) -> None:
-    found = find_phases([Activity((0, 1), 5, 0), Activity((3, 4), 5, 0)], 9, gap)[0]
+    found = find_phases([Access("read", 5, (0, 1)), Access("read", 5, (3, 4))], 9, gap)[0]
     assert len(found) == phases and sum(p.total_bytes for p in found) == 10
 
 
@@ -207,24 +212,158 @@ def test_refused(text: str, what: str) -> None:
         log(text)
 
 
-def test_dxt_text_is_named_as_such() -> None:
-    with pytest.raises(InstanceError, match="darshan-dxt-parser"):
-        read_darshan(shared_path("data", "darshan", "mpi-io-test-dxt-32procs.v3.dxt.txt"))
+DXT = (
+    HEADER
+    + """# DXT, file_id: 1, file_name: /scratch/a
+# DXT, rank: 0, hostname: n1
+# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)
+ X_POSIX       0   read        0               0             100     10.0000     12.0000   [ 1]
+ X_POSIX       1   read        0             100             100     11.0000     14.0000
+ X_POSIX       0  write        0               0             200     50.0000     51.0000
+ X_POSIX       0  write        1             200             200     80.0000     83.0000
+ X_MPIIO       0  write        0               0             400     50.0000     83.0000
+"""
+)
+
+
+def test_phases_and_times_of_a_dxt_trace() -> None:
+    # Reads 10-12 and 11-14 are one phase of 4 s, writes take 1 and 3 s: 600 bytes in 8 s.
+    found = log(DXT)
+    assert found.phases == (
+        DarshanPhase(10, 14, 200, 0), DarshanPhase(50, 51, 0, 200), DarshanPhase(80, 83, 0, 200),
+    )  # fmt: skip
+    assert (found.read_seconds, found.write_seconds, found.io_seconds) == (4.0, 4.0, 8.0)
+    assert (found.rate, found.times_from) == (75.0, "DXT")
+    assert "only DXT segments" in found.warnings[0]
+    # Each phase takes its bytes at 75 B/s, 8/3 s; compute lasts 92 s in all.
+    rows = phases_of(found)
+    assert sum(row["compute_seconds"] for row in rows) == pytest.approx(92)
+    assert [row["io_bytes"] for row in rows] == [200, 200, 200, 0]
+
+
+def test_a_dxt_text_gives_times_to_the_log_of_the_same_run(tmp_path) -> None:
+    counters = HEADER + write_record(0, 1, 10, 83, 610)
+    for name, text in (("a.txt", counters), ("b.dxt.txt", DXT)):
+        (tmp_path / name).write_text(text)
+    (found,), reasons = read_darshan_logs([str(tmp_path)])
+    # The 610 bytes written are the counters'; reads are DXT's alone, so they have none.
+    assert (found.bytes_written, found.times_from, reasons) == (610, "DXT", [])
+    assert [phase.total_bytes for phase in found.phases] == [305, 305]
+    assert found.warnings == ()
+
+
+def test_a_trace_that_lost_segments_is_not_used() -> None:
+    found = log(DXT + write_record(0, 1, 10, 83, 10_000))
+    assert found.times_from == "files" and len(found.phases) == 1
+    assert "DXT holds 600 of 10000 bytes" in found.warnings[0]
+
+
+@pytest.mark.parametrize("where", ["DXT text", "binary"])
+def test_a_real_dxt_log(where) -> None:
+    if where == "binary":
+        pytest.importorskip("darshan")
+    ending = "dxt.txt" if where == "DXT text" else "darshan"
+    found = read_darshan(shared_path("data", "darshan", f"mpi-io-test-dxt-32procs.v3.{ending}"))
+    assert [bool(phase.bytes_read) for phase in found.phases] == [False, True]
+    assert found.read_seconds == pytest.approx(3.01, abs=0.01)
+    assert found.write_seconds == pytest.approx(1.04, abs=0.01)
+
+
+def heat(rank: int, layer: str, **bins: float) -> str:
+    return "".join(
+        f"HEATMAP\t{rank}\t5\tHEATMAP_{name}\t{value}\theatmap:{layer}\tUNKNOWN\tUNKNOWN\n"
+        for name, value in {"F_BIN_WIDTH_SECONDS": 2.5, **bins}.items()
+    )
+
+
+def test_phases_of_a_heatmap() -> None:
+    # One file open from 5 to 95 s; its 100 bytes are in bins 2, 3 and 36 of 2.5 s.
+    text = HEADER + write_record(0, 1, 5, 95, 100) + heat(0, "POSIX", WRITE_BIN_2=30)
+    text += heat(1, "POSIX", WRITE_BIN_3=20, READ_BIN_0=0, WRITE_BIN_36=50)
+    found = log(text + heat(0, "MPIIO", WRITE_BIN_20=100))
+    assert found.phases == (DarshanPhase(5, 10, 0, 50), DarshanPhase(90, 92.5, 0, 50))
+    assert (found.times_from, found.io_seconds, found.warnings) == ("heatmap", 90.5, ())
+
+
+def test_bins_of_a_binary_heatmap() -> None:
+    import pandas as pd
+
+    class Map:
+        def to_df(self, ops):
+            columns = pd.IntervalIndex.from_breaks([0.0, 0.5, 1.0])
+            return pd.DataFrame([[0, 7], [2, 1]] if ops == ["write"] else [[0, 0]], columns=columns)
+
+    maps = {"heatmap:POSIX": Map(), "heatmap:MPIIO": None}
+    report = SimpleNamespace(heatmaps=maps, read_all_heatmap_records=lambda: None)
+    assert binary._bins(report) == ([("write", 0, 2), ("write", 1, 8)], 0.5)
+
+
+def test_runs_of_one_job_are_joined() -> None:
+    text = HEADER + write_record(0, 1, 10, 14, 100)
+    second = log(text.replace("start_time: 1000", "start_time: 1300"), "second.txt")
+    joined = join_logs([log(text), second])
+    # From 1000 to 1400: two runs of 100 s with 4.5 s of I/O each, 200 s apart.
+    assert (joined.start_seconds, joined.run_seconds, joined.processes) == (1000, 400, 4)
+    assert (joined.bytes_written, joined.io_seconds) == (200, 9.0)
+    assert [(p.start_seconds, p.end_seconds) for p in joined.phases] == [(10, 14), (310, 314)]
+    assert "2 logs of job 77 are one job of 400 s, 200 s of them in its runs" in joined.warnings[-1]
+    # 14 - 4.5 s of compute before the first write, 300 - 4.5 s before the second, 86 s after it.
+    assert [row["compute_seconds"] for row in phases_of(joined)] == pytest.approx([9.5, 295.5, 86])
+
+
+def test_runs_at_once_share_their_time() -> None:
+    text = HEADER + write_record(0, 1, 10, 14, 100)
+    joined = join_logs([log(text), log(text, "other.txt")])
+    # Both run from 1000 to 1100: 8 processes, 200 s of runs in 100 s, so 9 s of I/O in 4.5 s.
+    assert (joined.processes, joined.run_seconds, joined.io_seconds) == (8, 100, 4.5)
+
+
+def test_a_log_that_stands_twice_counts_once(tmp_path) -> None:
+    text = HEADER + write_record(0, 1, 10, 14, 100)
+    other = HEADER + write_record(0, 2, 20, 24, 100)  # begins with it, and is another run
+    for name, content in (("a.txt", text), ("b.txt", text), ("c.txt", other), ("d.txt", "hello")):
+        (tmp_path / name).write_text(content)
+    (found,), reasons = read_darshan_logs([str(tmp_path)])
+    assert found.bytes_written == 200 and "2 logs of job 77" in found.warnings[-1]
+    assert len(reasons) == 1 and "d.txt" in reasons[0]
 
 
 def test_logs_become_one_instance() -> None:
-    text = HEADER + write_record(0, 1, 10, 14, 100)
-    later = text.replace("start_time: 1000", "start_time: 1300")
+    text = HEADER + write_record(0, 1, 10, 14, 10**10)
+    later = text.replace("start_time: 1000", "start_time: 1300").replace("jobid: 77", "jobid: 78")
     made = batch_io_from_darshan(
         [log(later), log(text)], machine=MachineRule(nodes=8, processors_per_node=2)
     )
-    problem = made
-    assert [job.id for job in problem.jobs] == ["77-1", "77-2"]
-    assert [job.submit_seconds for job in problem.jobs] == [0, 300]
-    assert [job.nodes for job in problem.jobs] == [2, 2]
-    assert problem.machine.nodes == 8
-    assert any("several logs of one job" in text for text in warnings_of(made))
-    assert problem.meta["warnings"] == list(warnings_of(made))
+    assert [job.id for job in made.jobs] == [77, 78]
+    assert [job.submit_seconds for job in made.jobs] == [0, 300]
+    assert [job.nodes for job in made.jobs] == [2, 2]
+    # 10 GB in 4.5 s: 2.22 GB/s on 2 nodes, more than the default rates of 8 nodes.
+    assert made.jobs[0].io_bytes_per_second == pytest.approx(1e10 / 4.5)
+    assert made.machine.node_bytes_per_second == pytest.approx(1e10 / 9)
+    assert made.machine.storage_bytes_per_second == pytest.approx(1e10 / 4.5)
+    assert "raised to what the logs achieved" in made.meta["synthetic"]["rates"]
+    assert made.meta["warnings"] == list(warnings_of(made))
+
+
+def test_stated_rates_stay_and_what_is_slower_is_said() -> None:
+    rates = MachineRule(node_bytes_per_second=1e9, storage_bytes_per_second=1e9)
+    made = batch_io_from_darshan([log(HEADER + write_record(0, 1, 10, 14, 10**10))], machine=rates)
+    assert made.machine.storage_bytes_per_second == 1e9
+    assert any("achieved more than the rates of the machine" in text for text in warnings_of(made))
+
+
+def test_unlike_rates_of_reading_and_writing_are_said() -> None:
+    both = posix(
+        0, 1, BYTES_READ=10**9, BYTES_WRITTEN=10**9, F_READ_START_TIMESTAMP=1,
+        F_READ_END_TIMESTAMP=2, F_WRITE_START_TIMESTAMP=10, F_WRITE_END_TIMESTAMP=14,
+        F_READ_TIME=1, F_WRITE_TIME=4, F_META_TIME=0,
+    )  # fmt: skip
+    found = log(HEADER + both)
+    assert (found.read_seconds, found.write_seconds, found.rate) == (1.0, 4.0, 4e8)
+    said = warnings_of(batch_io_from_darshan([found]))
+    assert any(
+        "reads came at 1000 MB/s, writes at 250; the job has one rate, 400" in t for t in said
+    )
 
 
 def test_a_log_too_large_for_the_stated_machine() -> None:

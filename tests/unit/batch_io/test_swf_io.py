@@ -102,26 +102,46 @@ def test_jobs_larger_than_the_machine() -> None:
         batch_io_from_swf(trace(line(id=1, procs=101)))
 
 
-def test_paired_with_darshan() -> None:
-    # The log: 100 bytes of 4 processes in 100 s is 1/4 byte a process and second, in one phase.
+def test_a_job_takes_the_io_of_its_log() -> None:
+    # The log of job 77: 100 bytes in 4.5 of 100 s, written from 10 to 14 s. The job ran 1000 s.
     log = summarise(parse_text(HEADER + write_record(0, 1, 10, 14, 100), "job.txt"))
-    made = batch_io_from_swf(
-        trace(line(id=77, run=1000, procs=8), line(id=78, run=400, procs=2)), darshan=[log]
+    other = summarise(parse_text((HEADER + write_record(0, 1, 1, 2, 5)).replace("77", "9"), "o"))
+    jobs = trace(line(id=77, run=1000, procs=8), line(id=78, run=400, procs=2))
+    made = batch_io_from_swf(jobs, darshan=[log, other], io=IoRule(0.2, seed=5))
+    matched, ruled = made.jobs
+    assert matched.io_bytes_per_second == pytest.approx(100 / 4.5)
+    assert [phase.io_bytes for phase in matched.phases] == [100, 0]
+    # 9.5 s before and 86 s after the write, stretched to 995.5 s.
+    assert [p.compute_seconds for p in matched.phases] == pytest.approx(
+        [995.5 * 9.5 / 95.5, 995.5 * 86 / 95.5]
     )
-    matched, drawn = made.jobs
-    assert matched.phases[0].io_bytes == 2000 and drawn.phases[0].io_bytes == 200
-    assert matched.phases[0].compute_seconds == pytest.approx(1000 - 2000 / 250e6)
-    assert "1 jobs have a Darshan log of their own, 1 one drawn" in warnings_of(made)
+    assert ruled == batch_io_from_swf(jobs, io=IoRule(0.2, seed=5)).jobs[1]
+    said = warnings_of(made)
+    assert "1 jobs have a Darshan log of their own, 1 have none" in said
+    assert "1 Darshan logs are of no job of the trace: 9" in said
+    assert made.meta["synthetic"]["I/O"].startswith("of 1 jobs without a log: mean 0.2 of the run")
 
 
-def test_paired_volume_is_cut_to_nine_tenths() -> None:
-    log = summarise(parse_text(HEADER + write_record(0, 1, 10, 14, 10**15), "job.txt"))
-    made = batch_io_from_swf(trace(line(id=1, run=1000, procs=1)), darshan=[log])
-    phase = made.jobs[0].phases[0]
-    assert phase.io_bytes == pytest.approx(900 * 31_250_000)
-    assert phase.compute_seconds == pytest.approx(100)
-    assert any("their volume is cut: 1" in text for text in warnings_of(made))
-    assert made.meta["synthetic"]["I/O"] == "from 1 Darshan logs: job.txt"
+def test_a_job_shorter_than_its_log() -> None:
+    # 4.5 s of I/O do not fit into 3 s: two thirds of the bytes are kept, at the rate achieved.
+    log = summarise(parse_text(HEADER + write_record(0, 1, 10, 14, 90), "job.txt"))
+    made = batch_io_from_swf(trace(line(id=77, run=3, procs=1)), darshan=[log])
+    (job,) = made.jobs
+    assert sum(p.io_bytes for p in job.phases) == 60 and job.io_bytes_per_second == 20
+    assert sum(p.compute_seconds for p in job.phases) == 0
+    assert any("1 jobs ran shorter than their Darshan log" in text for text in warnings_of(made))
+    assert "I/O" not in made.meta["synthetic"]
+
+
+def test_logs_drawn_for_jobs_that_have_none() -> None:
+    # 10 % of the log's 100 s are I/O, 4 processes at 20 B/s together; the job has 2 for 400 s.
+    text = write_record(0, 1, 10, 19.5, 200)
+    log = summarise(parse_text(HEADER.replace("77", "5") + text, "job.txt"))
+    made = batch_io_from_swf(trace(line(id=78, run=400, procs=2)), darshan=[log], draw_logs=True)
+    (job,) = made.jobs
+    assert (job.phases[0].io_bytes, job.io_bytes_per_second) == (400, 10)
+    assert job.phases[0].compute_seconds == 360
+    assert made.meta["synthetic"]["I/O"] == "of 1 jobs without a log: one drawn from 1 logs"
 
 
 def test_everything_that_the_rule_invents_is_said() -> None:
