@@ -20,8 +20,8 @@ from ioopt.decisions.batch_io import Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
-from ioopt.sim.batch_io.plain import arrive, vacate, withdraw
 from ioopt.sim.batch_io.queue import run_queue
+from ioopt.sim.batch_io.queue_lists import arrive, vacate, withdraw
 from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WAITING, Moment, World
 
 JobT = TypeVar("JobT", bound=Hashable)

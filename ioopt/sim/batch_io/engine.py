@@ -11,8 +11,9 @@ from math import ulp
 
 from ioopt.decisions.batch_io import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, DecideFunction
 from ioopt.sim.batch_io.jobs import finish, go_on, kill, start
-from ioopt.sim.batch_io.plain import arrive, collect, next_target, next_time, overdue
+from ioopt.sim.batch_io.plain import collect, next_target, next_time, overdue
 from ioopt.sim.batch_io.queue import run_queue
+from ioopt.sim.batch_io.queue_lists import arrive
 from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, Moment, World
 from ioopt.sim.batch_io.storage import apply_decision, set_clock
 

@@ -3,7 +3,8 @@
 One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
-from ioopt.sim.batch_io.plain import enter_machine, leave_machine, set_compute, vacate
+from ioopt.sim.batch_io.plain import enter_machine, leave_machine, set_compute
+from ioopt.sim.batch_io.queue_lists import vacate
 from ioopt.sim.batch_io.state import COMPUTING, ENDED, TRANSFERRING, ActiveRequest, Moment, World
 from ioopt.sim.batch_io.storage import issue, leave, use
 

@@ -6,11 +6,11 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 import math
 
 from ioopt.decisions.batch_io import Number, time_tolerance
-from ioopt.sim.batch_io.plain import (
+from ioopt.sim.batch_io.plain import launch
+from ioopt.sim.batch_io.queue_lists import (
     block_free_from,
     close_pass,
     find_place,
-    launch,
     line_up,
     line_up_ends,
     line_up_units,

@@ -110,7 +110,7 @@ class World:
     wfp: bool = False
     total: int = 0
     jobs: Any = ()
-    # The queue: see ioopt.sim.batch_io.plain.
+    # The queue: see ioopt.sim.batch_io.queue_lists.
     groups: dict[tuple[Number, int], Any] = field(default_factory=dict)
     heads: list[Any] = field(default_factory=list)
     line: list[int] = field(default_factory=list)

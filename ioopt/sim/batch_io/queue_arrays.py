@@ -1,0 +1,168 @@
+"""The batch queue and the units of the machine in the compiled engine: for each of
+:mod:`ioopt.sim.batch_io.queue_lists` its namesake in arrays.
+"""
+
+from typing import Any
+
+from ioopt.decisions.batch_io_kernels import below, close
+from ioopt.sim.batch_io.state import WAITING
+
+
+def arrive(w: Any, m: Any, r: Any) -> None:
+    """Put *r* into the queue."""
+    w.line[m.waiting] = r.job
+    m.waiting += 1
+
+
+def smallest(w: Any, m: Any) -> int:
+    """Units of the smallest waiting job."""
+    units = w.jobs[w.line[0]].units
+    for k in range(1, m.waiting):
+        units = min(units, w.jobs[w.line[k]].units)
+    return units
+
+
+def line_up(w: Any, m: Any) -> None:
+    """Waiting jobs by WFP score, ties by (submit, id), which is the order of jobs (rule 19).
+
+    The order changes little from one pass to the next, so it is kept and mended by insertion. Keys
+    are rounded only where some are close: compilers take logarithms out of loops, and so for every key.
+    """
+    m.lined_up = m.waiting
+    if not w.wfp:
+        return
+    jobs, keys, near = w.line, w.keys, False
+    for k in range(m.waiting):
+        job = jobs[k]
+        r = w.jobs[job]
+        wait = (m.now - r.submit) / r.walltime
+        key = wait * wait * wait * r.asked_nodes
+        at = k
+        while at > 0:
+            before = keys[at - 1]
+            near |= close(key, before)
+            if key < before or (key == before and jobs[at - 1] < job):
+                break
+            jobs[at], keys[at] = jobs[at - 1], before
+            at -= 1
+        jobs[at], keys[at] = job, key
+    if near:
+        mend_close(jobs, keys, m.waiting)
+
+
+def mend_close(jobs: Any, keys: Any, count: int) -> None:
+    """Order jobs by rounded key, descending, ties by job."""
+    for k in range(count):
+        job, key, at = jobs[k], keys[k], k
+        while at > 0:
+            before = keys[at - 1]
+            if below(key, before) or (jobs[at - 1] < job and not below(before, key)):
+                break
+            jobs[at], keys[at] = jobs[at - 1], before
+            at -= 1
+        jobs[at], keys[at] = job, key
+
+
+def take(w: Any, m: Any, r: Any, turn: int) -> None:
+    """*r* starts; it leaves the queue at the end of the pass."""
+
+
+def close_pass(w: Any, m: Any) -> None:
+    """Take the jobs that no longer wait out of the queue."""
+    kept = 0
+    for k in range(m.waiting):
+        job = w.line[k]
+        if w.jobs[job].status == WAITING:
+            w.line[kept] = job
+            kept += 1
+    m.waiting = kept
+
+
+def occupy(w: Any, m: Any, r: Any, place: int) -> None:
+    """Give *r* its units, from *place* on where there are partitions."""
+    m.free -= r.units
+    if w.partition:
+        r.block = place
+        for unit in range(place, place + r.units):
+            w.busy[unit] = 1
+
+
+def vacate(w: Any, m: Any, r: Any) -> None:
+    """Take the units of *r* back."""
+    m.free += r.units
+    if w.partition:
+        for unit in range(r.block, r.block + r.units):
+            w.busy[unit] = 0
+
+
+def find_place(w: Any, m: Any, units: int, avoid: int, length: int) -> int:
+    """Lowest free block of *units* outside the *length* units from *avoid*; -1: none; flat: 0."""
+    if units > m.free:
+        return -1
+    if not w.partition:
+        return 0
+    for place in range(0, w.total - units + 1, units):
+        if place < avoid + length and avoid < place + units:
+            continue
+        free = True
+        for unit in range(place, place + units):
+            if w.busy[unit]:
+                free = False
+                break
+        if free:
+            return place
+    return -1
+
+
+def line_up_ends(w: Any, m: Any, passed: float, late: float) -> int:
+    """Heap the running jobs by their predicted ends, *late* once *passed*; how many."""
+    count = m.num_running
+    for k in range(count):
+        r = w.jobs[w.running[k]]
+        end = r.start + r.walltime
+        w.keys[k] = end if end > passed else late
+        w.order[k] = k
+    for k in range(count // 2 - 1, -1, -1):
+        sift(w.keys, w.order, k, count)
+    return count
+
+
+def next_end(w: Any, m: Any, turn: int) -> tuple[float, int]:
+    """The predicted end whose *turn* it is (asked in turn, from 0), and the units freed by it."""
+    top, count = w.order[0], m.num_running - turn - 1
+    w.order[0] = w.order[count]
+    sift(w.keys, w.order, 0, count)
+    return w.keys[top], w.jobs[w.running[top]].units
+
+
+def sift(keys: Any, places: Any, k: int, count: int) -> None:
+    """Let the entry at *k* of a heap of *count* places, least key on top, sink to where it belongs."""
+    item = places[k]
+    while 2 * k + 1 < count:
+        child = 2 * k + 1
+        if child + 1 < count and keys[places[child + 1]] < keys[places[child]]:
+            child += 1
+        if keys[item] <= keys[places[child]]:
+            break
+        places[k] = places[child]
+        k = child
+    places[k] = item
+
+
+def line_up_units(w: Any, m: Any, passed: float, late: float) -> None:
+    """Predict from when on each unit is free, *late* where the end has *passed*."""
+    for unit in range(w.total):
+        w.free_from[unit] = m.now
+    for k in range(m.num_running):
+        r = w.jobs[w.running[k]]
+        end = r.start + r.walltime
+        for unit in range(r.block, r.block + r.units):
+            w.free_from[unit] = end if end > passed else late
+
+
+def block_free_from(w: Any, m: Any, place: int, units: int) -> float:
+    """From when on the *units* from *place* on are all predicted to be free."""
+    time = w.free_from[place]
+    for unit in range(place + 1, place + units):
+        time = max(time, w.free_from[unit])
+    return time
