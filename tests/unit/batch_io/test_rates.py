@@ -1,0 +1,312 @@
+"""Own peak rates, readings of sharing and interference (rules 24 to 29), by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.decisions.batch_io import Limits, Rates, Request, View
+from ioopt.embed import IoArbiter
+from ioopt.errors import InstanceError, UsageError
+from ioopt.problems.batch_io import Machine
+from ioopt.registry.policies import io_policy
+from ioopt.solvers.batch_io.set10 import set_of
+from tests.batch_io_traces import POLICIES, random_trace
+from tests.conftest import shared_files
+
+NODE = {"unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0}
+
+
+def view(*rows: tuple[int, float | None, float], storage: float = 10.0, exact: bool = True) -> View:
+    """Requests (nodes, own peak, bytes left) of time 0, 1, ...; now is 100."""
+    machine = Machine(nodes=64, storage_bytes_per_second=storage, **NODE)
+    limits = Limits.of(machine, exact)
+    requests = [
+        Request(k, nodes, limits, limits.number(k), limits.number(left), own)
+        for k, (nodes, own, left) in enumerate(rows)
+    ]
+    limits = replace(limits, own_peaks=any(map(limits.has_own_peak, requests)))
+    return View(limits, limits.number(100), requests)
+
+
+def rates(name: str, state: View, **settings: Any) -> Rates:
+    return io_policy(name, settings).decide(state)
+
+
+def trace(jobs: list[dict[str, Any]], storage: float = 6.0, **machine: Any) -> dict[str, Any]:
+    common = {"submit_seconds": 0, "walltime_seconds": 100}
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "rates",
+        "machine": {"nodes": 12, "storage_bytes_per_second": storage, **NODE, **machine},
+        "jobs": [{"id": k, **common, **job} for k, job in enumerate(jobs, 1)],
+    }  # fmt: skip
+
+
+def writer(nodes: int, size: float, **keys: Any) -> dict[str, Any]:
+    return {"nodes": nodes, "phases": [{"compute_seconds": 0, "io_bytes": size}], **keys}
+
+
+def ends(instance: dict[str, Any], name: str, **settings: Any) -> list[Any]:
+    result = ioopt.solve(instance, name, settings={"arithmetic": "exact", **settings})
+    assert result.schedule is not None
+    return [Fraction(job["exact"]["end"]) for job in result.schedule["jobs"]]
+
+
+def test_peak_is_the_least_of_three() -> None:
+    """Rule 24: own 3; nodes 4; storage 10."""
+    state = view((4, 3, 1), (4, 9, 1), (16, 12, 1))
+    assert [request.peak for request in state.requests] == [3, 4, 10]
+    assert rates("no-congestion", state) == [3, 4, 10]
+    assert not view((4, 4, 1)).limits.own_peaks and not view((16, 10, 1)).limits.own_peaks
+
+
+def test_first_fit_and_left_over_go_by_own_peaks() -> None:
+    # 3 of 10, then 7 does not fit beside 8: FILL and +top give it the 2 that are left.
+    state = view((8, 3, 40), (7, 5, 60), (8, None, 80))
+    assert rates("cons-fcfs", state) == [3, 5, 0]
+    assert rates("cons-fcfs+top", state) == [3, 5, 2]
+    assert rates("fill", state, alpha=0) == [3, 5, 2]
+    # Key in nodes (rule 24): 40/8 < 60/7 < 80/8, not 40/3 > 60/5.
+    assert rates("fill", state, alpha=1) == [3, 5, 2]
+
+
+def test_slowdowns_count_own_peaks() -> None:
+    # InstSld = r (t - t_request) / W: 2 * 100 / 50 = 4 < 8 * 99 / 150 = 5.28 < 16; with 8 for 2: 16 last.
+    state = view((8, 2, 40), (8, None, 60))
+    for request, moved in zip(state.requests, (50, 150)):
+        request.moved = Fraction(moved)
+    assert rates("cons-min-inst-sld", state) == [2, 8]
+    assert rates("cons-min-inst-sld+top", state) == [2, 8]
+    state = view((8, None, 40), (8, None, 60))
+    for request, moved in zip(state.requests, (50, 150)):
+        request.moved = Fraction(moved)
+    assert rates("cons-min-inst-sld", state) == [0, 8]
+
+
+def test_a_cap_leaves_its_part_to_the_others_by_nodes() -> None:
+    """Rule 25: 1 for the first, 5 over 4 + 8 nodes."""
+    state = view((4, 1, 1), (4, None, 1), (8, None, 1), storage=6)
+    assert rates("base-line", state) == [1, Fraction(5, 3), Fraction(10, 3)]
+    assert rates("base-line", view((4, 1, 1), (4, 2, 1), storage=6)) == [1, 2]
+
+
+def test_readings_of_sharing_evenly() -> None:
+    """Rule 27: even-split counts the capped one and loses what it leaves; per-application does not."""
+    state = view((4, 1, 1), (4, None, 1), (8, None, 1), storage=6)
+    assert rates("base-line", state, share="even-split") == [1, 2, 2]
+    assert rates("base-line", state, share="per-application") == [1, 2.5, 2.5]
+    # All fit, and still a third of the storage is the most that one gets.
+    assert rates("base-line", view((1, None, 1), (1, None, 1), (4, None, 1)), share="even-split") == [
+        1, 1, Fraction(10, 3)
+    ]  # fmt: skip
+    jobs = [writer(1, 2), writer(1, 2), writer(4, 10)]
+    # 2, 2, 2 of 6: the first two end at 2 with 1 each; the third moved 4, 6 are left at 4.
+    assert ends(trace(jobs), "base-line", share="even-split") == [2, 2, 3.5]
+    assert ends(trace(jobs), "base-line") == [2, 2, 2.5]
+
+
+def test_adaptive_plays_sets_with_own_peaks() -> None:
+    # S = {8 nodes at 2}: 10 left, 8 do not fit beside 2 + 2 + 8 = 12 > 10. Together 2, 2, 6: f = 5, 5
+    # and 10/6 = 5/3: mean over three of 35/3. Waiting: f = 5, 5, T = 5, 10/8 = 1.25: 16.25 > 11.67.
+    state = view((8, 2, 10), (8, 2, 10), (8, None, 10))
+    assert rates("adaptive", state) == [2, 2, 6]
+    # 100 left: waiting 5 + 5 + 5 + 100/8 = 27.5; together 30 move by 5, 70 at 8 after: 23.75.
+    assert rates("adaptive", view((8, 2, 10), (8, 2, 10), (8, None, 100))) == [2, 2, 6]
+    # Waiting 1.25 + 1.25 + 10/7 = 3.93; together 5 each, 2 + 2: not taken.
+    assert rates("adaptive", view((8, 8, 10), (8, 7, 10))) == [8, 0]
+
+
+def test_max_util_is_a_knapsack_proper() -> None:
+    """Rule 26: 5 nodes at 5 and 4 at 4 keep 9 busy, 8 nodes at 6 and 4 at 4 keep 12."""
+    assert rates("cons-max-util", view((5, None, 1), (8, 6, 1), (4, None, 1))) == [0, 6, 4]
+    # Values 8 + 4 = 12 and 6 + 6 = 12 within 10: the earliest request decides.
+    state = view((6, 4, 1), (8, 7, 1), (4, 3, 1), (6, 5, 1))
+    assert rates("cons-max-util", state) == [4, 0, 0, 5]
+    state = view((8, 7, 1), (6, 4, 1), (4, 3, 1), (6, 5, 1))
+    assert rates("cons-max-util", state) == [7, 0, 3, 0]
+    assert rates("cons-max-util+top", view((8, 7, 1), (6, 4, 1), (6, 5, 1))) == [1, 4, 5]
+    # Two that saturate never go together, but one leaves nothing for a value of its own.
+    assert rates("cons-max-util", view((16, None, 1), (16, 5, 1), (16, 5, 1))) == [0, 5, 5]
+
+
+def test_knapsack_equals_enumeration() -> None:
+    rng = random.Random(4)
+    for number in range(300):
+        rows = [
+            (rng.randint(1, 9), rng.choice([None, 0.5, 1.0, 2.0, 2.5, 3.0]), 1.0)
+            for _ in range(rng.randint(1, 8))
+        ]
+        state = view(*rows, exact=number % 2 == 0)
+        state.limits.__dict__["own_peaks"] = True
+        peaks, places = [request.peak for request in state.requests], range(len(rows))
+        fits = [
+            chosen
+            for size in range(len(rows) + 1)
+            for chosen in itertools.combinations(places, size)
+            if sum(peaks[k] for k in chosen) <= 10
+        ]
+        most = max(sum(rows[k][0] for k in chosen) for chosen in fits)
+        first = min(c for c in fits if sum(rows[k][0] for k in c) == most)
+        wanted = [peaks[k] if k in first else 0 for k in places]
+        assert rates("cons-max-util", state) == wanted, rows
+
+
+@pytest.mark.parametrize("name", ["or-tools", "cp-sat", "pulp"])
+def test_other_knapsack_solvers_take_whole_peaks(name: str) -> None:
+    state = view((5, None, 1), (8, 6, 1), (4, None, 1))
+    assert rates("cons-max-util", state, knapsack=name) == [0, 6, 4]
+    with pytest.raises(UsageError, match="whole bytes per second; use knapsack=bitset"):
+        rates("cons-max-util", view((5, 0.5, 1)), knapsack=name)
+
+
+def test_sets_end_at_half_powers() -> None:
+    """Rule 28: 10^(k - 1/2) < w <= 10^(k + 1/2), by squares: 316^2 < 10^5 < 317^2."""
+    for kind in (float, Fraction):
+        assert [set_of(kind(w)) for w in (316, 317, 1, 10, 3, 4)] == [2, 3, 0, 1, 0, 1]
+    # Halves of ten have no double of their own: the square of the nearest decides, 3.16...^2 = 10 + 2e-15.
+    assert set_of(10**0.5) == 1 and set_of(Fraction(10**0.5)) == 1
+
+
+def test_set_10_top_skips_no_part_of_the_granted() -> None:
+    # One set: the first at its own 2 of 10, then 4 and the 4 that remain of 8.
+    state = view((8, 2, 1), (4, None, 1), (8, None, 1))
+    for request in state.requests:
+        request.iteration = Fraction(100)
+    assert rates("set-10", state) == [2, 0, 0]
+    assert rates("set-10+top", state) == [2, 4, 4]
+    with pytest.raises(UsageError, match=r"base-line\+top"):
+        io_policy("base-line+top", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "interference", "wanted"),
+    [
+        # Three writers at 4 of 6, 8 bytes each, c = 1/4. Base-line: 6 / 1.5 = 4 for 3 until 6 s.
+        ("base-line", 0.25, [6, 6, 6]),
+        # Alone nobody interferes: 8/4 s each, in turn.
+        ("cons-fcfs", 0.25, [2, 4, 6]),
+        # 4 and 2 of 6, a partial one counts: 6 / 1.25 = 4.8 of it, 3.2 and 1.6. The first ends at 2.5,
+        # the second has 4 left; then 4 and 2 again: 3.2 and 1.6 to 3.75, the third 6 left, alone 1.5 s.
+        ("cons-fcfs+top", 0.25, [2.5, 3.75, 5.25]),
+        # The reference is exempt.
+        ("no-congestion", 0.25, [2, 2, 2]),
+        # Nothing is lost while the rates add up to less than the cap: 2 at 4 would be 8 > 6 / 2 = 3.
+        ("base-line", 1, [12, 12, 12]),
+    ],
+)
+def test_interference(name: str, interference: float, wanted: list[float]) -> None:
+    """Rule 29: K that transfer get BW / (1 + c (K - 1)) at most, after the policy."""
+    instance = trace([writer(4, 8) for _ in range(3)], interference=interference)
+    assert ends(instance, name) == wanted
+    for engine in ("python", "compiled"):
+        result = ioopt.solve(instance, name, settings={"engine": engine})
+        assert result.schedule is not None
+        assert [job["end_seconds"] for job in result.schedule["jobs"]] == pytest.approx(wanted)
+
+
+def test_few_rates_are_not_slowed() -> None:
+    # 1 + 1 of 6 stay below 6 / 1.25 = 4.8.
+    instance = trace([writer(1, 8), writer(1, 8)], interference=0.25)
+    assert ends(instance, "base-line") == ends(instance, "adaptive") == [8, 8]
+    # 2 + 2 of 6 fit, but not under the cap of 6 / 2 = 3: 1.5 each.
+    instance = trace([writer(2, 6), writer(2, 6)], interference=1)
+    assert ends(instance, "cons-fcfs") == ends(instance, "fill") == [4, 4]
+
+
+def test_no_closed_form_with_interference() -> None:
+    with pytest.raises(UsageError, match="interference"):
+        ioopt.solve(trace([writer(4, 8)], interference=0.1), "fixed-share")
+    assert ends(trace([writer(4, 8, io_bytes_per_second=1)]), "fixed-share") == [8]
+
+
+def noisy(seed: int) -> Any:
+    """A random trace with own peaks, interference, or both."""
+    rng, problem = random.Random(seed), random_trace(seed).model_dump(mode="json")
+    if seed % 3:
+        for job in problem["jobs"]:
+            if rng.random() < 0.6:
+                job["io_bytes_per_second"] = rng.choice([0.5, 1, 1.5, 2, 3, 7, 50])
+    if seed % 3 != 1:
+        problem["machine"]["interference"] = rng.choice([0.05, 0.25, 1.0])
+    return ioopt.load(problem)
+
+
+@pytest.mark.parametrize("name", [*POLICIES, "base-line:per-application", "base-line:even-split"])
+def test_engines_agree_to_the_bit(name: str) -> None:
+    name, _, share = name.partition(":")
+    settings = {"share": share} if share else {}
+    for seed in range(12):
+        plain, fast = (
+            ioopt.solve(noisy(seed), name, settings={**settings, "engine": engine, "ef": 1.5})
+            for engine in ("python", "compiled")
+        )
+        assert plain.metrics["io_delay_seconds"] == fast.metrics["io_delay_seconds"]
+        assert plain.schedule == fast.schedule, seed
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_peak_above_that_of_the_nodes_changes_nothing(name: str) -> None:
+    problem = random_trace(3)
+    peaks = [
+        problem.machine.allocated_nodes(job.nodes) * (1 + k) for k, job in enumerate(problem.jobs)
+    ]
+    jobs = [
+        job.model_copy(update={"io_bytes_per_second": float(peak)})
+        for job, peak in zip(problem.jobs, peaks)
+    ]
+    with_peaks = problem.model_copy(update={"jobs": tuple(jobs)})
+    assert ioopt.solve(problem, name).schedule == ioopt.solve(with_peaks, name).schedule
+
+
+def test_ideal_times_and_bounds_follow_the_peak() -> None:
+    """8 bytes at 1: 8 s alone, so no slowdown and no delay; no schedule is quicker."""
+    result = ioopt.solve(trace([writer(4, 8, io_bytes_per_second=1)]), "fill")
+    assert result.metrics["max_slowdown"] == 1 and result.metrics["io_delay_seconds"] == 0
+    assert result.bound == pytest.approx(8)
+
+
+def test_one_decision_with_own_peaks_and_interference() -> None:
+    # 4 and 5 of 10 under a cap of 10 / 1.25 = 8: times 8/9.
+    machine = {"nodes": 64, "storage_bytes_per_second": 10.0, "interference": 0.25, **NODE}
+    requests = [
+        {"id": k, "nodes": 8, "request_seconds": 0.0, "left_bytes": 5.0, "io_bytes_per_second": own}
+        for k, own in ((1, 4.0), (2, 5.0))
+    ]
+    snapshot = {"format": "ioopt/io-requests", "version": 1, "now_seconds": 1.0,
+                "machine": machine, "requests": requests}  # fmt: skip
+    wanted = {1: pytest.approx(32 / 9), 2: pytest.approx(40 / 9)}
+    result = ioopt.solve(snapshot, "cons-fcfs")
+    assert result.plan is not None and result.plan["grants"] == wanted
+    assert ioopt.solve(snapshot, "no-congestion").plan["grants"] == {1: 4, 2: 5}
+    arbiter = IoArbiter(machine, "cons-fcfs")
+    for request in requests:
+        arbiter.request(
+            request["id"], 8, 5.0, 0.0, io_bytes_per_second=request["io_bytes_per_second"]
+        )
+    assert arbiter.decide(1.0) == wanted
+    again = IoArbiter.restore(json.loads(json.dumps(arbiter.state())))
+    assert again.decide(1.0) == wanted
+    arbiter.finish(1)
+    assert arbiter.decide(1.0) == {2: 5}
+    with pytest.raises(InstanceError, match="io_bytes_per_second"):
+        arbiter.request(3, 8, 5.0, 0.0, io_bytes_per_second=0.0)
+
+
+CASES = shared_files("cases/batch-io-extension", "e0[1-7]*.json")
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_worked_cases(path: Any) -> None:
+    case = json.loads(path.read_text())
+    for name, expected in case["expected"].items():
+        policy, _, setting = name.partition(":")
+        settings = dict([setting.split("=")] if setting else [])
+        found = [*map(str, ends(case["instance"], policy, **settings))]
+        assert found == [str(Fraction(job["end"])) for job in expected["jobs"]], name
