@@ -169,7 +169,10 @@ class Reference:
         inside = max(Fraction(0), min(self.now, self.last) - max(past, self.window))
         for flow in flows:
             flow["left"] -= flow["rate"] * (self.now - past)
-            if flow["kind"] in ("io", "write") or flow["job"]["state"] == "stage":
+            if flow["rate"]:
+                flow["record"]["rates"].append((past, self.now, flow["rate"]))
+            staging = flow["job"]["state"] == "stage" and not self.ahead
+            if flow["kind"] in ("io", "write") or staging:
                 self.useful += flow["job"]["n"] * inside * flow["rate"] / flow["peak"]
         for job in self.within("compute"):
             self.useful += job["n"] * inside
@@ -208,7 +211,7 @@ class Reference:
         self.changed = True
 
     def flow(self, job: Job, kind: str, k: int, volume: Fraction, peak: Fraction) -> Job:
-        record = {"k": k, "request": self.now, "grant": None, "finish": None}
+        record = {"k": k, "request": self.now, "grant": None, "finish": None, "rates": []}
         if kind in ("in", "drain", "out"):
             record["kind"] = kind
         job["streams" if "kind" in record else "io"].append(record)
@@ -319,7 +322,36 @@ class Reference:
             job["holds"] = True
             self.issue(job, "in", -1, job["I"], job["stream_peak"])
 
-    # Measures (22), (48).
+    # What it did, as a result states it, and its measures (22), (48).
+
+    def schedule(self) -> dict[str, Any]:
+        """The schedule in floats, with rates; a row for each job, its nodes where they are numbered."""
+
+        def rows(records: list[Job]) -> list[Job]:
+            names = {"request": "request", "grant": "first_grant", "finish": "finish"}
+            return [
+                {name + "_seconds": None if r[key] is None else float(r[key])
+                 for key, name in names.items()}
+                | {"phase": r["k"], "rates": [[float(x) for x in span] for span in r["rates"]]}
+                | ({"kind": r["kind"]} if "kind" in r else {})
+                for r in records
+            ]  # fmt: skip
+
+        jobs = []
+        for job in self.jobs:
+            row = {
+                "id": job["id"], "killed": job["killed"], "io": rows(job["io"]),
+                "start_seconds": float(job["start"]), "end_seconds": float(job["end"]),
+            }  # fmt: skip
+            if not self.flat:
+                row["first_node"] = job["place"][0] * self.unit
+            elif self.numbered:
+                row["nodes"] = [u * self.unit + k for u in job["place"] for k in range(self.unit)]
+            if self.buffered:
+                row["released_seconds"] = float(job["released"])
+                row["streams"] = rows(job["streams"])
+            jobs.append(row)
+        return {"jobs": jobs}
 
     def metrics(self) -> dict[str, Fraction | None]:
         jobs, count = self.jobs, max(1, len(self.jobs))

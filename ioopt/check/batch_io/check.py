@@ -3,8 +3,10 @@
 Where a job says ``first_node`` its partition is checked too, and where requests say ``rates`` every byte.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from ioopt.check.batch_io.buffer import check_holding, check_space, check_streams, check_writes
 from ioopt.check.batch_io.metrics import metrics_of
 from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
 from ioopt.check.batch_io.terms import JobView, Terms
@@ -34,9 +36,12 @@ def check(
         found += _check_job(terms, view)
     if terms.closed:
         found += _check_nodes(terms, views)
+        found += _check_starts(views)
     if not found:
         found += check_totals(terms, views)
         found += check_capacity(terms, views)
+        found += check_writes(terms, views)
+        found += check_holding(terms, views)
     if found or len(views) < len(problem.jobs):
         return CheckReport(tuple(found))
     metrics = metrics_of(terms, views)
@@ -82,7 +87,8 @@ def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violat
 
 def _check_job(terms: Terms, view: JobView) -> list[Violation]:
     checks: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
-        _times, _walltime, _partition, _phases, check_rates, check_grants,
+        _times, _walltime, _partition, _numbered, _phases, check_rates, check_grants, check_streams,
+        check_space,
     )  # fmt: skip
     return [item for one in checks for item in one(terms, view)]
 
@@ -130,11 +136,22 @@ def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
         yield violation("partition", name, text)
 
 
+def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
+    """Rule 32: as many numbered nodes as are allocated, each once and on the machine."""
+    numbers = view.row.get("nodes")
+    if numbers is None:
+        return
+    right = len(set(numbers)) == len(numbers) == view.nodes
+    if not right or not all(0 <= node < terms.problem.machine.nodes for node in numbers):
+        text = f"names nodes {numbers!r}, wants {view.nodes} of {terms.problem.machine.nodes}"
+        yield violation("allocation", view.job.id, text)
+
+
 def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Rules 3 and 9: each request follows its phase's compute, each phase the one before it."""
     records = iter(view.requests)
     record = next(records, None)
-    now, name = view.start, view.job.id
+    now, name = view.began, view.job.id
     for k, (seconds, volume) in enumerate(view.phases):
         now += seconds
         if volume <= 0:
@@ -170,13 +187,13 @@ def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
 
 
 def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
-    """No node twice: the count at every instant, and blocks that overlap in time (rule 18)."""
+    """No node twice: the count at every instant, and places that overlap in time (rules 18, 32, 44)."""
     machine = terms.problem.machine
     events: list[tuple[float, int, int, JobView]] = []
     for k, view in enumerate(views):
-        if view.end - view.start > view.slack:
+        if view.freed - view.start > view.slack:
             events.append((view.start + view.slack, 1, k, view))
-            events.append((view.end, 0, k, view))
+            events.append((view.freed, 0, k, view))
     events.sort(key=lambda event: event[:3])
     used = 0
     owner: dict[int, JobView] = {}
@@ -186,17 +203,34 @@ def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:
         if starting and used > machine.nodes:
             text = f"starts at {view.start!r} when {used} of {machine.nodes} nodes are in use"
             found.append(violation("nodes", view.job.id, text, float(used - machine.nodes)))
-        first = view.row.get("first_node")
-        if first is None:
-            continue
-        for unit in range(first // machine.unit_nodes, (first + view.nodes) // machine.unit_nodes):
+        for node in _place(view, machine.unit_nodes):
             if not starting:
-                if owner.get(unit) is view:
-                    del owner[unit]
-            elif unit in owner:
-                text = f"uses node {unit * machine.unit_nodes} at {time!r}, as does job "
-                found.append(violation("overlap", view.job.id, text + str(owner[unit].job.id)))
+                if owner.get(node) is view:
+                    del owner[node]
+            elif node in owner:
+                text = f"uses node {node} at {time!r}, as does job {owner[node].job.id}"
+                found.append(violation("overlap", view.job.id, text))
                 break
             else:
-                owner[unit] = view
+                owner[node] = view
+    return found
+
+
+def _place(view: JobView, unit: int) -> Iterable[int]:
+    """The numbered nodes of a job, of a partition the first of each unit; empty where it says none."""
+    first = view.row.get("first_node")
+    if first is None:
+        return view.row.get("nodes") or ()
+    return range(first, first + view.nodes, unit)
+
+
+def _check_starts(views: list[JobView]) -> list[Violation]:
+    """Rules 1 and 43: jobs start in passes, which follow an arrival, an end or a release."""
+    times = sorted(t for v in views for t in (v.job.submit_seconds, v.end, v.released))
+    found = []
+    for view in views:
+        near = bisect_left(times, view.start - view.slack)
+        if near == len(times) or times[near] > view.start + view.slack:
+            text = f"starts at {view.start!r}, when no job arrives or ends"
+            found.append(violation("start", view.job.id, text))
     return found

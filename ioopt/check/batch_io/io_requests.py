@@ -28,7 +28,9 @@ def check(
     grants = {str(name): rate for name, rate in plan.grants.items()}
     machine = problem.machine
     peaks = {
-        str(request.id): machine.peak(machine.allocated_nodes(request.nodes))
+        str(request.id): machine.peak(
+            machine.allocated_nodes(request.nodes), request.io_bytes_per_second
+        )
         for request in problem.requests
     }
     found = _matched(grants, peaks)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
@@ -17,45 +19,47 @@ RELATIVE = 1e-9
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
     """A first grant lies between request and finish (or the kill), where the first rate begins."""
-    for record in view.requests:
+    for record in chain(view.requests, view.streams):
         last = view.end if record.finish is None else record.finish
         name = view.job.id
         if record.grant is None:
             if record.finish is not None:
-                text = f"phase {record.phase} finishes but was never granted"
+                text = f"{_named(record)} finishes but was never granted"
                 yield violation("grant", name, text)
         elif not record.request - view.slack <= record.grant <= last + view.slack:
-            text = f"phase {record.phase} is first granted at {record.grant!r}, outside its request"
+            text = f"{_named(record)} is first granted at {record.grant!r}, outside its request"
             yield violation("grant", name, text)
         elif record.rates and abs(record.rates[0][0] - record.grant) > view.slack:
             text = (
-                f"phase {record.phase} is first granted at {record.grant!r}, "
+                f"{_named(record)} is first granted at {record.grant!r}, "
                 f"its first rate begins at {record.rates[0][0]!r}"
             )
             yield violation("grant", name, text)
 
 
+def _named(record: RequestView) -> str:
+    return f"phase {record.phase}" if record.kind == "io" else f"stream {record.kind}"
+
+
 def check_rates(terms: Terms, view: JobView) -> Iterator[Violation]:
     """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
-    for record in view.requests:
+    whole = (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
+    for record in chain(view.requests, view.streams):
         if record.rates is None:
             continue
         yield from _spans(view, record)
-        if record.phase >= len(view.phases):
+        if record.volume is None:
             continue
-        volume = view.phases[record.phase][1]
+        volume, peak = record.volume, record.peak
         moved = sum((until - since) * rate for since, until, rate in record.rates)
-        slack = RELATIVE * volume + view.peak * view.slack
+        slack = RELATIVE * volume + peak * view.slack
         if moved > volume + slack or (record.finish is not None and moved < volume - slack):
-            text = f"phase {record.phase} moves {moved!r} bytes of {volume!r}"
+            text = f"{_named(record)} moves {moved!r} bytes of {volume!r}"
             yield violation("bytes", view.job.id, text, abs(moved - volume))
-        if terms.policy is not None and terms.policy.startswith("cons-") and not terms.top:
-            for since, _, rate in record.rates:
-                if rate < view.peak * (1 - RELATIVE):
-                    text = (
-                        f"phase {record.phase} gets {rate!r} of its peak {view.peak!r} at {since!r}"
-                    )
-                    yield violation("conservative", view.job.id, text, view.peak - rate)
+        for since, _, rate in record.rates if whole else ():
+            if rate < peak * (1 - RELATIVE):
+                text = f"{_named(record)} gets {rate!r} of its peak {peak!r} at {since!r}"
+                yield violation("conservative", view.job.id, text, peak - rate)
 
 
 def _spans(view: JobView, record: RequestView) -> Iterator[Violation]:
@@ -64,41 +68,67 @@ def _spans(view: JobView, record: RequestView) -> Iterator[Violation]:
     last = view.end if record.finish is None else record.finish
     for since, until, rate in record.rates:
         if since < before - view.slack or until < since or until > last + view.slack:
-            text = f"phase {record.phase} has a rate from {since!r} to {until!r}, out of its time"
+            text = f"{_named(record)} has a rate from {since!r} to {until!r}, out of its time"
             yield violation("rates", view.job.id, text)
-        if not 0 <= rate <= view.peak * (1 + RELATIVE):
-            text = f"phase {record.phase} gets {rate!r}, its peak is {view.peak!r}"
-            yield violation("peak", view.job.id, text, rate - view.peak)
+        if not 0 <= rate <= record.peak * (1 + RELATIVE):
+            text = f"{_named(record)} gets {rate!r}, its peak is {record.peak!r}"
+            yield violation("peak", view.job.id, text, rate - record.peak)
         before = until
 
 
 def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
-    """At no instant do recorded rates exceed the storage, or conservative grants congest it (rule 11)."""
+    """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
+    streams the drain rate of a shared buffer (42), and conservative grants congest it (rule 11).
+    """
     if not terms.limited:
         return []
     spans = [
-        (since, until, rate, rate < view.peak * (1 - RELATIVE))
+        (since, until, rate, record.peak, record.kind != "io")
         for view in views
-        for record in view.requests
+        for record in chain(() if view.stream_peak else view.requests, view.streams)
         for since, until, rate in record.rates or ()
+        if rate > 0
     ]
     if not spans:
         return []
     import numpy as np
 
-    since, until, rate, partial = (np.array(column) for column in zip(*spans))
+    since, until, rate, peak, stream = (np.array(column) for column in zip(*spans))
     time = np.concatenate([since, until])
-    change = np.concatenate([rate, -rate])
-    order = np.lexsort((change, time))  # at one instant what ends is gone before what begins
-    time = time[order]
-    total = np.cumsum(change[order])
+
+    def running(what: np.ndarray) -> np.ndarray:
+        return np.cumsum(np.concatenate([what, -what])[order])
+
+    # At one instant what ends is gone before what begins.
+    order = np.lexsort((np.concatenate([rate, -rate]), time))
+    time, total = time[order], running(rate)
     found = []
-    for at in _lasting(time, total - terms.storage > RELATIVE * terms.storage):
-        text = f"{total[at]:.9g} bytes/s at {time[at]!r}, the storage takes {terms.storage!r}"
-        excess = float(total[at] - terms.storage)
+    limit = np.full(len(time), terms.storage)
+    if terms.problem.machine.interference:
+        active = running(np.ones(len(rate)))
+        limit /= 1 + terms.problem.machine.interference * np.maximum(active - 1, 0)
+    for at in _lasting(time, total - limit > RELATIVE * terms.storage):
+        text = f"{total[at]:.9g} bytes/s at {time[at]!r}, the storage takes {float(limit[at])!r}"
+        excess = float(total[at] - limit[at])
         found.append(violation("storage", "storage", text, excess))
-    if terms.top and (terms.policy or "").startswith("cons-"):
-        partials = np.cumsum(np.concatenate([partial * 1, partial * -1])[order])
+    drain = math.inf
+    if terms.shared_buffer is not None:
+        drain = terms.shared_buffer.drain_bytes_per_second
+        streams = running(rate * stream)
+        for at in _lasting(time, streams > drain * (1 + RELATIVE)):
+            text = f"streams move {streams[at]:.9g} bytes/s at {time[at]!r}, the buffer {drain!r}"
+            found.append(violation("drain", "buffer", text, float(streams[at] - drain)))
+    # A stage-in that was undone leaves no record, and what it took cannot be told (rule 45).
+    known = terms.scaled and not terms.ahead
+    if (terms.policy or "").startswith("cons-") and not terms.top and known:
+        streams, others = running(peak * stream), running(peak * ~stream)
+        wanted = np.minimum(streams, drain)
+        whole = np.minimum(others + wanted, limit)
+        for at in _lasting(time, total < whole - RELATIVE * terms.storage):
+            text = f"{total[at]:.9g} bytes/s at {time[at]!r}, whole grants come to {whole[at]:.9g}"
+            found.append(violation("conservative", "storage", text))
+    if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
+        partials = running((rate < peak * (1 - RELATIVE)) * 1)
         for at in _lasting(time, partials > 1):
             text = f"{partials[at]} partial grants at {time[at]!r}; a +top policy makes one"
             found.append(violation("conservative", "storage", text))
@@ -122,10 +152,10 @@ def check_capacity(terms: Terms, views: list[JobView]) -> list[Violation]:
         return []
     loads = []
     for view in views:
-        for record in view.requests:
-            if record.finish is not None and record.phase < len(view.phases):
+        for record in chain(() if view.stream_peak else view.requests, view.streams):
+            if record.finish is not None and record.volume is not None:
                 begin = record.request if record.grant is None else record.grant
-                loads.append(Load(begin, record.finish, view.phases[record.phase][1], view.job.id))
+                loads.append(Load(begin, record.finish, record.volume, view.job.id))
     found = []
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ioopt.problems.base import Json
-from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Job
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, BurstBuffer, Job
 
 SLACK_SECONDS = 4e-9
 """Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
@@ -37,15 +37,57 @@ class Terms:
         return self.problem.machine.storage_bytes_per_second
 
     @property
+    def shared_buffer(self) -> BurstBuffer | None:
+        """The burst buffer, where all jobs share one."""
+        buffer = self.problem.machine.burst_buffer
+        return buffer if buffer is not None and buffer.placement == "shared" else None
+
+    @property
+    def ahead(self) -> bool:
+        """Whether jobs stage in before they start (rule 45)."""
+        return self.shared_buffer is not None and self.problem.options.staging == "ahead"
+
+    @property
+    def keeps_nodes(self) -> bool:
+        """Whether nodes are held until the buffer is released (rule 44)."""
+        buffer, options = self.problem.machine.burst_buffer, self.problem.options
+        if buffer is None:
+            return False
+        return buffer.placement == "per-node" or options.nodes_until == "release"
+
+    @property
+    def scaled(self) -> bool:
+        """Whether what the policy grants may be scaled down after it (rules 29 and 42)."""
+        return bool(self.problem.machine.interference) or self.shared_buffer is not None
+
+    def peaks(self, job: Job, nodes: int) -> tuple[float, float]:
+        """The peak rates of the job's own I/O and of its streams (rules 5, 24, 39)."""
+        machine, buffer = self.problem.machine, self.problem.machine.burst_buffer
+        if buffer is None or not job.buffer_bytes:
+            return machine.peak(nodes, job.io_bytes_per_second), 0.0
+        width = 1 if self.shared_buffer else nodes
+        own = job.io_bytes_per_second or math.inf
+        into = width * buffer.bytes_per_second
+        stream = min(width * buffer.drain_bytes_per_second, self.storage)
+        return min(own, machine.node_bytes_per_second * nodes, into), stream
+
+    @property
     def limited(self) -> bool:
         """Whether the storage limits the total (not in the uncongested reference)."""
         return self.policy != "no-congestion"
 
 
 class RequestView(NamedTuple):
-    """One I/O record: times in seconds, ``rates`` as (from, until, bytes per second) or None."""
+    """One I/O record: times in seconds, ``rates`` as (from, until, bytes per second) or None.
 
+    ``kind`` is ``io`` or that of a stream (rule 41); ``peak`` and ``volume`` are what rules 24, 39
+    and 41 give it (None for a phase that there is not).
+    """
+
+    kind: str
     phase: int
+    peak: float
+    volume: float | None
     request: float
     grant: float | None
     finish: float | None
@@ -60,41 +102,64 @@ class JobView:
     row: Json
     nodes: int
     peak: float
-    ef: float
+    stream_peak: float
+    phases: list[tuple[float, float]]
+    """(compute seconds, I/O bytes) of each phase, expanded, the expansion factor applied."""
     start: float
     end: float
+    released: float
+    freed: float
+    """When its nodes are free again: at its end, or at the release of its buffer (rule 44)."""
     killed: bool
     requests: tuple[RequestView, ...]
+    streams: tuple[RequestView, ...]
 
     @classmethod
     def of(cls, terms: Terms, job: Job, row: Json) -> JobView:
         """Read *row*; raises KeyError, TypeError or ValueError when it is malformed."""
-        machine = terms.problem.machine
-        nodes = machine.allocated_nodes(job.nodes)
+        nodes = terms.problem.machine.allocated_nodes(job.nodes)
+        peak, stream_peak = terms.peaks(job, nodes)
+        phases: list[tuple[float, float]] = []
+        for phase in job.phases:
+            phases += [(phase.compute_seconds, phase.io_bytes * terms.ef)] * phase.repeat
+        volumes = {("in", -1): job.stage_in_bytes, ("out", len(phases)): job.stage_out_bytes}
+        end = _finite(row["end_seconds"])
+        released = _finite(row.get("released_seconds", end))
         return cls(
             job=job,
             row=row,
             nodes=nodes,
-            peak=machine.peak(nodes),
-            ef=terms.ef,
+            peak=peak,
+            stream_peak=stream_peak,
+            phases=phases,
             start=_finite(row["start_seconds"]),
-            end=_finite(row["end_seconds"]),
+            end=end,
+            released=released,
+            freed=released if terms.keeps_nodes else end,
             killed=bool(row["killed"]),
-            requests=tuple(_request(record) for record in row["io"]),
+            requests=tuple(_request(record, peak, phases) for record in row["io"]),
+            streams=tuple(
+                _request(record, stream_peak, phases, volumes) for record in row.get("streams", ())
+            ),
         )
 
     @cached_property
     def slack(self) -> float:
         """Tolerance for times of this job: rule 2 for both ends, and the rounding of sums."""
-        return SLACK_SECONDS + 64 * math.ulp(self.end)
+        return SLACK_SECONDS + 64 * math.ulp(self.released)
 
-    @cached_property
-    def phases(self) -> list[tuple[float, float]]:
-        """(compute seconds, I/O bytes) of each phase, expanded, the expansion factor applied."""
-        found: list[tuple[float, float]] = []
-        for phase in self.job.phases:
-            found += [(phase.compute_seconds, phase.io_bytes * self.ef)] * phase.repeat
-        return found
+    @property
+    def ideal(self) -> float:
+        """Seconds from start to end without congestion, but for a stage-in that they wait for."""
+        return math.fsum(seconds + volume / self.peak for seconds, volume in self.phases)
+
+    @property
+    def began(self) -> float:
+        """When phase 0 begins: at the start, or when the stage-in is through (rule 45)."""
+        for stream in self.streams:
+            if stream.kind == "in":
+                return max(self.start, self.end if stream.finish is None else stream.finish)
+        return self.start
 
 
 def _finite(value: object) -> float:
@@ -105,14 +170,29 @@ def _finite(value: object) -> float:
     return float(value)
 
 
-def _request(record: Json) -> RequestView:
+def _request(
+    record: Json,
+    peak: float,
+    phases: list[tuple[float, float]],
+    volumes: dict[tuple[str, int], float] | None = None,
+) -> RequestView:
+    """A record of a job's I/O, or with *volumes* (of its stage-in and stage-out) of its streams."""
     grant, finish = record["first_grant_seconds"], record["finish_seconds"]
+    phase = int(record["phase"])
+    volume = phases[phase][1] if 0 <= phase < len(phases) else None
+    kind = "io"
+    if volumes is not None:
+        kind = str(record["kind"])
+        volume = volume if kind == "drain" else volumes.get((kind, phase))
     rates = record.get("rates")
     spans = None
     if rates is not None:
         spans = tuple((_finite(a), _finite(b), _finite(rate)) for a, b, rate in rates)
     return RequestView(
-        phase=int(record["phase"]),
+        kind=kind,
+        phase=phase,
+        peak=peak,
+        volume=volume,
         request=_finite(record["request_seconds"]),
         grant=None if grant is None else _finite(grant),
         finish=None if finish is None else _finite(finish),
