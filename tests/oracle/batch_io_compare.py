@@ -1,0 +1,96 @@
+"""Does an engine do what the slow reference does? Run by run, exactly or to a tolerance."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import ioopt
+from tests.batch_io_extension_traces import SHARES
+from tests.batch_io_traces import POLICIES
+from tests.oracle.batch_io_reference import Reference
+
+ENGINES: dict[str, dict[str, Any]] = {
+    "exact": {"arithmetic": "exact"}, "python": {"engine": "python"},
+    "compiled": {"engine": "compiled"},
+}  # fmt: skip
+TIMES = {"request": "request", "grant": "first_grant", "finish": "finish"}
+METRICS = (
+    "mean_wait_seconds", "mean_response_seconds", "mean_runtime_seconds", "mean_slowdown",
+    "max_slowdown", "makespan_seconds", "utilisation", "useful_utilisation", "io_delay_seconds",
+    "node_weighted_io_delay",
+)  # fmt: skip
+
+
+def policy_of(seed: int) -> tuple[str, dict[str, str]]:
+    """A policy and its settings; every one comes round."""
+    name = POLICIES[seed % len(POLICIES)]
+    turn = seed // len(POLICIES)
+    if name == "base-line":
+        return name, {"share": SHARES[turn % 3]}
+    if name == "fill":
+        return name, {"alpha": ("0.5", "0", "1")[turn % 3]}
+    return name, {}
+
+
+def differences(instance: dict[str, Any], seed: int, engine: str) -> list[str]:
+    """What an engine's run of *instance* has that the reference has not."""
+    name, settings = policy_of(seed)
+    sim = Reference(instance, name, **settings)
+    while sim.step():
+        pass
+    result = ioopt.solve(instance, name, settings=settings | ENGINES[engine])
+    assert result.schedule is not None
+    exact = engine == "exact"
+    found = [f"{name}: checker: {item}" for item in result.violations]
+    rows = {row["id"]: row for row in result.schedule["jobs"]}
+    for job in sim.jobs:
+        wanted, seen = _wanted(sim, job), _seen(rows[job["id"]], exact, sim)
+        found += [
+            f"{name}: job {job['id']} {key}: {seen.get(key)}, the reference {value}"
+            for key, value in wanted.items()
+            if not _same(seen.get(key), value, exact)
+        ]
+        found += [f"job {job['id']} has {key}" for key in seen if key not in wanted]
+    if not found:
+        for key, value in sim.metrics().items():
+            if key in METRICS and not _same(result.metrics[key], value, False):
+                found.append(f"{name}: {key}: {result.metrics[key]}, the reference {value}")
+    return found
+
+
+def _same(seen: Any, wanted: Any, exact: bool) -> bool:
+    if isinstance(wanted, Fraction):
+        if exact:
+            return seen == str(wanted)
+        return seen is not None and abs(seen - wanted) <= 1e-6 * max(1, wanted / 1000)
+    return bool(seen == wanted)
+
+
+def _wanted(sim: Reference, job: dict[str, Any]) -> dict[str, Any]:
+    values = {key: job[key] for key in ("start", "end", "killed")}
+    if job["B"]:
+        values["released"] = job["released"]
+    values["first"] = job["place"][0] * sim.unit if not sim.flat else None
+    if sim.flat and sim.numbered:
+        values["nodes"] = [unit * sim.unit + k for unit in job["place"] for k in range(sim.unit)]
+    for record in job["io"] + job["streams"]:
+        row = f"{record.get('kind', 'io')} {record['k']} "
+        values |= {row + key: record[key] for key in TIMES}
+    return values
+
+
+def _seen(row: dict[str, Any], exact: bool, sim: Reference) -> dict[str, Any]:
+    def time(item: dict[str, Any], key: str) -> Any:
+        return item["exact"][key] if exact else item[key + "_seconds"]
+
+    values = {key: time(row, key) for key in ("start", "end")} | {"killed": row["killed"]}
+    values["first"] = row.get("first_node")
+    if sim.flat and sim.numbered:
+        values["nodes"] = row.get("nodes")
+    if "streams" in row:
+        values["released"] = time(row, "released")
+    for record in row["io"] + row.get("streams", []):
+        name = f"{record.get('kind', 'io')} {record['phase']} "
+        values |= {name + key: time(record, word) for key, word in TIMES.items()}
+    return values
