@@ -17,6 +17,9 @@ from ioopt import check as _checkers
 from ioopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from ioopt.building import Batch as Batch
+    from ioopt.building import Gangs as Gangs
+    from ioopt.building import Machine as Machine
     from ioopt.checking import check as check
     from ioopt.comparing import compare as compare
     from ioopt.result import Result as Result
@@ -36,10 +39,16 @@ _LAZY = {
     "Status": "ioopt.result",
     "StopReason": "ioopt.result",
     "Violation": "ioopt.result",
+    "Batch": "ioopt.building",
+    "Machine": "ioopt.building",
+    "Gangs": "ioopt.building",
     "embed": "ioopt.embed",
 }
 
 __all__ = [
+    "Batch",
+    "Gangs",
+    "Machine",
     "Result",
     "Status",
     "StopReason",
@@ -75,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted({*__all__, "embed", "__version__", "__doc__", "__file__", "__path__"})

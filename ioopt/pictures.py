@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
 from ioopt.errors import UsageError
@@ -18,8 +19,11 @@ def pictures_of(spec: KindSpec) -> Mapping[str, str]:
     return first | dict(spec.pictures)
 
 
-def draw_result(result: Result, picture: str = DEFAULT) -> Any:
-    """The axes of one picture of a result; UsageError when it has no such picture."""
+def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any:
+    """The axes of one picture of a result, drawn into *axes* where the picture is one panel.
+
+    Raises UsageError when it has no such picture, and for axes that it cannot be drawn into.
+    """
     name = result.kind or result.family
     spec = KINDS.get(name)
     known = {} if spec is None else pictures_of(spec)
@@ -29,7 +33,12 @@ def draw_result(result: Result, picture: str = DEFAULT) -> Any:
         raise UsageError(f"no picture {picture!r} for {name}; known: {', '.join(known)}")
     if result.schedule is None and result.plan is None:
         raise UsageError("the result holds neither plan nor schedule to draw")
-    return load_target(known[picture])(result)
+    draw = load_target(known[picture])
+    if axes is None:
+        return draw(result)
+    if "axes" not in signature(draw).parameters:
+        raise UsageError(f"the picture {picture!r} of {name} draws a figure of its own")
+    return draw(result, axes=axes)
 
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
@@ -38,3 +47,33 @@ def drawn(result: Result) -> Iterator[tuple[str, Any]]:
     for picture in () if spec is None else pictures_of(spec):
         with suppress(UsageError):
             yield picture, draw_result(result, picture)
+
+
+def gantt_of(result: Result) -> str:
+    """The name of the picture with a row for each node or job."""
+    spec = KINDS.get(result.kind or result.family)
+    return "gantt" if spec is not None and "gantt" in spec.pictures else DEFAULT
+
+
+def save_result(result: Result, path: str) -> None:
+    """Write a result as JSON, or its picture, by the ending of *path*."""
+    from ioopt.formats.native import dump_json, write_text
+    from ioopt.plot.save import save
+
+    if path.removesuffix(".gz").endswith(".json"):
+        write_text(path, dump_json(result.to_dict()))
+    else:
+        save(draw_result(result), path)
+
+
+def small_svg(result: Result) -> str:
+    """The Gantt chart as SVG for a notebook; nothing where there is none to draw."""
+    from ioopt.plot.save import svg_text
+
+    try:
+        figure = draw_result(result, gantt_of(result)).figure
+    except (UsageError, ModuleNotFoundError):
+        return ""
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(min(width, 8.0), min(height, 4.0))
+    return svg_text(figure)

@@ -1,11 +1,19 @@
 """The one result class: what was found, how good it is known to be, and why the search ended."""
 
+import html
 import math
+from collections.abc import Iterator
 from enum import StrEnum
+from pkgutil import resolve_name
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ioopt.quantities import column, quantity, show, title
+from ioopt.tables import percent, render, terminal_width
+
+SHOWN_LEAVES = 16
+"""A metric with a value for each of more items than that is left to the JSON form."""
 TINY = 1e-9
 OPTIMAL_RELATIVE_GAP = 1e-9
 
@@ -114,6 +122,70 @@ class Result(BaseModel):
         row = self.to_dict()
         del row["plan"], row["schedule"]
         return row
+
+    def plot(self, picture: str = "default", ax: Any = None) -> Any:
+        """Draw it with matplotlib, into *ax* if given; returns the axes (``ioopt plot --picture``)."""
+        # By name: what draws knows results, not the other way round.
+        return resolve_name("ioopt.pictures:draw_result")(self, picture, ax)
+
+    def gantt(self, ax: Any = None) -> Any:
+        """The picture of who runs where and when; returns the axes."""
+        beside = resolve_name("ioopt.pictures:gantt_of")(self)
+        return self.plot(beside, ax)
+
+    def save(self, path: str) -> None:
+        """Write it: ``.json`` (also .gz) the result, ``.png``, ``.svg``, ``.pdf``, ``.html`` its picture."""
+        resolve_name("ioopt.pictures:save_result")(self, path)
+
+    def to_frame(self) -> Any:
+        """The schedule as a pandas DataFrame, a row for each task or job; empty without a schedule."""
+        import pandas as pd
+
+        schedule = self.schedule or {}
+        rows: Any = next((schedule[part] for part in ("tasks", "jobs") if part in schedule), [])
+        return pd.DataFrame(rows)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What it found as (name, value with its unit), tables of more than a few values left out."""
+        measure = self.objective_name or "objective"
+        objective, bound = column(measure, [self.objective, self.bound])
+        rows: list[tuple[str, Any]] = [
+            ("instance", self.instance),
+            ("solver", self.solver),
+            ("status", f"{self.status} ({self.stop})"),
+            (title(measure), objective),
+            ("bound", bound),
+            ("gap", percent(self.gap)),
+        ]
+        for name, value in self.metrics.items():
+            leaves = [] if name == self.objective_name else list(_leaves(name, value))
+            rows += leaves if len(leaves) <= SHOWN_LEAVES else []
+        rows += [
+            (title(name), quantity(name, getattr(self, name)))
+            for name in ("build_seconds", "solve_seconds", "simulate_seconds")
+            if getattr(self, name) is not None
+        ]
+        return [(name, show(value)) for name, value in rows]
+
+    def __rich__(self) -> str:
+        return render(("what", "value"), self.rows(), width=terminal_width(), wrap=1)
+
+    def _repr_html_(self) -> str:
+        """A table, and the picture where there is one (for notebooks)."""
+        cells = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self.rows()
+        )
+        return f"<table>{cells}</table>{resolve_name('ioopt.pictures:small_svg')(self)}"
+
+
+def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
+    """A metric by item, such as ``class LU``; lists are left to the JSON form."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(name, part, f"{item} {key}")
+    elif not isinstance(value, (list, tuple)):
+        yield title(name) + item, quantity(name, value)
 
 
 class ComparisonRow(Result):

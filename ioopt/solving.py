@@ -32,7 +32,7 @@ SOLVER_TOLERANCE = 1e-6
 
 
 def load(source: Any) -> Any:
-    """A problem from a path, a bundled name, ``-``, a dict, or a problem object (returned as it is).
+    """A problem from a path, a bundled name, ``-``, a dict, a builder, or a problem (as it is).
 
     Raises InstanceError with one line that names the place when it is not valid.
     """
@@ -43,6 +43,8 @@ def load(source: Any) -> Any:
         return problem_from_dict(read_json(path), "<stdin>" if path == "-" else os.fspath(source))
     if isinstance(source, Mapping):
         return problem_from_dict(source, "instance")
+    if hasattr(source, "build"):
+        return source.build()
     registry.kind_of_problem(source)
     return source
 

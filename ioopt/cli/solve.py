@@ -1,7 +1,6 @@
 """``ioopt solve`` and ``decide``: one instance, one solver, one checked and simulated result."""
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -11,14 +10,10 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode, UsageError
-from ioopt.quantities import column, quantity, show, title
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load
 from ioopt.solving import solve as run
-from ioopt.tables import percent, render, say, terminal_width
-
-SHOWN_LEAVES = 16
-"""A metric with a value for each of more items than that is left to the JSON form."""
+from ioopt.tables import say
 
 EPILOG = """\b
 Examples:
@@ -60,7 +55,7 @@ def solve(
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if output != "-":
-        click.echo(dump_json(result.to_dict()) if form == "json" else describe(result), nl=False)
+        click.echo(dump_json(result.to_dict()) if form == "json" else result.__rich__(), nl=False)
     if not quiet():
         _tell(result)
     return exit_code(result)
@@ -96,41 +91,6 @@ def _tell(result: Result) -> None:
     if verbosity():
         for seconds, objective in result.trace:
             print(f"incumbent: {objective:.9g} after {seconds:.3f} s", file=sys.stderr)
-
-
-def describe(result: Result) -> str:
-    """A result as two aligned columns for people."""
-    measure = result.objective_name or "objective"
-    objective, bound = column(measure, [result.objective, result.bound])
-    rows: list[tuple[str, Any]] = [
-        ("instance", result.instance),
-        ("solver", result.solver),
-        ("status", f"{result.status} ({result.stop})"),
-        (title(measure), objective),
-        ("bound", bound),
-        ("gap", percent(result.gap)),
-    ]
-    for name, value in result.metrics.items():
-        if name == result.objective_name:
-            continue
-        leaves = list(_leaves(name, value))
-        rows += leaves if len(leaves) <= SHOWN_LEAVES else []
-    rows += [
-        (title(name), quantity(name, getattr(result, name)))
-        for name in ("build_seconds", "solve_seconds", "simulate_seconds")
-        if getattr(result, name) is not None
-    ]
-    cells = [(name, show(value)) for name, value in rows]
-    return render(("what", "value"), cells, width=terminal_width(), wrap=1)
-
-
-def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
-    """A metric by item, such as ``class LU``; lists are left to the JSON form."""
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from _leaves(name, part, f"{item} {key}")
-    elif not isinstance(value, (list, tuple)):
-        yield title(name) + item, quantity(name, value)
 
 
 def exit_code(result: Result) -> int:

@@ -52,7 +52,7 @@ LAYERS = (
     {"solvers", "plot"},
     {"registry"},
     {"statements", "solving", "checking", "comparing", "pictures", "kernels"},
-    {"explaining"},
+    {"explaining", "building"},
     {"embed", "campaign"},
     {"cli", "__main__", "ioopt"},
 )  # fmt: skip

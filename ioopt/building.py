@@ -1,0 +1,223 @@
+"""Instances in Python without writing dictionaries: add nodes, files, tasks or jobs, then build.
+
+Sizes, rates and times are numbers (bytes, bytes per second, seconds) or text such as ``"500MB"``,
+``"12.5MB/s"``, ``"90s"``. Names are made up where none is given, and every ``add_`` returns the name.
+A builder may stand wherever an instance may: ``ioopt.solve(batch)``.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from ioopt.problems.base import Json
+from ioopt.solving import load
+from ioopt.units import parse_bytes, parse_rate, parse_seconds
+
+Size = int | str
+Rate = float | str
+Time = float | str
+
+
+class Builder:
+    """What all builders share: plain data that becomes a frozen problem."""
+
+    lists: tuple[str, ...] = ()
+
+    def __init__(self, kind: str, name: str, **top: Any) -> None:
+        self.data: Json = {"format": f"ioopt/{kind}", "version": 1, "name": name, **top}
+        self.data |= {part: [] for part in self.lists}
+
+    def build(self) -> Any:
+        """The problem; raises InstanceError with one line that names what is wrong."""
+        return load(self.data)
+
+    def _add(self, part: str, letter: str, name: Any, row: Json) -> Any:
+        rows = self.data[part]
+        name = f"{letter}{len(rows)}" if name is None else name
+        rows.append({"id": name, **{key: value for key, value in row.items() if value is not None}})
+        return name
+
+    def add_frame(self, part: str, frame: Any) -> Self:
+        """Rows of a pandas DataFrame: columns are the keys of an instance file; NaN is left out.
+
+        *part* is ``nodes``, ``files``, ``tasks`` or ``jobs``.
+        """
+        for row in frame.to_dict("records"):
+            # A column with gaps holds floats, of sizes too; NaN is not equal to itself.
+            kept = {
+                key: int(value) if isinstance(value, float) and value.is_integer() else value
+                for key, value in row.items()
+                if value is not None and (not isinstance(value, float) or value == value)
+            }
+            self._add(part, part[0], kept.pop("id", None), kept)
+        return self
+
+
+class Batch(Builder):
+    """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow where tasks write files.
+
+    >>> batch = Batch(remote="10MB/s", replica="100MB/s")
+    >>> batch.add_nodes(2, disk="1GB")
+    ['n0', 'n1']
+    >>> batch.add_task(8.0, inputs=[batch.add_file("120MB")])
+    't0'
+    >>> batch.build().tasks[0].inputs
+    ('f0',)
+    """
+
+    lists = ("nodes", "files", "tasks")
+
+    def __init__(
+        self, *, remote: Rate, replica: Rate, link: str = "shared", name: str = "batch"
+    ) -> None:
+        network = {"remote_bytes_per_second": parse_rate(remote),
+                   "replica_bytes_per_second": parse_rate(replica), "remote_link": link}  # fmt: skip
+        super().__init__("replication", name, network=network)
+
+    def add_node(
+        self,
+        name: str | None = None,
+        *,
+        disk: Size | None = None,
+        cores: int = 1,
+        speed: float = 1.0,
+        holds: Iterable[str] = (),
+    ) -> str:
+        """A compute node; *disk* None is unlimited."""
+        size = None if disk is None else parse_bytes(disk)
+        row = {"disk_bytes": size, "cores": cores, "speed": speed, "holds": list(holds)}
+        added: str = self._add("nodes", "n", name, row)
+        return added
+
+    def add_nodes(self, count: int, **like: Any) -> list[str]:
+        """*count* equal nodes."""
+        return [self.add_node(**like) for _ in range(count)]
+
+    def add_file(self, size: Size, name: str | None = None, *, keep: bool | None = None) -> str:
+        """A file of *size* on remote storage, or, if some task writes it, a product."""
+        added: str = self._add("files", "f", name, {"bytes": parse_bytes(size), "keep": keep})
+        return added
+
+    def add_task(
+        self,
+        compute: Time,
+        name: str | None = None,
+        *,
+        inputs: Iterable[str] = (),
+        outputs: Iterable[str] | None = None,
+        cores: int | None = None,
+        release: Time | None = None,
+    ) -> str:
+        """A task that reads *inputs*, computes, and writes *outputs*."""
+        row = {
+            "compute_seconds": parse_seconds(compute),
+            "inputs": list(inputs),
+            "outputs": None if outputs is None else list(outputs),
+            "cores": cores,
+            "release_seconds": None if release is None else parse_seconds(release),
+        }
+        added: str = self._add("tasks", "t", name, row)
+        return added
+
+    def add_graph(self, graph: Any, compute: str = "compute_seconds", size: str = "bytes") -> Self:
+        """The tasks of a networkx DiGraph: nodes with *compute*, edges with *size*, a file each.
+
+        Edges with the same ``file`` attribute carry one file.
+        """
+        written: dict[Any, list[str]] = {task: [] for task in graph}
+        read: dict[Any, list[str]] = {task: [] for task in graph}
+        for source, target, data in graph.edges(data=True):
+            name = str(data.get("file", f"{source}>{target}"))
+            if name not in written[source]:
+                written[source].append(self.add_file(data[size], name))
+            read[target].append(name)
+        for task, data in graph.nodes(data=True):
+            self.add_task(data[compute], str(task), inputs=read[task], outputs=written[task])
+        return self
+
+
+class Machine(Builder):
+    """A machine with a batch queue and a shared storage (``ioopt/batch-io``).
+
+    >>> machine = Machine(64, node="1GB/s", storage="16GB/s")
+    >>> machine.add_job(16, "2h", [("30min", "1TB"), ("10min", 0)], submit="5min")
+    0
+    >>> machine.build().jobs[0].walltime_seconds
+    7200.0
+    """
+
+    lists = ("jobs",)
+
+    def __init__(
+        self,
+        nodes: int,
+        *,
+        node: Rate,
+        storage: Rate,
+        unit: int = 1,
+        allocation: str = "flat",
+        name: str = "machine",
+        options: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        machine = {"nodes": nodes, "unit_nodes": unit, "allocation": allocation,
+                   "node_bytes_per_second": parse_rate(node),
+                   "storage_bytes_per_second": parse_rate(storage), **more}  # fmt: skip
+        super().__init__("batch-io", name, machine=machine, options=dict(options or {}))
+
+    def add_job(
+        self,
+        nodes: int,
+        walltime: Time,
+        phases: Iterable[tuple[Time, Size]],
+        *,
+        submit: Time = 0.0,
+        name: int | str | None = None,
+        **more: Any,
+    ) -> Any:
+        """A job of *phases*: (computing, then bytes), in order."""
+        rows = [
+            {"compute_seconds": parse_seconds(time), "io_bytes": parse_bytes(size)}
+            for time, size in phases
+        ]
+        row = {"submit_seconds": parse_seconds(submit), "nodes": nodes,
+               "walltime_seconds": parse_seconds(walltime), "phases": rows, **more}  # fmt: skip
+        return self._add("jobs", "", len(self.data["jobs"]) if name is None else name, row)
+
+
+class Gangs(Builder):
+    """Parallel jobs in time slices on nodes that hold their files (``ioopt/gang``).
+
+    >>> gangs = Gangs(8, levels=3, quantum="60s")
+    >>> gangs.add_job([0, 1, 2], local="10min", remote="15min")
+    0
+    """
+
+    lists = ("jobs",)
+
+    def __init__(
+        self,
+        nodes: int,
+        *,
+        levels: int,
+        quantum: Time,
+        migration: Time = 0.0,
+        name: str = "gangs",
+        **more: Any,
+    ) -> None:
+        machine = {"nodes": nodes, "levels": levels, "quantum_seconds": parse_seconds(quantum),
+                   "migration_seconds": parse_seconds(migration), **more}  # fmt: skip
+        super().__init__("gang", name, machine=machine)
+
+    def add_job(
+        self,
+        file_nodes: Iterable[int],
+        *,
+        local: Time,
+        remote: Time,
+        arrival: Time = 0.0,
+        name: int | str | None = None,
+    ) -> Any:
+        """A job with its files on *file_nodes*: its time there, and on any other nodes."""
+        row = {"arrival_seconds": parse_seconds(arrival), "file_nodes": list(file_nodes),
+               "local_seconds": parse_seconds(local), "remote_seconds": parse_seconds(remote)}  # fmt: skip
+        return self._add("jobs", "", len(self.data["jobs"]) if name is None else name, row)

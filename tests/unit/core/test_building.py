@@ -1,0 +1,95 @@
+"""Builders of instances, and results that draw, write and show themselves."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import networkx
+import pandas
+import pytest
+
+import ioopt
+from ioopt.errors import InstanceError, UsageError
+
+
+def two_steps():
+    """120 MB at 10 MB/s, 12 s; washing 30 s; then four tasks of 8 s. One node of four cores."""
+    batch = ioopt.Batch(remote="10MB/s", replica="100MB/s", name="steps")
+    batch.add_node(cores=4, disk="1GB")
+    raw, clean = batch.add_file("120MB", "raw"), batch.add_file("60MB", "clean")
+    batch.add_task("30s", "wash", inputs=[raw], outputs=[clean])
+    for _ in range(4):
+        batch.add_task("8s", inputs=[clean])
+    return batch
+
+
+def test_a_batch_is_the_instance_written_out():
+    built = two_steps().build()
+    assert built == ioopt.load(built.model_dump(mode="json"))
+    assert [task.id for task in built.tasks] == ["wash", "t1", "t2", "t3", "t4"]
+    assert built.nodes[0].disk_bytes == 1_000_000_000 and built.is_workflow
+    # 12 s of link, 30 s of washing, then four tasks at once on four cores for 8 s.
+    assert ioopt.solve(two_steps(), "fifo").metrics["makespan_seconds"] == pytest.approx(50.0)
+
+
+def test_a_graph_and_frames_are_taken():
+    graph = networkx.DiGraph()
+    graph.add_node("wash", compute_seconds=30)
+    for k in range(2):
+        graph.add_node(k, compute_seconds=8)
+        graph.add_edge("wash", k, bytes=60_000_000, file="clean")
+    graph.add_edge(0, 1, bytes=5)
+    batch = ioopt.Batch(remote=1e7, replica=1e8).add_graph(graph)
+    batch.add_frame(
+        "nodes", pandas.DataFrame({"id": ["a", "b"], "disk_bytes": [1e9, float("nan")]})
+    )
+    built = batch.build()
+    assert [(task.id, task.inputs, task.outputs) for task in built.tasks] == [
+        ("wash", (), ("clean",)), ("0", ("clean",), ("0>1",)), ("1", ("clean", "0>1"), ()),
+    ]  # fmt: skip
+    assert [node.disk_bytes for node in built.nodes] == [1_000_000_000, None]
+
+
+def test_machines_and_gangs():
+    machine = ioopt.Machine(4, node="1B/s", storage="4B/s", options={"queue": "fcfs"})
+    # Each alone: 10 s of computing, 40 B at 4 B/s. Both at once on two nodes: 2 B/s each, so 20 s of I/O.
+    for _ in range(2):
+        machine.add_job(2, "1h", [("10s", 40)])
+    ends = ioopt.solve(machine, "base-line").to_frame()["end_seconds"]
+    assert list(ends) == [30.0, 30.0]
+    gangs = ioopt.Gangs(2, levels=1, quantum="1s")
+    gangs.add_job([0, 1], local=10, remote=12, name="first")
+    frame = ioopt.solve(gangs, "gs").to_frame()
+    assert list(frame["id"]) == ["first"] and list(frame["finish_seconds"]) == [10.0]
+
+
+def test_what_is_wrong_is_named():
+    batch = two_steps()
+    batch.add_task(1.0, inputs=["lost"])
+    with pytest.raises(InstanceError, match="lost"):
+        batch.build()
+    with pytest.raises(UsageError, match="is in bits"):
+        batch.add_file("5Mb")
+
+
+def test_a_result_draws_writes_and_shows_itself(tmp_path):
+    result = ioopt.solve(two_steps(), "locality")
+    axes = result.gantt()
+    assert axes.figure is result.plot(ax=axes).figure
+    result.save(str(tmp_path / "r.json.gz"))
+    written = json.loads(gzip.decompress((tmp_path / "r.json.gz").read_bytes()))
+    assert ioopt.check(two_steps(), written) == []
+    result.save(str(tmp_path / "r.svg"))
+    assert "<svg" in (tmp_path / "r.svg").read_text()
+    page = result._repr_html_()
+    assert "<th>makespan</th><td>50.00 s</td>" in page and "<svg" in page
+    assert "makespan" in result.__rich__()
+    with pytest.raises(UsageError, match="a picture's name ends in"):
+        result.save(str(tmp_path / "r.txt"))
+    assert ioopt.solve("perturbation-blocking", time_limit=20).to_frame().empty
+
+
+def test_public_names_are_listed():
+    assert {"Batch", "Machine", "Gangs", "solve", "embed"} <= set(dir(ioopt))
+    assert all(hasattr(ioopt, name) for name in dir(ioopt))
