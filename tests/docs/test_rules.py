@@ -212,8 +212,8 @@ def test_there_are_references_to_resolve() -> None:
 @pytest.mark.parametrize(
     ("folder", "text", "wrong"),
     [
-        ("sim/batch_io", "As rule 23 says", []),
-        ("sim/batch_io", "As rule 24 says", ["rule 24"]),
+        ("sim/batch_io", "As rule 29 says", []),
+        ("sim/batch_io", "As rule 50 says", ["rule 50"]),
         ("sim/gang", "Rules 16 to 18", ["rule 18"]),
         ("sim/gang", "rules 3, 4 and 19", ["rule 19"]),
         ("embed", "rule 5 of batch I/O", []),

@@ -78,7 +78,7 @@ def _spans(view: JobView, record: RequestView) -> Iterator[Violation]:
 
 def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
     """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
-    streams the drain rate of a shared buffer (42), and conservative grants congest it (rule 11).
+    streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
     """
     if not terms.limited:
         return []

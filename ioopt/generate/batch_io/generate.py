@@ -15,6 +15,7 @@ from ioopt.generate import chosen_preset
 from ioopt.generate.batch_io.settings import (
     PRESETS,
     IoSetsSettings,
+    LoadedMiraSettings,
     MiraSettings,
     Settings,
     SmallSettings,
@@ -54,6 +55,9 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
     Run times are lognormal, scaled so that the jobs' node-seconds are ``load`` of the machine's,
     then cut to the range of the settings.
     """
+    most = MIRA.storage_bytes_per_second
+    if isinstance(settings, LoadedMiraSettings):
+        most *= settings.demand
     arrivals = sorted(_arrival(settings.days, rng) for _ in range(settings.jobs))
     sizes = rng.choices(SIZES, SIZE_SHARES, k=settings.jobs)
     raw = [math.exp(rng.gauss(0.0, settings.runtime_sigma)) for _ in sizes]
@@ -65,11 +69,12 @@ def _mira(settings: MiraSettings, rng: random.Random) -> BatchIoProblem:
         share = rng.uniform(settings.io_share_from, settings.io_share_to)
         # Cobalt's walltimes are minutes; users ask for some multiple of what they need.
         walltime = 300.0 * math.ceil(seconds / rng.uniform(0.3, 1.0) / 300.0)
-        phases = _phases(seconds, share, MIRA.peak(nodes), settings, rng)
+        own = most if most < MIRA.peak(nodes) else None
+        phases = _phases(seconds, share, MIRA.peak(nodes, own), settings, rng)
         jobs.append(
             Job(
                 id=k, submit_seconds=round(submit, 3), nodes=nodes, walltime_seconds=walltime,
-                phases=phases,
+                phases=phases, io_bytes_per_second=own,
             )
         )  # fmt: skip
     return BatchIoProblem(machine=MIRA, options=QueueOptions(), jobs=tuple(jobs))

@@ -48,6 +48,19 @@ class MiraSettings(Settings):
         return self
 
 
+class LoadedMiraSettings(MiraSettings):
+    """A month in which I/O is scarce: more load, more I/O, and a policy has something to choose.
+
+    No job moves more than ``demand`` of what the storage takes (rule 24): with b N_i, one of 8,192
+    nodes would need all of it.
+    """
+
+    load: float = Field(0.95, gt=0)
+    io_share_from: float = Field(0.10, ge=0, le=1)
+    io_share_to: float = Field(0.22, ge=0, le=1)
+    demand: float = Field(0.5, gt=0, le=1)
+
+
 class IoSetsSettings(Settings):
     """Applications of three classes whose iterations last about 10, 100 and 1,000 seconds.
 
@@ -82,6 +95,7 @@ class SmallSettings(Settings):
 
 PRESETS: dict[str, type[Settings]] = {
     "mira-month": MiraSettings,
+    "mira-month-loaded": LoadedMiraSettings,
     "mira-week": variant(MiraSettings, jobs=700, days=7.0),
     "io-sets": IoSetsSettings,
     "small": SmallSettings,

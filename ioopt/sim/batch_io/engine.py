@@ -73,9 +73,9 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
         if arrival <= instant:
             take_arrivals(w, m)
         if m.queue_changed:
-            m.queue_changed = 0
             if closed:
                 run_queue(w, m)
+            m.queue_changed = 0
         if m.changed:
             m.changed = 0
             m.decisions += 1

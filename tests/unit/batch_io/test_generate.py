@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import ioopt
 from ioopt.errors import UsageError
 from ioopt.generate.batch_io.generate import MIRA, PRESETS, SIZE_SHARES, SIZES, generate
 from ioopt.problems.batch_io import BatchIoProblem
@@ -50,6 +51,16 @@ def test_share_of_io_is_uniform() -> None:
     ]
     assert sum(shares) / len(shares) == pytest.approx(0.11, abs=0.003)
     assert min(shares) >= 0.0499 and max(shares) <= 0.1701
+
+
+def test_the_loaded_month_caps_what_a_job_moves() -> None:
+    """.5 of 250 GB/s for those of 4,096 nodes (128 GB/s) and more; .6 of the storage's bytes are asked."""
+    problem = generate("mira-month-loaded", {}, 2)
+    own = {(job.nodes >= 4096, job.io_bytes_per_second) for job in problem.jobs}
+    assert own == {(True, 125e9), (False, None)}
+    asked = sum(phase.io_bytes * phase.repeat for job in problem.jobs for phase in job.phases)
+    assert 0.56 < asked / (30 * 86400 * 250e9) < 0.70
+    assert ioopt.solve(problem, "fill", settings={"rates": "no"}).violations == ()
 
 
 def test_io_sets_stress_and_classes() -> None:

@@ -47,6 +47,18 @@ def spans(
     return found[0]
 
 
+def test_a_job_of_nothing_brings_no_pass_later() -> None:
+    # a overruns its 5 s; at 6 it begins to write. z comes and goes at 1. s (50 s) would not end before
+    # b's reservation at 5; at 6 that would be 306, but nobody ended or arrived then (rule 1).
+    jobs = [
+        ("a", 0, 4, 5, [(6, 4)]), ("b", 0, 8, 10, [(5, 0)]), ("z", 1, 1, 1, [(0, 0)]),
+        ("s", 1, 1, 50, [(1, 0)]),
+    ]  # fmt: skip
+    assert spans(trace(jobs, queue="fcfs")) == {
+        "a": (0, 7), "b": (7, 12), "z": (1, 1), "s": (12, 13),
+    }  # fmt: skip
+
+
 def test_flat_easy_lets_a_job_use_the_extra_nodes_once() -> None:
     # a holds 4 of 8 until 10. b wants 6: reserved at 10, extra = 8 - 6 = 2. c (2 nodes, long) takes
     # the extra at 1; d (2 nodes, long) finds none and waits; e (2 nodes, ends by 10) fits before.
