@@ -110,6 +110,10 @@ KINDS: tuple[KindSpec, ...] = (
         objective_name="mean_response_seconds",
         compare_solvers=_COMPARED,
         most=("utilisation", "useful_utilisation"),
+        bound_metrics={
+            "io_delay_seconds": "io_delay_bound",
+            "node_weighted_io_delay": "node_weighted_io_delay_bound",
+        },
         compare_columns=(
             "mean_response_seconds",
             "mean_wait_seconds",

@@ -1,31 +1,45 @@
-"""Bounds of what an I/O policy can reach: the mean response of a trace, the bytes of one decision (ours)."""
+"""Bounds of what an I/O policy can reach: mean response, I/O delay, the bytes of one decision (ours)."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
+from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, IoRequestsProblem, Job
 
 REFERENCE = "no-congestion"
 """The policy that may exceed the storage's bandwidth."""
+ROUNDS, WORK = 40, 8_000_000
+"""Rounds of ascent for a bound of the I/O delay, and levels looked at in all: a fraction of a second."""
+
+Starts = Mapping[Any, float]
+"""When each job starts, by its id: given in open loop."""
 
 
-def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | None:
+def mean_response_bound(
+    problem: BatchIoProblem, plan: BatchIoPlan, starts: Starts | None = None, delay: float = 0.0
+) -> float | None:
     """The largest of three lower bounds of the mean response, in seconds; None without jobs.
 
     ``alone``: computing and I/O at the peak rate (rule 5), or the walltime. ``nodes`` and ``storage``:
     :func:`ioopt.models.fluid_bound.least_response` of the nodes held and of the bytes moved (not for
-    the reference, nor for jobs that may be killed); docs/batch-io.md, Bounds.
+    the reference, nor for jobs that may be killed); docs/batch-io.md, Bounds. With given *starts* jobs
+    wait until then, and to ``alone`` comes the mean *delay*, a bound of :func:`delay_bounds`.
     """
     if not problem.jobs:
         return None
     machine, count = problem.machine, len(problem.jobs)
-    nodes, storage, around, latest, alone = [], [], 0.0, 0.0, 0.0
+    nodes, storage, around, latest, alone, waits = [], [], 0.0, 0.0, 0.0, 0.0
     for job in problem.jobs:
         width = machine.allocated_nodes(job.nodes)
-        peak = float(machine.peak(width, job.io_bytes_per_second))
+        peak = _peak(problem, job)
         head, seconds, tail, volume = _totals(job, plan.ef)
         moving = volume / peak if volume else 0.0
         least, submit = seconds + moving, float(job.submit_seconds)
+        if starts is not None:
+            waits += starts[job.id] - submit
+            submit = starts[job.id]
         if problem.options.kill:
             least = min(least, float(job.walltime_seconds))
         alone += least
@@ -34,17 +48,76 @@ def mean_response_bound(problem: BatchIoProblem, plan: BatchIoPlan) -> float | N
         bandwidth = float(machine.storage_bytes_per_second)
         storage.append(Work(submit + head, volume / bandwidth, moving, 1.0))
         around += head + tail
-    bounds = [alone, least_response(nodes)]
+    bounds = [alone + delay * count, least_response(nodes)]
     if plan.policy != REFERENCE and not problem.options.kill:
         bounds.append(least_response(storage) + around - count * math.ulp(latest))
-    return max(bounds) * SHAVED / count
+    if starts is not None:
+        waits -= count * math.ulp(latest)
+    return (max(bounds) + waits) * SHAVED / count
+
+
+def delay_bounds(
+    problem: BatchIoProblem, plan: BatchIoPlan, starts: Starts, metrics: Mapping[str, Any]
+) -> dict[str, float]:
+    """Bounds of the mean and of the node-weighted I/O delay for given *starts*; *metrics* of some plan.
+
+    0 for the reference, for jobs that may be killed, and where the trace is too long for a quick ascent.
+    """
+    found = {}
+    for name, by_nodes in (("io_delay_seconds", False), ("node_weighted_io_delay", True)):
+        chains = chains_of(problem, plan.ef, starts, by_nodes)
+        free = plan.policy == REFERENCE or problem.options.kill
+        weight = sum(chain.weight for chain in chains)
+        total = sum(_weight(problem, job, by_nodes) for job in problem.jobs)
+        known = float(metrics[name] or 0.0) * total
+        least = 0.0 if free or not weight else delay_bound(chains, known, ROUNDS, WORK)
+        found[name.replace("_seconds", "") + "_bound"] = least / total if total else 0.0
+    return found
+
+
+def chains_of(
+    problem: BatchIoProblem, ef: float, starts: Starts, by_nodes: bool = False
+) -> list[Chain]:
+    """The jobs that use the storage, from their *starts* on; jobs with a burst buffer are left out."""
+    storage, chains = float(problem.machine.storage_bytes_per_second), []
+    for job in problem.jobs:
+        share = _peak(problem, job) / storage
+        steps: list[Step] = []
+        begin, gap = starts[job.id], 0.0
+        for phase in job.phases if not job.buffer_bytes else ():
+            amount = float(phase.io_bytes) * ef / storage
+            for _ in range(phase.repeat):
+                gap += float(phase.compute_seconds)
+                if amount > 0:
+                    if steps:
+                        steps[-1] = steps[-1]._replace(after=gap)
+                    else:
+                        begin += gap
+                    steps.append(Step(amount, share))
+                    gap = 0.0
+        if steps:
+            chains.append(Chain(begin, tuple(steps), _weight(problem, job, by_nodes)))
+    return chains
+
+
+def _weight(problem: BatchIoProblem, job: Job, by_nodes: bool) -> float:
+    return float(problem.machine.allocated_nodes(job.nodes)) if by_nodes else 1.0
+
+
+def _peak(problem: BatchIoProblem, job: Job) -> float:
+    machine = problem.machine
+    return float(machine.peak(machine.allocated_nodes(job.nodes), job.io_bytes_per_second))
 
 
 def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Seconds of computing before the first byte (or all), in all, after the last byte; and the bytes."""
+    """Seconds of computing before the first byte (or all), in all, after the last byte; and the bytes.
+
+    What goes to a burst buffer is not the storage's, and may be faster than it.
+    """
     head = tail = seconds = volume = 0.0
     for phase in job.phases:
         compute, moved = float(phase.compute_seconds), float(phase.io_bytes) * ef
+        moved = 0.0 if job.buffer_bytes else moved
         seconds += compute * phase.repeat
         if moved > 0:
             if volume == 0.0:

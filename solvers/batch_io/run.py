@@ -7,7 +7,7 @@ from typing import Any, Literal
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
 from ioopt.decisions.batch_io_kernels import slow_down
 from ioopt.errors import InstanceError, OutOfTime, UsageError
-from ioopt.models.batch_io.bounds import mean_response_bound, most_granted
+from ioopt.models.batch_io.bounds import delay_bounds, mean_response_bound, most_granted
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import (
     BatchIoPlan,
@@ -72,8 +72,19 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         notes = (f"{told}; answered by {policy.name}", *notes)
     if plan.policy == "set-10" and not plan.top:
         notes = (*notes, ONE_A_SET)
-    bound = mean_response_bound(problem, plan)
-    return Outcome(plan, bound, stop, simulation=simulation, notes=notes)
+    bound, metrics = bounds_of(problem, plan, simulation)
+    return Outcome(plan, bound, stop, simulation=simulation, notes=notes, metrics=metrics)
+
+
+def bounds_of(
+    problem: BatchIoProblem, plan: BatchIoPlan, simulation: Simulation
+) -> tuple[float | None, dict[str, float]]:
+    """The bound of the mean response; in open loop, where the starts are given, of I/O delays too."""
+    if plan.loop == "closed" or not problem.jobs:
+        return mean_response_bound(problem, plan), {}
+    starts = {row["id"]: row["start_seconds"] for row in simulation.schedule["jobs"]}
+    delays = delay_bounds(problem, plan, starts, simulation.metrics)
+    return mean_response_bound(problem, plan, starts, delays["io_delay_bound"]), delays
 
 
 def _fits_closed_form(problem: BatchIoProblem, plan: BatchIoPlan) -> bool:
