@@ -60,9 +60,9 @@ def differences(instance: dict[str, Any], seed: int, engine: str) -> list[str]:
 
 
 def _same(seen: Any, wanted: Any, exact: bool) -> bool:
-    if isinstance(wanted, Fraction):
+    if isinstance(wanted, (int, Fraction)) and not isinstance(wanted, bool):
         if exact:
-            return seen == str(wanted)
+            return seen == (str(wanted) if isinstance(wanted, Fraction) else wanted)
         return seen is not None and abs(seen - wanted) <= 1e-6 * max(1, wanted / 1000)
     return bool(seen == wanted)
 
