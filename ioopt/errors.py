@@ -79,3 +79,22 @@ def require_numbers(count: float, what: str, remedy: str) -> None:
         raise InstanceError(
             f"{what} would need {count:.3g} numbers in memory, at most {MOST_NUMBERS:.3g}; {remedy}"
         )
+
+
+EXTRAS = {
+    "numba": "fast",
+    "matplotlib": "plot",
+    "distributed": "campaign",
+    "pyarrow": "campaign",
+    "cryptography": "campaign",
+    "zmq": "batsim",
+    "snakemake": "embed",
+    "darshan": "darshan",
+}
+"""Packages that some commands need beyond the base install -> the extra that brings them."""
+
+
+def missing(package: str, what: str = "this") -> BackendMissingError:
+    """The error that says that *what* needs *package* (importable name), and how to get it."""
+    extra = EXTRAS[package]
+    return BackendMissingError(f"{what} needs the package {package}; pip install 'ioopt[{extra}]'")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign import frame as frames
@@ -91,10 +92,17 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     if footnote:
         yield f"<p>{html.escape(footnote)}</p>"
     caption = "Performance profile: share of runs within a factor of the best."
+    if not _can_draw():
+        yield "<p>Pictures need matplotlib: pip install 'ioopt[plot]'.</p>"
+        return
     yield _figure(pictures.profile(frame), caption)
     for label in frames.numeric_labels(frame) if frame["value"].notna().any() else ():
         caption = f"{metric} against {label}: mean and its 95 % interval."
         yield _figure(pictures.against(frame, label), caption)
+
+
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
 
 
 def _experiments(frame: pd.DataFrame) -> str:
@@ -108,7 +116,7 @@ def _experiments(frame: pd.DataFrame) -> str:
 
 def _timelines(paths: Sequence[str], limit: int, runs: Sequence[str]) -> Iterator[str]:
     """Every picture of the stored schedules asked for."""
-    stored = list(pictures.kept_results(paths, limit, runs))
+    stored = list(pictures.kept_results(paths, limit, runs)) if _can_draw() else []
     if stored:
         yield "<h2>Timelines of stored runs</h2>"
     for key, result in stored:

@@ -53,13 +53,9 @@ def cluster_client(
     workers: int, scheduler: str | None, memory_limit: str | None
 ) -> Iterator[Client]:
     """A dask client: of a scheduler at *scheduler*, or of a cluster of *workers* processes here."""
-    try:
-        import dask
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise BackendMissingError(
-            "sweeps need dask.distributed: python -m pip install 'ioopt[campaign]'"
-        ) from None
+    import dask
+    from distributed import Client, LocalCluster
+
     quiet = {
         "distributed.scheduler.allowed-failures": WORKER_DEATHS,
         "distributed.comm.timeouts.connect": "30s",

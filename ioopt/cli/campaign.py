@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import click
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import output_option
 from ioopt.cli.progress import progress
-from ioopt.errors import BackendMissingError, ExitCode, UsageError
+from ioopt.errors import BackendMissingError, ExitCode, UsageError, missing
 
 if TYPE_CHECKING:
     from ioopt.campaign.runner import Progress
@@ -56,6 +57,8 @@ def sweep(
     if dry_run:
         click.echo(f"{len(grid.points)} points: {len(grid.sources)} instances")
         return ExitCode.ANSWER
+    if find_spec("distributed") is None:
+        raise missing("distributed", "a sweep")  # before a store is begun
     with Store(store, must_be_new=not resume) as runs:
         skip = runs.done(retry_failed)
         todo = sum(point.key not in skip for point in grid.points)

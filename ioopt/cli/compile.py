@@ -6,7 +6,7 @@ import time
 import click
 
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.errors import BackendMissingError, ExitCode
+from ioopt.errors import ExitCode, missing
 
 EPILOG = """\b
 Examples:
@@ -28,7 +28,7 @@ def compile_() -> int:
     from ioopt.tables import render
 
     if not available():
-        raise BackendMissingError("compiling needs the package numba; pip install numba")
+        raise missing("numba", "compiling")
     rows = []
     for done, kernel in enumerate(KERNELS, 1):
         begun = time.perf_counter()

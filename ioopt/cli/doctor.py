@@ -8,7 +8,7 @@ import click
 
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import format_option
-from ioopt.errors import ExitCode
+from ioopt.errors import EXTRAS, ExitCode
 
 EPILOG = """\b
 Examples:
@@ -18,7 +18,6 @@ Examples:
 PARTS = {
     "numba": "machine code for simulators and searches; without it they are plain Python",
     "matplotlib": "ioopt plot, reports, compare --plot",
-    "pandas": "ioopt.compare, sweeps, reports",
     "distributed": "sweeps over several processes or machines, the Dask adapter",
     "pyarrow": "stores of sweeps as Parquet",
     "zmq": "ioopt serve --batsim",
@@ -79,7 +78,9 @@ def _backends() -> Iterator[Row]:
 
 def _parts() -> Iterator[Row]:
     for package, use in PARTS.items():
-        yield ("package", package, _version(package), use)
+        state = _version(package)
+        extra = f"; pip install 'ioopt[{EXTRAS[package]}]'" if state == "missing" else ""
+        yield ("package", package, state, use + extra)
 
 
 def _kernels() -> Iterator[Row]:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ioopt.cli.lazy import IooptGroup
-from ioopt.errors import ExitCode, IooptError
+from ioopt.errors import EXTRAS, ExitCode, IooptError, missing
 from ioopt.version import __version__
 
 COMMANDS = {
@@ -98,6 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--traceback" in arguments:
             traceback.print_exc()
+        package = (getattr(error, "name", None) or "").partition(".")[0]
+        if isinstance(error, ModuleNotFoundError) and package in EXTRAS:
+            _say(str(missing(package)))
+            return int(ExitCode.BACKEND_MISSING)
         _say(f"internal error: {type(error).__name__}: {error} (--traceback shows where)")
         code = ExitCode.INTERNAL
     return int(code)

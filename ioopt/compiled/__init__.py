@@ -16,6 +16,8 @@ from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from ioopt.errors import missing
+
 ROOMS = ("compiled", "decisions", "measure", "sim")
 KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ROOMS)
 """Folders whose files kernels may call into, or are compiled by."""
@@ -36,6 +38,8 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     reference (:mod:`ioopt.compiled.by_reference`). Kernels allocate nothing, so reference counting is off:
     on, it takes 20 times the kernel's time.
     """
+    if not available():
+        raise missing("numba", "machine code")
     from numba import njit
 
     loaded = import_module(module)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ioopt import registry
+from ioopt.checking import judge
 from ioopt.comparing import compare_rows
 from ioopt.comparing.measures import Measure, Row, measure_of, measured
 from ioopt.errors import UsageError
@@ -80,6 +81,9 @@ def explain(
         raise UsageError(f"{kind.kind} is not explained; kinds that are: {able}")
     if result.schedule is None:
         raise UsageError("the result has no schedule to explain; solve or simulate it first")
+    found = judge(problem, result, "result")[0]
+    if found:
+        raise UsageError(f"the result does not hold on this instance ({found[0]}); see ioopt check")
     family: Family = load_target(kind.explain)
     measure = measure_of(kind)
     settings = result.options.get("settings") or {}

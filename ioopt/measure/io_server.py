@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ioopt.compiled import boxes, compiled
+from ioopt.compiled import available, boxes, compiled
 from ioopt.errors import require_numbers
 from ioopt.measure import io_kernel
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
@@ -96,7 +96,7 @@ def serve(
 
     io = [nanoseconds(process.io_seconds) for process in processes]
     if fast is None:
-        fast = bursts.size >= COMPILED_FROM_BURSTS
+        fast = bursts.size >= COMPILED_FROM_BURSTS and available()
     box, run = boxes(fast), _compiled() if fast else io_kernel.serve
     out = np.zeros(5 * bursts.size, np.int64) if fast else [0] * (5 * bursts.size)
     drawn = bursts.ravel() if fast else bursts.ravel().tolist()

@@ -35,7 +35,7 @@ def test_without_numba_a_package_is_missing(
 ) -> None:
     monkeypatch.setattr(compiled, "available", lambda: False)
     assert main(["compile"]) == 6
-    assert "pip install numba" in capsys.readouterr().err
+    assert "pip install 'ioopt[fast]'" in capsys.readouterr().err
 
 
 def test_every_family_has_its_kernels() -> None:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from ioopt.compiled import available
 from ioopt.errors import InstanceError
 from ioopt.measure.io_server import (
     NANOSECONDS,
@@ -232,7 +233,7 @@ class _Run:
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
         bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
-        served = serve(windows, behaviours, bursts, self.horizon, fast=True)
+        served = serve(windows, behaviours, bursts, self.horizon, fast=available())
         for at, (j, _) in enumerate(jobs):
             mine = (served.process == at) & (served.ready >= self.warm)
             self.responses.setdefault(j, []).append((served.finish - served.ready)[mine])

@@ -7,6 +7,7 @@ same bursts for both. A job's slowdown is the harmonic mean over the columns of 
 import math
 from functools import lru_cache
 
+from ioopt.compiled import available
 from ioopt.measure.io_server import (
     Windows,
     draw_bursts,
@@ -75,8 +76,8 @@ def queueing_ratio(io: IoBehaviour, others: tuple[IoBehaviour, ...], pattern: Pa
     for run in range(CALIBRATION_RUNS):
         rows = [draw_bursts(job, CALIBRATION_SEED, j, run, count) for j, job in enumerate(jobs)]
         bursts = np.stack(rows)
-        both = serve(windows, jobs, bursts, horizon, fast=True)
-        single = serve(windows, jobs[:1], bursts[:1], horizon, fast=True)
+        both = serve(windows, jobs, bursts, horizon, fast=available())
+        single = serve(windows, jobs[:1], bursts[:1], horizon, fast=available())
         shared.append(mean_slowdown(both, 0, io, warm)[0])
         alone.append(mean_slowdown(single, 0, io, warm)[0])
     return math.fsum(shared) / math.fsum(alone)

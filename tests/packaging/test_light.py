@@ -1,0 +1,90 @@
+"""The base install: everything but pictures works without numba, matplotlib and the other extras."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from conftest import ROOT
+
+from ioopt.cli.main import main
+from ioopt.errors import EXTRAS
+
+HIDE = f"""
+import importlib.machinery as machinery
+plain = machinery.PathFinder.find_spec
+hidden = {{{", ".join(map(repr, (*EXTRAS, "llvmlite", "dask")))}}}
+def find_spec(name, path=None, target=None):
+    return None if name.partition(".")[0] in hidden else plain(name, path, target)
+machinery.PathFinder.find_spec = find_spec
+"""
+
+
+@pytest.fixture
+def light(tmp_path):
+    """The command line in a process that finds none of the optional packages."""
+    (tmp_path / "sitecustomize.py").write_text(HIDE)
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
+
+    def run(*words):
+        return subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, text=True,
+                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+
+    return run
+
+
+def test_every_family_is_solved_checked_and_replayed(light, tmp_path):
+    for name, *how in (
+        ("cycle3", "--solver", "minmin"), ("flow-groups", "--time-limit", "1"),
+        ("two-writers", "--solver", "fill"), ("gang-figure-5",), ("quantum-ties", "--solver", "event"),
+        ("flexgang-heavy-mix", "--solver", "greedy"),
+    ):  # fmt: skip
+        solved = light("solve", name, *how, "-o", f"{name}.json")
+        assert solved.returncode == 0, (name, solved.stderr)
+        checked = light("check", name, f"{name}.json")
+        assert checked.returncode == 0, (name, checked.stdout)
+        assert json.loads((tmp_path / f"{name}.json").read_text())["status"] in (
+            "feasible",
+            "optimal",
+        )
+    assert light("compare", "cycle3", "--time-limit", "1").returncode == 0
+
+
+def test_what_needs_an_extra_names_it(light):
+    assert light("solve", "cycle3", "--solver", "minmin", "-o", "r.json").returncode == 0
+    for words, extra in (
+        (("plot", "r.json", "-o", "r.png"), "plot"), (("compile",), "fast"),
+        (("solve", "two-writers", "--solver", "fill", "--set", "engine=compiled"), "fast"),
+    ):  # fmt: skip
+        run = light(*words)
+        assert run.returncode == 6, (words, run.stderr)
+        assert f"pip install 'ioopt[{extra}]'" in run.stderr and run.stderr.count("\n") == 1
+    told = {row["name"]: row for row in json.loads(light("doctor", "--format", "json").stdout)}
+    assert told["numba"]["state"] == "missing" and "ioopt[fast]" in told["numba"]["note"]
+
+
+def test_a_report_has_its_tables(light, tmp_path):
+    store = str(tmp_path / "s.sqlite")
+    (tmp_path / "s.toml").write_text(
+        'time_limit = 5\n[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
+    )
+    assert "ioopt[campaign]" in light("sweep", "s.toml", "--store", store).stderr
+    assert not (tmp_path / "s.sqlite").exists()
+    assert main(["sweep", str(tmp_path / "s.toml"), "--store", store]) == 0
+    assert light("report", store, "-o", "s.html").returncode == 0
+    page = (tmp_path / "s.html").read_text()
+    assert "minmin" in page and "ioopt[plot]" in page and "<svg" not in page
+
+
+def test_every_extra_is_in_the_project_file():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    names = {"zmq": "pyzmq"}
+    for package, extra in EXTRAS.items():
+        assert any(line.startswith(names.get(package, package)) for line in extras[extra]), package
