@@ -14,7 +14,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 from ioopt.errors import missing
 
@@ -64,6 +66,15 @@ def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return function
 
     return decorate
+
+
+def apart(function: CallableT) -> CallableT:
+    """Keep the machine code of *function* in one place, which others call.
+
+    Where a kernel is compiled ``whole``, everything else is put in the place of its calls.
+    """
+    result: CallableT = tuned(forceinline=False)(function)
+    return result
 
 
 @cache

@@ -77,6 +77,7 @@ class BatchCluster(Generic[JobT]):
         record: Any = SimpleNamespace(
             name=job, job=next(self._numbers), submit=now, walltime=walltime, asked_nodes=nodes,
             units=self.machine.allocated_units(nodes), block=NOBODY, status=WAITING, held=[],
+            length=walltime,
         )  # fmt: skip
         self._here[job] = self._world.jobs[record.job] = record
         arrive(self._world, self._moment, record)

@@ -169,11 +169,13 @@ def run_trace(
         raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
     if engine == "auto" and unable:
         engine = "python"
-    starts: tuple[Sequence[Any], Sequence[int]] | None = None
     if loop == "open":
         free = _run(trace, NO_CONGESTION, engine, False, None, deadline)
         starts = free.start, free.block
-    return _run(trace, policy, engine, record_rates, starts, deadline)
+        run = _run(trace, policy, engine, record_rates, starts, deadline)
+        run.units = free.units
+        return run
+    return _run(trace, policy, engine, record_rates, None, deadline)
 
 
 def _run(

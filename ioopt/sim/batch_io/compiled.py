@@ -11,6 +11,7 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView, Twin
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
+from ioopt.sim.batch_io.box_arrays import WORD
 from ioopt.sim.batch_io.simulate import Starts, finish_run, out_of_time
 from ioopt.sim.batch_io.state import (
     JOB_AMOUNTS,
@@ -21,6 +22,7 @@ from ioopt.sim.batch_io.state import (
     arrivals_of,
     facts_of,
     lanes_of,
+    terms_of,
 )
 from ioopt.sim.batch_io.trace import Run, Trace
 
@@ -51,6 +53,20 @@ class Arrays(NamedTuple):
     kill: bool
     easy: bool
     wfp: bool
+    short_first: bool
+    short_behind: bool
+    event: bool
+    boxed: bool
+    numbered: bool
+    search: bool
+    conservative: bool
+    rebuild: bool
+    keeps: bool
+    bytes: bool
+    capacity: float
+    plan_depth: int
+    plan_power: int
+    plan_evaluations: int
     closed: bool
     record: bool
     shared: bool
@@ -100,6 +116,21 @@ class Arrays(NamedTuple):
     loads: Any
     values: Any
     rows: Any
+    share: Any
+    marks: Any
+    mark_times: Any
+    step_times: Any
+    step_free: Any
+    step_room: Any
+    saved_steps: Any
+    saved_times: Any
+    saved_free: Any
+    saved_room: Any
+    trial: Any
+    best: Any
+    taken: Any
+    in_use: Any
+    chosen: Any
 
 
 def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | None) -> Arrays:
@@ -107,7 +138,8 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
     twin, limits, options, jobs = policy.twin, trace.limits, trace.options, len(trace)
     assert twin is not None
     units = trace.machine.units
-    partition = trace.machine.allocation == "partition"
+    terms = terms_of(trace.machine, options, limits)
+    partition = terms["partition"]
     records = _jobs(trace, twin, starts)
     phases = np.full((5, trace.num_phases), math.nan)
     if trace.pieces:
@@ -122,8 +154,7 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
     lanes, records["lane"] = lanes_of(policy, trace)
     spans = np.zeros(max(1 << 16, 8 * jobs) + 4096 if record else 1, SPAN)
     return Arrays(
-        exact=False, partition=partition, kill=options.kill, easy=options.backfill == "easy",
-        wfp=options.queue == "wfp", closed=starts is None, record=record,
+        exact=False, **terms, closed=starts is None, record=record,
         shared=policy.by_clock(limits), progress=policy.reads_progress,
         ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits, total=units,
         capacity_units=limits.capacity_units, num_lanes=lanes,
@@ -144,7 +175,35 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
         # Memory that is never touched costs nothing: few runs have as many requests at once.
         bits=np.empty(_table(trace, starts is None), np.int64),
         loads=np.empty(states), values=np.empty(states, np.int64), rows=lists[7],
+        **_boxes(trace, terms),
     )  # fmt: skip
+
+
+def _boxes(trace: Trace, terms: dict[str, Any]) -> dict[str, Any]:
+    """What :mod:`ioopt.sim.batch_io.box_arrays` works in; empty where no pass gives boxes."""
+    jobs = len(trace) if terms["boxed"] else 0
+    words = -(-trace.machine.units // WORD) if terms["numbered"] else 0
+    # Each job marks two ends at most, and opens one more step when it is fitted and when it starts.
+    marks, steps = 2 * jobs + 2, 4 * jobs + 8
+    kept = (2, steps if terms["search"] else 1)
+    return {
+        "share": np.array([*trace.share, 0.0]), "marks": np.empty(marks, np.int64),
+        "mark_times": np.empty(marks), "step_times": np.empty(steps),
+        "step_free": np.empty(steps, np.int64), "step_room": np.empty(steps),
+        "saved_steps": np.zeros(2, np.int64), "saved_times": np.empty(kept),
+        "saved_free": np.empty(kept, np.int64), "saved_room": np.empty(kept),
+        "trial": np.empty(jobs, np.int64), "best": np.empty(jobs, np.int64),
+        "taken": np.zeros(words, np.int64), "in_use": np.zeros(words, np.int64),
+        "chosen": np.zeros((jobs, 0 if terms["partition"] else words), np.int64),
+    }  # fmt: skip
+
+
+def _units(chosen: Any) -> list[Sequence[int]] | None:
+    """The numbers of the units in each row of words; None where units have no numbers."""
+    if not chosen.size:
+        return None
+    bits = (np.unpackbits(row.view(np.uint8), bitorder="little") for row in chosen)
+    return [np.flatnonzero(row.reshape(-1, 64)[:, :WORD]).tolist() for row in bits]
 
 
 def _jobs(trace: Trace, twin: Twin, starts: Starts | None) -> Any:
@@ -156,6 +215,7 @@ def _jobs(trace: Trace, twin: Twin, starts: Starts | None) -> Any:
     jobs.place, jobs.last_place = trace.offset[:-1], trace.offset[1:]
     jobs.block = NOBODY if starts is None else starts[1]
     jobs.start = jobs.end = math.nan
+    jobs.length, jobs.box_start, jobs.box_end = trace.length, -math.inf, -math.inf
     if twin.constant:
         jobs.constant = [twin.constant(facts) for facts in facts_of(trace)]
     return jobs.view(np.ndarray)
@@ -193,6 +253,7 @@ def simulate_compiled(
         start=w.jobs["start"].tolist(), end=w.jobs["end"].tolist(),
         killed=w.jobs["killed"].tolist(), block=w.jobs["block"].tolist(), request=w.asked,
         grant=w.grant, finish=w.finish, rates=[] if record_rates else None, engine="compiled",
+        units=_units(w.chosen) if w.closed else None,
     )  # fmt: skip
     finish_run(trace, policy, run, m, spans)
     return run

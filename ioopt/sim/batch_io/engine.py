@@ -21,7 +21,7 @@ from ioopt.sim.batch_io.storage import apply_decision, set_clock
 def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
     exact, shared, arrivals, jobs = w.exact, w.shared, w.arrivals, w.jobs
-    kills, closed, record, due = w.kill, w.closed, w.record, w.due
+    kills, event, record, due = w.kill, w.event, w.record, w.due
     slack = 0.0
     for _ in range(instants):
         if record and m.num_spans > w.span_room:
@@ -63,6 +63,8 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
                     finish(w, m, r)
                 else:
                     go_on(w, m, r)
+                if event and m.queue_changed:
+                    look(w, m)
             if not m.more:
                 break
         if kills:
@@ -70,12 +72,12 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
                 r = jobs[due[k]]
                 if r.status != ENDED:
                     kill(w, m, r)
+                    if event:
+                        look(w, m)
         if arrival <= instant:
             take_arrivals(w, m)
         if m.queue_changed:
-            if closed:
-                run_queue(w, m)
-            m.queue_changed = 0
+            look(w, m)
         if m.changed:
             m.changed = 0
             m.decisions += 1
@@ -91,5 +93,14 @@ def take_arrivals(w: World, m: Moment) -> None:
         m.queue_changed = 1
         if w.closed:
             arrive(w, m, r)
+            if w.event:
+                look(w, m)
         else:
             start(w, m, r)
+
+
+def look(w: World, m: Moment) -> None:
+    """A pass over the queue, which what ends within it does not call for again (rules 1 and 36)."""
+    if w.closed:
+        run_queue(w, m)
+    m.queue_changed = 0

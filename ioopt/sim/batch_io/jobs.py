@@ -71,7 +71,7 @@ def end_job(w: World, m: Moment, r: ActiveRequest) -> None:
     r.end = m.now
     r.status = ENDED
     m.ended += 1
-    m.queue_changed = 1
+    m.queue_changed = m.freed = 1
     leave_machine(w, m, r)
     if w.closed:
         vacate(w, m, r)

@@ -1,18 +1,22 @@
-"""The batch queue and the allocation of nodes: rules 18 to 20.
+"""The batch queue and the allocation of nodes: rules 18 to 20 and 30.
 
 One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
 import math
 
-from ioopt.decisions.batch_io import Number, time_tolerance
+from ioopt.compiled import apart
+from ioopt.decisions.batch_io import Number
+from ioopt.sim.batch_io.boxes import OVERDUE_SECONDS, passed, tolerance
 from ioopt.sim.batch_io.plain import launch
+from ioopt.sim.batch_io.plans import boxed_pass
 from ioopt.sim.batch_io.queue_lists import (
     block_free_from,
     close_pass,
     find_place,
     line_up,
     line_up_ends,
+    line_up_rest,
     line_up_units,
     next_end,
     occupy,
@@ -21,16 +25,16 @@ from ioopt.sim.batch_io.queue_lists import (
 )
 from ioopt.sim.batch_io.state import ENDED, Moment, World
 
-OVERDUE_SECONDS = 300
-"""A job past its walltime is predicted to run this much longer (rule 20)."""
 
-
+@apart
 def run_queue(w: World, m: Moment) -> None:
     """One batch pass, repeated while a job started by it ended at once (rule 1)."""
-    while m.waiting and m.free and batch_pass(w, m):
-        pass
+    again = True
+    while again and m.waiting and (m.free or w.keeps):
+        again = boxed_pass(w, m) if w.boxed else batch_pass(w, m)
 
 
+@apart
 def batch_pass(w: World, m: Moment) -> bool:
     """One pass over the queue; True when a job that it started ended at once (rules 19 and 20).
 
@@ -55,6 +59,8 @@ def batch_pass(w: World, m: Moment) -> bool:
                 if not w.easy:
                     break
                 promised = units
+                if w.short_behind:
+                    line_up_rest(w, m, turn)
                 continue
         else:
             if units > m.free:
@@ -67,7 +73,7 @@ def batch_pass(w: World, m: Moment) -> bool:
                 else:
                     until, extra = reserve_flat(w, m, promised)
                 until += tolerance(w, until)
-            short = now + r.walltime <= until
+            short = now + r.length <= until
             if units >= (no_short if short else no_long):
                 continue
             if short:
@@ -92,16 +98,10 @@ def batch_pass(w: World, m: Moment) -> bool:
     return again
 
 
-def tolerance(w: World, time: Number) -> Number:
-    """Within what of *time* it is one instant (rule 2)."""
-    return 0 if w.exact else time_tolerance(time)
-
-
 def reserve_flat(w: World, m: Moment, units: int) -> tuple[Number, int]:
     """(time at which enough units are free, units free beside the request then)."""
     free, time = m.free, m.now
-    passed = time + tolerance(w, time)
-    for turn in range(line_up_ends(w, m, passed, time + OVERDUE_SECONDS)):
+    for turn in range(line_up_ends(w, m, passed(w, m), time + OVERDUE_SECONDS)):
         end, more = next_end(w, m, turn)
         if free >= units and end > time + tolerance(w, time):
             break
@@ -114,7 +114,7 @@ def reserve_flat(w: World, m: Moment, units: int) -> tuple[Number, int]:
 def reserve_block(w: World, m: Moment, units: int) -> tuple[Number, int]:
     """(earliest predicted free time of a block of *units*, its first unit); ties: lowest start."""
     now = m.now
-    line_up_units(w, m, now + tolerance(w, now), now + OVERDUE_SECONDS)
+    line_up_units(w, m, passed(w, m), now + OVERDUE_SECONDS)
     best, best_place, sooner = now, 0, math.inf
     for place in range(0, w.total - units + 1, units):
         time = max(now, block_free_from(w, m, place, units))

@@ -4,6 +4,7 @@
 
 from typing import Any
 
+from ioopt.compiled import apart
 from ioopt.decisions.batch_io_kernels import below, close
 from ioopt.sim.batch_io.state import WAITING
 
@@ -22,14 +23,21 @@ def smallest(w: Any, m: Any) -> int:
     return units
 
 
+@apart
 def line_up(w: Any, m: Any) -> None:
-    """Waiting jobs by WFP score, ties by (submit, id), which is the order of jobs (rule 19).
+    """Waiting jobs in the order of the queue, ties by (submit, id), which is that of jobs.
 
     The order changes little from one pass to the next, so it is kept and mended by insertion. Keys
     are rounded only where some are close: compilers take logarithms out of loops, and so for every key.
     """
     m.lined_up = m.waiting
     if not w.wfp:
+        if w.short_first:
+            line_up_rest(w, m, 0)
+        elif w.short_behind:
+            for k in range(m.waiting):
+                w.keys[w.line[k]] = w.line[k]
+            sort_by(w.keys, w.line, 0, m.waiting)
         return
     jobs, keys, near = w.line, w.keys, False
     for k in range(m.waiting):
@@ -48,6 +56,14 @@ def line_up(w: Any, m: Any) -> None:
         jobs[at], keys[at] = job, key
     if near:
         mend_close(jobs, keys, m.waiting)
+
+
+@apart
+def line_up_rest(w: Any, m: Any, turn: int) -> None:
+    """Order those in ``line`` from *turn* on by (walltime, job): rule 30."""
+    for k in range(turn, m.lined_up):
+        w.keys[w.line[k]] = w.jobs[w.line[k]].walltime
+    sort_by(w.keys, w.line, turn, m.lined_up)
 
 
 def mend_close(jobs: Any, keys: Any, count: int) -> None:
@@ -81,15 +97,25 @@ def close_pass(w: Any, m: Any) -> None:
 def occupy(w: Any, m: Any, r: Any, place: int) -> None:
     """Give *r* its units, from *place* on where there are partitions."""
     m.free -= r.units
+    if w.bytes:
+        m.held += w.share[r.job]
     if w.partition:
         r.block = place
         for unit in range(place, place + r.units):
             w.busy[unit] = 1
+    elif w.numbered:
+        for word in range(len(w.in_use)):
+            w.in_use[word] |= w.chosen[r.job, word]
 
 
 def vacate(w: Any, m: Any, r: Any) -> None:
     """Take the units of *r* back."""
     m.free += r.units
+    if w.bytes:
+        m.held -= w.share[r.job]
+    if w.numbered and not w.partition:
+        for word in range(len(w.in_use)):
+            w.in_use[word] ^= w.chosen[r.job, word]
     if w.partition:
         for unit in range(r.block, r.block + r.units):
             w.busy[unit] = 0
@@ -135,18 +161,41 @@ def next_end(w: Any, m: Any, turn: int) -> tuple[float, int]:
     return w.keys[top], w.jobs[w.running[top]].units
 
 
+@apart
 def sift(keys: Any, places: Any, k: int, count: int) -> None:
-    """Let the entry at *k* of a heap of *count* places, least key on top, sink to where it belongs."""
+    """Let the entry at *k* of a heap of *count* places, the first on top, sink to where it belongs."""
     item = places[k]
     while 2 * k + 1 < count:
         child = 2 * k + 1
-        if child + 1 < count and keys[places[child + 1]] < keys[places[child]]:
+        if child + 1 < count and precedes(keys, places[child + 1], places[child]):
             child += 1
-        if keys[item] <= keys[places[child]]:
+        if not precedes(keys, places[child], item):
             break
         places[k] = places[child]
         k = child
     places[k] = item
+
+
+def precedes(keys: Any, one: int, other: int) -> bool:
+    """Whether *one* comes before *other*: by key, then by number."""
+    return bool(keys[one] < keys[other] or (keys[one] == keys[other] and one < other))
+
+
+@apart
+def sort_by(keys: Any, items: Any, first: int, last: int) -> None:
+    """Bring the items from *first* to *last* into the order of their keys, then of their numbers."""
+    part, count = items[first:last], last - first
+    for k in range(count // 2 - 1, -1, -1):
+        sift(keys, part, k, count)
+    for end in range(count - 1, 0, -1):
+        item = part[0]
+        part[0] = part[end]
+        part[end] = item
+        sift(keys, part, 0, end)
+    for k in range(count // 2):
+        item = part[k]
+        part[k] = part[count - 1 - k]
+        part[count - 1 - k] = item
 
 
 def line_up_units(w: Any, m: Any, passed: float, late: float) -> None:

@@ -19,17 +19,18 @@ Waiting = tuple[int, int, Number, Number, int, int]
 """A job in the queue: which arrival it was, its number, submit time, walltime, nodes and units."""
 
 
-# The batch queue. Waiting jobs stand in groups of equal walltime and equal nodes, each in the order
+# The batch queue. Waiting jobs stand in groups of equal walltime, length and nodes, each in the order
 # of arrival. In a group that order is also the order of the queue, and when the first cannot start
-# in a pass neither can the others: a pass looks at the first of every group, not at every job.
+# in a pass neither can the others: a pass looks at the first of every group, not at every job; one
+# that gives boxes looks at all.
 
 
 def arrive(w: World, m: Moment, r: ActiveRequest) -> None:
     """Put *r* into the queue; nobody arrives at an earlier time than those before."""
     m.recent += 1
     m.waiting += 1
-    kind = r.walltime, r.asked_nodes
-    waiting = (m.recent, r.job, r.submit, *kind, r.units)
+    kind = r.walltime, r.asked_nodes, r.length
+    waiting = (m.recent, r.job, r.submit, r.walltime, r.asked_nodes, r.units)
     if kind in w.groups:
         w.groups[kind].append(waiting)
     else:
@@ -39,7 +40,7 @@ def arrive(w: World, m: Moment, r: ActiveRequest) -> None:
 def withdraw(w: World, m: Moment, r: ActiveRequest) -> None:
     """Take *r*, which waits, out of the queue."""
     m.waiting -= 1
-    kind = r.walltime, r.asked_nodes
+    kind = r.walltime, r.asked_nodes, r.length
     group = w.groups[kind]
     del group[next(k for k, waiting in enumerate(group) if waiting[1] == r.job)]
     if not group:
@@ -53,29 +54,41 @@ def smallest(w: World, m: Moment) -> int:
 
 
 def line_up(w: World, m: Moment) -> None:
-    """Put the jobs that a pass looks at into ``line`` (rule 19): by WFP score, then arrival."""
-    heads = w.heads
-    if len(heads) > FEW:
+    """Put the jobs that a pass looks at into ``line`` (rules 19 and 30), ties by arrival."""
+    heads, m.short_first = w.heads, w.short_first
+    if w.boxed:
+        heads = [waiting for group in w.groups.values() for waiting in group]
+    elif len(heads) > FEW:
         heads = _candidates(w, m, heads)
     heads.sort()
-    w.heads = [heads[k] for k in ascending(_keys(w, heads, m.now), w.exact)]
+    w.heads = [heads[k] for k in ascending(_keys(w, m, heads), w.exact or not w.wfp)]
     w.line = [head[1] for head in w.heads]
     m.lined_up = len(w.line)
 
 
+def line_up_rest(w: World, m: Moment, turn: int) -> None:
+    """Order those in ``line`` from *turn* on by (walltime, arrival): rule 30."""
+    m.short_first = True
+    w.heads[turn:] = sorted(w.heads[turn:], key=lambda head: _rank(w, m, head))
+    w.line = [head[1] for head in w.heads]
+
+
 def take(w: World, m: Moment, r: ActiveRequest, turn: int) -> None:
     """*r*, the last before *turn*, leaves the queue; the next of its group has its turn later."""
+    if w.boxed:
+        withdraw(w, m, r)
+        return
     m.waiting -= 1
-    group = w.groups[r.walltime, r.asked_nodes]
+    group = w.groups[r.walltime, r.asked_nodes, r.length]
     group.popleft()
     if group:
-        rank = _rank(w, group[0], m.now)
-        place = bisect_right(w.heads, rank, lo=turn, key=lambda head: _rank(w, head, m.now))
+        rank = _rank(w, m, group[0])
+        place = bisect_right(w.heads, rank, lo=turn, key=lambda head: _rank(w, m, head))
         w.heads.insert(place, group[0])
         w.line.insert(place, group[0][1])
         m.lined_up += 1
     else:
-        del w.groups[r.walltime, r.asked_nodes]
+        del w.groups[r.walltime, r.asked_nodes, r.length]
 
 
 def close_pass(w: World, m: Moment) -> None:
@@ -103,24 +116,27 @@ def _candidates(w: World, m: Moment, heads: list[Waiting]) -> list[Waiting]:
     found = [head for head in heads if head[5] <= most]
     if len(found) < len(heads):
         others = [head for head in heads if head[5] > most]
-        keys = _keys(w, others, m.now)
+        keys = _keys(w, m, others)
         best = min(keys)
         slack = 0 if w.exact else CLOSE * abs(best)
         ties = [head for key, head in zip(keys, others) if not key - best > slack]
-        found.append(min(ties, key=lambda head: _rank(w, head, m.now)))
+        found.append(min(ties, key=lambda head: _rank(w, m, head)))
     return found
 
 
-def _rank(w: World, head: Waiting, now: Number) -> tuple[Number, int]:
+def _rank(w: World, m: Moment, head: Waiting) -> tuple[Number, int]:
     """What the queue is ordered by."""
-    (key,) = _keys(w, [head], now)
-    return (key if w.exact else rounded(key)), head[0]
+    (key,) = _keys(w, m, [head])
+    return (key if w.exact or m.short_first else rounded(key)), head[0]
 
 
-def _keys(w: World, heads: list[Waiting], now: Number) -> list[Number]:
-    """WFP scores, the highest being the least; ``fcfs``: all equal, as ties go by arrival."""
+def _keys(w: World, m: Moment, heads: list[Waiting]) -> list[Number]:
+    """Walltimes; WFP scores, the highest being the least; ``fcfs``: all equal, as ties go by arrival."""
+    if m.short_first:
+        return [head[3] for head in heads]
     if not w.wfp:
         return [0] * len(heads)
+    now = m.now
     return [
         -((wait := (now - submit) / walltime) * wait * wait * nodes)
         for _, _, submit, walltime, nodes, _ in heads
@@ -134,16 +150,24 @@ def occupy(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
     """Give *r* its units, from *place* on where there are partitions."""
     m.free -= r.units
     end = w.ends[r.job] = m.now + r.walltime
+    if w.bytes:
+        m.held += w.share[r.job]
     if w.partition:
         r.block = place
         w.until[place : place + r.units] = [end] * r.units
         w.busy |= ((1 << r.units) - 1) << place
+    elif w.numbered:
+        w.busy |= w.chosen[r.job]
 
 
 def vacate(w: World, m: Moment, r: ActiveRequest) -> None:
     """Take the units of *r* back."""
     m.free += r.units
     del w.ends[r.job]
+    if w.bytes:
+        m.held -= w.share[r.job]
+    if w.numbered and not w.partition:
+        w.busy &= ~w.chosen[r.job]
     if w.partition:
         w.busy &= ~(((1 << r.units) - 1) << r.block)
         w.until[r.block : r.block + r.units] = [-math.inf] * r.units
@@ -155,7 +179,11 @@ def find_place(w: World, m: Moment, units: int, avoid: int, length: int) -> int:
         return -1
     if not w.partition:
         return 0
-    taken = w.busy | ((1 << length) - 1) << avoid if length else w.busy
+    return lowest_block(w, units, w.busy | ((1 << length) - 1) << avoid if length else w.busy)
+
+
+def lowest_block(w: World, units: int, taken: int) -> int:
+    """The lowest aligned block of *units* outside the bits *taken*; -1: none."""
     if units == w.total:
         return -1 if taken else 0
     # Bit p of free: the units from p on, as many as the doublings have reached, are all free.

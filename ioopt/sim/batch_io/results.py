@@ -17,9 +17,10 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     """The schedule: jobs in the order of the problem, times in seconds as floats.
 
     Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
-    null when flat), and, where the run recorded them, a request has ``rates``: [from, until, bytes
-    per second] of every span above 0, beside the ``storage_bytes_per_second`` that held for them
-    all. Exact runs add ``exact`` with the rationals as text.
+    null when flat), ``nodes`` where units are numbered, and, where the run recorded them, a request
+    has ``rates``: [from, until, bytes per second] of every span above 0, beside the
+    ``storage_bytes_per_second`` that held for them all. Exact runs add ``exact`` with the rationals
+    as text.
     """
     run = run.in_lists()
     rates = _by_place(run)
@@ -59,6 +60,9 @@ def _job(trace: Trace, run: Run, rates: Rates | None, j: int) -> dict[str, Any]:
         "first_node": run.block[j] * trace.machine.unit_nodes if run.block[j] >= 0 else None,
         "io": requests,
     }
+    if run.units is not None:
+        wide = trace.machine.unit_nodes
+        job["nodes"] = [unit * wide + k for unit in run.units[j] for k in range(wide)]
     if trace.limits.exact:
         job["exact"] = {"start": _text(run.start[j]), "end": _text(run.end[j])}
     return job

@@ -51,8 +51,15 @@ def simulate_trace(
     for job, r in enumerate(w.jobs):
         run.start[job], run.end[job] = r.start, r.end
         run.killed[job], run.block[job] = r.killed, r.block
+    if w.chosen:
+        run.units = [bits_of(w.chosen[job]) for job in range(jobs)]
     finish_run(trace, policy, run, m, w.spans)
     return run
+
+
+def bits_of(number: int) -> list[int]:
+    """The bits that are set in *number*, ascending."""
+    return [k for k, bit in enumerate(reversed(bin(number))) if bit == "1"]
 
 
 def out_of_time(ended: int, jobs: int) -> OutOfTime:

@@ -28,14 +28,15 @@ JOB_NUMBERS = (
 JOB_AMOUNTS = (
     "base", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
     "compute_so_far", "ideal_so_far", "start", "constant", "submit", "walltime", "end", "iteration",
+    "length", "box_start", "box_end",
 )  # fmt: skip
 """Times, bytes and rates of a job."""
 MOMENT_NUMBERS = (
     "arrived", "ended", "waiting", "free", "outstanding", "load", "num_fresh", "nodes", "changed",
     "queue_changed", "crowded", "stale", "more", "events", "decisions", "num_running", "num_spans",
-    "recent", "lined_up",
+    "recent", "lined_up", "short_first", "freed", "steps",
 )  # fmt: skip
-MOMENT_AMOUNTS = ("now", "until", "useful", "clock", "since", "rho", "weight")
+MOMENT_AMOUNTS = ("now", "until", "useful", "clock", "since", "rho", "weight", "held")
 
 
 class ActiveRequest(Request):
@@ -45,7 +46,8 @@ class ActiveRequest(Request):
     ``place`` is that of the job's phase in the trace, ``last_place`` where its phases end,
     ``began`` when it last began to compute. ``before`` and ``behind`` are its neighbours in its
     ``lane``; ``stamp`` marks the newest entry in the heap of finishes; ``asked_nodes`` are those
-    that the user asked for; ``block`` is the first unit (-1: flat).
+    that the user asked for; ``block`` is the first unit (-1: flat). Its box of ``length`` seconds is
+    from ``box_start`` to ``box_end`` (:mod:`~ioopt.sim.batch_io.boxes`).
     """
 
     __slots__ = tuple(
@@ -60,7 +62,8 @@ class ActiveRequest(Request):
         self.nodes, self.units = trace.allocated[job], trace.units[job]
         self.asked_nodes, self.peak = trace.nodes[job], trace.peak[job]
         self.submit, self.walltime = trace.submit[job], trace.walltime[job]
-        self.iteration = trace.iteration[job]
+        self.iteration, self.length = trace.iteration[job], trace.length[job]
+        self.box_start = self.box_end = -math.inf
         self.place, self.last_place = trace.offset[job], trace.offset[job + 1]
         self.status = WAITING
         self.granted = self.killed = self.stamp = self.lane = 0
@@ -75,6 +78,8 @@ class Moment:
 
     ``until`` ends what is one instant with ``now``. ``clock``, ``since``, ``rho``, ``weight`` and
     ``nodes`` are those of shared storage. ``outstanding`` requests of ``load`` units are counted.
+    ``short_first``: the jobs in ``line`` are ordered by walltime (rule 30); ``freed``: a job ended
+    since the last pass; ``held`` bytes of the burst buffer are in use.
     """
 
     __slots__ = (*MOMENT_NUMBERS, *MOMENT_AMOUNTS)
@@ -104,14 +109,29 @@ class World:
     limits: Limits
     launch: Callable[[World, Moment, Any], None]
     exact: bool = False
+    total: int = 0
+    jobs: Any = ()
+    # Of the options: see terms_of.
     partition: bool = False
     kill: bool = False
     easy: bool = False
     wfp: bool = False
-    total: int = 0
-    jobs: Any = ()
+    short_first: bool = False
+    short_behind: bool = False
+    event: bool = False
+    boxed: bool = False
+    numbered: bool = False
+    search: bool = False
+    conservative: bool = False
+    rebuild: bool = False
+    keeps: bool = False
+    bytes: bool = False
+    capacity: Number = 0
+    plan_depth: int = 0
+    plan_power: int = 1
+    plan_evaluations: int = 0
     # The queue: see ioopt.sim.batch_io.queue_lists.
-    groups: dict[tuple[Number, int], Any] = field(default_factory=dict)
+    groups: dict[tuple[Number, ...], Any] = field(default_factory=dict)
     heads: list[Any] = field(default_factory=list)
     line: list[int] = field(default_factory=list)
     busy: int = 0
@@ -120,6 +140,17 @@ class World:
     free_from: Sequence[Number] = ()
     ends: dict[int, Number] = field(default_factory=dict)
     sorted_ends: Sequence[tuple[Number, int]] = ()
+    # Boxes: see ioopt.sim.batch_io.box_lists.
+    running: list[int] = field(default_factory=list)
+    marks: list[tuple[Number, int]] = field(default_factory=list)
+    step_times: list[Number] = field(default_factory=list)
+    step_free: list[int] = field(default_factory=list)
+    step_room: list[Number] = field(default_factory=list)
+    saved: dict[int, Any] = field(default_factory=dict)
+    trial: list[int] = field(default_factory=list)
+    best: list[int] = field(default_factory=list)
+    chosen: dict[int, int] = field(default_factory=dict)
+    share: Sequence[Number] = ()
     # The run of a trace.
     closed: bool = True
     arrival_jobs: Sequence[int] = ()
@@ -157,10 +188,9 @@ class World:
 
     def __post_init__(self, machine: Machine, options: QueueOptions) -> None:
         self.exact = self.limits.exact
-        self.partition = machine.allocation == "partition"
-        self.kill, self.easy = options.kill, options.backfill == "easy"
-        self.wfp = options.queue == "wfp"
         self.total = machine.units
+        for name, value in terms_of(machine, options, self.limits).items():
+            setattr(self, name, value)
         self.until = [-math.inf] * (self.total if self.partition else 0)
 
     def play(
@@ -180,6 +210,7 @@ class World:
         self.compute, self.volume = trace.compute, trace.volume
         self.asked, self.grant, self.finish = run.request, run.grant, run.finish
         self.window_first, self.window_last = trace.window
+        self.share = trace.share
         self.storage, self.node_rate = self.limits.storage, self.limits.node_rate
         self.capacity_units = self.limits.capacity_units
         self.interference, self.own_peaks = self.limits.interference, self.limits.own_peaks
@@ -192,6 +223,31 @@ class World:
         self.first, self.last = ([NOBODY] * self.num_lanes for _ in range(2))
         self.record = run.rates is not None
         self.fresh, self.moved = ([0] * len(self.jobs) for _ in range(2))
+
+
+def terms_of(machine: Machine, options: QueueOptions, limits: Limits) -> dict[str, Any]:
+    """What the engines ask of the options of the queue, and of the machine that it has.
+
+    ``boxed``: a pass gives boxes to waiting jobs, ``numbered``: units of theirs are told apart, which
+    partitions do without boxes too; ``keeps``: boxes last from pass to pass.
+    """
+    partition, search = machine.allocation == "partition", options.queue == "plan"
+    conservative = not search and options.backfill == "conservative"
+    nodes = options.reservation == "nodes" and not partition
+    buffer = machine.burst_buffer
+    shared = buffer is not None and buffer.placement == "shared"
+    return {
+        "partition": partition, "kill": options.kill, "easy": options.backfill == "easy",
+        "wfp": options.queue == "wfp", "short_first": options.queue == "sjf",
+        "short_behind": options.backfill_order == "sjf", "event": options.pass_ == "event",
+        "boxed": search or conservative or nodes,
+        "numbered": nodes or (partition and (search or conservative)), "search": search,
+        "conservative": conservative, "rebuild": options.plan == "rebuild",
+        "keeps": conservative and options.plan == "keep", "bytes": shared,
+        "capacity": limits.number(buffer.bytes) if buffer and shared else limits.number(0),
+        "plan_depth": options.plan_depth, "plan_power": options.plan_power,
+        "plan_evaluations": options.plan_evaluations,
+    }  # fmt: skip
 
 
 def arrivals_of(

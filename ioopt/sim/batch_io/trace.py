@@ -20,7 +20,8 @@ class Trace:
     ``position`` leads back to the problem's jobs; ``rank`` is the place of a job's id among all
     ids (rule 10). The phases of job j are ``offset[j]`` to ``offset[j + 1]`` of ``compute``
     (seconds) and ``volume`` (bytes, EF applied); ``pieces`` are all phases in a row as (seconds,
-    bytes, how often). ``units`` and ``allocated`` are the allocation.
+    bytes, how often). ``units`` and ``allocated`` are the allocation, ``share`` the bytes of the burst
+    buffer that a job holds.
     """
 
     machine: Machine
@@ -37,6 +38,7 @@ class Trace:
     peak: Sequence[Number]
     offset: Sequence[int]
     pieces: Sequence[tuple[Number, Number, int]]
+    share: Sequence[Number]
 
     @classmethod
     def of(cls, problem: BatchIoProblem, ef: float = 1.0, use_exact: bool = False) -> Trace:
@@ -77,7 +79,7 @@ class Trace:
             rank=[rank_of[k] for k in position], submit=[submits[k] for k in position],
             walltime=[number(job.walltime_seconds) for job in jobs], nodes=nodes,
             units=[size // machine.unit_nodes for size in allocated], allocated=allocated,
-            peak=peak, offset=offset, pieces=pieces,
+            peak=peak, offset=offset, pieces=pieces, share=[number(job.buffer_bytes) for job in jobs],
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -125,6 +127,11 @@ class Trace:
         """w_iter of rule 16: the mean over a job's phases of compute plus uncongested I/O seconds."""
         return [total / (self.offset[j + 1] - self.offset[j]) for j, total in enumerate(self.ideal)]
 
+    @property
+    def length(self) -> Sequence[Number]:
+        """How long each job is taken to run while it waits (rule 35)."""
+        return self.ideal if self.options.estimate == "uncongested" else self.walltime
+
     @cached_property
     def window(self) -> tuple[Number, Number]:
         """Where utilisation is measured: from 10 % of the submit span to the last submit (rule 22)."""
@@ -152,7 +159,8 @@ def known(value: Any) -> bool:
 class Run:
     """What an engine found; jobs in the order of the trace, requests by their phase's place in it.
 
-    ``block`` is the first unit of the partition (-1: flat). ``request``, ``grant`` and ``finish``
+    ``block`` is the first unit of the partition (-1: flat), ``units`` are the numbers of a job's units
+    where a flat machine has numbered ones (rule 32). ``request``, ``grant`` and ``finish``
     are :func:`column` values. ``rates`` holds (phase place, from, until, bytes per second) of every
     span at a constant rate above 0, in no fixed order, or is None when it was not recorded.
     ``useful`` is uncongested work done in the window of rule 22, in node-seconds.
@@ -165,6 +173,7 @@ class Run:
     request: Any
     grant: Any
     finish: Any
+    units: list[Sequence[int]] | None = None
     useful: Number = 0
     rates: list[Span] | None = None
     events: int = 0
