@@ -16,9 +16,9 @@ from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
-CallableT = TypeVar("CallableT", bound=Callable[..., Any])
-
 from ioopt.errors import missing
+
+CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 ROOMS = ("compiled", "decisions", "measure", "sim")
 KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ROOMS)
