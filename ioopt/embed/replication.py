@@ -161,7 +161,7 @@ class ReplicationPlanner:
 
     def _problem(self) -> ReplicationProblem:
         """The waiting tasks, and the files that they read or nodes hold, as an instance."""
-        used = {name for task in self._tasks.values() for name in task.inputs}
+        used = {name for task in self._tasks.values() for name in (*task.inputs, *task.outputs)}
         used |= {name for held in self._holds.values() for name in held}
         nodes = tuple(
             node.model_copy(update={"holds": tuple(sorted(self._holds[name]))})

@@ -75,13 +75,13 @@ def solve(
     problem: ReplicationProblem, request: SolveRequest[None, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
     """Plan by LPT on file groups; raises NotApplicableError where a task reads two files or more."""
+    require_batch(problem)
     for task, files in zip(problem.tasks, problem.inputs, strict=True):
         if len(files) > 1:
             raise NotApplicableError(
                 f"lpt plans tasks that read one file, but task {task.id!r} reads {len(files)}; "
                 "use ip, link-aware or minmin"
             )
-    require_batch(problem)
     state = _State(problem)
     for group in _groups(problem):
         ends = [state.load[i] + state.cost(group, i) for i in range(len(state.load))]

@@ -1,0 +1,166 @@
+"""Precedence is kept or refused in one line, by whatever takes a workflow: no list of names in here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.campaign.grid import build_grid, read_config
+from ioopt.campaign.work import perform
+from ioopt.cli.export import export_group
+from ioopt.cli.main import COMMANDS, main
+from ioopt.embed.adapters import dask
+from ioopt.embed.replication import ReplicationPlanner
+from ioopt.embed.service import Service
+from ioopt.errors import NotApplicableError
+from ioopt.registry import KINDS, solvers_for
+from ioopt.solving import check_plan
+
+SECONDS = {"a": 2, "b": 1, "c": 1, "d": 1}
+EDGES = {("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")}
+"""A diamond whose file names its tasks backwards, so that the order of the file violates it."""
+
+
+def diamond() -> Any:
+    reads = {k: [f"f{p}" for p, q in sorted(EDGES) if q == k] for k in SECONDS}
+    return {
+        "format": "ioopt/replication", "version": 1, "name": "diamond",
+        "network": {"remote_bytes_per_second": 1000, "replica_bytes_per_second": 1000},
+        "nodes": [{"id": "n0"}, {"id": "n1"}],
+        "files": [{"id": f"f{k}", "bytes": 10} for k in SECONDS],
+        "tasks": [
+            {"id": k, "compute_seconds": SECONDS[k], "inputs": reads[k], "outputs": [f"f{k}"]}
+            for k in reversed(SECONDS)
+        ],
+    }  # fmt: skip
+
+
+def keeps(schedule: Any) -> bool:
+    """Whether every task starts after the ends of those whose files it reads."""
+    runs = {run["id"]: run for run in schedule["tasks"]}
+    return all(runs[p]["end_seconds"] <= runs[q]["start_seconds"] for p, q in EDGES)
+
+
+def edges(problem: Any) -> set[tuple[str, str]]:
+    names = [task.id for task in problem.tasks]
+    return {(names[p], names[q]) for q, before in enumerate(problem.predecessors) for p in before}
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in solvers_for("replication")])
+def test_a_solver_keeps_it_or_says_that_it_does_not_take_it(name: str) -> None:
+    try:
+        result = ioopt.solve(diamond(), name, time_limit=5)
+    except NotApplicableError as error:
+        said = str(error)
+    else:
+        assert result.violations == () and keeps(result.schedule)
+        return
+    assert "workflows" in said and "\n" not in said
+
+
+def test_the_checker_sees_it_dropped() -> None:
+    """The schedule of the batch without outputs, held against the workflow."""
+    data = diamond()
+    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
+    result = ioopt.solve(batch, "minmin")
+    assert not keeps(result.schedule)
+    report = check_plan(KINDS["replication"], ioopt.load(data), result.plan, result.schedule)
+    assert report.violations
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: Any, monkeypatch: Any) -> Any:
+    """A command in a folder with the diamond and a result of it: (exit code, output, errors)."""
+    monkeypatch.chdir(tmp_path)
+    Path("w.json").write_text(json.dumps(diamond()))
+    assert main(["solve", "w.json", "--solver", "heft", "-o", "r.json"]) == 0
+    capsys.readouterr()
+
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(list(words))
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+REFUSED = {"lp", "mps", "batsim", "batsim-jobs"}
+NOT_OF_INSTANCES = {"instances", "solvers", "schema", "doctor", "compile", "generate", "import"}
+
+
+def test_every_command_is_looked_at() -> None:
+    """Whoever adds a command or an export says here what becomes of precedence."""
+    ours = {"solve", "compare", "simulate", "check", "plot", "decide", "sweep", "report", "serve"}
+    assert set(COMMANDS) == ours | NOT_OF_INSTANCES | {"export"}
+    assert set(export_group.commands) == REFUSED | {"wfformat"}
+
+
+@pytest.mark.parametrize("form", sorted(REFUSED))
+def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> None:
+    code, _, errors = run(
+        "export", form, "w.json", *["r.json"] * (form == "batsim-jobs"), "-o", "x"
+    )
+    assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
+
+
+def test_wfformat_keeps_it_both_ways(run: Any) -> None:
+    assert run("export", "wfformat", "w.json", "--result", "r.json", "-o", "wf.json")[0] == 0
+    assert run("import", "wfformat", "wf.json", "-o", "again.json")[0] == 0
+    assert edges(ioopt.load("again.json")) == EDGES
+
+
+@pytest.mark.parametrize("how", [["--flatten"], ["--select", "level=1-2"]])
+def test_a_part_of_a_workflow_says_what_it_drops(run: Any, how: list[str]) -> None:
+    run("export", "wfformat", "w.json", "-o", "wf.json")
+    code, _, errors = run("import", "wfformat", "wf.json", *how, "-o", "part.json")
+    kept = edges(ioopt.load("part.json"))
+    assert code == 0 and kept == (set() if "--flatten" in how else {("b", "d"), ("c", "d")})
+    assert "warning" in errors
+
+
+def test_commands_keep_it_or_refuse(run: Any) -> None:
+    code, out, _ = run("simulate", "w.json", "r.json", "--format", "json")
+    assert code == 0 and keeps(json.loads(out)["schedule"])
+    for policy in ("fifo", "locality", "ready-min-min", "rolling"):
+        code, out, _ = run("simulate", "w.json", "--policy", policy, "--format", "json")
+        assert code == 0 and keeps(json.loads(out)["schedule"])
+    assert run("check", "w.json", "r.json")[0] == 0
+    stored = json.loads(Path("r.json").read_text())
+    stored["schedule"]["tasks"][0]["start_seconds"] = 90.0
+    Path("wrong.json").write_text(json.dumps(stored))
+    assert run("check", "w.json", "wrong.json")[0] == 5
+    code, _, errors = run("decide", "w.json")
+    assert code == 2 and errors.count("\n") == 1
+    named = [f"--solver={name}" for name in ("minmin", "ip", "heft")]
+    code, out, _ = run("compare", "w.json", *named, "--format", "json")
+    rows = {row["solver"]: row for row in json.loads(out)["rows"]}
+    assert rows["heft"]["status"] in ("feasible", "optimal")
+    assert {rows["minmin"]["status"], rows["ip"]["status"]} == {"does not apply"}
+
+
+def test_a_point_of_a_sweep_keeps_it_or_does_not_apply(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text(json.dumps(diamond()))
+    text = 'time_limit = 5\n[[instances]]\npath = "w.json"\n[[solvers]]\nname = "minmin"\n'
+    (tmp_path / "g.toml").write_text(f'{text}[[solvers]]\nname = "heft"\n')
+    grid = build_grid(read_config(str(tmp_path / "g.toml")), str(tmp_path))
+    rows = {p.solver: perform(p, grid.sources[p.source])[0] for p in grid.points}
+    assert rows["minmin"]["status"] == "does not apply"
+    assert rows["heft"]["violations"] == 0 and rows["heft"]["error"] is None
+
+
+def test_what_is_embedded_refuses_or_keeps_it() -> None:
+    """The planner, the Dask adapter (before it asks the cluster), and the service."""
+    data = diamond()
+    planner = ReplicationPlanner(data["network"], data["nodes"], data["files"])
+    with pytest.raises(NotApplicableError, match="workflows"):
+        planner.submit(data["tasks"])
+    with pytest.raises(NotApplicableError, match="workflows"):
+        dask._workers(None, ioopt.load(data))  # type: ignore[arg-type]
+    asked = {"ioopt": 1, "op": "decide", "instance": data}
+    reply = json.loads(Service().handle(json.dumps({**asked, "solver": "minmin"}).encode()))
+    assert reply["error"]["code"] == "invalid" and "workflows" in reply["error"]["message"]
+    reply = json.loads(Service().handle(json.dumps({**asked, "solver": "heft"}).encode()))
+    assert check_plan(KINDS["replication"], ioopt.load(data), reply["result"]["plan"], None)
