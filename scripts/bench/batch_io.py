@@ -109,7 +109,7 @@ def long_rows(quick: bool) -> Iterator[Row]:
     From the loaded problem to all times; all policies on the shortest trace, since the cost goes by
     instants, LONG_POLICIES on the others.
     """
-    everybody = [row.name for row in solvers_for("batch-io")]
+    everybody = [row.name for row in solvers_for("io-requests")]
     for engine_name, (goal, lengths) in LONG.items():
         for jobs in lengths:
             problem = long_trace(jobs // (15 if quick else 1), 100)

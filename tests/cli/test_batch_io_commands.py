@@ -51,7 +51,10 @@ def test_compare_runs_all_policies(tmp_path: Path, run: Run) -> None:
     out, _ = run("compare", "mira-day", "--format", "json", "--set", "loop=open")
     rows = json.loads(out)["rows"]
     assert len(rows) == 10
-    assert all(row["status"] == "feasible" and not row["violations"] for row in rows)
+    assert not any(row["violations"] for row in rows)
+    # with given starts nothing is faster than no congestion, so that its bound is met
+    proven = [row["solver"] for row in rows if row["status"] != "feasible"]
+    assert proven == ["no-congestion"]
     best = min(rows, key=lambda row: row["objective"])
     assert best["solver"] == "no-congestion" and best["ratio_to_best"] is None
     assert min(row["ratio_to_best"] for row in rows if not row["reference"]) == 1

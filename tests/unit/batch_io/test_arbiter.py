@@ -43,7 +43,7 @@ def test_grants_follow_requests_progress_and_finishes() -> None:
     assert arbiter.decide(2.0) == {"a": 4.0, "b": 2.0}
 
 
-@pytest.mark.parametrize("name", [row.name for row in solvers_for("batch-io")])
+@pytest.mark.parametrize("name", [row.name for row in solvers_for("io-requests")])
 def test_decides_as_the_solver_does_and_so_does_a_restored_one(name: str) -> None:
     rng = random.Random(4)
     for _ in range(40):

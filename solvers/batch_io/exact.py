@@ -1,0 +1,188 @@
+"""The best I/O of a small trace whose starts are given (ours): what an online policy is measured by.
+
+The orders of all issues and finishes are searched by an integer program
+(:mod:`ioopt.models.batch_io.io_order`), on HiGHS or CBC in real numbers. On CP-SAT, which counts in whole
+numbers, it is the relaxation that rounding leaves: that proves the bound, and its order is timed again by a
+linear program. The plan keeps the rates of every set of outstanding requests, so that it is replayed as any
+policy is; where the search finds nothing, it is the best policy's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field
+
+from ioopt.decisions.batch_io import IoPolicy, Rates, View, nine_digits
+from ioopt.errors import NotApplicableError
+from ioopt.models.batch_io.bounds import chains_of, mean_response_bound
+from ioopt.models.batch_io.io_order import IoOrderModel
+from ioopt.models.batch_io.prices import Chain, delay_bound
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Loop
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.result import StopReason
+from ioopt.sim.batch_io.trace import Trace
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.batch_io import adaptive, base_line, fill
+from ioopt.solvers.batch_io.run import run_trace, simulate
+from ioopt.solvers.batch_io.settings import Settings
+
+MOST_REQUESTS = 30
+UNITS_OF_DELAY = 10_000
+"""Whole units in the delay of the best policy, for CP-SAT."""
+PRICE_ROUNDS = 60
+TOLERANCE = 1e-6
+"""Of integer programs: a replay this close to a proven optimum, relative to the delay, meets it."""
+
+Rows = Sequence[Sequence[tuple[Any, float, float]]]
+"""Sets of outstanding requests: (rank of the job, uncongested I/O so far, bytes per second) of each."""
+
+
+class ExactSettings(Settings):
+    """Settings of ``exact``: starts are given (``loop=open``); ``rows`` are the rates of a plan."""
+
+    loop: Loop = "open"
+    rows: list[list[tuple[int, float, float]]] = Field(default_factory=list)
+
+
+def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
+    """The least mean response for the starts of the uncongested run; at most MOST_REQUESTS requests."""
+    settings = request.settings
+    _require_small(problem, settings)
+    trace = Trace.of(problem, settings.ef)
+    deadline = request.deadline
+    rivals = [
+        fill.policy(fill.FillSettings(policy="fill", alpha=alpha)) for alpha in (0.0, 0.5)
+    ] + [adaptive.policy(settings), base_line.BASE_LINE]
+    runs = [run_trace(trace, rival, "open", "python", deadline=deadline) for rival in rivals]
+    known, best = min((_delay(trace, run), k) for k, run in enumerate(runs))
+    starts = dict(zip(trace.ids, map(float, runs[0].start)))
+    chains = chains_of(problem, settings.ef, starts)
+    least, rows, stop, notes = 0.0, [], StopReason.FINISHED, []
+    if known > TOLERANCE:
+        origin = min(chain.begin for chain in chains)
+        chains = [chain._replace(begin=chain.begin - origin) for chain in chains]
+        least = delay_bound(chains, known, PRICE_ROUNDS)
+        model, answer = _search(chains, known, least, request)
+        stop = answer.stop
+        if answer.bound is not None:
+            least = max(least, min(known, answer.bound))
+        if answer.found:
+            rows = _rows(trace, chains, problem, model.rates(answer.values))
+    plan = BatchIoPlan(policy="exact", ef=settings.ef, loop="open", settings={"rows": rows})
+    simulation = simulate(problem, plan, replay(rows))
+    reached = simulation.metrics["io_delay_seconds"] * len(trace)
+    if reached > known:
+        plan = _plan_of(rivals[best], settings, best)
+        simulation = simulate(problem, plan, rivals[best])
+        reached = known
+        notes.append(f"no order better than {plan.policy} was found")
+    if reached - least <= TOLERANCE * max(1.0, known) and stop is StopReason.FINISHED:
+        least = reached
+    bound = mean_response_bound(problem, plan, starts, least / len(trace))
+    if least == reached:
+        bound = simulation.metrics["mean_response_seconds"]
+    metrics = {"io_delay_bound": least / len(trace)}
+    notes.append("starts are those of the uncongested run (loop=open)")
+    return Outcome(plan, bound, stop, simulation=simulation, notes=tuple(notes), metrics=metrics)
+
+
+def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
+    asked = sum(
+        p.repeat for job in problem.jobs for p in job.phases if p.io_bytes * settings.ef > 0
+    )
+    reasons = {
+        "needs given starts: --set loop=open": settings.loop == "closed",
+        "cannot kill jobs (options.kill)": problem.options.kill,
+        "knows no interference": problem.machine.interference > 0,
+        "knows no burst buffer": any(job.buffer_bytes for job in problem.jobs),
+        "works in floats": settings.arithmetic == "exact",
+        f"takes at most {MOST_REQUESTS} requests, there are {asked}": asked > MOST_REQUESTS,
+        "has no jobs to order": not problem.jobs,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise NotApplicableError(f"exact {reason}")
+
+
+def _delay(trace: Trace, run: Any) -> float:
+    return float(sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace))))
+
+
+def _plan_of(policy: IoPolicy, settings: ExactSettings, place: int) -> BatchIoPlan:
+    return BatchIoPlan(
+        policy=policy.name, ef=settings.ef, loop="open", alpha=0.0 if place == 0 else 0.5
+    )
+
+
+def _search(
+    chains: Sequence[Chain], known: float, least: float, request: SolveRequest
+) -> tuple[IoOrderModel, BackendAnswer]:
+    """The model and its answer, whose objective and bound are delays."""
+    most = known * (1 + TOLERANCE)
+    model = IoOrderModel(chains, most, least)
+    if request.options.backend != CPSAT:
+        answer = solve_by_pulp(model.program, request.options.backend, BackendLimits.of(request))
+        bound = None if answer.bound is None else answer.bound - model.ideal
+        return model, replace(answer, bound=bound)
+    unit = known / UNITS_OF_DELAY
+    whole = IoOrderModel(chains, most, least, unit)
+    answer = solve_by_cpsat(whole.program, BackendLimits.of(request))
+    bound = None if answer.bound is None else answer.bound * unit - model.ideal
+    if not answer.found:
+        return model, replace(answer, bound=bound)
+    model.keep_order(whole, answer.values)
+    timed = solve_by_pulp(model.program, "HiGHS", BackendLimits())
+    return model, replace(timed, bound=bound, stop=answer.stop)
+
+
+def _rows(
+    trace: Trace,
+    chains: Sequence[Chain],
+    problem: BatchIoProblem,
+    spans: Sequence[Mapping[Any, float]],
+) -> list[list[tuple[int, float, float]]]:
+    """The shares of the model's spans for the requests of the trace."""
+    places = {name: j for j, name in enumerate(trace.ids)}
+    keys = []
+    for job in problem.jobs:
+        j, so_far, found = places[job.id], 0.0, []
+        for place in range(trace.offset[j], trace.offset[j + 1]):
+            if trace.volume[place] > 0:
+                found.append((trace.rank[j], so_far))
+                so_far += trace.volume[place] / trace.peak[j]
+        if found:
+            keys.append(found)
+    storage = trace.limits.storage
+    return [[(*keys[j][k], share * storage) for (j, k), share in span.items()] for span in spans]
+
+
+def replay(rows: Rows) -> IoPolicy:
+    """The rates of a plan: a request is known by its job and by the job's I/O before it.
+
+    Sets that the plan does not have, which rounding makes for an instant, are left to FILL.
+    """
+    table = {
+        frozenset((rank, nine_digits(so_far)) for rank, so_far, _ in row): {
+            rank: rate for rank, _, rate in row
+        }
+        for row in rows
+    }
+    otherwise = fill.fill(0.0)
+
+    def decide(view: View) -> Rates:
+        here = frozenset((r.id, nine_digits(float(r.ideal_so_far))) for r in view.requests)
+        rates = table.get(here)
+        if rates is None:
+            return otherwise(view)
+        return [min(view.limits.number(rates[r.id]), r.peak) for r in view.requests]
+
+    return IoPolicy("exact", decide, full_when_fits=False)
+
+
+def policy(how: ExactSettings) -> IoPolicy:
+    """The plan's rates; FILL where there is no plan."""
+    return replay(how.rows)

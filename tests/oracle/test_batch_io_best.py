@@ -1,0 +1,84 @@
+"""The exact order of I/O and the bound by prices against every order of events on tiny jobs."""
+
+import random
+
+import pytest
+from batch_io_best import least_delay
+
+import ioopt
+from ioopt.errors import NotApplicableError
+from ioopt.generate.batch_io.generate import generate
+from ioopt.models.batch_io.io_order import IoOrderModel
+from ioopt.models.batch_io.prices import Chain, Step, delay_bound
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.pulp_program import solve_by_pulp
+
+
+def _chains(seed: int) -> list[Chain]:
+    """Three jobs, four requests, whole and half seconds; some have no computing between."""
+    rng = random.Random(seed)
+    chains = []
+    for count in (2, 1, 1):
+        steps = [
+            Step(
+                rng.randint(1, 6) / 2,
+                rng.choice([0.4, 0.5, 0.75, 1.0]),
+                rng.choice([0.0, 0.5, 2.0]),
+            )
+            for _ in range(count)
+        ]
+        steps[-1] = steps[-1]._replace(after=0.0)
+        chains.append(Chain(rng.choice([0.0, 0.0, 0.5, 1.0, 2.0]), tuple(steps)))
+    return chains
+
+
+def _best(chains: list[Chain], most: float) -> float:
+    model = IoOrderModel(chains, most)
+    answer = solve_by_pulp(model.program, "HiGHS", BackendLimits())
+    assert answer.objective is not None
+    return answer.objective - model.ideal
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_program_finds_the_best_of_all_orders(seed: int) -> None:
+    chains = _chains(seed)
+    true = least_delay([(chain.begin, chain.steps) for chain in chains])
+    assert _best(chains, true + 3.0) == pytest.approx(true, abs=1e-6)
+    assert delay_bound(chains, true + 0.5, rounds=30) <= true + 1e-9
+
+
+def test_by_hand() -> None:
+    """A moves 2 s of the storage at 0 and, 2 s after, 2 s again; B 3 s at 0, all at full rate.
+
+    A first: A 0-2, B 2-4 and, while A has its second turn at 4-6, waits; then 6-7: B loses 4 s.
+    B on through 5: A's second turn, ready at 4, begins at 5: B loses 2, A loses 1, 3 s in all.
+    B first: 0-3, A 3-5 and 7-9 loses 3 s as well.
+    """
+    chains = [Chain(0.0, (Step(2.0, 1.0, 2.0), Step(2.0, 1.0))), Chain(0.0, (Step(3.0, 1.0),))]
+    assert _best(chains, 10.0) == pytest.approx(3.0)
+    assert least_delay([(chain.begin, chain.steps) for chain in chains]) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("backend", ["HiGHS", "CBC", "CP-SAT"])
+def test_the_plan_is_replayed_and_no_policy_is_better(backend: str) -> None:
+    problem = ioopt.load("two-writers")
+    found = ioopt.solve(problem, "exact", backend=backend)
+    assert found.objective == pytest.approx(3.0) and not found.violations
+    assert found.bound == pytest.approx(3.0, rel=1e-3) and found.bound <= found.objective
+    again = ioopt.simulate(problem, found)
+    assert again.metrics["mean_response_seconds"] == pytest.approx(3.0)
+
+
+def test_what_it_does_not_take() -> None:
+    with pytest.raises(NotApplicableError, match="loop=open"):
+        ioopt.solve("two-writers", "exact", settings={"loop": "closed"})
+    with pytest.raises(NotApplicableError, match="at most 30 requests"):
+        ioopt.solve("mira-day", "exact")
+
+
+def test_a_limit_leaves_an_honest_gap() -> None:
+    """No time for the program: the best policy's plan, and the bound by prices."""
+    problem = generate("small", {}, 1)
+    found = ioopt.solve(problem, "exact", time_limit=0.5)
+    assert found.status == "feasible" and found.bound < found.objective
+    assert found.plan["policy"] in ("exact", "fill", "adaptive", "base-line")
