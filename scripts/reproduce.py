@@ -53,7 +53,7 @@ def main() -> None:
 def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
     """Run each paper's module on the store, keep what it came to, write the page."""
     from papers.claims import within
-    from papers.page import CLAIM_HEAD, conclusion, counted, write_page
+    from papers.page import conclusion, counted, head_of, notes_of, write_page
 
     from ioopt.campaign.study import open_campaign
     from ioopt.tables import render
@@ -65,9 +65,9 @@ def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | No
             study = campaign.study(paper)
             with within(study):
                 rows = module.claims(arguments.quick)
-                print(
-                    f"\n{module.sizes(arguments.quick)}\n\n{render(CLAIM_HEAD, rows)}", flush=True
-                )
+                table = render(head_of(module), rows)
+                told = "\n".join(notes_of(module, rows))
+                print(f"\n{module.sizes(arguments.quick)}\n\n{table}\n{told}", flush=True)
                 found = conclusion(module, arguments.quick, rows, study)
             campaign.store.conclude(paper, "quick" if arguments.quick else "full", found)
             print(f"\n{paper}: {counted(rows)}")

@@ -1,7 +1,8 @@
 """What a reproduction row is, how its verdict is worded, its intervals, and where its runs come from.
 
 A paper's module has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how much is run;
-``pictures(quick)``; and NOTES where something is to be said. ``scripts/reproduce.py`` does the rest:
+``pictures(quick)``; NOTES, or ``notes(rows)``, where something is to be said; HEAD, where its rows have
+other columns, the verdict being the last. ``scripts/reproduce.py`` does the rest:
 it opens a campaign, so that every run becomes a row of its store and a killed reproduction goes on
 where it was. A test or a script that opens none computes the runs on the spot.
 """

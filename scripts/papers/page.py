@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from papers.claims import NOT, PARTLY, REPRODUCED, Claim
+from papers.claims import NOT, PARTLY, REPRODUCED
 
 from ioopt.campaign.study import Study
 from ioopt.tables import render
@@ -38,7 +38,7 @@ Conclusion = Mapping[str, Any]
 
 
 def conclusion(
-    module: ModuleType, quick: bool, rows: Sequence[Claim], study: Study
+    module: ModuleType, quick: bool, rows: Sequence[Sequence[str]], study: Study
 ) -> dict[str, Any]:
     """What a study came to, as the store keeps it: claims, notes, pictures, sizes, seconds, versions."""
     pictures = {
@@ -47,10 +47,20 @@ def conclusion(
     }
     return {
         "claims": rows, "pictures": pictures,
-        "notes": list(getattr(module, "NOTES", ())),
+        "head": head_of(module), "notes": notes_of(module, rows),
         "sizes": module.sizes(quick), "num_values": study.num_values, "seconds": study.seconds,
         "versions": {name: _version(name) for name in PACKAGES},
     }  # fmt: skip
+
+
+def head_of(module: ModuleType) -> Sequence[str]:
+    """The columns of the claims of *module*."""
+    return getattr(module, "HEAD", CLAIM_HEAD)
+
+
+def notes_of(module: ModuleType, rows: Sequence[Sequence[str]]) -> list[str]:
+    """What *module* says beside its claims."""
+    return [*module.notes(rows)] if hasattr(module, "notes") else [*getattr(module, "NOTES", ())]
 
 
 def _svg(figure: Any) -> str:
@@ -89,9 +99,9 @@ def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
     page.write_text("\n".join(parts))
 
 
-def counted(rows: Sequence[Claim]) -> str:
+def counted(rows: Sequence[Sequence[str]]) -> str:
     """How many of *rows* have each verdict, in words."""
-    count = Counter(row.verdict for row in rows)
+    count = Counter(row[-1] for row in rows)
     return ", ".join(f"{number} {word}" for word, number in count.most_common())
 
 
@@ -118,7 +128,7 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterable[s
     reduced = "" if size == "full" else " **Quick sizes; the full ones have not been run.**"
     option = "" if size == "full" else " --quick"
     yield f"`python scripts/reproduce.py {paper}{option}`: {one['sizes']}.{reduced}\n"
-    yield _table(CLAIM_HEAD, one["claims"])
+    yield _table(one.get("head", CLAIM_HEAD), one["claims"])
     if one.get("notes"):
         yield "\n".join(f"- {note}" for note in one["notes"]) + "\n"
     for name, picture in one["pictures"].items():

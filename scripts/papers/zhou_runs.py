@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from papers.claims import values_of
 
@@ -19,18 +19,46 @@ FACTORS = (0.3, 0.5, 0.8, 1.0, 1.2, 1.5)
 PAPER_POLICIES = (
     "base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld", "cons-min-aggr-sld", "adaptive",
 )  # fmt: skip
-TOPPED = tuple(f"{policy}+top" for policy in PAPER_POLICIES if policy.startswith("cons-"))
-CLOSED = (*PAPER_POLICIES, *TOPPED, "fill")
+CONSERVATIVE = PAPER_POLICIES[1:5]
+CLOSED = (
+    "base-line:per-node", "base-line:even-split", *CONSERVATIVE,
+    *(f"{policy}+top" for policy in CONSERVATIVE), "adaptive", "fill", "no-congestion",
+)  # fmt: skip
 OPEN = ("adaptive", "fill")
+PRESETS = ("mira-month", "mira-month-loaded")
+FIRST_SEED = 100
 METRICS = (
     "mean_wait_seconds", "mean_response_seconds", "utilisation", "useful_utilisation",
     "io_delay_seconds", "node_weighted_io_delay",
 )  # fmt: skip
 
 
+class Reading(NamedTuple):
+    """One way to read the paper: the workload, how BASE_LINE shares, whether left-overs are used."""
+
+    name: str
+    preset: str
+    share: str
+    top: str
+
+    def policy(self, name: str) -> str:
+        """The policy that runs where the paper says *name*."""
+        if name == "base-line":
+            return f"{name}:{self.share}"
+        return name + self.top * (name in CONSERVATIVE)
+
+
+READINGS = tuple(
+    Reading(f"{preset.removeprefix('mira-')}: {'ours' if share == 'per-node' else share}{top}",
+            preset, share, top)
+    for preset in PRESETS for share in ("per-node", "even-split") for top in ("", "+top")
+)  # fmt: skip
+"""The first is ours."""
+
+
 @dataclass(frozen=True)
 class Size:
-    """Seeds, and the preset's settings, of one reproduction."""
+    """Seeds, and the presets' settings, of one reproduction."""
 
     seeds: int
     settings: dict[str, str]
@@ -39,34 +67,39 @@ class Size:
     def describe(self) -> str:
         """One line for the head of the table."""
         what = ", ".join(f"{key}={value}" for key, value in self.settings.items())
-        return f"mira-month ({what or 'as it is'}), {self.seeds} paired seeds, {self.engine} engine"
+        seeds = f"paired seeds {FIRST_SEED} to {FIRST_SEED + self.seeds - 1}"
+        return f"{' and '.join(PRESETS)} ({what or 'as they are'}), {seeds}, {self.engine} engine"
 
 
 @dataclass
 class Runs:
-    """Metrics by (loop, policy, expansion factor), a value a seed."""
+    """Metrics by (preset, loop, policy, expansion factor), a value a seed, under one reading."""
 
     size: Size
     values: dict[tuple[Any, ...], list[dict[str, float]]] = field(default_factory=dict)
+    reading: Reading = READINGS[0]
+
+    def under(self, reading: Reading) -> Runs:
+        """The same values under another *reading*."""
+        return replace(self, reading=reading)
+
+    def of(self, metric: str, policy: str, factor: float, loop: str = "closed") -> list[float]:
+        """The metric, a seed at a time."""
+        preset, policy = self.reading.preset, self.reading.policy(policy)
+        return [run[metric] for run in self.values[preset, loop, policy, factor]]
 
     def ratios(
         self, metric: str, policy: str, against: str, factor: float, loop: str = "closed"
     ) -> list[float]:
         """The metric under *policy* over that under *against*, a seed at a time."""
-        return [
-            ours[metric] / theirs[metric]
-            for ours, theirs in zip(
-                self.values[loop, policy, factor], self.values[loop, against, factor]
-            )
-        ]
+        pair = (self.of(metric, name, factor, loop) for name in (policy, against))
+        return [ours / theirs for ours, theirs in zip(*pair)]
 
     def ratio_of_means(
         self, metric: str, policy: str, against: str, factor: float, loop: str = "closed"
     ) -> tuple[float, float]:
         """The mean under *policy* over that under *against*, and its standard error (jackknife)."""
-        ours, theirs = (
-            [run[metric] for run in self.values[loop, name, factor]] for name in (policy, against)
-        )
+        ours, theirs = (self.of(metric, name, factor, loop) for name in (policy, against))
         whole, count = sum(ours) / sum(theirs), len(ours)
         without = [(sum(ours) - a) / (sum(theirs) - b) for a, b in zip(ours, theirs)]
         center = statistics.fmean(without)
@@ -75,35 +108,39 @@ class Runs:
 
     def mean(self, metric: str, policy: str, factor: float, loop: str = "closed") -> float:
         """Mean of a metric over the seeds."""
-        return statistics.fmean(run[metric] for run in self.values[loop, policy, factor])
+        return statistics.fmean(self.of(metric, policy, factor, loop))
 
 
 @lru_cache(maxsize=8)
-def _trace(seed: int, factor: float, settings: tuple[tuple[str, str], ...]) -> Trace:
-    return Trace.of(generate("mira-month", dict(settings), seed), factor, False)
+def _trace(preset: str, seed: int, factor: float, settings: tuple[tuple[str, str], ...]) -> Trace:
+    return Trace.of(generate(preset, dict(settings), seed), factor, False)
 
 
 def one_run(
-    seed: int, factor: float, loop: str, policy: str, settings: dict[str, str], engine: str
-) -> dict[str, float]:
+    preset: str, seed: int, factor: float, loop: str, policy: str, settings: dict[str, str],
+    engine: str,
+) -> dict[str, float]:  # fmt: skip
     """The metrics of one policy on one workload."""
-    trace = _trace(seed, factor, tuple(settings.items()))
-    run = run_trace(trace, io_policy(policy), loop, engine)  # type: ignore[arg-type]
+    trace = _trace(preset, seed, factor, tuple(settings.items()))
+    name, _, share = policy.partition(":")
+    run = run_trace(trace, io_policy(name, {"share": share} if share else {}), loop, engine)  # type: ignore[arg-type]
     found = metrics_of(trace, run)
     return {name: float(found[name]) for name in METRICS}
 
 
 def run_all(size: Size) -> Runs:
-    """Every policy on every seed and expansion factor, closed and open loop."""
+    """Every policy on every workload, seed and expansion factor, closed and open loop."""
     policies = [("closed", policy) for policy in CLOSED] + [("open", policy) for policy in OPEN]
     asked = [
-        {"seed": seed, "factor": factor, "loop": loop, "policy": policy,
+        {"preset": preset, "seed": seed, "factor": factor, "loop": loop, "policy": policy,
          "settings": size.settings, "engine": size.engine}
-        for seed in range(size.seeds)
+        for preset in PRESETS
+        for seed in range(FIRST_SEED, FIRST_SEED + size.seeds)
         for factor in FACTORS
         for loop, policy in policies
     ]  # fmt: skip
     runs = Runs(size)
     for run, row in zip(asked, values_of(one_run, asked)):
-        runs.values.setdefault((run["loop"], run["policy"], run["factor"]), []).append(row)
+        key = tuple(run[name] for name in ("preset", "loop", "policy", "factor"))
+        runs.values.setdefault(key, []).append(row)
     return runs

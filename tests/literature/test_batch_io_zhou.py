@@ -20,8 +20,11 @@ def test_mean_and_error_by_hand() -> None:
 
 def test_ratios_pair_the_seeds() -> None:
     runs = zhou_runs.Runs(zhou_runs.Size(2, {}, "python"))
-    runs.values["closed", "fill", 1.0] = [{"mean_wait_seconds": 2.0}, {"mean_wait_seconds": 9.0}]
-    runs.values["closed", "adaptive", 1.0] = [
+    runs.values["mira-month", "closed", "fill", 1.0] = [
+        {"mean_wait_seconds": 2.0},
+        {"mean_wait_seconds": 9.0},
+    ]
+    runs.values["mira-month", "closed", "adaptive", 1.0] = [
         {"mean_wait_seconds": 4.0},
         {"mean_wait_seconds": 3.0},
     ]
@@ -30,6 +33,28 @@ def test_ratios_pair_the_seeds() -> None:
     # is the root of (2 - 1) / 2 * (1.25^2 + 1.25^2).
     found = runs.ratio_of_means("mean_wait_seconds", "fill", "adaptive", 1.0)
     assert found == pytest.approx((11 / 7, 1.25))
+
+
+def test_a_claim_stands_under_each_reading() -> None:
+    """Base-line waits 4 s by nodes and 8 s evenly shared; cons-fcfs 6 s, with its left-over used 3 s."""
+    runs = zhou_runs.Runs(zhou_runs.Size(2, {}, "python"))
+    waits = {
+        "base-line:per-node": 4.0,
+        "base-line:even-split": 8.0,
+        "cons-fcfs": 6.0,
+        "cons-fcfs+top": 3.0,
+    }
+    for policy, wait in waits.items():
+        rows = [{"mean_wait_seconds": wait}, {"mean_wait_seconds": wait}]
+        runs.values["mira-month", "closed", policy, 1.0] = rows
+    found = [
+        runs.under(reading).ratios("mean_wait_seconds", "cons-fcfs", "base-line", 1.0)[0]
+        for reading in zhou_runs.READINGS[:4]
+    ]
+    assert found == [1.5, 0.75, 0.75, 0.375]
+    assert [reading.name for reading in zhou_runs.READINGS[:4]] == [
+        "month: ours", "month: ours+top", "month: even-split", "month: even-split+top",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -44,3 +69,7 @@ def test_trends_on_small_workloads(monkeypatch) -> None:
         assert mean_and_error(ratios)[0] < 0.7
     response = runs.ratios("mean_response_seconds", "fill", "base-line", 1.5)
     assert mean_and_error(response)[0] < 1.0
+    lost = runs.under(zhou_runs.READINGS[2])
+    assert lost.mean("mean_wait_seconds", "base-line", 1.5) > runs.mean(
+        "mean_wait_seconds", "base-line", 1.5
+    )

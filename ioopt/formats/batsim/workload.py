@@ -20,6 +20,7 @@ from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.values import LARGEST, Amount, Count
+from ioopt.problems.base import BytesPerSecond
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
 
@@ -29,6 +30,7 @@ class _Job(BaseModel):
     res: Count
     profile: StrictStr
     walltime: Annotated[float, Field(le=LARGEST, strict=True)] | None = None
+    io_bytes_per_second: BytesPerSecond | None = None
 
 
 class _Workload(BaseModel):
@@ -117,10 +119,12 @@ def _rows(
         walltime = max(job.walltime or 0.0, 0.0)
         if not walltime:
             unlimited.append(job.id)
-            walltime = _uncongested(phases, machine.peak(machine.allocated_nodes(nodes)))
+            peak = machine.peak(machine.allocated_nodes(nodes), job.io_bytes_per_second)
+            walltime = _uncongested(phases, peak)
         rows.append({
             "id": job.id, "submit_seconds": job.subtime, "nodes": nodes,
             "walltime_seconds": walltime, "phases": [phase._asdict() for phase in phases],
+            "io_bytes_per_second": job.io_bytes_per_second,
         })  # fmt: skip
     return rows, left_out, unlimited
 
@@ -148,8 +152,12 @@ def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
     """A workload of Batsim 5 for *problem*: a delay for compute, a task on storage for I/O.
 
     Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written, since ioopt
-    does not tell reads from writes. Rates belong to Batsim's platform file and are not part of it.
+    does not tell reads from writes. Rates belong to Batsim's platform file and are not part of it; a
+    job's own peak stands with the job, where ioopt reads it again and Batsim passes over it. Raises
+    InstanceError for burst buffers, which would change what the jobs wait for.
     """
+    if problem.machine.burst_buffer:
+        raise InstanceError(f"{problem.name}: Batsim's workloads have no burst_buffer; remove it")
     profiles: dict[str, Any] = {}
     jobs = []
     for job in problem.jobs:
@@ -179,6 +187,7 @@ def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
                 "id": key, "subtime": job.submit_seconds, "walltime": job.walltime_seconds,
                 "res": job.nodes, "profile": key,
             }
+            | ({"io_bytes_per_second": own} if (own := job.io_bytes_per_second) else {})
         )  # fmt: skip
     return {
         "description": f"{problem.name}, written by ioopt",

@@ -22,6 +22,7 @@ from ioopt.formats.batsim.workload import (
     read_batsim,
 )
 from ioopt.formats.io_rule import MachineRule
+from ioopt.problems.batch_io import BurstBuffer
 from ioopt.provenance import warnings_of
 
 PLATFORM = Platform(flops=1e6, network_bytes_per_second=1e6)
@@ -200,6 +201,15 @@ def test_written_then_read_is_equal() -> None:
     again = batch_io_from_batsim(written, "w.json", machine=MachineRule(nodes=8))
     assert again.jobs == problem.jobs and again.machine == problem.machine
     assert again.jobs[0].phases[0].repeat == 3
+    data["jobs"][1]["io_bytes_per_second"] = 5e6
+    problem = batch_io_from_batsim(data, "w.json")
+    assert problem.jobs[1].io_bytes_per_second == 5e6
+    written = export_batsim(problem)
+    assert batch_io_from_batsim(written, "w.json").jobs == problem.jobs
+    buffer = BurstBuffer(bytes=1, bytes_per_second=1, drain_bytes_per_second=1, placement="shared")
+    buffered = problem.machine.model_copy(update={"burst_buffer": buffer})
+    with pytest.raises(InstanceError, match="no burst_buffer; remove it"):
+        export_batsim(problem.model_copy(update={"machine": buffered}))
 
 
 def test_jobs_csv() -> None:
