@@ -69,7 +69,7 @@ def _same(seen: Any, wanted: Any, exact: bool) -> bool:
 
 def _wanted(sim: Reference, job: dict[str, Any]) -> dict[str, Any]:
     values = {key: job[key] for key in ("start", "end", "killed")}
-    if job["B"]:
+    if sim.buffered:
         values["released"] = job["released"]
     values["first"] = job["place"][0] * sim.unit if not sim.flat else None
     if sim.flat and sim.numbered:
