@@ -79,7 +79,8 @@ def make_orders(w: Any, count: int) -> None:
 
 def note_taken(w: Any, r: Any, start: float, stop: float) -> None:
     """Add the units of *r* to ``taken`` if its box meets the time from *start* to *stop*."""
-    if r.box_end > start and (r.box_start < stop or r.box_start <= start):
+    since = r.box_start
+    if since < r.box_end and r.box_end > start and (since < stop or since <= start):
         if w.partition:
             for unit in range(r.block, r.block + r.units):
                 w.taken[unit // WORD] |= 1 << unit % WORD

@@ -74,7 +74,8 @@ def choose_units(w: World, m: Moment, r: ActiveRequest, start: Number, stop: Num
     taken = 0
     for job in (*w.running, *w.line[: m.lined_up]):
         other = w.jobs[job]
-        if other.box_end > start and (other.box_start < stop or other.box_start <= start):
+        since = other.box_start
+        if since < other.box_end > start and (since < stop or since <= start):
             taken |= _units_of(w, other)
     if w.partition:
         r.block = lowest_block(w, r.units, taken)

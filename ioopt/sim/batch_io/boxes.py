@@ -149,12 +149,13 @@ def drop(r: ActiveRequest) -> None:
 def blocked_at(w: World, m: Moment, r: ActiveRequest, at: int) -> int:
     """NOBODY where *r* fits from step *at* on, else the next step from which it may (rule 31)."""
     times, free, units, steps = w.step_times, w.step_free, r.units, m.steps
+    counted = not (w.numbered and w.overlaps)  # units of boxes that overlap are counted twice
     start = times[at]
     stop = start + r.length
     stop -= tolerance(w, stop)
     k = at
     while k == at or (k < steps and times[k] < stop):
-        if free[k] < units:
+        if counted and free[k] < units:
             return k + 1
         k += 1
     if w.bytes:

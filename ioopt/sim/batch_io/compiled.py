@@ -58,6 +58,7 @@ class Arrays(NamedTuple):
     event: bool
     boxed: bool
     numbered: bool
+    overlaps: bool
     search: bool
     conservative: bool
     rebuild: bool

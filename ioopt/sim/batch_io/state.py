@@ -121,6 +121,7 @@ class World:
     event: bool = False
     boxed: bool = False
     numbered: bool = False
+    overlaps: bool = False
     search: bool = False
     conservative: bool = False
     rebuild: bool = False
@@ -229,7 +230,8 @@ def terms_of(machine: Machine, options: QueueOptions, limits: Limits) -> dict[st
     """What the engines ask of the options of the queue, and of the machine that it has.
 
     ``boxed``: a pass gives boxes to waiting jobs, ``numbered``: units of theirs are told apart, which
-    partitions do without boxes too; ``keeps``: boxes last from pass to pass.
+    partitions do without boxes too; ``overlaps``: a job is planned for less than its walltime, so that
+    its box once it runs may meet others; ``keeps``: boxes last from pass to pass.
     """
     partition, search = machine.allocation == "partition", options.queue == "plan"
     conservative = not search and options.backfill == "conservative"
@@ -242,6 +244,7 @@ def terms_of(machine: Machine, options: QueueOptions, limits: Limits) -> dict[st
         "short_behind": options.backfill_order == "sjf", "event": options.pass_ == "event",
         "boxed": search or conservative or nodes,
         "numbered": nodes or (partition and (search or conservative)), "search": search,
+        "overlaps": options.estimate == "uncongested",
         "conservative": conservative, "rebuild": options.plan == "rebuild",
         "keeps": conservative and options.plan == "keep", "bytes": shared,
         "capacity": limits.number(buffer.bytes) if buffer and shared else limits.number(0),

@@ -1,0 +1,136 @@
+"""Rules 24-49: the engines against the slow reference on tiny random traces, and the worked cases."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ioopt
+from tests.batch_io_extension_traces import random_extension
+from tests.conftest import shared_files
+from tests.oracle.batch_io_compare import ENGINES, METRICS, differences
+
+KINDS = {"rates": ("rates",), "queue": ("queue",), "mixed": ("rates", "queue")}
+CASES = [path for path in shared_files("cases/batch-io-extension") if path.stem < "e14"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_against_the_reference(engine: str, kind: str) -> None:
+    for seed in range(100 if engine != "python" else 25):
+        found = differences(random_extension(seed, *KINDS[kind]), seed, engine)
+        assert not found, (seed, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_engines_against_the_reference_on_many(engine: str, kind: str) -> None:
+    for seed in range(100, 1100 if kind != "mixed" else 2100):
+        found = differences(random_extension(seed, *KINDS[kind]), seed, engine)
+        assert not found, (seed, found)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_worked_cases(path: Path, engine: str) -> None:
+    case = json.loads(path.read_text())
+    for name, expected in case["expected"].items():
+        policy, _, setting = name.partition(":")
+        settings = dict([setting.split("=")] if setting else [])
+        result = ioopt.solve(case["instance"], policy, settings=settings | ENGINES[engine])
+        assert result.schedule is not None and result.violations == ()
+        assert ioopt.check(case["instance"], json.loads(json.dumps(result.to_dict()))) == []
+        rows = {row["id"]: row for row in result.schedule["jobs"]}
+        for want in expected["jobs"]:
+            row = rows.pop(want["id"])
+            assert row["killed"] == want["killed"]
+            keys = [key for key in ("start", "end", "released") if key in want]
+            assert seen(row, keys, engine) == wanted(want, keys, engine), name
+            assert records(row["io"], engine) == hoped(want["io"], engine), (name, row["id"])
+            if "streams" in want:
+                assert records(row["streams"], engine) == hoped(want["streams"], engine)
+            if "nodes" in want:
+                assert row["nodes"] == want["nodes"]
+        assert not rows
+        for key, metric in METRICS_OF_CASES.items():
+            value = pytest.approx(float(Fraction(expected[key])), abs=1e-6)
+            assert result.metrics[metric] == value, (name, key)
+
+
+METRICS_OF_CASES = {
+    "avg_wait": "mean_wait_seconds", "avg_response": "mean_response_seconds",
+    "avg_runtime": "mean_runtime_seconds", "makespan": "makespan_seconds",
+    "avg_runtime_slowdown": "mean_slowdown",
+}  # fmt: skip
+assert set(METRICS_OF_CASES.values()) <= set(METRICS)
+
+
+def seen(row: dict[str, Any], keys: list[str], engine: str) -> Any:
+    if engine == "exact":
+        return [row["exact"][key] for key in keys]
+    return [row[key + "_seconds"] for key in keys]
+
+
+def wanted(row: dict[str, Any], keys: list[str], engine: str) -> Any:
+    times = [None if row[key] is None else Fraction(row[key]) for key in keys]
+    if engine == "exact":
+        return [None if time is None else str(time) for time in times]
+    return pytest.approx([None if time is None else float(time) for time in times], abs=1e-6)
+
+
+def records(rows: list[dict[str, Any]], engine: str) -> list[Any]:
+    keys = ["request", "first_grant", "finish"]
+    return [(row.get("kind"), row["phase"], seen(row, keys, engine)) for row in rows]
+
+
+def hoped(rows: list[dict[str, Any]], engine: str) -> list[Any]:
+    keys = ["request", "first_grant", "finish"]
+    return [(row.get("kind"), row["k"], wanted(row, keys, engine)) for row in rows]
+
+
+def queue_of(nodes: int, options: dict[str, Any], *jobs: tuple[float, int, float, float]) -> Any:
+    """Jobs 0, 1, ... of (submit, nodes, walltime, compute) on numbered nodes of a flat machine."""
+    rows = [
+        {"id": k, "submit_seconds": submit, "nodes": n, "walltime_seconds": walltime,
+         "phases": [{"compute_seconds": compute, "io_bytes": 0}]}
+        for k, (submit, n, walltime, compute) in enumerate(jobs)
+    ]  # fmt: skip
+    machine = {"nodes": nodes, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
+               "storage_bytes_per_second": 1}  # fmt: skip
+    options = {
+        "backfill": "conservative",
+        "reservation": "nodes",
+        "estimate": "uncongested",
+    } | options
+    return {"format": "ioopt/batch-io", "version": 1, "name": "queue", "machine": machine,
+            "options": options, "jobs": rows}  # fmt: skip
+
+
+def starts(instance: Any, engine: str) -> list[float]:
+    result = ioopt.solve(instance, "base-line", settings=ENGINES[engine])
+    assert result.schedule is not None and result.violations == ()
+    return [row["start_seconds"] for row in result.schedule["jobs"]]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_box_of_no_length_keeps_nobody_off_its_nodes(engine: str) -> None:
+    """Rule 35. 0 has node 0 to 10. 1 wants both nodes for no time: at 10. 2 takes node 1 from 0 to
+    20 in spite of it; at 10 there is no second node for 1, which goes to 20.
+    """
+    jobs = (0.0, 1, 10.0, 10.0), (0.0, 2, 5.0, 0.0), (0.0, 1, 20.0, 20.0)
+    assert starts(queue_of(2, {"queue": "fcfs"}, *jobs), engine) == [0, 20, 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_boxes_that_overlap_take_their_nodes_once(engine: str) -> None:
+    """Rules 31, 33, 35. 0 has 4 nodes to 5. Planned meanwhile: 1 on 0-1 from 5 to 8, 2 on 0-2 from
+    8 to 18, 3 on node 3 from 5. At 5, by walltime 2, 1, 3: 2 stays, 1 starts and runs by its walltime
+    to 25, over the box of 2. Node 3 is nobody's: 3 starts.
+    """
+    jobs = (0.0, 4, 5.0, 5.0), (1.0, 2, 20.0, 3.0), (2.0, 3, 2.0, 10.0), (3.0, 1, 30.0, 10.0)
+    assert starts(queue_of(4, {"queue": "sjf"}, *jobs), engine) == [0, 5, 8, 5]
