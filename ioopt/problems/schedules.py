@@ -4,7 +4,7 @@ Only the form is held here; whether a schedule is true is for the checkers. Furt
 through. Times in seconds, rates in bytes per second.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -78,12 +78,21 @@ class IoRecord(Part):
     rates: tuple[tuple[Real, Real, Real], ...] | None = None
 
 
+class StreamRecord(IoRecord):
+    """What moved between buffer and storage: stage-in, drain of a phase, stage-out (rule 41 of batch I/O)."""
+
+    kind: Literal["in", "drain", "out"]
+    phase: Annotated[int, Field(ge=-1, strict=True)]
+
+
 class BatchIoJobRun(Interval):
-    """A batch job with its I/O."""
+    """A batch job with its I/O, and what its burst buffer does where there is one."""
 
     id: JobId
     killed: bool
     io: tuple[IoRecord, ...]
+    released_seconds: Real | None = None
+    streams: tuple[StreamRecord, ...] | None = None
 
 
 class BatchIoSchedule(Part):

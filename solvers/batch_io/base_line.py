@@ -135,7 +135,7 @@ SHARED = {
 FIXED_SHARE = IoPolicy(
     "fixed-share", fixed_share, full_when_fits=False, reads_progress=False
 )  # fmt: skip
-"""Its runs follow in closed form from the starts (:mod:`ioopt.sim.batch_io.steady`)."""
+"""Its runs follow in closed form from the starts (:mod:`ioopt.sim.batch_io.simulate`)."""
 
 
 def reference(how: Settings) -> IoPolicy:

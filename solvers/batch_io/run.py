@@ -19,8 +19,7 @@ from ioopt.problems.batch_io import (
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
-from ioopt.sim.batch_io.simulate import simulate_trace
-from ioopt.sim.batch_io.steady import simulate_steady
+from ioopt.sim.batch_io.simulate import simulate_steady, simulate_trace
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.relay import Handover, relay_to
 from ioopt.solvers.batch_io.base_line import BASE_LINE, FIXED_SHARE, NO_CONGESTION

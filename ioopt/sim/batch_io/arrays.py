@@ -11,7 +11,7 @@ from typing import Any
 from ioopt.compiled import tuned
 from ioopt.decisions.batch_io import KernelView
 from ioopt.sim.batch_io.jobs import start
-from ioopt.sim.batch_io.state import COMPUTING, TRANSFERRING
+from ioopt.sim.batch_io.state import COMPUTING
 
 
 def set_compute(w: Any, m: Any, r: Any, time: float) -> None:
@@ -39,6 +39,8 @@ def set_target(w: Any, m: Any, r: Any, target: float) -> None:
 def next_time(w: Any, m: Any) -> float:
     """The earliest time of those set, or at which a walltime is over; infinity: there is none."""
     time = least(w.times, m.num_running)
+    if m.num_streams:
+        time = min(time, least(w.times[w.buffer.jobs :], m.num_streams))
     if w.kill:
         for k in range(m.num_running):
             r = w.jobs[w.running[k]]
@@ -68,6 +70,18 @@ def collect(w: Any, m: Any, slack: float) -> int:
             put_due(w, found, w.running[k])
             times[k] = targets[k] = math.inf
             found += 1
+    if w.buffered:
+        first = w.buffer.jobs
+        for k in range(first, first + m.num_streams):
+            if times[k] <= until:
+                put_due(w, found, w.running[k])
+                times[k] = math.inf
+                found += 1
+        for k in range(m.num_writing):
+            r = w.jobs[w.buffer.writing[k]]
+            if r.due <= until:
+                put_due(w, found, r.job)
+                found += 1
     return found
 
 
@@ -82,7 +96,7 @@ def put_due(w: Any, count: int, job: int) -> None:
 def comes_before(one: Any, other: Any) -> bool:
     """Whether *one* has its turn before *other*, which is due at the same instant."""
     if one.status != other.status:
-        return one.status == TRANSFERRING
+        return one.status > other.status
     if one.status == COMPUTING and one.due != other.due:
         return one.due < other.due
     return one.id < other.id
@@ -128,6 +142,28 @@ def leave_machine(w: Any, m: Any, r: Any) -> None:
     w.jobs[w.running[slot]].slot = slot
     w.times[slot], w.targets[slot] = w.times[last], w.targets[last]
     w.times[last] = w.targets[last] = math.inf
+
+
+def open_stream(w: Any, m: Any, s: Any) -> None:
+    """The stream *s* takes the next slot behind those of jobs."""
+    s.slot = w.buffer.jobs + m.num_streams
+    w.running[s.slot] = s.job
+    m.num_streams += 1
+
+
+def close_stream(w: Any, m: Any, s: Any) -> None:
+    """The stream *s* is over; the last one takes its slot."""
+    m.num_streams -= 1
+    slot, last = s.slot, w.buffer.jobs + m.num_streams
+    w.running[slot] = w.running[last]
+    w.jobs[w.running[slot]].slot = slot
+    w.times[slot] = w.times[last]
+    w.times[last] = math.inf
+
+
+def forget(w: Any, place: int) -> None:
+    """Nothing is known of the request at *place*."""
+    w.asked[place] = w.grant[place] = w.finish[place] = math.nan
 
 
 def enter(w: Any, count: int, r: Any) -> None:

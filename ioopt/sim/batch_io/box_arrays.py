@@ -96,6 +96,8 @@ def choose_units(w: Any, m: Any, r: Any, start: float, stop: float) -> bool:
         w.taken[word] = 0
     for k in range(m.num_running):
         note_taken(w, w.jobs[w.running[k]], start, stop)
+    for k in range(m.num_tails if w.buffer.keeps else 0):
+        note_taken(w, w.jobs[w.buffer.tails[k]], start, stop)
     for k in range(m.lined_up):
         note_taken(w, w.jobs[w.line[k]], start, stop)
     if w.partition:

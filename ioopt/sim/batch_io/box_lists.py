@@ -5,14 +5,14 @@ For each function here numba takes its namesake of :mod:`ioopt.sim.batch_io.box_
 
 from ioopt.decisions.batch_io import Number
 from ioopt.sim.batch_io.queue_lists import lowest_block
-from ioopt.sim.batch_io.state import ActiveRequest, Moment, World
+from ioopt.sim.batch_io.state import ENDED, ActiveRequest, Moment, World
 
 COMPILED_AS = "ioopt.sim.batch_io.box_arrays"
 
 
 def line_up_running(w: World, m: Moment) -> None:
     """Put the running jobs into ``running``; no step is marked yet."""
-    w.running = list(w.ends)
+    w.running = [job for job in w.ends if w.jobs[job].status != ENDED] if w.buffered else [*w.ends]
     m.num_running = len(w.running)
     w.marks.clear()
 
@@ -72,7 +72,8 @@ def _units_of(w: World, r: ActiveRequest) -> int:
 def choose_units(w: World, m: Moment, r: ActiveRequest, start: Number, stop: Number) -> bool:
     """Choose the lowest units that are free for *r* from *start* to *stop*; False: there are none."""
     taken = 0
-    for job in (*w.running, *w.line[: m.lined_up]):
+    tails = w.buffer.tails[: m.num_tails] if m.num_tails and w.buffer.keeps else ()
+    for job in (*w.running, *tails, *w.line[: m.lined_up]):
         other = w.jobs[job]
         since = other.box_start
         if since < other.box_end > start and (since < stop or since <= start):

@@ -22,6 +22,7 @@ from ioopt.sim.batch_io.box_lists import (
     open_step,
     sort_marks,
 )
+from ioopt.sim.batch_io.buffer import release_time, units_held
 from ioopt.sim.batch_io.state import NOBODY, WAITING, ActiveRequest, Moment, World
 
 OVERDUE_SECONDS = 300
@@ -42,7 +43,7 @@ def passed(w: World, m: Moment) -> Number:
 
 def bytes_of(w: World, r: ActiveRequest) -> Number:
     """Bytes of the burst buffer that the box of *r* takes (rule 44)."""
-    return w.share[r.job] if w.bytes else 0
+    return w.buffer.size[r.job] if w.bytes else 0
 
 
 @apart
@@ -61,6 +62,12 @@ def lay_out(w: World, m: Moment) -> None:
         r.box_start = now
         r.box_end = end if end > limit else now + OVERDUE_SECONDS
         free -= r.units
+        mark(w, count, 2 * r.job + 1, r.box_end)
+        count += 1
+    for k in range(m.num_tails):
+        r = jobs[w.buffer.tails[k]]
+        r.box_start, r.box_end = now, release_time(w, m, r.job)
+        free -= units_held(w, r)
         mark(w, count, 2 * r.job + 1, r.box_end)
         count += 1
     for k in range(m.lined_up):
@@ -95,7 +102,7 @@ def lay_out(w: World, m: Moment) -> None:
 @apart
 def shift(w: World, r: ActiveRequest, first: int, last: int, sign: int) -> None:
     """The steps from *first* to *last* have the units and bytes of *r* more (1) or less (-1)."""
-    free, units = w.step_free, sign * r.units
+    free, units = w.step_free, sign * units_held(w, r)
     for k in range(first, last):
         free[k] += units
     if w.bytes:

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ioopt.compiled import compiled
+from ioopt.compiled import boxes, compiled
 from ioopt.decisions.batch_io import IoPolicy, KernelView, Twin
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
 from ioopt.sim.batch_io.box_arrays import WORD
+from ioopt.sim.batch_io.buffer import Buffer, buffer_of
 from ioopt.sim.batch_io.simulate import Starts, finish_run, out_of_time
 from ioopt.sim.batch_io.state import (
     JOB_AMOUNTS,
@@ -117,7 +118,6 @@ class Arrays(NamedTuple):
     loads: Any
     values: Any
     rows: Any
-    share: Any
     marks: Any
     mark_times: Any
     step_times: Any
@@ -132,20 +132,26 @@ class Arrays(NamedTuple):
     taken: Any
     in_use: Any
     chosen: Any
+    buffered: bool
+    buffer: Buffer
+    line_all: Any
 
 
 def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | None) -> Arrays:
     """The world of a run at time 0."""
-    twin, limits, options, jobs = policy.twin, trace.limits, trace.options, len(trace)
+    twin, limits, options = policy.twin, trace.limits, trace.options
+    buffered = trace.buffered is not None
+    jobs = len(trace) * (2 if buffered else 1)
     assert twin is not None
     units = trace.machine.units
     terms = terms_of(trace.machine, options, limits)
     partition = terms["partition"]
     records = _jobs(trace, twin, starts)
-    phases = np.full((5, trace.num_phases), math.nan)
+    phases, count = np.full((5, trace.num_places), math.nan), trace.num_phases
     if trace.pieces:
         seconds, volumes, repeats = (np.array(column) for column in zip(*trace.pieces))
-        phases[0], phases[1] = np.repeat(seconds, repeats), np.repeat(volumes, repeats)
+        phases[0, :count] = np.repeat(seconds, repeats)
+        phases[1, :count] = np.repeat(volumes, repeats)
     order, times = arrivals_of(trace, starts)
     lists = np.zeros((8, jobs + 2), np.int64)
     tabulated = twin.tabulates and limits.own_peaks
@@ -156,7 +162,8 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
     spans = np.zeros(max(1 << 16, 8 * jobs) + 4096 if record else 1, SPAN)
     return Arrays(
         exact=False, **terms, closed=starts is None, record=record,
-        shared=policy.by_clock(limits), progress=policy.reads_progress,
+        shared=policy.by_clock(limits),
+        progress=policy.reads_progress or (buffered and policy.needs_start),
         ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits, total=units,
         capacity_units=limits.capacity_units, num_lanes=lanes,
         # An instant ends at most the spans of all jobs, once a leave and once a decision.
@@ -174,9 +181,10 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
         free_from=np.zeros(units if partition else 0),
         saturating_units=limits.saturating_units, top=twin.top,
         # Memory that is never touched costs nothing: few runs have as many requests at once.
-        bits=np.empty(_table(trace, starts is None), np.int64),
         loads=np.empty(states), values=np.empty(states, np.int64), rows=lists[7],
-        **_boxes(trace, terms),
+        bits=np.empty(_table(trace, starts is None), np.int64), buffered=buffered,
+        buffer=buffer_of(trace, policy.ignores_limit, boxes(True)),
+        line_all=np.zeros(jobs + 1, np.int64), **_boxes(trace, terms),
     )  # fmt: skip
 
 
@@ -188,7 +196,7 @@ def _boxes(trace: Trace, terms: dict[str, Any]) -> dict[str, Any]:
     marks, steps = 2 * jobs + 2, 4 * jobs + 8
     kept = (2, steps if terms["search"] else 1)
     return {
-        "share": np.array([*trace.share, 0.0]), "marks": np.empty(marks, np.int64),
+        "marks": np.empty(marks, np.int64),
         "mark_times": np.empty(marks), "step_times": np.empty(steps),
         "step_free": np.empty(steps, np.int64), "step_room": np.empty(steps),
         "saved_steps": np.zeros(2, np.int64), "saved_times": np.empty(kept),
@@ -217,6 +225,10 @@ def _jobs(trace: Trace, twin: Twin, starts: Starts | None) -> Any:
     jobs.block = NOBODY if starts is None else starts[1]
     jobs.start = jobs.end = math.nan
     jobs.length, jobs.box_start, jobs.box_end = trace.length, -math.inf, -math.inf
+    if trace.buffered:
+        jobs = np.concatenate([jobs, jobs]).view(np.recarray)
+        jobs.job = range(len(jobs))
+        jobs.peak[len(trace) :] = trace.buffered.stream
     if twin.constant:
         jobs.constant = [twin.constant(facts) for facts in facts_of(trace)]
     return jobs.view(np.ndarray)
@@ -251,8 +263,8 @@ def simulate_compiled(
         if more and deadline and deadline.expired():
             raise out_of_time(m.ended, len(trace))
     run = Run(
-        start=w.jobs["start"].tolist(), end=w.jobs["end"].tolist(),
-        killed=w.jobs["killed"].tolist(), block=w.jobs["block"].tolist(), request=w.asked,
+        **{name: w.jobs[name][: len(trace)].tolist() for name in ("start", "end", "killed", "block")},
+        released=w.buffer.released.tolist() if w.buffered else None, request=w.asked,
         grant=w.grant, finish=w.finish, rates=[] if record_rates else None, engine="compiled",
         units=_units(w.chosen) if w.closed else None,
     )  # fmt: skip

@@ -10,18 +10,19 @@ import math
 from math import ulp
 
 from ioopt.decisions.batch_io import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, DecideFunction
-from ioopt.sim.batch_io.jobs import finish, go_on, kill, start
+from ioopt.sim.batch_io.jobs import end_write, finish, go_on, kill, start
 from ioopt.sim.batch_io.plain import collect, next_target, next_time, overdue
 from ioopt.sim.batch_io.queue import run_queue
 from ioopt.sim.batch_io.queue_lists import arrive
-from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, Moment, World
+from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, WRITING, Moment, World
 from ioopt.sim.batch_io.storage import apply_decision, set_clock
+from ioopt.sim.batch_io.streams import next_write, set_write_rates
 
 
 def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
     """Step at most that many instants; False when nothing is left to happen."""
     exact, shared, arrivals, jobs = w.exact, w.shared, w.arrivals, w.jobs
-    kills, event, record, due = w.kill, w.event, w.record, w.due
+    kills, event, record, due, buffered = w.kill, w.event, w.record, w.due, w.buffered
     slack = 0.0
     for _ in range(instants):
         if record and m.num_spans > w.span_room:
@@ -32,6 +33,8 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
             reached = m.since + (next_target(w, m) - m.clock) / m.rho
             if reached < instant:
                 instant = reached
+        if buffered:
+            instant = min(instant, next_write(w, m))
         arrival = arrivals[m.arrived]
         if arrival < instant:
             instant = arrival
@@ -61,6 +64,8 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
                 r = jobs[due[k]]
                 if r.status == TRANSFERRING:
                     finish(w, m, r)
+                elif r.status == WRITING:
+                    end_write(w, m, r)
                 else:
                     go_on(w, m, r)
                 if event and m.queue_changed:
@@ -78,6 +83,8 @@ def advance(w: World, m: Moment, decide: DecideFunction, instants: int) -> bool:
             take_arrivals(w, m)
         if m.queue_changed:
             look(w, m)
+        if buffered and m.writes_changed:
+            set_write_rates(w, m)
         if m.changed:
             m.changed = 0
             m.decisions += 1

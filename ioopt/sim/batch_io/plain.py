@@ -100,6 +100,9 @@ def collect(w: World, m: Moment, slack: Number) -> int:
             due.append(job)
     if len(due) > 1:
         due.sort(key=lambda job: jobs[job].id)
+    if w.buffered:
+        writing = w.buffer.writing[: m.num_writing]
+        due += sorted((j for j in writing if jobs[j].due <= until), key=lambda j: jobs[j].id)
     while computing and computing[0][0] <= until:
         job = heappop(computing)[2]
         if jobs[job].status == COMPUTING:
@@ -129,6 +132,20 @@ def launch(w: World, m: Moment, r: ActiveRequest) -> None:
 def leave_machine(w: World, m: Moment, r: ActiveRequest) -> None:
     """*r* has ended: nothing of it is due any more."""
     r.stamp += 1
+
+
+def open_stream(w: World, m: Moment, s: ActiveRequest) -> None:
+    """The stream *s* is about to be issued."""
+
+
+def close_stream(w: World, m: Moment, s: ActiveRequest) -> None:
+    """The stream *s* is over."""
+    s.stamp += 1
+
+
+def forget(w: World, place: int) -> None:
+    """Nothing is known of the request at *place*."""
+    w.asked[place] = w.grant[place] = w.finish[place] = None if w.exact else math.nan
 
 
 # Outstanding requests.

@@ -25,6 +25,7 @@ from ioopt.sim.batch_io.boxes import (
     take_out,
     tolerance,
 )
+from ioopt.sim.batch_io.buffer import has_room, release_time
 from ioopt.sim.batch_io.plain import launch
 from ioopt.sim.batch_io.queue_lists import close_pass, line_up, line_up_rest, occupy, take
 from ioopt.sim.batch_io.state import ENDED, NOBODY, ActiveRequest, Moment, World
@@ -52,14 +53,9 @@ def boxed_pass(w: World, m: Moment) -> bool:
 @apart
 def can_start(w: World, m: Moment, r: ActiveRequest) -> bool:
     """Whether what *r* needs is free right now, whatever the boxes say (rule 36)."""
-    if r.units > m.free or (w.bytes and not has_bytes(w, m, r)):
+    if r.units > m.free or (w.bytes and not has_room(w, m, r.job)):
         return False
     return not w.numbered or units_free(w, r)
-
-
-def has_bytes(w: World, m: Moment, r: ActiveRequest) -> bool:
-    """Whether the burst buffer has the bytes of *r* right now."""
-    return bool(m.held + bytes_of(w, r) <= w.capacity * (1 + (0 if w.exact else FIT_TOLERANCE)))
 
 
 @apart
@@ -70,6 +66,8 @@ def begin(w: World, m: Moment, r: ActiveRequest) -> bool:
     occupy(w, m, r, r.block)
     launch(w, m, r)
     if r.status == ENDED:
+        if w.buffered and w.buffer.held[r.job]:
+            put(w, m, r, 0, release_time(w, m, r.job) - m.now)
         return True
     put(w, m, r, 0, r.walltime)
     return False

@@ -6,6 +6,7 @@ from typing import Any
 
 from ioopt.compiled import apart
 from ioopt.decisions.batch_io_kernels import below, close
+from ioopt.sim.batch_io.buffer import release_time
 from ioopt.sim.batch_io.state import WAITING
 
 
@@ -25,11 +26,7 @@ def smallest(w: Any, m: Any) -> int:
 
 @apart
 def line_up(w: Any, m: Any) -> None:
-    """Waiting jobs in the order of the queue, ties by (submit, id), which is that of jobs.
-
-    The order changes little from one pass to the next, so it is kept and mended by insertion. Keys
-    are rounded only where some are close: compilers take logarithms out of loops, and so for every key.
-    """
+    """Waiting jobs in the order of the queue, ties by (submit, id), which is that of jobs."""
     m.lined_up = m.waiting
     if not w.wfp:
         if w.short_first:
@@ -39,8 +36,18 @@ def line_up(w: Any, m: Any) -> None:
                 w.keys[w.line[k]] = w.line[k]
             sort_by(w.keys, w.line, 0, m.waiting)
         return
-    jobs, keys, near = w.line, w.keys, False
-    for k in range(m.waiting):
+    line_up_scores(w, m, w.line, m.waiting)
+
+
+@apart
+def line_up_scores(w: Any, m: Any, jobs: Any, count: int) -> None:
+    """The first *count* of *jobs* by WFP score.
+
+    The order changes little from one pass to the next, so it is kept and mended by insertion. Keys
+    are rounded only where some are close: compilers take logarithms out of loops, and so for every key.
+    """
+    keys, near = w.keys, False
+    for k in range(count):
         job = jobs[k]
         r = w.jobs[job]
         wait = (m.now - r.submit) / r.walltime
@@ -55,7 +62,7 @@ def line_up(w: Any, m: Any) -> None:
             at -= 1
         jobs[at], keys[at] = job, key
     if near:
-        mend_close(jobs, keys, m.waiting)
+        mend_close(jobs, keys, count)
 
 
 @apart
@@ -64,6 +71,21 @@ def line_up_rest(w: Any, m: Any, turn: int) -> None:
     for k in range(turn, m.lined_up):
         w.keys[w.line[k]] = w.jobs[w.line[k]].walltime
     sort_by(w.keys, w.line, turn, m.lined_up)
+
+
+def line_up_all(w: Any, m: Any) -> int:
+    """Put all waiting jobs into ``line_all`` in the order of the queue; how many."""
+    count, jobs = 0, w.line_all
+    for k in range(m.waiting):
+        job = w.line[k]
+        if w.jobs[job].status == WAITING:
+            jobs[count] = job
+            w.keys[job] = w.jobs[job].walltime if w.short_first else job
+            count += 1
+    sort_by(w.keys, jobs, 0, count)
+    if w.wfp:
+        line_up_scores(w, m, jobs, count)
+    return count
 
 
 def mend_close(jobs: Any, keys: Any, count: int) -> None:
@@ -97,8 +119,6 @@ def close_pass(w: Any, m: Any) -> None:
 def occupy(w: Any, m: Any, r: Any, place: int) -> None:
     """Give *r* its units, from *place* on where there are partitions."""
     m.free -= r.units
-    if w.bytes:
-        m.held += w.share[r.job]
     if w.partition:
         r.block = place
         for unit in range(place, place + r.units):
@@ -111,8 +131,6 @@ def occupy(w: Any, m: Any, r: Any, place: int) -> None:
 def vacate(w: Any, m: Any, r: Any) -> None:
     """Take the units of *r* back."""
     m.free += r.units
-    if w.bytes:
-        m.held -= w.share[r.job]
     if w.numbered and not w.partition:
         for word in range(len(w.in_use)):
             w.in_use[word] ^= w.chosen[r.job, word]
@@ -142,11 +160,14 @@ def find_place(w: Any, m: Any, units: int, avoid: int, length: int) -> int:
 
 def line_up_ends(w: Any, m: Any, passed: float, late: float) -> int:
     """Heap the running jobs by their predicted ends, *late* once *passed*; how many."""
-    count = m.num_running
-    for k in range(count):
+    count = m.num_running + m.num_tails
+    for k in range(m.num_running):
         r = w.jobs[w.running[k]]
         end = r.start + r.walltime
         w.keys[k] = end if end > passed else late
+        w.order[k] = k
+    for k in range(m.num_running, count):
+        w.keys[k] = release_time(w, m, w.buffer.tails[k - m.num_running])
         w.order[k] = k
     for k in range(count // 2 - 1, -1, -1):
         sift(w.keys, w.order, k, count)
@@ -154,11 +175,12 @@ def line_up_ends(w: Any, m: Any, passed: float, late: float) -> int:
 
 
 def next_end(w: Any, m: Any, turn: int) -> tuple[float, int]:
-    """The predicted end whose *turn* it is (asked in turn, from 0), and the units freed by it."""
-    top, count = w.order[0], m.num_running - turn - 1
+    """The predicted end whose *turn* it is (asked in turn, from 0), and the job."""
+    top, count = w.order[0], m.num_running + m.num_tails - turn - 1
     w.order[0] = w.order[count]
     sift(w.keys, w.order, 0, count)
-    return w.keys[top], w.jobs[w.running[top]].units
+    tail = top - m.num_running
+    return w.keys[top], w.buffer.tails[tail] if tail >= 0 else w.running[top]
 
 
 @apart
@@ -207,6 +229,10 @@ def line_up_units(w: Any, m: Any, passed: float, late: float) -> None:
         end = r.start + r.walltime
         for unit in range(r.block, r.block + r.units):
             w.free_from[unit] = end if end > passed else late
+    for k in range(m.num_tails if w.buffer.keeps else 0):
+        r = w.jobs[w.buffer.tails[k]]
+        for unit in range(r.block, r.block + r.units):
+            w.free_from[unit] = release_time(w, m, r.job)
 
 
 def block_free_from(w: Any, m: Any, place: int, units: int) -> float:

@@ -4,11 +4,14 @@ For each function here numba takes its namesake of :mod:`ioopt.sim.batch_io.queu
 the same with arrays. Nothing here decides anything: the rules stand in the modules that call it.
 """
 
+import itertools
 import math
 from bisect import bisect_right
 from collections import deque
+from typing import Any
 
 from ioopt.decisions.batch_io import CLOSE, Number, ascending, rounded
+from ioopt.sim.batch_io.buffer import release_time
 from ioopt.sim.batch_io.state import ActiveRequest, Moment, World, block_starts
 
 COMPILED_AS = "ioopt.sim.batch_io.queue_arrays"
@@ -25,11 +28,18 @@ Waiting = tuple[int, int, Number, Number, int, int]
 # that gives boxes looks at all.
 
 
+def _kind(w: World, r: ActiveRequest) -> tuple[Any, ...]:
+    """What jobs of one group have in common."""
+    if w.buffered:
+        return r.walltime, r.asked_nodes, r.length, w.buffer.size[r.job]
+    return r.walltime, r.asked_nodes, r.length
+
+
 def arrive(w: World, m: Moment, r: ActiveRequest) -> None:
     """Put *r* into the queue; nobody arrives at an earlier time than those before."""
     m.recent += 1
     m.waiting += 1
-    kind = r.walltime, r.asked_nodes, r.length
+    kind = _kind(w, r)
     waiting = (m.recent, r.job, r.submit, r.walltime, r.asked_nodes, r.units)
     if kind in w.groups:
         w.groups[kind].append(waiting)
@@ -40,7 +50,7 @@ def arrive(w: World, m: Moment, r: ActiveRequest) -> None:
 def withdraw(w: World, m: Moment, r: ActiveRequest) -> None:
     """Take *r*, which waits, out of the queue."""
     m.waiting -= 1
-    kind = r.walltime, r.asked_nodes, r.length
+    kind = _kind(w, r)
     group = w.groups[kind]
     del group[next(k for k, waiting in enumerate(group) if waiting[1] == r.job)]
     if not group:
@@ -58,7 +68,7 @@ def line_up(w: World, m: Moment) -> None:
     heads, m.short_first = w.heads, w.short_first
     if w.boxed:
         heads = [waiting for group in w.groups.values() for waiting in group]
-    elif len(heads) > FEW:
+    elif len(heads) > FEW and not w.buffered:
         heads = _candidates(w, m, heads)
     heads.sort()
     w.heads = [heads[k] for k in ascending(_keys(w, m, heads), w.exact or not w.wfp)]
@@ -73,13 +83,24 @@ def line_up_rest(w: World, m: Moment, turn: int) -> None:
     w.line = [head[1] for head in w.heads]
 
 
+def line_up_all(w: World, m: Moment) -> int:
+    """Put all waiting jobs into ``line_all`` in the order of the queue; how many."""
+    behind, m.short_first = m.short_first, w.short_first
+    waiting = sorted(itertools.chain.from_iterable(w.groups.values()))
+    order = ascending(_keys(w, m, waiting), w.exact or not w.wfp)
+    w.line_all = [waiting[k][1] for k in order]
+    m.short_first = behind
+    return len(order)
+
+
 def take(w: World, m: Moment, r: ActiveRequest, turn: int) -> None:
     """*r*, the last before *turn*, leaves the queue; the next of its group has its turn later."""
     if w.boxed:
         withdraw(w, m, r)
         return
     m.waiting -= 1
-    group = w.groups[r.walltime, r.asked_nodes, r.length]
+    kind = _kind(w, r)
+    group = w.groups[kind]
     group.popleft()
     if group:
         rank = _rank(w, m, group[0])
@@ -88,7 +109,7 @@ def take(w: World, m: Moment, r: ActiveRequest, turn: int) -> None:
         w.line.insert(place, group[0][1])
         m.lined_up += 1
     else:
-        del w.groups[r.walltime, r.asked_nodes, r.length]
+        del w.groups[kind]
 
 
 def close_pass(w: World, m: Moment) -> None:
@@ -150,8 +171,6 @@ def occupy(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
     """Give *r* its units, from *place* on where there are partitions."""
     m.free -= r.units
     end = w.ends[r.job] = m.now + r.walltime
-    if w.bytes:
-        m.held += w.share[r.job]
     if w.partition:
         r.block = place
         w.until[place : place + r.units] = [end] * r.units
@@ -164,8 +183,6 @@ def vacate(w: World, m: Moment, r: ActiveRequest) -> None:
     """Take the units of *r* back."""
     m.free += r.units
     del w.ends[r.job]
-    if w.bytes:
-        m.held -= w.share[r.job]
     if w.numbered and not w.partition:
         w.busy &= ~w.chosen[r.job]
     if w.partition:
@@ -199,22 +216,31 @@ def lowest_block(w: World, units: int, taken: int) -> int:
 
 def line_up_ends(w: World, m: Moment, passed: Number, late: Number) -> int:
     """Bring the running jobs into the order of their predicted ends, *late* once *passed*."""
-    w.sorted_ends = sorted([(end if end > passed else late, job) for job, end in w.ends.items()])
+    ends = [(end if end > passed else late, job) for job, end in w.ends.items()]
+    if m.num_tails:
+        tails = w.buffer.tails[: m.num_tails]
+        ends = [item for item in ends if item[1] not in tails]
+        ends += [(release_time(w, m, job), job) for job in tails]
+    w.sorted_ends = sorted(ends)
     return len(w.sorted_ends)
 
 
 def next_end(w: World, m: Moment, turn: int) -> tuple[Number, int]:
-    """The predicted end whose *turn* it is (asked in turn, from 0), and the units freed by it."""
-    end, job = w.sorted_ends[turn]
-    return end, w.jobs[job].units
+    """The predicted end whose *turn* it is (asked in turn, from 0), and the job."""
+    return w.sorted_ends[turn]
 
 
 def line_up_units(w: World, m: Moment, passed: Number, late: Number) -> None:
     """Predict from when on each unit is free, *late* where the end has *passed*."""
-    if min(w.ends.values()) <= passed:
+    if min(w.ends.values(), default=late) <= passed:
         w.free_from = [late if -math.inf < end <= passed else end for end in w.until]
     else:
         w.free_from = w.until
+    if m.num_tails and w.buffer.keeps:
+        free_from = w.free_from = [*w.free_from]
+        for job in w.buffer.tails[: m.num_tails]:
+            r = w.jobs[job]
+            free_from[r.block : r.block + r.units] = [release_time(w, m, job)] * r.units
 
 
 def block_free_from(w: World, m: Moment, place: int, units: int) -> Number:

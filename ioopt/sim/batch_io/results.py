@@ -40,6 +40,8 @@ def _by_place(run: Run) -> Rates | None:
         return None
     by_place: Rates = defaultdict(list)
     for place, since, until, rate in run.rates:
+        if since < run.request[place]:
+            continue  # of a stage-in that was undone (rule 45)
         by_place[place].append((since, until, rate))
     return by_place
 
@@ -63,9 +65,28 @@ def _job(trace: Trace, run: Run, rates: Rates | None, j: int) -> dict[str, Any]:
     if run.units is not None:
         wide = trace.machine.unit_nodes
         job["nodes"] = [unit * wide + k for unit in run.units[j] for k in range(wide)]
+    if trace.buffered:
+        job |= {
+            "released_seconds": float(run.released[j]),
+            "streams": _streams(trace, run, rates, j),
+        }
     if trace.limits.exact:
         job["exact"] = {"start": _text(run.start[j]), "end": _text(run.end[j])}
+        if trace.buffered:
+            job["exact"]["released"] = _text(run.released[j])
     return job
+
+
+def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[dict[str, Any]]:
+    """What job *j* moved between buffer and storage (rule 41); ``phase`` -1 is the stage-in."""
+    last = trace.offset[j + 1] - trace.offset[j]
+    first = trace.num_phases + trace.offset[j] + 2 * j + 1
+    return [
+        {"kind": "in" if phase < 0 else "drain" if phase < last else "out"}
+        | _request(trace, run, rates, first + phase, phase)
+        for phase in range(-1, last + 1)
+        if known(run.request[first + phase])
+    ]
 
 
 def _request(trace: Trace, run: Run, rates: Rates | None, place: int, phase: int) -> dict[str, Any]:
@@ -103,6 +124,7 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
     delays = _delays(trace, run.in_lists())
     nodes = trace.allocated
     last = max((run.end[j] for j in jobs), default=zero)
+    kept = run.released if trace.keeps_nodes else run.end
     metrics: dict[str, Number] = {
         "mean_wait_seconds": _mean([run.start[j] - trace.submit[j] for j in jobs], zero),
         "mean_response_seconds": _mean([run.end[j] - trace.submit[j] for j in jobs], zero),
@@ -116,10 +138,14 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
         "node_weighted_io_delay": _sum([n * d for n, d in zip(nodes, delays)], zero)
         / max(1, sum(nodes)),
     }
+    if trace.buffered:
+        tails = [released - end for released, end in zip(run.released, run.end)]
+        metrics["mean_release_seconds"] = _mean(tails, zero)
+        metrics["max_release_seconds"] = max(tails, default=zero)
     first, until = trace.window
     capacity = trace.machine.nodes * (until - first)
     if capacity > 0:
-        spans = (min(run.end[j], until) - max(run.start[j], first) for j in jobs)
+        spans = (min(kept[j], until) - max(run.start[j], first) for j in jobs)
         busy = [nodes[j] * span for j, span in enumerate(spans) if span > 0]
         metrics["utilisation"] = _sum(busy, zero) / capacity
         metrics["useful_utilisation"] = run.useful / capacity

@@ -17,7 +17,8 @@ from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Request
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.trace import Run, Span, Trace
 
-WAITING, COMPUTING, TRANSFERRING, ENDED = 0, 1, 2, 3
+# Of what is due at one instant, the higher has its turn first (rules 1 and 43).
+WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
 NOBODY = -1
 
 JOB_NUMBERS = (
@@ -34,9 +35,12 @@ JOB_AMOUNTS = (
 MOMENT_NUMBERS = (
     "arrived", "ended", "waiting", "free", "outstanding", "load", "num_fresh", "nodes", "changed",
     "queue_changed", "crowded", "stale", "more", "events", "decisions", "num_running", "num_spans",
-    "recent", "lined_up", "short_first", "freed", "steps",
+    "recent", "lined_up", "short_first", "freed", "steps", "num_writing", "writes_changed",
+    "num_streams", "num_tails", "num_ahead", "holders",
 )  # fmt: skip
-MOMENT_AMOUNTS = ("now", "until", "useful", "clock", "since", "rho", "weight", "held")
+MOMENT_AMOUNTS = (
+    "now", "until", "useful", "clock", "since", "rho", "weight", "held", "held_ahead",
+)  # fmt: skip
 
 
 class ActiveRequest(Request):
@@ -72,6 +76,16 @@ class ActiveRequest(Request):
         self.compute_so_far = self.ideal_so_far = 0
         self.requested = self.start = self.anchor = self.began = self.end = self.due = math.nan
 
+    @classmethod
+    def stream(cls, job: int, trace: Trace) -> ActiveRequest:
+        """The record of the streams of *job* (:mod:`~ioopt.sim.batch_io.buffer`)."""
+        record = cls(job, trace)
+        assert trace.buffered
+        record.job = len(trace) + job
+        record.peak = trace.buffered.stream[job]
+        record.iteration = trace.buffered.iteration[job]
+        return record
+
 
 class Moment:
     """What changes from instant to instant; all begins at 0.
@@ -79,7 +93,8 @@ class Moment:
     ``until`` ends what is one instant with ``now``. ``clock``, ``since``, ``rho``, ``weight`` and
     ``nodes`` are those of shared storage. ``outstanding`` requests of ``load`` units are counted.
     ``short_first``: the jobs in ``line`` are ordered by walltime (rule 30); ``freed``: a job ended
-    since the last pass; ``held`` bytes of the burst buffer are in use.
+    since the last pass. ``held`` bytes of the burst buffer belong to ``holders``, ``held_ahead`` to
+    waiting jobs.
     """
 
     __slots__ = (*MOMENT_NUMBERS, *MOMENT_AMOUNTS)
@@ -132,9 +147,10 @@ class World:
     plan_power: int = 1
     plan_evaluations: int = 0
     # The queue: see ioopt.sim.batch_io.queue_lists.
-    groups: dict[tuple[Number, ...], Any] = field(default_factory=dict)
+    groups: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     heads: list[Any] = field(default_factory=list)
     line: list[int] = field(default_factory=list)
+    line_all: list[int] = field(default_factory=list)
     busy: int = 0
     starts: dict[int, int] = field(default_factory=dict)
     until: list[Number] = field(default_factory=list)
@@ -151,13 +167,12 @@ class World:
     trial: list[int] = field(default_factory=list)
     best: list[int] = field(default_factory=list)
     chosen: dict[int, int] = field(default_factory=dict)
-    share: Sequence[Number] = ()
     # The run of a trace.
     closed: bool = True
     arrival_jobs: Sequence[int] = ()
     arrivals: Sequence[Number] = ()
     compute: Sequence[Number] = ()
-    volume: Sequence[Number] = ()
+    volume: Any = ()
     asked: Any = ()
     grant: Any = ()
     finish: Any = ()
@@ -183,9 +198,11 @@ class World:
     kills: list[tuple[Number, int, int]] = field(default_factory=list)
     out: list[int] = field(default_factory=list)
     due: list[int] = field(default_factory=list)
-    rates: Sequence[Number] = ()
+    rates: Any = ()
     fresh: list[int] = field(default_factory=list)
     moved: list[int] = field(default_factory=list)
+    buffered: bool = False
+    buffer: Any = None
 
     def __post_init__(self, machine: Machine, options: QueueOptions) -> None:
         self.exact = self.limits.exact
@@ -203,19 +220,25 @@ class World:
     ) -> None:
         """Set up the run of a whole trace; *starts* as in :func:`~.simulate.simulate_trace`."""
         self.jobs = [ActiveRequest(job, trace) for job in range(len(trace))]
+        self.buffered = trace.buffered is not None
+        if trace.buffered:
+            self.jobs += [ActiveRequest.stream(job, trace) for job in range(len(trace))]
         self.closed = starts is None
         self.arrival_jobs, self.arrivals = arrivals_of(trace, starts)
         if starts is not None:
             for job, block in zip(self.jobs, starts[1]):
                 job.block = block
         self.compute, self.volume = trace.compute, trace.volume
+        if trace.buffered:
+            self.volume = [*trace.volume, *[0] * (trace.num_places - trace.num_phases)]
         self.asked, self.grant, self.finish = run.request, run.grant, run.finish
         self.window_first, self.window_last = trace.window
-        self.share = trace.share
         self.storage, self.node_rate = self.limits.storage, self.limits.node_rate
         self.capacity_units = self.limits.capacity_units
         self.interference, self.own_peaks = self.limits.interference, self.limits.own_peaks
         self.shared, self.progress = policy.by_clock(self.limits), policy.reads_progress
+        # The aggregate slowdown of a stream is its instant one (rule 42).
+        self.progress = self.progress or (self.buffered and policy.needs_start)
         self.ignores_limit, self.full_when_fits = policy.ignores_limit, policy.full_when_fits
         self.num_lanes, lanes = lanes_of(policy, trace)
         if isinstance(lanes, list):
@@ -264,7 +287,7 @@ def arrivals_of(
 
 
 class Facts:
-    """What a policy may ask of a job before the run: its allocation and w_iter (rule 16)."""
+    """What a policy may ask of a job, or of its streams, before the run: N_i and w_iter (rule 16)."""
 
     __slots__ = ("job", "trace")
 
@@ -274,18 +297,20 @@ class Facts:
     @property
     def nodes(self) -> int:
         """N_i (rule 4)."""
-        return self.trace.allocated[self.job]
+        return self.trace.allocated[self.job % len(self.trace)]
 
     @property
     def iteration(self) -> Number:
         """w_iter."""
+        if self.trace.buffered and self.job >= len(self.trace):
+            return self.trace.buffered.iteration[self.job - len(self.trace)]
         return self.trace.iteration[self.job]
 
 
 def facts_of(trace: Trace) -> Iterator[Facts]:
-    """The facts of each job in turn, in one object."""
+    """The facts of each job in turn, then those of streams, in one object."""
     facts = Facts(trace)
-    for facts.job in range(len(trace)):
+    for facts.job in range(len(trace) * (2 if trace.buffered else 1)):
         yield facts
 
 

@@ -13,6 +13,7 @@ import math
 
 from ioopt.decisions.batch_io import DecideFunction, Number
 from ioopt.decisions.batch_io_kernels import SLACK, slow_down
+from ioopt.sim.batch_io.buffer import date_streams, limit_streams
 from ioopt.sim.batch_io.plain import (
     ask,
     clear,
@@ -23,7 +24,7 @@ from ioopt.sim.batch_io.plain import (
     set_finishes,
     set_target,
 )
-from ioopt.sim.batch_io.state import NOBODY, TRANSFERRING, ActiveRequest, Moment, World
+from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, ActiveRequest, Moment, World
 
 
 def use(w: World, m: Moment, since: Number, until: Number, nodes: Number) -> None:
@@ -97,6 +98,8 @@ def apply_decision(w: World, m: Moment, decide: DecideFunction) -> None:
             m.crowded = 1
             if w.progress:
                 update_progress(w, m)
+                if w.buffered:
+                    date_streams(w, m)
             ask_and_set(w, m, decide, m.outstanding)
     m.num_fresh = 0
 
@@ -105,7 +108,7 @@ def all_fit(w: World, m: Moment) -> bool:
     """Whether the storage gives all outstanding requests their peaks at once."""
     if m.outstanding <= 1:
         return True
-    if w.interference > 0:
+    if w.interference > 0 or (w.buffered and w.buffer.shared):
         return False
     if not w.own_peaks:
         return m.load <= w.capacity_units
@@ -164,6 +167,8 @@ def ask_and_set(w: World, m: Moment, decide: DecideFunction, count: int) -> None
 
 def throttle(w: World, m: Moment, count: int) -> None:
     """What the storage makes of the ``rates`` that the policy chose, which knows nothing of it."""
+    if w.buffered and w.buffer.shared:
+        limit_streams(w, count)
     if w.interference > 0:
         slow_down(w.rates, count, w.storage, w.interference)
 
@@ -190,8 +195,15 @@ def settle(w: World, m: Moment, r: ActiveRequest) -> None:
         r.moved = r.volume - r.base
         if w.record:
             note_span(w, m, r.place, since, now, rate)
-        use(w, m, since, now, rate / r.peak * r.nodes)
+        if not w.buffered or is_work(w, r):
+            use(w, m, since, now, rate / r.peak * r.nodes)
     r.anchor = now
+
+
+def is_work(w: World, r: ActiveRequest) -> bool:
+    """Whether the nodes of *r* work on what it moves (rule 48): of streams they wait for stage-ins."""
+    b = w.buffer
+    return r.job < b.jobs or (not b.early and w.jobs[r.job - b.jobs].status == STAGING)
 
 
 def set_clock(w: World, m: Moment) -> None:

@@ -7,10 +7,67 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioopt.decisions.batch_io import Limits, Number
-from ioopt.problems.batch_io import BatchIoProblem, Machine, QueueOptions
+from ioopt.errors import UsageError
+from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
+
+
+class Buffered(NamedTuple):
+    """Jobs with a burst buffer, in the order of a trace: bytes, and the peak rates of rule 39.
+
+    ``iteration`` is the w_iter of each job's streams (rule 42).
+    """
+
+    size: Sequence[Number]
+    load_in: Sequence[Number]
+    load_out: Sequence[Number]
+    stream: Sequence[Number]
+    iteration: Sequence[Number]
+
+
+def write_peak(machine: Machine, limits: Limits, nodes: int, own: float | None) -> Number:
+    """r_w of an allocation of *nodes* whose job has its *own* peak or none (rule 39)."""
+    buffer = machine.burst_buffer
+    assert buffer
+    rate = limits.number(buffer.bytes_per_second)
+    if buffer.placement == "per-node":
+        rate = rate * nodes
+    rate = min(limits.node_rate * nodes, rate)
+    return rate if own is None else min(rate, limits.number(own))
+
+
+def stream_peak(machine: Machine, limits: Limits, nodes: int) -> Number:
+    """r_s of rule 39."""
+    buffer = machine.burst_buffer
+    assert buffer
+    rate = limits.number(buffer.drain_bytes_per_second)
+    if buffer.placement == "per-node":
+        rate = rate * nodes
+    return min(rate, limits.storage)
+
+
+def stages_early(machine: Machine, options: QueueOptions) -> bool:
+    """Whether jobs stage in while they wait (rule 45)."""
+    buffer = machine.burst_buffer
+    return buffer is not None and buffer.placement == "shared" and options.staging == "ahead"
+
+
+def buffered_jobs(
+    jobs: Sequence[Job], machine: Machine, limits: Limits, nodes: Sequence[int], totals: Any
+) -> Buffered:
+    """What *jobs* on so many *nodes* ask; *totals* has (sum of c, sum of v, phases) of each."""
+    number = limits.number
+    size = [number(job.buffer_bytes) for job in jobs]
+    load_in = [number(job.stage_in_bytes) for job in jobs]
+    load_out = [number(job.stage_out_bytes) for job in jobs]
+    peaks = [stream_peak(machine, limits, count) for count in nodes]
+    iteration = [
+        (seconds + (first + volume + last) / peak) / phases
+        for (seconds, volume, phases), first, last, peak in zip(totals, load_in, load_out, peaks)
+    ]
+    return Buffered(size, load_in, load_out, peaks, iteration)
 
 
 @dataclass(frozen=True)
@@ -38,7 +95,7 @@ class Trace:
     peak: Sequence[Number]
     offset: Sequence[int]
     pieces: Sequence[tuple[Number, Number, int]]
-    share: Sequence[Number]
+    buffered: Buffered | None = None
 
     @classmethod
     def of(cls, problem: BatchIoProblem, ef: float = 1.0, use_exact: bool = False) -> Trace:
@@ -65,6 +122,7 @@ class Trace:
                 )
                 count += repeat
             offset.append(count)
+        buffered = None
         nodes = [job.nodes for job in jobs]
         allocation = {size: machine.allocated_nodes(size) for size in set(nodes)}
         peaks = {size: limits.peak(size) for size in set(allocation.values())}
@@ -72,14 +130,20 @@ class Trace:
         whole = [peaks[size] for size in allocated]
         own = [job.io_bytes_per_second for job in jobs]
         peak = [most if p is None else min(most, number(p)) for most, p in zip(whole, own)]
-        limits = replace(limits, own_peaks=peak != whole)
+        if machine.burst_buffer:
+            totals = [_totals(job, number, factor) for job in jobs]
+            buffered = buffered_jobs(jobs, machine, limits, allocated, totals)
+            for j, job in enumerate(jobs):
+                if job.buffer_bytes:
+                    peak[j] = write_peak(machine, limits, allocated[j], own[j])
+        limits = replace(limits, own_peaks=peak != whole or buffered is not None)
         return cls(
             machine=machine, options=problem.options, limits=limits,
             ids=[ids[k] for k in position], position=position,
             rank=[rank_of[k] for k in position], submit=[submits[k] for k in position],
             walltime=[number(job.walltime_seconds) for job in jobs], nodes=nodes,
             units=[size // machine.unit_nodes for size in allocated], allocated=allocated,
-            peak=peak, offset=offset, pieces=pieces, share=[number(job.buffer_bytes) for job in jobs],
+            peak=peak, offset=offset, pieces=pieces, buffered=buffered,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -91,16 +155,40 @@ class Trace:
         return self.offset[-1]
 
     def most_at_once(self, closed: bool) -> tuple[int, int]:
-        """Jobs, and units of jobs, that run at once at most; the open loop counts no nodes."""
+        """Requests, and units of them, at most at once; the open loop counts no nodes.
+
+        A job without nodes may stream as long as it holds bytes of a shared burst buffer.
+        """
         jobs, units = len(self), sum(self.units)
-        if closed:
-            return min(jobs, self.machine.units), min(units, self.machine.units)
-        return jobs, units
+        if not closed:
+            return jobs, units
+        machine = self.machine
+        most, most_units = machine.units, machine.units
+        if self.buffered and not self.keeps_nodes:
+            assert machine.burst_buffer
+            least = min(filter(None, self.buffered.size), default=machine.burst_buffer.bytes)
+            holders = int(machine.burst_buffer.bytes / least) + 1
+            most += holders
+            most_units += holders * max(self.units, default=0)
+        return min(jobs, most), min(units, most_units)
 
     def most_states(self, closed: bool) -> int:
         """States of the table of rule 26 at most: units by how many jobs are looked at."""
         jobs, units = self.most_at_once(closed)
         return (jobs + 2) * (units + 1)
+
+    @property
+    def num_places(self) -> int:
+        """Places of phases and of streams (:mod:`ioopt.sim.batch_io.buffer`)."""
+        return 2 * (self.num_phases + len(self)) if self.buffered else self.num_phases
+
+    @property
+    def keeps_nodes(self) -> bool:
+        """Whether nodes are held until the burst buffer is released (rule 44)."""
+        buffer = self.machine.burst_buffer
+        return buffer is not None and (
+            buffer.placement == "per-node" or self.options.nodes_until == "release"
+        )
 
     @cached_property
     def compute(self) -> list[Number]:
@@ -120,6 +208,9 @@ class Trace:
         for j, peak in enumerate(self.peak):
             phases = slice(self.offset[j], self.offset[j + 1])
             sums.append(sum(self.compute[phases], zero) + sum(self.volume[phases], zero) / peak)
+        if self.buffered and not stages_early(self.machine, self.options):  # rule 48
+            loads = zip(self.buffered.load_in, self.buffered.stream)
+            sums = [total + load / peak for total, (load, peak) in zip(sums, loads)]
         return sums
 
     @cached_property
@@ -139,6 +230,17 @@ class Trace:
             return self.limits.number(0), self.limits.number(0)
         first, last = self.submit[0], self.submit[-1]
         return first + (last - first) / 10, last
+
+
+def _totals(job: Job, number: Any, factor: Number) -> tuple[Number, Number, int]:
+    """Seconds of computing, bytes and phases of *job*; raises UsageError where EF outgrows its buffer."""
+    volumes = [number(phase.io_bytes) * factor for phase in job.phases]
+    if job.buffer_bytes and max(volumes) > number(job.buffer_bytes):
+        text = f"phases of {float(max(volumes)):g} bytes exceed buffer_bytes {job.buffer_bytes:g}"
+        raise UsageError(f"job {job.id!r}: with ef={float(factor):g} {text}")
+    seconds = sum(number(phase.compute_seconds) * phase.repeat for phase in job.phases)
+    volume = sum(v * phase.repeat for v, phase in zip(volumes, job.phases))
+    return seconds, volume, job.num_phases
 
 
 Span = tuple[int, Number, Number, Number]
@@ -174,6 +276,7 @@ class Run:
     grant: Any
     finish: Any
     units: list[Sequence[int]] | None = None
+    released: Any = None
     useful: Number = 0
     rates: list[Span] | None = None
     events: int = 0
@@ -184,12 +287,12 @@ class Run:
     @classmethod
     def empty(cls, trace: Trace, record_rates: bool) -> Run:
         """Nothing known yet about *trace*."""
-        jobs, phases, use_exact = len(trace), trace.num_phases, trace.limits.exact
+        jobs, places, use_exact = len(trace), trace.num_places, trace.limits.exact
         return cls(
             start=column(jobs, use_exact), end=column(jobs, use_exact),
             killed=bytearray(jobs), block=array("q", [-1]) * jobs,
-            request=column(phases, use_exact), grant=column(phases, use_exact),
-            finish=column(phases, use_exact), rates=[] if record_rates else None,
+            request=column(places, use_exact), grant=column(places, use_exact),
+            finish=column(places, use_exact), rates=[] if record_rates else None,
         )  # fmt: skip
 
     def in_lists(self) -> Run:

@@ -12,10 +12,9 @@ from ioopt.catalog import resolve
 from ioopt.check.batch_io.check import check
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import BatchIoPlan
-from ioopt.sim.batch_io import steady
+from ioopt.sim.batch_io import simulate
 from ioopt.sim.batch_io.results import metrics_of, schedule_of
-from ioopt.sim.batch_io.simulate import simulate_trace
-from ioopt.sim.batch_io.steady import simulate_steady
+from ioopt.sim.batch_io.simulate import simulate_steady, simulate_trace
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.base_line import FIXED_SHARE
 
@@ -54,7 +53,7 @@ def test_the_closed_form_is_the_run_of_the_simulator(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_its_schedule_keeps_every_rule(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On blocks too, also where units are taken together."""
-    monkeypatch.setattr(steady, "MOST_CELLS", 5)
+    monkeypatch.setattr(simulate, "MOST_CELLS", 5)
     problem = random_trace(seed)
     trace = Trace.of(problem)
     shares = [

@@ -1,0 +1,323 @@
+"""Burst buffers, rule by rule, with the arithmetic (rules 38 to 46, 48 and 49); both engines agree.
+
+Unless said otherwise: 4 nodes of 2 B/s, storage 4 B/s; a shared buffer of 16 B that takes 4 B/s and
+drains at 1 B/s.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.errors import UsageError
+from tests.batch_io_extension_traces import random_extension
+from tests.batch_io_traces import POLICIES
+from tests.conftest import shared_files
+
+CASES = [
+    p
+    for p in shared_files("cases/batch-io-extension")
+    if p.stem[:3] in ("e14", "e16", "e17", "e19")
+]
+ENGINES = ("python", "compiled")
+TIMES = ("request", "first_grant", "finish")
+
+
+def instance(*jobs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    buffer = {
+        "bytes": 16,
+        "bytes_per_second": 4,
+        "drain_bytes_per_second": 1,
+        "placement": "shared",
+    }
+    options = {"queue": "fcfs"} | changes.pop("options", {})
+    machine = {
+        "nodes": 4, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 2,
+        "storage_bytes_per_second": 4, "burst_buffer": buffer | changes.pop("buffer", {}),
+    }  # fmt: skip
+    return {
+        "format": "ioopt/batch-io", "version": 1, "name": "x", "machine": machine | changes,
+        "options": options, "jobs": [{"id": k, **job} for k, job in enumerate(jobs)],
+    }  # fmt: skip
+
+
+def job(
+    *phases: tuple[float, float], nodes: int = 1, submit: float = 0, wall: float = 100, **own: Any
+) -> dict[str, Any]:
+    """A job of (compute seconds, bytes) phases; ``B``, ``I`` and ``O`` are its bytes of the buffer."""
+    names = {"B": "buffer_bytes", "I": "stage_in_bytes", "O": "stage_out_bytes"}
+    return {
+        "submit_seconds": submit, "nodes": nodes, "walltime_seconds": wall,
+        "phases": [{"compute_seconds": c, "io_bytes": v} for c, v in phases],
+        **{names.get(key, key): value for key, value in own.items()},
+    }  # fmt: skip
+
+
+def run(
+    problem: dict[str, Any], policy: str = "cons-fcfs", **settings: str
+) -> list[dict[str, Any]]:
+    result = ioopt.solve(problem, policy, settings=settings)
+    assert result.violations == () and result.schedule is not None
+    jobs: list[dict[str, Any]] = result.schedule["jobs"]
+    return jobs
+
+
+def times(record: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(record[key + "_seconds"] for key in TIMES)
+
+
+def streams(row: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(record["kind"], *times(record)) for record in row["streams"]]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"engine": name} for name in ENGINES] + [{"arithmetic": "exact"}]
+)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_cases(path: Path, settings: dict[str, str]) -> None:
+    case = json.loads(path.read_text())
+    for name, expected in case["expected"].items():
+        plain, _, alpha = name.partition(":alpha=")
+        found = run(case["instance"], plain, **settings, **({"alpha": alpha} if alpha else {}))
+        for want, row in zip(expected["jobs"], found, strict=True):
+            assert [row[key + "_seconds"] for key in ("start", "end", "released")] == [
+                float(Fraction(want[key])) for key in ("start", "end", "released")
+            ], name
+            for key, kind in (("io", None), ("streams", "kind")):
+                assert [(r["phase"], kind and r[kind], *times(r)) for r in row[key]] == [
+                    (r["k"], kind and r[kind], *(Fraction(r[t]) for t in TIMES)) for r in want[key]
+                ], name  # fmt: skip
+
+
+def test_peaks_of_writes_and_streams() -> None:
+    """Rule 39. r_w = min(p, b N, Bb): 2 nodes 4, of which p = 1 leaves 1; r_s = min(1, 4) whatever p."""
+    (row,) = run(instance(job((0, 4), nodes=2, B=4)))
+    assert times(row["io"][0]) == (0, 0, 1) and streams(row) == [("drain", 1, 1, 5)]
+    (row,) = run(instance(job((0, 4), nodes=2, B=4, io_bytes_per_second=0.5)))
+    assert times(row["io"][0]) == (0, 0, 8) and streams(row) == [("drain", 8, 8, 12)]
+    (row,) = run(instance(job((0, 4), nodes=2, B=4), buffer={"drain_bytes_per_second": 9}))
+    assert streams(row) == [("drain", 1, 1, 2)]  # min(9, BW = 4)
+    per_node = {"placement": "per-node", "bytes_per_second": 0.5, "drain_bytes_per_second": 0.25}
+    (row,) = run(instance(job((0, 4), nodes=2, B=4), buffer=per_node))
+    assert times(row["io"][0]) == (0, 0, 4)  # 2 * .5
+    assert streams(row) == [("drain", 4, 4, 12)]  # 2 * .25
+
+
+def test_writes_share_the_buffer_by_nodes() -> None:
+    """Rule 40. Jobs of 1 and 3 nodes, Bb = 4: r_w 2 and 4, shares 1 and 3, so 3 B and 9 B take 3 s each."""
+    first, second = run(instance(job((0, 3), B=3), job((0, 9), nodes=3, B=9)))
+    assert first["io"][0]["rates"] == [[0, 3, 1]] and second["io"][0]["rates"] == [[0, 3, 3]]
+    # Alone from 1 s on, the second has its peak of 4: 3 B by then, 8 B more by 3 s.
+    first, second = run(instance(job((0, 1), B=3), job((0, 11), nodes=3, B=11)))
+    assert second["io"][0]["rates"] == [[0, 1, 3], [1, 3, 4]]
+    # Without congestion both have their peaks.
+    first, second = run(instance(job((0, 3), B=3), job((0, 9), nodes=3, B=9)), "no-congestion")
+    assert first["io"][0]["rates"] == [[0, 1.5, 2]] and second["io"][0]["rates"] == [[0, 2.25, 4]]
+
+
+def test_a_write_waits_for_its_space() -> None:
+    """Rule 40. B = 3: after the stage-in 2 B drain 4-6, so the second write, asked at 5, begins at 6."""
+    (row,) = run(instance(job((0, 2), (1, 2), B=3, I=3)))
+    assert streams(row)[0] == ("in", 0, 0, 3)  # staged bytes take no space
+    assert [times(r) for r in row["io"]] == [(3, 3, 4), (5, 6, 7)]
+    assert streams(row)[1:] == [("drain", 4, 4, 6), ("drain", 7, 7, 9)]
+    (row,) = run(instance(job((0, 2), (1, 2), B=4)))
+    assert [times(r) for r in row["io"]] == [(0, 0, 1), (2, 2, 3)]
+
+
+def test_streams_one_after_the_other() -> None:
+    """Rule 41. Writes end at 1 and 2, drains of 2 B take 2 s each: 1-3, 3-5; stage-out of 1 B 5-6."""
+    problem = instance(job((0, 2), (0, 2), B=4, O=1))
+    (row,) = run(problem)
+    assert streams(row) == [("drain", 1, 1, 3), ("drain", 3, 3, 5), ("out", 5, 5, 6)]
+    assert (row["end_seconds"], row["released_seconds"]) == (2, 6)
+    assert [record["phase"] for record in row["streams"]] == [0, 1, 2]
+
+
+def test_streams_are_requests_of_the_policy() -> None:
+    """Rule 42. D = 4 of BW = 4: cons-fcfs drains one job after the other, base-line both at 2 B/s."""
+    pair = [job((0, 2), nodes=2, B=4), job((0, 2), nodes=2, B=4)]
+    wide = {"drain_bytes_per_second": 4, "bytes_per_second": 8}
+    first, second = run(instance(*pair, buffer=wide))
+    assert streams(first) == [("drain", 0.5, 0.5, 1)] and streams(second) == [
+        ("drain", 0.5, 1, 1.5)
+    ]
+    first, second = run(instance(*pair, buffer=wide), "base-line")
+    assert streams(first) == streams(second) == [("drain", 0.5, 0.5, 1.5)]
+    # D = 1: both fit BW = 4, the policy grants 1 each, of which half arrives.
+    first, second = run(instance(*pair, buffer={"bytes_per_second": 8}))
+    assert first["streams"][0]["rates"] == [[0.5, 4.5, 0.5]]
+
+
+def test_direct_requests_do_not_feel_the_drain_rate() -> None:
+    """Rule 42. Two streams of D = 1 get .5 each; the job without a buffer keeps its 2 B/s beside them."""
+    jobs = [job((0, 2), B=2), job((0, 2), B=2), job((1, 2))]
+    first, _, third = run(instance(*jobs))
+    assert first["streams"][0]["rates"] == [[1, 5, 0.5]]
+    assert third["io"][0]["rates"] == [[1, 2, 2]]
+
+
+def test_aggregate_slowdown_of_a_stream_is_its_instant_one() -> None:
+    """Rule 42. Job 1 asks at 3 with (3 - 0) / 3 = 1. The drain of job 0, asked at 2, moved all the time:
+    r (t - t_request) / W = 1 as well, and came first. With the job's own times it would be last."""
+    wide = {"drain_bytes_per_second": 4, "bytes_per_second": 8}
+    jobs = [job((0, 4), (9, 0), nodes=2, B=8), job((3, 4), nodes=2)]
+    problem = instance(*jobs, buffer=wide | {"bytes_per_second": 2})
+    first, second = run(problem, "cons-min-aggr-sld")
+    assert streams(first) == [("drain", 2, 2, 3)] and times(second["io"][0]) == (3, 3, 4)
+    jobs = [job((0, 8), (9, 0), nodes=2, B=8), job((5, 4), nodes=2)]
+    first, second = run(instance(*jobs, buffer=wide | {"bytes_per_second": 2}), "cons-min-aggr-sld")
+    assert streams(first) == [("drain", 4, 4, 6)] and times(second["io"][0]) == (5, 6, 7)
+
+
+def test_set_10_knows_all_bytes_of_a_stream() -> None:
+    """Rule 42. Two jobs of one phase with 2 s of computing and 4 B: w = 2 + 4/1 = 6, class 1. With I = O = 16
+    instead of none w = 2 + 36/1 = 38, class 2, and both drain at once, 10 to 1."""
+    wide = {"bytes": 64, "storage_bytes_per_second": 1}
+    pair = [job((2, 4), B=16), job((2, 4), B=16)]
+    first, second = run(instance(*pair, buffer={"bytes": 64}), "set-10")
+    assert streams(second)[0][2] == streams(first)[0][3]
+    pair[1] |= {"stage_out_bytes": 16, "stage_in_bytes": 16}
+    first, second = run(instance(*pair, buffer={"bytes": wide["bytes"]}), "set-10")
+    assert streams(second)[0][1] == streams(second)[0][2] == 0
+
+
+def test_order_at_one_instant() -> None:
+    """Rule 43. At 4 the drain of job 0 ends, its buffer is released, and job 1, which came at 4, starts;
+    a job that asks for room at the very instant of a release has it."""
+    jobs = [job((0, 2), B=16, wall=9), job((1, 0), B=1, submit=3)]
+    first, second = run(instance(*jobs))
+    assert first["released_seconds"] == 3 and second["start_seconds"] == 3
+
+
+def test_a_kill_drops_what_is_not_written() -> None:
+    """Rule 43. Killed at 5: the second write is lost, the first is drained 1-5... and nothing staged out."""
+    problem = instance(
+        job((0, 4), (3, 8), nodes=2, B=12, O=3, wall=5), options={"kill": True}
+    )  # fmt: skip
+    (row,) = run(problem)
+    assert row["killed"] and times(row["io"][1]) == (4, 4, None)
+    assert streams(row) == [("drain", 1, 1, 5)] and row["released_seconds"] == 5
+    (row,) = run(instance(job((1, 0), B=4, I=4, O=4, wall=2), options={"kill": True}))
+    assert row["killed"] and streams(row) == [("in", 0, 0, None)]
+    assert row["end_seconds"] == row["released_seconds"] == 2
+
+
+def test_who_holds_what_until_when() -> None:
+    """Rule 44. Job 0 ends at 1 and drains to 5. Job 1 needs 4 nodes: at 1, or at 5 if they wait too. Job 2
+    needs 12 of 16 bytes, of which 8 are free until 5."""
+    jobs = [job((0, 4), nodes=4, B=8), job((1, 0), nodes=4), job((1, 0), B=12)]
+    starts = [row["start_seconds"] for row in run(instance(*jobs))]
+    assert starts == [0, 1, 5]
+    starts = [
+        row["start_seconds"] for row in run(instance(*jobs, options={"nodes_until": "release"}))
+    ]
+    assert starts == [0, 5, 6]
+    per_node = {"placement": "per-node", "bytes": 64}  # r_w = 8, r_s = 4: ends .5, released 1.5
+    starts = [row["start_seconds"] for row in run(instance(*jobs[:2], buffer=per_node))]
+    assert starts == [0, 1.5]
+
+
+def test_the_release_of_an_ended_job_is_predicted() -> None:
+    """Rules 44 and 46. Job 0 (B 16) ends at 1 and drains 4 B to 5, so the head job 1 is promised 5: job 2 may
+    run 4 s from 1 on, job 3 (5 s, 4 of the 12 bytes that are left then) too, job 4 (5 s, 9 bytes) may not."""
+    jobs = [
+        job((0, 4), nodes=2, B=16), job((5, 0), B=4, submit=1), job((4, 0), wall=4, submit=1),
+        job((5, 0), wall=5, submit=1),
+    ]  # fmt: skip
+    assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 1]
+    jobs[1] = job(
+        (5, 0), nodes=3, B=4, submit=1
+    )  # now extra nodes are 1: who is over by 5 needs none
+    assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 1]
+    jobs[3] = job((5, 0), nodes=2, wall=5, submit=1)
+    assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 10]
+
+
+def test_staging() -> None:
+    """Rule 45. Job 0 has the nodes to 3. Job 1 stages 4 B: from 3 to 7 at the start, ahead from 0 to 4, of
+    which its nodes wait for the last second."""
+    jobs = [job((3, 0), nodes=4), job((2, 0), nodes=4, B=4, I=4)]
+    _, row = run(instance(*jobs))
+    assert streams(row) == [("in", 3, 3, 7)] and row["end_seconds"] == 9
+    _, row = run(instance(*jobs, options={"staging": "ahead"}))
+    assert streams(row) == [("in", 0, 0, 4)] and (row["start_seconds"], row["end_seconds"]) == (
+        3,
+        6,
+    )
+
+
+def test_waiting_holders_lose_their_bytes() -> None:
+    """Rule 45. Job 0 has 3 of 4 nodes to 5. Job 1 (4 nodes) waits, takes 10 of 16 B and stages from 0.
+    Job 2 needs 8 B at 2: job 1 loses its; from 3 on, when job 2 is over, it stages again."""
+    jobs = [
+        job((5, 0), nodes=3, wall=5), job((2, 0), nodes=4, B=10, I=6),
+        job((1, 0), B=8, submit=2, wall=1),
+    ]  # fmt: skip
+    problem = instance(*jobs, options={"staging": "ahead"})
+    for engine in ENGINES:
+        _, second, third = run(problem, engine=engine)
+        assert third["start_seconds"] == 2
+        assert streams(second) == [("in", 3, 3, 9)]
+        assert second["streams"][0]["rates"] == [[3, 9, 1]]
+        assert (second["start_seconds"], second["end_seconds"]) == (5, 11)
+
+
+def test_easy_counts_both_resources() -> None:
+    """Rule 46. Job 0 holds 2 nodes and 12 of 16 B to 10; the head, 2 nodes and 8 B, is promised 10, with 2
+    nodes and 16 - 8 = 8 B beside it. Late jobs of 1 node: 3 B fit now (4 free) and then, 5 B do not fit now;
+    none of more than 8 B may stay. Without backfill nobody passes the head."""
+    jobs = [
+        job((10, 0), nodes=2, B=12, wall=10), job((5, 0), nodes=2, B=8),
+        job((20, 0), B=3, wall=20), job((20, 0), B=5, wall=20), job((9, 0), B=1, wall=9),
+    ]  # fmt: skip
+    starts = [row["start_seconds"] for row in run(instance(*jobs))]
+    assert starts == [0, 10, 0, 10, 0]
+    starts = [row["start_seconds"] for row in run(instance(*jobs, options={"backfill": "none"}))]
+    assert starts == [0, 10, 10, 10, 15]  # 8 + 3 + 5 B are all there are
+
+
+def test_partitions_promise_a_block_and_the_bytes() -> None:
+    """Rule 46. Job 0 (block 0-1, 12 B) runs to 10: the head of 2 nodes lacks bytes until then and is
+    promised nodes 0-1 at 10, the lowest block, with 8 B beside it. Late jobs: 3 B on node 2."""
+    jobs = [
+        job((10, 0), nodes=2, B=12, wall=10), job((5, 0), nodes=2, B=8),
+        job((20, 0), B=3, wall=20), job((20, 0), B=4, wall=20),
+    ]  # fmt: skip
+    rows = run(instance(*jobs, allocation="partition"))
+    assert [(row["start_seconds"], row["first_node"]) for row in rows[:3]] == [
+        (0, 0),
+        (10, 0),
+        (0, 2),
+    ]
+    assert rows[3]["start_seconds"] == 10  # 3 + 4 B fit beside 8, but not beside 12 and 3
+
+
+def test_measures() -> None:
+    """Rule 48. Stage-in 0-4, compute to 6, write 6-8, drained to 12: ideal 4 + 2 + 4/2 = 8, no delay."""
+    result = ioopt.solve(instance(job((2, 4), B=4, I=4)), "cons-fcfs")
+    found = [result.metrics[name] for name in (
+        "mean_response_seconds", "mean_slowdown", "makespan_seconds", "io_delay_seconds",
+        "mean_release_seconds", "max_release_seconds",
+    )]  # fmt: skip
+    assert found == [8, 1, 8, 0, 4, 4]
+
+
+def test_a_plan_that_outgrows_its_buffer_is_refused() -> None:
+    with pytest.raises(UsageError, match="phases of 8 bytes exceed buffer_bytes 4"):
+        ioopt.solve(instance(job((0, 4), B=4)), "cons-fcfs", settings={"ef": "2"})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_engines_agree_to_the_bit(seed: int) -> None:
+    problem = random_extension(seed, "buffer")
+    for name in POLICIES:
+        plain = ioopt.solve(problem, name, settings={"engine": "python"})
+        quick = ioopt.solve(problem, name, settings={"engine": "compiled"})
+        assert plain.schedule == quick.schedule, name
+        assert plain.metrics == quick.metrics
