@@ -24,6 +24,7 @@ COMMANDS = {
     "import": ("ioopt.cli.imports.group:group", "Make an instance from traces, logs or workflows."),
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison."),
+    "advise": ("ioopt.cli.advise:advise", "Say which I/O policy would help the jobs of a log."),
     "decide": ("ioopt.cli.solve:decide", "Make one decision from a snapshot."),
     "sweep": ("ioopt.cli.campaign:sweep", "Run a grid of instances and solvers into a store."),
     "report": ("ioopt.cli.campaign:report", "Turn run stores into one HTML report."),

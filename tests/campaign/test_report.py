@@ -110,7 +110,7 @@ def test_stores_are_exported_together(tmp_path):
 
 def test_the_page_names_failures_and_needs_no_network(tmp_path):
     page = report_html([stored(tmp_path, ROWS)])
-    assert "<h2>Failures</h2><table>" in page
+    assert '<h2>Failures</h2><div class="wide"><table>' in page
     assert not re.search(r'(src|href)="https?:', page)
 
 

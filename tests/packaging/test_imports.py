@@ -32,7 +32,8 @@ raise SystemExit(code)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["solve", "--help"], ["compare", "--help"],
-                                       ["import", "--help"], ["solvers"], ["--version"]])  # fmt: skip
+                                       ["import", "--help"], ["advise", "--help"], ["solvers"],
+                                       ["--version"]])  # fmt: skip
 def test_help_loads_nothing_heavy(arguments):
     code = PROBE.format(arguments=arguments, heavy=HEAVY)
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -53,7 +54,7 @@ LAYERS = (
     {"registry"},
     {"statements", "solving", "checking", "comparing", "pictures", "kernels"},
     {"explaining", "building"},
-    {"embed", "campaign"},
+    {"embed", "campaign", "advice"},
     {"cli", "__main__", "ioopt"},
 )  # fmt: skip
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

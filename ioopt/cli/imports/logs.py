@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ioopt.cli.imports.common import MACHINE, import_command
-from ioopt.cli.lazy import rate_option, set_option
+from ioopt.cli.lazy import rate_option, set_option, together
 from ioopt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,19 +65,25 @@ def _numbers(context: click.Context, option: click.Parameter, given: str) -> tup
         raise click.BadParameter(f"{given!r} is not a number, or numbers with commas") from None
 
 
+TRACE = together(
+    click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs."),
+    click.option("--io-period", type=float, default=3600.0, metavar="S",
+                 help="Seconds of run time to each I/O phase."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
+    click.option("--darshan", "logs", multiple=True, metavar="FOLDER|LOG",
+                 help="Jobs with a Darshan log of their number take its I/O; may be given again."),
+    click.option("--draw-logs", is_flag=True,
+                 help="Jobs without a log take one drawn from all, instead of --io-fraction."),
+    click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
+                 help="Which of the two sizes in the log counts."),
+)  # fmt: skip
+"""How a job log is read."""
+
+
 @import_command("swf", SWF, shared=MACHINE)
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs.")
+@TRACE
 @click.option("--io-fraction", "fractions", default="0.1", metavar="F[,F...]", callback=_numbers,
               help="Mean share of a job's run time that is I/O; several make an instance each.")  # fmt: skip
-@click.option("--io-period", type=float, default=3600.0, metavar="S",
-              help="Seconds of run time to each I/O phase.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
-@click.option("--darshan", "logs", multiple=True, metavar="FOLDER|LOG",
-              help="Jobs with a Darshan log of their number take its I/O; may be given again.")  # fmt: skip
-@click.option("--draw-logs", is_flag=True,
-              help="Jobs without a log take one drawn from all, instead of --io-fraction.")  # fmt: skip
-@click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
-              help="Which of the two sizes in the log counts.")  # fmt: skip
 @click.option("--family", type=click.Choice(["batch-io", "gang"]), default="batch-io",
               help="Which kind of instance to make.")  # fmt: skip
 @set_option("With --family gang: a setting of the gang generator; may be given again.")

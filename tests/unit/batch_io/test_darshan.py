@@ -18,6 +18,7 @@ from ioopt.formats.darshan.phases import Access, DarshanPhase, find_phases
 from ioopt.formats.darshan.text import parse_text
 from ioopt.formats.io_rule import MachineRule
 from ioopt.provenance import warnings_of
+from ioopt.solving import solve
 
 HEADER = """# darshan log version: 3.41
 # jobid: 77
@@ -343,6 +344,13 @@ def test_logs_become_one_instance() -> None:
     assert made.machine.storage_bytes_per_second == pytest.approx(1e10 / 4.5)
     assert "raised to what the logs achieved" in made.meta["synthetic"]["rates"]
     assert made.meta["warnings"] == list(warnings_of(made))
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name[:24])
+def test_alone_on_its_machine_a_job_runs_as_long_as_it_was_measured(path: Path) -> None:
+    found = read_darshan(path)
+    (job,) = solve(batch_io_from_darshan([found]), "base-line").schedule["jobs"]
+    assert job["end_seconds"] - job["start_seconds"] == pytest.approx(found.run_seconds, rel=1e-9)
 
 
 def test_stated_rates_stay_and_what_is_slower_is_said() -> None:

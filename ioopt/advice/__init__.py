@@ -1,0 +1,1 @@
+"""Advice for an administrator: what an I/O policy would bring on the jobs of a log."""

@@ -1,0 +1,242 @@
+"""Advice in words: a first answer in five lines, and the parts of one page, as HTML or as text."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ioopt.advice.study import DELAY, EVERYBODY, HEAVY, IDEAL, LARGE, RESPONSE, TOP_SHARE, WORTH
+from ioopt.quantities import column, quantity
+from ioopt.tables import render
+
+UNLIKE = 2.0
+"""Mean waits that differ by more are said."""
+TENTH = f"{100 * (1 - TOP_SHARE):g} %"
+
+FACTS = {
+    "jobs_in_log": "jobs in the log", "jobs": "jobs that can be used",
+    "span_seconds": "submitted within", "nodes": "nodes",
+    "node_bytes_per_second": "rate of a node", "storage_bytes_per_second": "rate of the storage",
+    "node_utilisation": "nodes asked for", "storage_utilisation": "storage asked for",
+    "total_bytes": "bytes moved", "median_job_nodes": "nodes of the median job",
+    "median_run_seconds": "run time of the median job", "mean_io_share": "mean share of I/O",
+    "mean_wait_in_log_seconds": "mean wait in the log",
+    "mean_wait_simulated_seconds": "mean wait, simulated", "darshan_logs": "jobs with Darshan logs",
+}  # fmt: skip
+"""What the log says, in words."""
+
+
+class Part(NamedTuple):
+    """A part of the page: a heading, and below it paragraphs, a table, a picture, or commands."""
+
+    heading: str
+    words: Sequence[str] = ()
+    headers: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    commands: Sequence[str] = ()
+    picture: str = ""
+
+
+def change(found: Mapping[str, Any], interval: bool = True) -> str:
+    """A ratio as a change with its interval.
+
+    >>> change({"ratio": 0.9, "low": 0.85, "high": 1.02})
+    '-10.0 % (-15.0 to +2.0)'
+    """
+    text = f"{100 * found['ratio'] - 100:+.1f} %"
+    if interval and found["low"] is not None:
+        text += f" ({100 * found['low'] - 100:+.1f} to {100 * found['high'] - 100:+.1f})"
+    return text
+
+
+def verdict(advice: Mapping[str, Any]) -> str:
+    """Whether the best policy pays, in one sentence."""
+    found, best, baseline = advice["verdict"], advice["best"], advice["baseline"]
+    said = f"the best policy, {best}, changes the mean response by {change(found)}"
+    if found["low"] is None:
+        return f"Not known: {said}, and {advice['blocks'].removeprefix('none: ')}."
+    if found["high"] < 1 - WORTH:
+        return f"It pays: {said} against {baseline}, where all share."
+    if found["high"] < 1:
+        return f"It pays little, if at all: {said}, of which {100 * WORTH:g} % are not sure."
+    if found["ratio"] > 1 - WORTH:
+        return f"It does not pay: {said}."
+    return f"It does not pay for sure: {said}, so the gain may be chance."
+
+
+def answer(advice: Mapping[str, Any]) -> list[str]:
+    """The first answer, in five lines."""
+    load, best = advice["load"], advice["best"]
+    by = {(row["solver"], row["group"], row["measure"]): row for row in advice["policies"]}
+    cells = [cell["ratio"] for cell in advice["sensitivity"]]
+    better = sum(
+        cell["high"] is not None and cell["high"] < 1 - WORTH for cell in advice["sensitivity"]
+    )
+    return [
+        f"{load['jobs']} jobs in {quantity('span_seconds', load['span_seconds'])} on {load['nodes']} "
+        f"nodes ask for {100 * load['node_utilisation']:.0f} % of the nodes and "
+        f"{100 * load['storage_utilisation']:.1f} % of the storage, by what was assumed.",
+        verdict(advice),
+        f"Whom {best} helps (mean response): "
+        + ", ".join(f"{group} {change(by[best, group, RESPONSE])}" for group in (LARGE, HEAVY))
+        + f"; I/O delay of {EVERYBODY} {change(by[best, EVERYBODY, DELAY], False)}.",
+        f"With no congestion at all it would be {change(by[IDEAL, EVERYBODY, RESPONSE])}: about as "
+        "much as any policy can gain here.",
+        f"Under other assumptions (I/O fraction, storage rate) {best} brings "
+        f"{change({'ratio': min(cells)}, False)} to {change({'ratio': max(cells)}, False)}; surely "
+        f"more than {100 * WORTH:g} % in {better} of {len(cells)} cases.",
+    ]
+
+
+def parts(advice: Mapping[str, Any], commands: Sequence[str]) -> Iterator[Part]:
+    """The page, part by part."""
+    yield Part("The answer", answer(advice))
+    load = advice["load"]
+    facts = [
+        (words, quantity(name, load[name]))
+        for name, words in FACTS.items()
+        if load[name] is not None
+    ]
+    yield Part("Machine and load", _queue(load), ("what", "value"), facts, picture="weeks")
+    yield Part(
+        "What was assumed",
+        [
+            "A log says neither what jobs read and wrote nor how fast the storage is: what stands "
+            "below as invented is the first thing to replace by measurements (--darshan, "
+            "--io-fraction, --node-rate, --storage-rate).",
+            *(f"- {text}" for text in advice["warnings"]),
+        ],
+    )
+    groups = list(advice["groups"])
+    rows = []
+    for measure, words in ((RESPONSE, "mean response"), (DELAY, "I/O delay")):
+        by: dict[str, list[str]] = {}
+        for row in advice["policies"]:
+            if row["measure"] == measure and not (row["solver"] == IDEAL and measure == DELAY):
+                by.setdefault(row["solver"], []).append(change(row))
+        rows += [(solver, words, *found) for solver, found in by.items()]
+    yield Part(
+        "Which policy helps whom",
+        [
+            f"Change against {advice['baseline']}, where all share the storage; in brackets 95 % "
+            f"intervals from {advice['resamples']} drawings of the {advice['blocks']} of the log. "
+            f"{LARGE}: the {TENTH} with most nodes ({advice['groups'][LARGE]}, "
+            f"{load['large_job_nodes']:g} nodes or more); {HEAVY}: the {TENTH} with the "
+            f"largest share of I/O ({advice['groups'][HEAVY]}). {IDEAL} is no policy but what would "
+            "be if nobody held up anybody."
+        ],
+        ("policy", "of", *groups), rows, picture="gains",
+    )  # fmt: skip
+    yield _sensitivity(advice)
+    yield Part(
+        "To repeat it",
+        ["In the folder where this was run:"],
+        commands=commands,
+    )
+    yield Part(
+        "How to read it",
+        [
+            f"The verdict is that of the best of {_policies(advice)} policies, so its interval is of "
+            f"{100 * advice['verdict']['level']:.4g} % rather than 95 %. One job that ends later changes "
+            "what the batch queue starts for days; the intervals hold that noise as far as it differs from "
+            "one week to another. They do not hold errors of the assumptions: for these, see the "
+            "table of other assumptions."
+        ],
+    )
+
+
+def _queue(load: Mapping[str, Any]) -> list[str]:
+    """A warning where the simulated queue is unlike the log's."""
+    logged, simulated = load["mean_wait_in_log_seconds"], load["mean_wait_simulated_seconds"]
+    if logged is None or max(logged, simulated) <= UNLIKE * max(1.0, min(logged, simulated)):
+        return []
+    return [
+        f"Jobs of the log waited {quantity('wait_seconds', logged)} in the mean, simulated ones "
+        f"{quantity('wait_seconds', simulated)}: the machine's own queue had other rules (limits, "
+        "reservations, several partitions), so trust changes of I/O delay more than of response."
+    ]
+
+
+def _policies(advice: Mapping[str, Any]) -> int:
+    return len({row["solver"] for row in advice["policies"]}) - 1
+
+
+def _sensitivity(advice: Mapping[str, Any]) -> Part:
+    """The sweep as a grid: a row an I/O fraction, a column a rate of the storage."""
+    cells = advice["sensitivity"]
+    rates = sorted({cell["storage_bytes_per_second"] for cell in cells})
+    fractions = sorted({cell["io_fraction"] for cell in cells})
+    at = {(cell["io_fraction"], cell["storage_bytes_per_second"]): cell for cell in cells}
+    return Part(
+        "Under other assumptions",
+        [
+            f"Change of the mean response of {EVERYBODY} by {advice['best']}, for other shares of "
+            "run time that are I/O (of jobs without a Darshan log) and other rates of the storage."
+        ],
+        ("I/O fraction", *(name or "" for name in column("bytes_per_second", rates))),
+        [
+            (f"{fraction:g}", *(change(at[fraction, rate]) for rate in rates))
+            for fraction in fractions
+        ],
+    )  # fmt: skip
+
+
+def as_text(name: str, found: Sequence[Part], width: int) -> str:
+    """The page for a terminal."""
+    lines = [f"I/O policies for {name}", ""]
+    for part in found:
+        lines += [part.heading, "-" * len(part.heading)]
+        for words in part.words:
+            indent = "  " if words.startswith("- ") else ""
+            lines += textwrap.wrap(words, width, subsequent_indent=indent, break_long_words=False)
+        if part.rows:
+            lines += ["", render(part.headers, part.rows).rstrip()]
+        lines += [f"  {command}" for command in part.commands]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def as_html(advice: Mapping[str, Any], found: Sequence[Part]) -> str:
+    """The page for a browser: self-contained, pictures inline."""
+    from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
+
+    name = f"I/O policies for {advice['name']}"
+    body = [f"<h1>{html.escape(name)}</h1>"]
+    for part in found:
+        body.append(f"<h2>{html.escape(part.heading)}</h2>")
+        listed = [words for words in part.words if words.startswith("- ")]
+        body += [f"<p>{html.escape(words)}</p>" for words in part.words if words not in listed]
+        if listed:
+            items = "".join(f"<li>{html.escape(words[2:])}</li>" for words in listed)
+            body.append(f"<ul>{items}</ul>")
+        body.append('<div class="beside">')
+        if part.rows:
+            body.append(table(part.headers, part.rows))
+        if part.picture and not can_draw():
+            body.append(NO_PICTURES)
+        elif part.picture:
+            body += [figure(axes, caption) for axes, caption in _pictures(advice, part.picture)]
+        body.append("</div>")
+        body += [f"<pre>{html.escape(command)}</pre>" for command in part.commands]
+    return page(name, "\n".join(body))
+
+
+def _pictures(advice: Mapping[str, Any], which: str) -> Iterator[tuple[Any, str]]:
+    from ioopt.plot.gains import plot_gains, plot_weeks
+
+    if which == "weeks":
+        weeks = advice["weeks"]
+        places = range(1, len(weeks["nodes"]) + 1)
+        words = "What the jobs submitted in each week ask of the machine."
+        yield plot_weeks(places, weeks["nodes"], weeks["storage"]), words
+        return
+    for measure, words in ((RESPONSE, "mean response"), (DELAY, "I/O delay")):
+        by: dict[str, list[tuple[str, float, float, float]]] = {}
+        for row in advice["policies"]:
+            if row["measure"] == measure and row["solver"] != IDEAL:
+                ends = [row["ratio"] if row[end] is None else row[end] for end in ("low", "high")]
+                by.setdefault(row["solver"], []).append((row["group"], row["ratio"], *ends))
+        caption = f"Left of the dotted line is better: {words} and its 95 % interval."
+        yield plot_gains(by, words, advice["baseline"]), caption

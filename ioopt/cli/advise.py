@@ -1,0 +1,176 @@
+"""``ioopt advise``: which I/O policy would help whom on the jobs of a log, on one page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ioopt.cli.imports.common import MACHINE
+from ioopt.cli.imports.logs import TRACE, import_swf
+from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.options import format_option, output_option
+from ioopt.cli.progress import progress
+from ioopt.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from ioopt.advice.study import Question
+
+EPILOG = """\b
+Examples:
+  ioopt advise KTH-SP2.swf -o page.html
+  ioopt advise KTH-SP2.swf --darshan logs/ --node-rate 1GB/s --storage-rate 5GB/s -o page.html
+  ioopt advise month.swf.gz --io-fraction 0.2 --threads 2 --solver fill --solver adaptive
+  ioopt advise month.swf --format json -o month.json
+
+\b
+Without -o the page goes to standard output as text; -o page.html also prints the answer in five
+lines. LOG is read as by `ioopt import swf`.
+"""
+
+
+@click.command(cls=IooptCommand, epilog=EPILOG)
+@click.argument("log", metavar="LOG")
+@output_option(text="Write the page there: .html; else text, or JSON with --format json.")
+@TRACE
+@click.option("--io-fraction", type=float, default=0.1, metavar="F",
+              help="Mean share of run time that is I/O, of jobs without a log; half and twice it "
+              "are tried too.")  # fmt: skip
+@MACHINE.options
+@click.option("--solver", "solvers", multiple=True, metavar="NAME",
+              help="A policy to look at, or NAME:KEY=VALUE,...; may be given again.")  # fmt: skip
+@click.option("--draws", type=click.IntRange(min=1), default=1, metavar="N",
+              help="How often invented I/O is drawn anew.")  # fmt: skip
+@click.option("--resamples", type=click.IntRange(min=100), default=1000, metavar="N",
+              help="Drawings of weeks for the intervals.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(min=1), default=1, metavar="N",
+              help="Processes that simulate at the same time.")  # fmt: skip
+@format_option("text", "json")
+def advise(log: str, output: str | None, form: str, threads: int, **given: Any) -> int:
+    """Say from the job log LOG which I/O policy would help whom, and how sure that is."""
+    from ioopt.advice import page, study
+    from ioopt.formats.native import dump_json, reading, write_text
+    from ioopt.tables import terminal_width
+
+    html = output is not None and output.lower().endswith((".html", ".htm"))
+    if html and form == "json":
+        raise UsageError(f"-o {output} is a page: give --format json a name that ends in .json")
+    if log == "-":
+        raise UsageError("LOG is read again by the commands that repeat the advice: name a file")
+    words = _words(click.get_current_context())
+    with reading(log):
+        question = _question(log, given)
+        with _bar() as show:
+            advice = study.advise(question, threads=threads, progress=show)
+    commands = _commands(log, words, question, advice)
+    found = list(page.parts(advice, commands))
+    if form == "json":
+        text = dump_json({**advice, "answer": page.answer(advice), "commands": commands})
+    elif html:
+        text = page.as_html(advice, found)
+    else:
+        text = page.as_text(advice["name"], found, terminal_width())
+    write_text(output or "-", text)
+    if output not in (None, "-"):
+        click.echo("\n".join(page.answer(advice)))
+    return ExitCode.ANSWER
+
+
+def _question(log: str, given: dict[str, Any]) -> Question:
+    from ioopt.advice.study import POLICIES, Question
+    from ioopt.formats.darshan.io import read_darshan_logs
+    from ioopt.formats.io_rule import IoRule
+    from ioopt.formats.swf.log import read_swf
+
+    darshan, skipped = read_darshan_logs(given["logs"]) if given["logs"] else ([], [])
+    return Question(
+        read_swf(log), tuple(darshan), tuple(skipped), **MACHINE.gather(given),
+        io=IoRule(given["io_fraction"], given["io_period"], given["seed"]),
+        draw_logs=given["draw_logs"], requested_size=given["size"] == "requested",
+        max_jobs=given["jobs"], solvers=given["solvers"] or POLICIES, draws=given["draws"],
+        resamples=given["resamples"],
+    )  # fmt: skip
+
+
+def _words(context: click.Context) -> dict[str, list[str]]:
+    """The options on the command line by name, as they would be typed again."""
+    found: dict[str, list[str]] = {}
+    for option in context.command.params:
+        name = option.name or ""
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if isinstance(option, click.Option) and given and name in context.params:
+            value = context.params[name]
+            values = value if option.multiple else [value]
+            ending = "B/s" if name.endswith("bytes_per_second") else ""
+            found[name] = [
+                word
+                for each in values
+                for word in (option.opts[0], *([] if option.is_flag else [f"{each}{ending}"]))
+            ]
+    return found
+
+
+def _commands(
+    log: str, words: dict[str, list[str]], question: Question, advice: dict[str, Any]
+) -> list[str]:
+    """What to type for the instances and comparisons that the advice rests on, and for itself."""
+    from ioopt.formats.report import file_name
+
+    stem = file_name(log).removesuffix(".gz").removesuffix(".swf")
+    known = {option.name for option in import_swf.params}
+    shared = [
+        word
+        for name, typed in words.items()
+        if name in known and name not in ("output", "storage_bytes_per_second")
+        for word in typed
+    ]
+    cells = advice["sensitivity"]
+    fractions = ",".join(str(each) for each in sorted({cell["io_fraction"] for cell in cells}))
+    rates = sorted({cell["storage_bytes_per_second"] for cell in cells})
+    compared = [f"--solver={name}" for name in (advice["baseline"], *question.solvers)]
+    limit = ["--time-limit", "600", "--baseline", advice["baseline"]]
+    make = ["ioopt", "import", "swf", log, *shared]
+    stated = words.get("storage_bytes_per_second", [])
+    lines = [
+        [*make, *stated, "--io-fraction", str(question.io.fraction), "-o", f"{stem}.json"],
+        ["ioopt", "compare", f"{stem}.json", *compared, *limit],
+    ]
+    sets = [f"{stem}-storage{place}" for place in range(1, len(rates) + 1)]
+    for name, rate in zip(sets, rates):
+        lines.append(
+            [
+                *make,
+                "--storage-rate",
+                f"{rate}B/s",
+                "--io-fraction",
+                fractions,
+                "-o",
+                f"{name}.json",
+            ]
+        )
+    asked = [
+        word for name, typed in words.items() if name not in ("output", "form") for word in typed
+    ]
+    pairs = ["--solver", advice["baseline"], "--solver", advice["best"], *limit]
+    globs = " ".join(f"{shlex.quote(name)}*.json" for name in sets)
+    return [
+        *(shlex.join(line) for line in lines),
+        f"ioopt compare {globs} {shlex.join(pairs)}",
+        shlex.join(["ioopt", "advise", log, *asked, "-o", f"{stem}.html"]),
+    ]
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[int, int], None]]:
+    """Runs done and time left, on a terminal only."""
+    if quiet() or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    with progress("MofNCompleteColumn", "TimeRemainingColumn", transient=True) as bar:
+        task = bar.add_task("simulating", total=None, state="")
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,62 @@
+"""One self-contained HTML page of tables and pictures, readable on a telephone and on a wide screen."""
+
+import html
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from ioopt.plot.save import svg_text
+from ioopt.quantities import show
+
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24}
+table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .7rem;border-bottom:1px solid #d8dee4;text-align:right}
+th{background:#f6f8fa}td:not(.t){white-space:nowrap}td:first-child,th:first-child,td.t,th.t{text-align:left}
+.wide{overflow-x:auto;max-width:100%}h1,li,pre{overflow-wrap:anywhere}
+pre{background:#f6f8fa;padding:.4rem .7rem;margin:.5rem 0;white-space:pre-wrap}
+.beside{display:flex;flex-wrap:wrap;gap:0 2rem}
+figure{margin:1rem 0}figcaption{color:#57606a}svg{max-width:100%;height:auto}
+"""
+NO_PICTURES = "<p>Pictures need matplotlib: pip install 'ioopt[plot]'.</p>"
+
+
+def can_draw() -> bool:
+    """Whether pictures can be drawn here."""
+    return find_spec("matplotlib") is not None
+
+
+def page(title: str, body: str) -> str:
+    """A whole page with this title; it loads nothing from elsewhere."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="data:,">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>{body}</body></html>\n"
+    )
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table that scrolls by itself where the screen is too narrow for it."""
+    words = [bool(rows) and all(_of_text(row[k]) for row in rows) for k in range(len(headers))]
+    head = "".join(
+        f"<th{' class=t' * of_text}>{html.escape(name)}</th>"
+        for name, of_text in zip(headers, words)
+    )
+    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def _of_text(value: Any) -> bool:
+    return isinstance(value, str) and not value.lstrip("+-")[:1].isdigit()
+
+
+def _cell(value: Any) -> str:
+    return f"<td{' class=t' * _of_text(value)}>{html.escape(show(value))}</td>"
+
+
+def figure(axes: Any, caption: str) -> str:
+    """The figure of *axes* inside the page, with words under it."""
+    return (
+        f"<figure>{svg_text(axes.figure)}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    )
