@@ -1,31 +1,40 @@
 """``rolling``: a plan of what is left, made anew as tasks arrive, run late, or a share of them has gone.
 
-Plans come from heft, b-level and runs of the other dispatchers on what is left
+Plans come from heft, b-level, locality and dispatches by live bytes on what is left
 (:mod:`ioopt.solvers.replication.online.remaining`), beside the plan in force; the one whose replay
-ends first is followed, each node taking its tasks in the planned order. Where disks are ample, idle
-cores do not wait for a task that is not ready: they take a later one, or one of another node that
-ends sooner here. Under small disks they wait, as what a plan spills depends on its order. Ours
-(workflow rule 20).
+ends first is followed strictly, each node taking its tasks in the planned order. Under small disks
+that pays, as what a plan spills depends on its order. Where it does not, no plan is followed: tasks
+are bound late (:mod:`ioopt.solvers.replication.online.late_binding`), as estimates may be wrong.
+Ours (workflow rule 20).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 from pydantic import Field
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 from ioopt.problems.base import Record
-from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.problems.replication import EvictionPolicy, Node, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import queues_of_run
-from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min, run
+from ioopt.solvers.replication.dispatch import locality, run
 from ioopt.solvers.replication.greedy.b_level import plan_b_level
 from ioopt.solvers.replication.greedy.commits import Ranked
 from ioopt.solvers.replication.greedy.heft import plan_heft
+from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.online.remaining import Queues, Remaining
+from ioopt.solvers.replication.search.flow_deal import (
+    FIRST_DEALS,
+    LiveBytes,
+    depth_first,
+    stretches,
+)
 
+LATE = 0.1
+"""Tasks are bound late where that is at most by this share worse than the plan, times being known."""
 TIE = 1e-3
 """Weight of the mean end beside the makespan: of plans that end together the one that leads."""
 MARGIN = 0.02
@@ -34,13 +43,6 @@ OVERRUN = 0.5
 """A task past its estimate is expected to go on for half of what it has taken."""
 MOST_CELLS = 30_000
 """Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
-DISPATCHERS: dict[str, tuple[Dispatcher, bool]] = {
-    "locality": (locality.decide, True),
-    "locality without prefetch": (locality.decide, False),
-    "fifo": (fifo.decide, True),
-    "ready-min-min": (ready_min_min.decide, True),
-}
-"""Dispatchers whose runs of what is left are candidates, with prefetch or without."""
 
 
 class Settings(Record):
@@ -56,8 +58,8 @@ class Settings(Record):
     eviction: EvictionPolicy = "farthest-next-use"
     prefetch: bool = True
     share: float = Field(default=0.1, gt=0, le=1)
-    late_share: float = Field(default=0.02, gt=0, le=1)
-    evaluations: int = Field(default=7, ge=1, le=100)
+    late_share: float = Field(default=0.05, gt=0, le=1)
+    evaluations: int = Field(default=9, ge=2, le=100)
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
@@ -81,7 +83,7 @@ class Rolling:
         self._given: set[int] = set()
         self._orders: list[list[int]] = []
         self._start: dict[int, float] = {}
-        self._owner: dict[int, int] = {}
+        self._late_binding, self._binds_late = LateBinding(), False
         self._arrived = self._given_then = 0
         self._late: set[int] = set()
 
@@ -101,12 +103,11 @@ class Rolling:
             return locality.decide(view)
         gone = (len(self._given) - self._given_then) / max(1, left)
         stale = gone > 0 and gone >= self.settings.share
-        if released > self._arrived or stale or self._runs_late(view, gone):
+        settled = self._binds_late and not _limited(view.nodes)
+        if released > self._arrived or (not settled and (stale or self._runs_late(view, gone))):
             self._arrived, self._given_then = released, len(self._given)
             self._plan(view)
-        pair = self._next(view)
-        if pair is None and all(node.disk_bytes is None for node in view.nodes):
-            pair = self._fill(view)
+        pair = self._late_binding(view) if self._binds_late else self._next(view)
         if pair is None and _at_rest(view):
             pair = locality.decide(view)
         return pair
@@ -144,61 +145,59 @@ class Rolling:
             order.pop(0)
         return order[0] if order else -1
 
-    def _fill(self, view: DispatchView) -> Pair | None:
-        """A ready task for cores that idle: a later one of the node's plan, else one that gains most."""
-        ready = set(view.ready)
-        for i in view.open_nodes():
-            free = view.idle_cores(i)
-            if not free:
-                continue
-            fits = {k for k in ready if view.task(k).cores <= free and view.takes(k, i)}
-            for k in self._orders[i]:
-                if k in fits and k not in self._given:
-                    return k, i
-            rows = [(self._gain(view, k, i), -k) for k in fits - self._given]
-            gain, k = max(rows, default=(0.0, 0))
-            if gain > 0:
-                return -k, i
-        return None
-
-    def _gain(self, view: DispatchView, k: int, i: int) -> float:
-        """Seconds by which *k* is expected to end sooner on node *i*, taken now, than as planned."""
-        compute = view.task(k).compute_seconds
-        planned = max(view.now, self._start[k]) + compute / view.nodes[self._owner[k]].speed
-        return planned - ready_min_min.expected_end(view, k, i)
-
     def _plan(self, view: DispatchView) -> None:
-        """Take the best of the plan in force and the plans of all planners."""
+        """Take the best of the plan in force and the plans of all planners, unless late binding will do."""
         self.plans += 1
         rest = Remaining(view, self._given, OVERRUN)
         if not rest.todo:
             self._orders = [[] for _ in view.nodes]
             return
-        best: Queues | None = None
-        least = float("inf")
-        for queues in islice(self._candidates(rest), self.settings.evaluations):
+        self._late_binding = LateBinding()
+        late = rest.score(_run(rest, LateBinding(), True), TIE)
+        in_force = self._in_force(rest)
+        candidates = chain([in_force] if in_force else [], _candidates(rest))
+        best: Queues = []
+        least = limit = float("inf")
+        for queues in islice(candidates, self.settings.evaluations - 1):
             found = rest.score(queues, TIE)
             self.replays += 1
-            if best is None or found < least:
+            if not best or found < limit:
                 # What follows the plan in force has to be better by a margin.
-                first = best is None and bool(self._start)
-                best, least = queues, found * (1 - MARGIN if first else 1)
-        assert best is not None
+                best, least = queues, found
+                limit = found * (1 - MARGIN if queues is in_force else 1)
+        self.replays += 1
+        self._binds_late = late <= least * (1 + LATE)
         self._start = rest.starts(best)
         self._orders = rest.orders(best)
-        self._owner = {k: i for i, order in enumerate(self._orders) for k in order}
 
-    def _candidates(self, rest: Remaining) -> Iterator[Queues]:
-        planned = {k for order in self._orders for k in order}
-        if planned.issuperset(rest.todo):
-            left = [[k for k in order if k in rest.place] for order in self._orders]
-            yield rest.queues(left)
-        for plan in (plan_heft, plan_b_level):
-            yield rest.behind_heads(_queues(plan(rest.problem)))
-        for decide, prefetch in DISPATCHERS.values():
-            forced = partial(_heads_first, decide, [list(head) for head in rest.heads])
-            made = queues_of_run(rest.problem, forced, prefetch, rest.fast)
-            yield rest.behind_heads(made)
+    def _in_force(self, rest: Remaining) -> Queues | None:
+        """The plan in force; None where it leaves out tasks that have arrived since."""
+        left = [[k for k in order if k in rest.place] for order in self._orders]
+        return rest.queues(left) if sum(map(len, left)) == len(rest.todo) else None
+
+
+def _candidates(rest: Remaining) -> Iterator[Queues]:
+    """Plans of what is left, the first ones those that know of limited disks where there are any."""
+    problem = rest.problem
+    if _limited(problem.nodes):
+        order = depth_first(problem)
+        for dealing in FIRST_DEALS:
+            yield _run(rest, LiveBytes(problem, order, dealing, 0), False)
+        yield rest.behind_heads(stretches(problem, order))
+    for plan in (plan_heft, plan_b_level):
+        yield rest.behind_heads(_queues(plan(problem)))
+    for prefetch in (True, False):
+        yield _run(rest, locality.decide, prefetch)
+
+
+def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
+    """The queues that a run of another dispatcher makes."""
+    forced = partial(_heads_first, decide, [list(head) for head in rest.heads])
+    return rest.behind_heads(queues_of_run(rest.problem, forced, prefetch, rest.fast))
+
+
+def _limited(nodes: Sequence[Node]) -> bool:
+    return any(node.disk_bytes is not None for node in nodes)
 
 
 def _at_rest(view: DispatchView) -> bool:

@@ -97,13 +97,18 @@ class FlowDealing:
 
     The cost of a pair: seconds to bring the task's inputs, plus *penalty* a second's worth of live
     bytes that the disk could not hold, plus *drift* seconds a place down the order, times 1 + a
-    random share of *noise*. A *strict* one lets cores idle rather than exceed a disk.
+    random share of *noise*. A *strict* one lets cores idle rather than exceed a disk. Drifts are given
+    as shares of the time to fetch a file of mean size.
     """
 
     penalty: float
     drift: float
     strict: bool
     noise: float
+
+
+FIRST_DEALS = (FlowDealing(2.0, 0.1, True, 0.0), FlowDealing(2.0, 0.1, False, 0.0))
+"""Tried before random ones."""
 
 
 class LiveBytes:
@@ -117,6 +122,8 @@ class LiveBytes:
         for place, k in enumerate(order):
             self.rank[k] = place
         self.size = [file.bytes for file in problem.files]
+        typical = sum(self.size or [0]) / len(self.size or [0])
+        self.drift = dealing.drift * (typical / problem.network.remote_bytes_per_second)
         self.unread = [len(tasks) for tasks in problem.readers]
         """By file, its readers that are not assigned yet."""
         self.there: list[set[int]] = [set(held) for held in problem.holds]
@@ -136,7 +143,7 @@ class LiveBytes:
             for place, k in enumerate(first):
                 if view.takes(k, i):
                     cost, over = self._cost(view, k, i, room)
-                    cost = (cost + self.dealing.drift * place) * self._factor()
+                    cost = (cost + self.drift * place) * self._factor()
                     if (idle or not over or not self.dealing.strict) and (
                         best is None or (cost, (k, i)) < best
                     ):

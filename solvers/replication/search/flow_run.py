@@ -14,6 +14,7 @@ from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import replay_seconds, simulate
 from ioopt.solvers.replication.search.flow_deal import (
+    FIRST_DEALS,
     FlowDealing,
     LiveBytes,
     depth_first,
@@ -28,8 +29,6 @@ PLANNER_SHARE, DEAL_SHARE = 0.15, 0.15
 LONG_REPLAY_SECONDS = 1.0
 """A plain replay that takes longer must watch the clock."""
 DEALS = 24
-FIRST_DEALS = (FlowDealing(2.0, 0.1, True, 0.0), FlowDealing(2.0, 0.1, False, 0.0))
-"""Tried before random ones; drifts are shares of the time to fetch a file of mean size."""
 PENALTIES, DRIFTS, NOISES = (0.3, 1.0, 2.0), (0.0, 0.02, 0.1, 1.0), (0.0, 0.1, 0.3)
 
 
@@ -110,8 +109,6 @@ class FlowRun(LinkAwareRun):
         if not self._over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
             self._try(cut, "stretches of the depth-first order")
-        files = [file.bytes for file in self.problem.files] or [0]
-        typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
         for turn in range(DEALS):
             self._switch()
             if self._over() or self._slow():
@@ -122,7 +119,6 @@ class FlowRun(LinkAwareRun):
             )
             if turn < len(FIRST_DEALS):
                 dealing = FIRST_DEALS[turn]
-            dealing = replace(dealing, drift=dealing.drift * typical)
             policy = LiveBytes(self.problem, order, dealing, turn)
             try:
                 plan, _ = dispatch(self.problem, policy, deadline=self._within(DEAL_SHARE))
