@@ -59,8 +59,8 @@ def can_start(w: World, m: Moment, r: ActiveRequest) -> bool:
 
 
 @apart
-def begin(w: World, m: Moment, r: ActiveRequest) -> bool:
-    """Start *r* at its place, by its walltime from now on (rule 35); True where it ended at once."""
+def begin(w: World, m: Moment, r: ActiveRequest, length: Number) -> bool:
+    """Start *r* at its place, with a box of *length* to the end of the pass; True: it ended at once."""
     take_out(w, m, r)
     take(w, m, r, 0)
     occupy(w, m, r, r.block)
@@ -69,7 +69,7 @@ def begin(w: World, m: Moment, r: ActiveRequest) -> bool:
         if w.buffered and w.buffer.held[r.job]:
             put(w, m, r, 0, release_time(w, m, r.job) - m.now)
         return True
-    put(w, m, r, 0, r.walltime)
+    put(w, m, r, 0, length)
     return False
 
 
@@ -91,7 +91,7 @@ def numbered_pass(w: World, m: Moment) -> bool:
         if reserved and r.units > m.free:
             continue
         if blocked_at(w, m, r, 0) == NOBODY and can_start(w, m, r):
-            again = begin(w, m, r) or again
+            again = begin(w, m, r, r.walltime) or again
         elif not w.easy:
             break
         elif not reserved:
@@ -106,7 +106,8 @@ def numbered_pass(w: World, m: Moment) -> bool:
 def conservative_pass(w: World, m: Moment) -> bool:
     """Every waiting job has a box, kept or made anew (rules 33 and 34).
 
-    Of plans made anew only what starts now is left, so the last that can are the last looked at.
+    Of plans made anew only what starts now is left, so the last that can are the last looked at. A job
+    that starts behind one that waits keeps the box of its estimate to the end of the pass (rule 35).
     """
     jobs, again, every = w.jobs, False, m.freed
     m.freed = 0
@@ -116,7 +117,7 @@ def conservative_pass(w: World, m: Moment) -> bool:
     if w.rebuild and not last:
         return False
     lay_out(w, m)
-    turn = 0
+    turn, behind = 0, False
     while turn < last:
         r = jobs[w.line[turn]]
         turn += 1
@@ -125,8 +126,10 @@ def conservative_pass(w: World, m: Moment) -> bool:
         take_out(w, m, r)
         put(w, m, r, first_fit(w, m, r), r.length)
         if r.box_start == m.now and can_start(w, m, r):
-            again = begin(w, m, r) or again
+            again = begin(w, m, r, r.length if behind else r.walltime) or again
             last = startable(w, m, last)
+        else:
+            behind = True
     return again
 
 
@@ -185,10 +188,7 @@ def search_pass(w: World, m: Moment) -> bool:
     for turn in range(m.lined_up):
         r = w.jobs[w.best[turn - first] if turn >= first else w.line[turn]]
         if r.box_start == m.now and can_start(w, m, r):
-            take(w, m, r, 0)
-            occupy(w, m, r, r.block)
-            launch(w, m, r)
-            again = again or r.status == ENDED
+            again = begin(w, m, r, r.length) or again
     return again
 
 
