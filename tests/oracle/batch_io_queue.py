@@ -66,9 +66,12 @@ def predicted(sim: Any, job: Job) -> Any:
     return end if stays else sim.now + 300
 
 
-def running_boxes(sim: Any) -> list[Box]:
+def running_boxes(sim: Any, begun: dict[Any, Box] | None = None) -> list[Box]:
     boxes = []
     for job in sim.jobs:
+        if job["id"] in (begun or {}) and job["state"] != "done":
+            boxes.append((begun or {})[job["id"]])
+            continue
         on_nodes = any(job is other for other in sim.on_nodes())
         held = job["B"] if sim.shared and any(job is other for other in sim.holders()) else 0
         if on_nodes or held:
@@ -178,15 +181,19 @@ def conservative(sim: Any, freed: bool) -> None:
     late = any(box[0] < sim.now for box in sim.boxes.values())
     if overrun or late or sim.options["plan"] == "rebuild":
         sim.boxes.clear()
+    behind, begun = False, {}  # CQSim: starts behind a waiting job keep the box of their estimate
     for job in sim.order:
         box = sim.boxes.get(job["id"])
         if box is not None and box[0] > sim.now and not freed:
             continue
         sim.boxes.pop(job["id"], None)
-        start, place = first_fit(sim, job, running_boxes(sim) + list(sim.boxes.values()))
+        start, place = first_fit(sim, job, running_boxes(sim, begun) + list(sim.boxes.values()))
         if start == sim.now and free_now(sim, job, place):
+            if behind and sim.options["plan"] == "rebuild":
+                begun[job["id"]] = box_of(sim, job, start, place)
             sim.start(job, place)
         else:
+            behind = True
             sim.boxes[job["id"]] = box_of(sim, job, start, place)
 
 

@@ -106,8 +106,8 @@ def numbered_pass(w: World, m: Moment) -> bool:
 def conservative_pass(w: World, m: Moment) -> bool:
     """Every waiting job has a box, kept or made anew (rules 33 and 34).
 
-    Of plans made anew only what starts now is left, so the last that can are the last looked at. A job
-    that starts behind one that waits keeps the box of its estimate to the end of the pass (rule 35).
+    Of plans made anew only what starts now is left, so the last that can are the last looked at. There a
+    job that starts behind one that waits keeps the box of its estimate to the end of the pass (rule 35).
     """
     jobs, again, every = w.jobs, False, m.freed
     m.freed = 0
@@ -126,7 +126,7 @@ def conservative_pass(w: World, m: Moment) -> bool:
         take_out(w, m, r)
         put(w, m, r, first_fit(w, m, r), r.length)
         if r.box_start == m.now and can_start(w, m, r):
-            again = begin(w, m, r, r.length if behind else r.walltime) or again
+            again = begin(w, m, r, r.length if behind and w.rebuild else r.walltime) or again
             last = startable(w, m, last)
         else:
             behind = True
