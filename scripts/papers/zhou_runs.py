@@ -79,6 +79,11 @@ class Runs:
     values: dict[tuple[Any, ...], list[dict[str, float]]] = field(default_factory=dict)
     reading: Reading = READINGS[0]
 
+    def factors(self, policy: str) -> list[float]:
+        """The expansion factors under which *policy* was run."""
+        name = self.reading.policy(policy)
+        return [f for f in FACTORS if (self.reading.preset, "closed", name, f) in self.values]
+
     def under(self, reading: Reading) -> Runs:
         """The same values under another *reading*."""
         return replace(self, reading=reading)
@@ -128,8 +133,17 @@ def one_run(
     return {name: float(found[name]) for name in METRICS}
 
 
+def _needed(preset: str, loop: str, policy: str, factor: float) -> bool:
+    """Whether a claim asks for the run."""
+    if loop == "open":
+        return preset == PRESETS[0]
+    if policy == "no-congestion":
+        return factor in (1.0, 1.5)
+    return factor >= 0.8 if policy == "fill" else factor != 0.8 or "cons-" not in policy
+
+
 def run_all(size: Size) -> Runs:
-    """Every policy on every workload, seed and expansion factor, closed and open loop."""
+    """What the claims ask for of policies, workloads, seeds and expansion factors."""
     policies = [("closed", policy) for policy in CLOSED] + [("open", policy) for policy in OPEN]
     asked = [
         {"preset": preset, "seed": seed, "factor": factor, "loop": loop, "policy": policy,
@@ -138,6 +152,7 @@ def run_all(size: Size) -> Runs:
         for seed in range(FIRST_SEED, FIRST_SEED + size.seeds)
         for factor in FACTORS
         for loop, policy in policies
+        if _needed(preset, loop, policy, factor)
     ]  # fmt: skip
     runs = Runs(size)
     for run, row in zip(asked, values_of(one_run, asked)):
