@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
 from ioopt.problems.dispatch_rows import DispatchRow
+from ioopt.problems.replay_options import ReplayOptions
 
 LinkModel = Literal["shared", "per-node"]
 
@@ -36,14 +37,18 @@ class Storage(base.Record):
 
 
 class Node(base.Lean):
-    """A compute node: disk (None: unlimited), relative speed, files held from the start, cores."""
+    """A compute node: disk (None: unlimited), relative speed, files held from the start, cores.
 
-    LATER = frozenset({"cores"})
+    ``staging``: files that may come in at once, and entries of the queue that they may be for.
+    """
+
+    LATER = frozenset({"cores", "staging"})
     id: base.Name
     disk_bytes: base.Count | None = None
     speed: base.Positive = 1.0
     holds: tuple[base.Name, ...] = ()
     cores: base.Cores = 1
+    staging: base.Cores = 1
 
 
 class File(base.Lean):
@@ -308,7 +313,7 @@ EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
 MovesModel = Literal["static", "printed", "replay"]
 
 
-class ReplicationPlan(base.Record):
+class ReplicationPlan(ReplayOptions):
     """Which node runs what in which order, and how a static solver meant the files to move.
 
     ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node) fetches and
@@ -325,10 +330,11 @@ class ReplicationPlan(base.Record):
     ``static``. A plan in rounds states its moves in the rounds.
 
     ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran, with
-    ``prefetch`` or without: then they are replayed, and ``order`` is the queues as they came about.
-    Files leave out a round of 0, which all are but for work of no length.
+    ``prefetch`` and ``overtake`` or without: then they are replayed, and ``order`` is the queues as
+    they came about. Files leave out a round of 0, which all are but for work of no length.
     """
 
+    LATER = ReplayOptions.LATER | {"overtake"}
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
     order: dict[base.Name, tuple[base.Name | CopyEntry, ...]]
     remote: tuple[tuple[base.Name, base.Name], ...] = ()
@@ -339,6 +345,7 @@ class ReplicationPlan(base.Record):
     moves: MovesModel | None = None
     dispatches: tuple[DispatchRow, ...] | None = None
     prefetch: bool = False
+    overtake: bool = False
 
     def to_dict(self) -> base.Json:
         """The plan as files hold it; what is absent is left out."""

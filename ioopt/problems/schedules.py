@@ -39,6 +39,7 @@ class Transfer(Interval):
     file: Name
     source: Name | None
     destination: Name | None
+    evacuated: bool = False
 
 
 class Eviction(Part):

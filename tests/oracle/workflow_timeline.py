@@ -2,7 +2,8 @@
 
 Written from the rules of workflows (docs/rules/workflow.md) in plain sets and lists; nothing is kept
 that can be asked for again. ``python tests/oracle/workflow_timeline.py 5000 1`` compares 5,000 random
-cases from seed 1 on with the simulator.
+cases from seed 1 on with the simulator; ``... 5000 1 compiled options`` on the other engine, and
+with options beyond the rules.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Move:
     left: Fraction
     start: Fraction
     end: Fraction | None = None
+    evacuation: bool = False
 
 
 @dataclass
@@ -55,8 +57,9 @@ class Node:
     busy: list[Entry | None]
     queue: list[Entry] = field(default_factory=list)
     last_use: dict[str, Fraction] = field(default_factory=dict)
-    incoming: Move | None = None
+    incoming: list[Move] = field(default_factory=list)
     saving: Move | None = None
+    staging: int = 1
 
     def waiting(self) -> list[Entry]:
         return [entry for entry in self.queue if entry.begun is None]
@@ -75,6 +78,7 @@ class Run:
         self, instance: dict[str, Any], link: str, eviction: str,
         order: dict[str, Any] | None = None, policy: str | None = None,
         prefetch: bool = False, actual: dict[str, float] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.size = {row["id"]: row["bytes"] for row in instance["files"]}
         self.index = {name: k for k, name in enumerate(self.size)}
@@ -85,6 +89,7 @@ class Run:
         self.nic = number(network["replica_bytes_per_second"])
         self.link, self.eviction, self.policy, self.prefetch = link, eviction, policy, prefetch
         actual = actual or {}
+        self.options = options or {}
         self.tasks = [
             Entry(
                 row["id"], row.get("inputs", []), row.get("outputs", []), row.get("cores", 1),
@@ -101,7 +106,7 @@ class Run:
         self.nodes = [
             Node(row["id"], row.get("disk_bytes"), number(row.get("speed", 1)),
                  set(row.get("holds", [])), [Fraction(0)] * row.get("cores", 1),
-                 [None] * row.get("cores", 1))
+                 [None] * row.get("cores", 1), staging=row.get("staging", 1))
             for row in instance["nodes"]
         ]  # fmt: skip
         self.copies: list[Entry] = []
@@ -138,9 +143,17 @@ class Run:
         return waiting[0] if waiting and waiting[0].release <= self.now else None
 
     def used(self, node: Node) -> int:
-        arriving = [node.incoming.file] if node.incoming else []
+        arriving = self.arriving(node)
         written = [file for entry in node.computing() for file in entry.outputs]
         return sum(self.size[f] for f in [*node.complete, *arriving, *written])
+
+    def arriving(self, node: Node) -> list[str]:
+        return [m.file for m in self.moving() if m.target == node.name]
+
+    def lacks(self, node: Node, entries: list[Entry]) -> int:
+        there = node.complete.union(self.arriving(node), *(e.outputs for e in node.computing()))
+        wanted = [f for e in entries for f in [*(set(e.inputs) - there), *e.outputs]]
+        return sum(self.size[f] for f in wanted)
 
     def pinned(self, node: Node) -> set[str]:
         pins = {m.file for m in self.moving() if m.source == node.name}
@@ -184,15 +197,21 @@ class Run:
 
     # one turn
 
-    def make_room(self, node: Node, size: int) -> tuple[bool, str | None]:
+    def make_room(
+        self, node: Node, size: int, aside: bool = False, but: tuple[str, ...] = (), do: bool = True
+    ) -> tuple[bool, str | None]:
+        """Whether *size* bytes fit now, or what is asked to be saved.
+
+        *aside*: not for the head. *but*: not these. Not *do*: only say so.
+        """
         if node.disk is None or self.used(node) + size <= node.disk:
             return True, None
-        head = node.waiting()[0]
         own = {file for entry in node.waiting() for file in entry.inputs}
         allowed = []
-        for file in node.complete - self.pinned(node):
+        for file in node.complete - self.pinned(node) - set(but):
             spare = len(self.holders(file)) > 1 and file not in own
-            if node.idle() >= head.cores or not self.unread(file) or spare:
+            free = not aside and node.idle() >= node.waiting()[0].cores
+            if free or not self.unread(file) or spare:
                 allowed.append(file)
         safe = sorted(
             (f for f in allowed if not self.at_risk(f)), key=lambda f: self.key(node, f, False)
@@ -207,12 +226,12 @@ class Run:
                 break
             taken.append(file)
             short -= self.size[file]
-        if short > 0:
-            return False, None
         first = [file for file in taken if file in risky]
+        if short > 0 or (aside and first):
+            return False, None
         if first:
             return False, first[0]
-        for file in taken:
+        for file in taken if do else []:
             node.complete.discard(file)
             self.gone.append((file, node.name, self.now))
         return True, None
@@ -227,21 +246,8 @@ class Run:
                 self.start(node, head)
                 acted = True
         head = self.head(node)
-        if head and node.incoming is None:
-            for file in head.inputs:
-                source = self.source(node, file)
-                if source is None:
-                    continue
-                fits, request = self.make_room(node, self.size[file])
-                wanted += [request] if request else []
-                if fits:
-                    origin = None if source == "" else source
-                    node.incoming = Move(
-                        file, origin, node.name, Fraction(self.size[file]), self.now
-                    )
-                    self.moves.append(node.incoming)
-                    acted = True
-                    break
+        if head and len(node.incoming) < node.staging:
+            acted = self.stage(node, wanted) or acted
         if node.saving is None:
             kept = [
                 file
@@ -250,21 +256,91 @@ class Run:
                 and not any(m.target is None and m.file == file for m in self.moves)
             ]  # fmt: skip
             kept.sort(key=self.made.__getitem__)
+            fetches = [m for m in self.moving() if m.source is None]
+            if self.link != "shared":
+                fetches = [m for m in fetches if m.target == node.name]
+            if self.options.get("saves") == "deferred" and fetches:
+                kept = []
             for file in [*wanted, *kept][:1]:
-                node.saving = Move(file, node.name, None, Fraction(self.size[file]), self.now)
+                refuge = self.refuge(node, file) if file in wanted else None
+                node.saving = Move(file, node.name, refuge, Fraction(self.size[file]), self.now)
+                node.saving.evacuation = refuge is not None
                 self.moves.append(node.saving)
                 acted = True
         return acted
 
+    def stage(self, node: Node, wanted: list[str]) -> bool:
+        for n, entry in enumerate(node.waiting()[: node.staging]):
+            if entry.release > self.now:
+                continue
+            for file in entry.inputs:
+                source = self.source(node, file)
+                if source is None:
+                    continue
+                kept = self.lacks(node, node.waiting()[:n])
+                fits, request = self.make_room(node, self.size[file] + kept, n > 0)
+                wanted += [request] if request else []
+                if fits:
+                    origin = None if source == "" else source
+                    move = Move(file, origin, node.name, Fraction(self.size[file]), self.now)
+                    node.incoming.append(move)
+                    self.moves.append(move)
+                    return True
+        return False
+
+    def refuge(self, node: Node, file: str) -> str | None:
+        """Where *file* is evacuated to, after making room there; None: it is saved."""
+        once = any(m.evacuation and m.file == file for m in self.moves)
+        if not self.options.get("evacuate") or file in self.keep or once:
+            return None
+        ranked = []
+        for other in self.nodes:
+            if other is node or file in other.complete or file in self.arriving(other):
+                continue
+            # The most bytes that could still be placed there, found by trial.
+            head = self.lacks(other, other.waiting()[:1])
+            if not self.make_room(other, head + self.size[file], True, do=False)[0]:
+                continue
+            free = (1 << 62 if other.disk is None else other.disk) - self.used(other) - head
+            own = {f for entry in other.waiting() for f in entry.inputs}
+            for f in other.complete - self.pinned(other):
+                dead = not self.unread(f) or (len(self.holders(f)) > 1 and f not in own)
+                free += self.size[f] if dead and not self.at_risk(f) else 0
+            ranked.append((file not in own, -free, self.nodes.index(other)))
+        if not ranked:
+            return None
+        target = self.nodes[min(ranked)[2]]
+        self.make_room(target, self.lacks(target, target.waiting()[:1]) + self.size[file], True)
+        return target.name
+
     def source(self, node: Node, file: str) -> str | None:
         """A node, "" for the remote storage, None where the file is there or cannot come now."""
-        if file in node.complete:
+        if file in node.complete or file in self.arriving(node):
             return None
         holders = self.holders(file)
+        if holders and self.options.get("sources") == "least-loaded":
+            return self.least_loaded(node, file, holders)
         if holders:
             return holders[0].name
         coming = any(m.file == file and m.target is not None for m in self.moving())
         return "" if self.on_remote(file) and not coming else None
+
+    def least_loaded(self, node: Node, file: str, holders: list[Node]) -> str:
+        busy: dict[tuple[str, str], int] = {}
+        for move in self.moving():
+            for resource in self.resources(move) if self.size[move.file] else []:
+                busy[resource] = busy.get(resource, 0) + 1
+        loads = [busy.get(("nic", holder.name), 0) for holder in holders]
+        best = holders[loads.index(min(loads))]
+        if self.on_remote(file):
+            way = self.resources(Move(file, None, node.name, Fraction(0), self.now))
+            far = min(self.capacity(r) / (busy.get(r, 0) + 1) for r in way if r[0] != "nic")
+            if far > self.nic / (min(loads) + 1):
+                return ""
+        return best.name
+
+    def capacity(self, r: tuple[str, str]) -> Fraction:
+        return self.nic if r[0] == "nic" else self.remote if r[0] == "link" else self.disks[r[1]]
 
     def start(self, node: Node, entry: Entry) -> None:
         entry.begun = self.now
@@ -287,11 +363,7 @@ class Run:
 
     def rates(self) -> dict[int, Fraction]:
         flows = {id(m): self.resources(m) for m in self.moving() if m.left > 0}
-        room = {
-            r: self.nic if r[0] == "nic" else self.remote if r[0] == "link" else self.disks[r[1]]
-            for used in flows.values()
-            for r in used
-        }
+        room = {r: self.capacity(r) for used in flows.values() for r in used}
         found: dict[int, Fraction] = {}
         while len(found) < len(flows):
             count = {r: sum(r in flows[j] for j in flows if j not in found) for r in room}
@@ -328,13 +400,14 @@ class Run:
                 continue
             move.end, ended = self.now, True
             for node in self.nodes:
-                if node.incoming is move:
-                    node.incoming = None
+                if move.target == node.name:
+                    node.incoming = [m for m in node.incoming if m is not move]
                     node.complete.add(move.file)
                     node.last_use[move.file] = self.now
                 if node.saving is move:
                     node.saving = None
-                    self.saved.add(move.file)
+                    if move.target is None:
+                        self.saved.add(move.file)
         return ended
 
     def settle(self) -> None:
@@ -346,8 +419,15 @@ class Run:
                 return
             task, node = pair
             self.given.append((self.now, self.round, task.name, node.name))
-            node.queue.append(task)
             task.node = node
+            if not node.waiting():
+                node.queue.append(task)
+                continue
+            head = node.waiting()[0]
+            size = sum(self.size[f] for f in task.outputs) + self.lacks(node, [head])
+            assert self.make_room(node, size, True, tuple(task.inputs))[0]
+            node.queue.insert(node.queue.index(head), task)
+            self.start(node, task)
 
     def over(self) -> bool:
         everything = self.tasks + self.copies
@@ -412,8 +492,10 @@ class Run:
             (k, task, i, node)
             for k, task in enumerate(ready)
             for i, node in enumerate(self.nodes)
-            if self.fits(task, node) and not node.waiting()
-            and (self.prefetch or task.cores <= node.idle())
+            if self.fits(task, node) and (
+                self.passes(task, node) if node.waiting()
+                else self.prefetch or task.cores <= node.idle()
+            )
         ]  # fmt: skip
         if not pairs:
             return None
@@ -428,6 +510,15 @@ class Run:
             rank = [(self.expected(task, node), k, i) for k, task, i, node in pairs]
         _, task, _, node = pairs[rank.index(min(rank))]
         return task, node
+
+    def passes(self, task: Entry, node: Node) -> bool:
+        head = node.waiting()[0]
+        staging = not set(head.inputs) <= node.complete
+        ready = set(task.inputs) <= node.complete and task.cores <= node.idle()
+        if not (self.options.get("overtake") and staging and ready):
+            return False
+        size = sum(self.size[f] for f in task.outputs) + self.lacks(node, [head])
+        return self.make_room(node, size, True, tuple(task.inputs), do=False)[0]
 
     def expected(self, task: Entry, node: Node) -> Fraction:
         end = max(self.now, self.core_time(task, node)) + task.planned / node.speed
@@ -499,35 +590,58 @@ def random_case(seed: int) -> dict[str, Any]:
     return case
 
 
-def disagreement(seed: int, engine: str = "python") -> tuple[str | None, int, int]:
+def with_options(case: dict[str, Any], seed: int) -> dict[str, Any]:
+    """*case* with one of the options beyond the rules, or several; overtaking for dispatches."""
+    rng = random.Random(f"options {seed}")
+    some = [rng.random() < 0.5 for _ in range(5)]
+    options = case["options"] = {
+        "sources": "least-loaded" if some[0] else "lowest", "evacuate": some[1],
+        "saves": "deferred" if some[2] else "soon",
+    }  # fmt: skip
+    if "policy" in case:
+        options["overtake"] = some[3]
+    for node in case["instance"]["nodes"] if some[4] else []:
+        node["staging"] = rng.choice([1, 2, 2, 3, 4])
+    return case
+
+
+def disagreement(
+    seed: int, engine: str = "python", beyond: bool = False
+) -> tuple[str | None, int, int]:
     """How the simulator differs on case *seed* (None: not at all), its evictions and its saves."""
     import ioopt
     from ioopt import registry
     from ioopt.check.replication.check import check
+    from ioopt.problems.replay_options import ReplayOptions
     from ioopt.problems.replication import ReplicationPlan
-    from ioopt.sim.replication.dispatch import dispatch
+    from ioopt.sim.replication.dispatch import dispatch, replay_record
     from ioopt.sim.replication.simulate import simulate
 
-    case = random_case(seed)
+    case = with_options(random_case(seed), seed) if beyond else random_case(seed)
+    options = case.get("options", {})
     instance = case["instance"]
     instance["network"]["remote_link"] = case["link"]
     problem = ioopt.load(instance)
     actual = case.get("actual")
     run = Run(instance, case["link"], case["eviction"], case.get("order"), case.get("policy"),
-              case.get("prefetch", False), actual)  # fmt: skip
+              case.get("prefetch", False), actual, options)  # fmt: skip
     last = run.run()
     if "order" in case:
         plan = ReplicationPlan.model_validate(
-            {"order": case["order"], "eviction": case["eviction"]}
+            {"order": case["order"], "eviction": case["eviction"], **options}
         )
         found = simulate(problem, plan, engine=engine, actual=actual)
     else:
         row = registry.solver(case["policy"], registry.KINDS["replication"])
         decide = registry.load_target(row.policy or "")(None)
+        overtake = options.pop("overtake", False)
         plan, found = dispatch(
-            problem, decide, engine=engine, prefetch=case["prefetch"],
-            eviction=case["eviction"], actual=actual,
+            problem, decide, engine=engine, prefetch=case["prefetch"], overtake=overtake,
+            eviction=case["eviction"], options=ReplayOptions(**options), actual=actual,
         )  # fmt: skip
+        again = replay_record(problem, plan, engine=engine, actual=actual)
+        if again.schedule != found.schedule:
+            return "the record runs otherwise", 0, 0
         given = [row[1:] for row in plan.dispatches or ()]
         if given != [row[1:] for row in run.given]:
             return f"dispatches {given} but {run.given}", 0, 0
@@ -552,7 +666,7 @@ def disagreement(seed: int, engine: str = "python") -> tuple[str | None, int, in
             return f"metric {name}: {value} but {other}", 0, 0
     if actual is None and found.metrics["lower_bound_seconds"] > makespan * (1 + 1e-9) + 1e-9:
         return f"bound {found.metrics['lower_bound_seconds']} above {makespan}", 0, 0
-    return None, len(run.gone), sum(m.target is None for m in run.moves)
+    return None, len(run.gone), sum(m.target is None or m.evacuation for m in run.moves)
 
 
 def _expected(run: Run, last: Any) -> list[Any]:
@@ -590,9 +704,10 @@ def _by_time(row: Any) -> Any:
 def main() -> None:
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
     engine = sys.argv[3] if len(sys.argv) > 3 else "python"
+    beyond = "options" in sys.argv[4:]
     wrong = gone = saves = 0
     for seed in range(first, first + count):
-        text, evictions, saved = disagreement(seed, engine)
+        text, evictions, saved = disagreement(seed, engine, beyond)
         gone, saves = gone + evictions, saves + saved
         if text is not None:
             wrong += 1

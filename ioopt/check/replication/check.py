@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from ioopt.check.replication.metrics import schedule_metrics
 from ioopt.check.replication.moves import Stage, stage_seconds, stage_violations
+from ioopt.check.replication.options import option_violations
 from ioopt.check.replication.schedule import schedule_violations
 from ioopt.check.replication.workflow import dispatch_violations
 from ioopt.problems.base import Json
@@ -50,9 +51,11 @@ def check(
         metrics["rounds"] = len(plan.rounds)
     if schedule is not None:
         queues = {problem.nodes[i].id: reader.queues[i] for i in range(len(problem.nodes))}
-        broken = schedule_violations(problem, queues, schedule, reader.copies_wanted())
+        wanted = reader.copies_wanted()
+        broken = schedule_violations(problem, queues, schedule, wanted, plan.overtake)
         found.extend(broken)
         if not any(item.rule in ("unknown", "instants") for item in broken):
+            found.extend(option_violations(problem, plan, schedule))
             metrics |= schedule_metrics(problem, schedule)
             objectives["makespan_seconds"] = metrics["makespan_seconds"]
     if plan.dispatches is not None:

@@ -18,16 +18,17 @@ def schedule_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
+    overtake: bool = False,
 ) -> list[Violation]:
     """Everything that *schedule* (tasks, transfers, evictions) does wrong.
 
     *queues* are the tasks of each node in order, by id; *copies* how often each (file, node) is a
-    copy entry of a queue.
+    copy entry of a queue; *overtake* whether tasks may start past others.
     """
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
         return unknown
-    stays = _stays(problem, schedule)
+    stays = stays_of(problem, schedule)
     return [
         *_tasks(problem, queues, schedule),
         *_staging(problem, schedule, stays),
@@ -36,7 +37,7 @@ def schedule_violations(
         *_rates(problem, schedule),
         *(v for v in stays.found if v.rule == "eviction"),
         *_disks(problem, stays),
-        *(workflow_violations(problem, schedule, stays) if problem.is_workflow else ()),
+        *(workflow_violations(problem, schedule, stays, overtake) if problem.is_workflow else ()),
     ]
 
 
@@ -50,7 +51,7 @@ class _Stay:
 
 
 @dataclass
-class _Stays:
+class Stays:
     """All stays by (file, node) in time order, and what does not fit together."""
 
     of: dict[tuple[str, str], list[_Stay]] = field(default_factory=lambda: defaultdict(list))
@@ -109,8 +110,9 @@ def _instants(schedule: Schedule) -> Iterable[Violation]:
                 yield violation("instants", str(row["file"]), text)
 
 
-def _stays(problem: ReplicationProblem, schedule: Schedule) -> _Stays:
-    stays = _Stays()
+def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
+    """When each file was on each node, and what of that does not fit together."""
+    stays = Stays()
     for node in problem.nodes:
         for file in node.holds:
             stays.of[file, node.id].append(_Stay(0.0, 0.0))
@@ -138,7 +140,7 @@ def _stays(problem: ReplicationProblem, schedule: Schedule) -> _Stays:
     return stays
 
 
-def _match(stays: _Stays, key: tuple[str, str], times: list[float]) -> None:
+def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
     """End each stay by the first eviction that follows its arrival."""
     listed = iter(stays.of.get(key, []))
     stay = next(listed, None)
@@ -190,7 +192,7 @@ def _tasks(
                 yield violation("overlap", after[2], text, before[1] - after[0])
 
 
-def _staging(problem: ReplicationProblem, schedule: Schedule, stays: _Stays) -> Iterable[Violation]:
+def _staging(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
     """All inputs are complete on the node from the start of the task to its end."""
     for row in schedule.get("tasks", ()):
         for file in problem.tasks[problem.task_index[row["id"]]].inputs:
@@ -200,7 +202,7 @@ def _staging(problem: ReplicationProblem, schedule: Schedule, stays: _Stays) -> 
 
 
 def _copy_entries(
-    schedule: Schedule, stays: _Stays, copies: Mapping[tuple[str, str], int]
+    schedule: Schedule, stays: Stays, copies: Mapping[tuple[str, str], int]
 ) -> Iterable[Violation]:
     """Every copy entry of a queue is done once, at an instant at which its file is complete there."""
     left = dict(copies)
@@ -217,27 +219,31 @@ def _copy_entries(
 
 
 def _transfers(
-    problem: ReplicationProblem, schedule: Schedule, stays: _Stays
+    problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> Iterable[Violation]:
-    """Copies come from complete holders that keep the file; one transfer at a time into a node."""
+    """Copies come from complete holders that keep the file; so many at a time as a node stages."""
     yield from (v for v in stays.found if v.rule == "transfer")
     into: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for move in schedule.get("transfers", ()):
         file, source, start = move["file"], move["source"], move["start_seconds"]
         if move["destination"] is None:
             continue
-        into[move["destination"]].append((start, move["end_seconds"], file))
+        if not move.get("evacuated"):
+            into[move["destination"]].append((start, move["end_seconds"], file))
         if source == move["destination"]:
             yield violation("transfer", file, f"copied from {source} to itself")
         elif source is not None and not stays.covers(file, source, start, move["end_seconds"]):
             text = f"copied at {start:g} s from {source}, which does not hold it all the while"
             yield violation("transfer", file, text)
     for node, rows in into.items():
-        rows.sort()
-        for before, after in pairwise(rows):
-            if not _not_after(before[1], after[0]):
+        coming: list[tuple[float, float, str]] = []
+        for after in sorted(rows):
+            coming = [row for row in coming if not _not_after(row[1], after[0])]
+            if len(coming) >= problem.nodes[problem.node_index[node]].staging:
+                before = min(coming, key=lambda row: row[1])
                 text = f"starts to arrive at {node} while {before[2]} is arriving"
                 yield violation("transfer", after[2], text, before[1] - after[0])
+            coming.append(after)
 
 
 def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
@@ -246,7 +252,7 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
     for move in schedule.get("transfers", ()):
         file = problem.files[problem.file_index[move["file"]]]
         load = Load(move["start_seconds"], move["end_seconds"], file.bytes, file.id)
-        through = _pipes(problem, move, file)
+        through = pipes_of(problem, move, file)
         short = too_fast([rate for _, rate in through], load)
         if short:
             seconds = f"{load.end - load.start:g} s"
@@ -261,7 +267,7 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
             yield violation("rate", pipe, text, left)
 
 
-def _pipes(problem: ReplicationProblem, move: Schedule, file: File) -> list[tuple[str, float]]:
+def pipes_of(problem: ReplicationProblem, move: Schedule, file: File) -> list[tuple[str, float]]:
     """Names and rates of what a transfer passes (timeline rule 5): interfaces, remote link, storage disk."""
     network = problem.network
     nic, target, source = network.replica_bytes_per_second, move["destination"], move["source"]
@@ -278,7 +284,7 @@ def _pipes(problem: ReplicationProblem, move: Schedule, file: File) -> list[tupl
     return through
 
 
-def _disks(problem: ReplicationProblem, stays: _Stays) -> Iterable[Violation]:
+def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
     """At every instant the files on a node, arriving ones included, fit its disk."""
     sizes = {file.id: file.bytes for file in problem.files}
     changes: dict[str, list[tuple[float, int]]] = defaultdict(list)

@@ -38,12 +38,12 @@ def late(first: float, second: float) -> bool:
 
 
 def workflow_violations(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
+    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays, overtake: bool
 ) -> list[Violation]:
     """Cores, arrivals, saves and lost products of a schedule whose names are all known."""
     return [
         *cores(problem, schedule),
-        *arrivals(problem, schedule, {}),
+        *arrivals(problem, schedule, {}, overtake),
         *saves(problem, schedule, stays),
         *refetches(problem, schedule),
         *losses(problem, schedule, stays),
@@ -73,9 +73,16 @@ def cores(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[
 
 
 def arrivals(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], given: Mapping[str, float]
+    problem: ReplicationProblem,
+    schedule: Mapping[str, Any],
+    given: Mapping[str, float],
+    overtake: bool,
 ) -> Iterable[Violation]:
-    """No task starts, and nothing is staged for it, before it has arrived and (*given*) was given."""
+    """No task starts, and nothing is staged for it, before it has arrived and (*given*) was given.
+
+    Files come for the next reader, or for any later one where a task may *overtake* others or be
+    staged behind them.
+    """
     begins = {task.id: max(task.release_seconds, given.get(task.id, 0.0)) for task in problem.tasks}
     readers: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
@@ -92,13 +99,17 @@ def arrivals(
         for file, tasks in zip(problem.files, problem.readers, strict=True)
     }
     wanted = {(row["file"], row["node"]) for row in schedule.get("copy_entries", ())}
+    several = {node.id for node in problem.nodes if overtake or node.staging > 1}
     for move in schedule.get("transfers", ()):
         key = move["file"], move["destination"]
+        if move.get("evacuated"):
+            continue
         after = [
             (start, name) for start, name in readers[key] if not late(move["end_seconds"], start)
         ]
         soonest = min((start for start, _ in after), default=math.inf)
-        may = min((begins[name] for start, name in after if start == soonest), default=math.inf)
+        possible = [name for start, name in after if start == soonest or key[1] in several]
+        may = min((begins[name] for name in possible), default=math.inf)
         if key in wanted:
             may = min(may, first[move["file"]])
         if key[1] is not None and late(may, move["start_seconds"]):
@@ -111,14 +122,18 @@ def arrivals(
 def saves(
     problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
 ) -> Iterable[Violation]:
-    """Products alone are saved, once, from a complete copy, one at a time a node; all to keep are."""
+    """Products alone are saved, once, from a complete copy; all to keep are. A node sends one at a
+    time, to be saved or evacuated.
+    """
     out: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     seen: set[str] = set()
     for move in schedule.get("transfers", ()):
-        if move["destination"] is not None:
-            continue
         file, source = move["file"], move["source"]
         start, end = move["start_seconds"], move["end_seconds"]
+        if move.get("evacuated"):
+            out[source].append((start, end, file))
+        if move["destination"] is not None:
+            continue
         if problem.producer[problem.file_index[file]] < 0:
             yield Violation(rule="save", item=file, message="is saved, but no task writes it")
         if file in seen:
@@ -138,14 +153,15 @@ def saves(
             yield Violation(rule="keep", item=file.id, message="is to be kept, but never saved")
 
 
-def _saved_at(schedule: Mapping[str, Any]) -> dict[str, float]:
+def saved_at(schedule: Mapping[str, Any]) -> dict[str, float]:
+    """When the save of each file ended, in seconds."""
     rows = schedule.get("transfers", ())
     return {row["file"]: row["end_seconds"] for row in rows if row["destination"] is None}
 
 
 def refetches(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
     """A product comes from the remote storage only after its save has ended."""
-    saved = _saved_at(schedule)
+    saved = saved_at(schedule)
     for move in schedule.get("transfers", ()):
         file, start = move["file"], move["start_seconds"]
         product = problem.producer[problem.file_index[file]] >= 0
@@ -158,7 +174,7 @@ def losses(
     problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
 ) -> Iterable[Violation]:
     """The last copy of a product leaves only when it is saved, or kept for nobody and read no more."""
-    saved = _saved_at(schedule)
+    saved = saved_at(schedule)
     starts = {row["id"]: row["start_seconds"] for row in schedule.get("tasks", ())}
     copies: dict[str, list[Stay]] = defaultdict(list)
     for (file, _), listed in stays.of.items():
@@ -189,6 +205,7 @@ def dispatch_violations(
     """The record of a dispatch (workflow rule 11): the queues it makes, and that each pair was legal."""
     found: list[Violation] = []
     made: dict[str, list[str]] = {node.id: [] for node in problem.nodes}
+    starts = {row["id"]: row["start_seconds"] for row in (schedule or {}).get("tasks", ())}
     last = (0.0, 0)
     for seconds, number, task, node in plan.dispatches or ():
         if task not in problem.task_index or node not in made:
@@ -199,7 +216,12 @@ def dispatch_violations(
             text = f"given at {seconds:g} s, after something given later"
             found.append(Violation(rule="dispatch", item=task, message=text))
         last = seconds, number
-        made[node].append(task)
+        listed, stated = made[node], list(queues.get(node, ()))
+        ahead = False
+        if plan.overtake and listed and {task, listed[-1]} <= set(stated):
+            passed = not late(seconds, starts.get(listed[-1], seconds))
+            ahead = passed and stated.index(task) < stated.index(listed[-1])
+        listed.insert(len(listed) - ahead, task)
     for node, tasks in made.items():
         if tasks != list(queues.get(node, ())):
             text = "its queue is not what the dispatches make it"
@@ -207,7 +229,7 @@ def dispatch_violations(
     if not found and schedule is not None:
         found.extend(_legal(problem, plan, schedule))
         given = {task: seconds for seconds, _, task, _ in plan.dispatches or ()}
-        found.extend(arrivals(problem, schedule, given))
+        found.extend(arrivals(problem, schedule, given, plan.overtake))
     return found
 
 
@@ -226,15 +248,17 @@ def _legal(
                 yield Violation(rule="dispatch", item=name, message=text)
         earlier = [runs[task] for task in before[node] if task in runs]
         before[node].append(name)
-        if any(late(row["start_seconds"], seconds) for row in earlier):
+        behind = any(late(row["start_seconds"], seconds) for row in earlier)
+        if behind and not plan.overtake:
             text = f"given to {node} at {seconds:g} s, where another has not started"
             yield Violation(rule="dispatch", item=name, message=text)
         busy = sum(
             problem.tasks[problem.task_index[row["id"]]].cores
             for row in earlier
-            if row["start_seconds"] <= seconds and late(row["end_seconds"], seconds)
+            if row["start_seconds"] + plan.overtake * time_slack(seconds) <= seconds
+            and late(row["end_seconds"], seconds)
         )
         room = problem.nodes[problem.node_index[node]].cores - busy
-        if not plan.prefetch and problem.tasks[k].cores > room:
+        if (behind or not plan.prefetch) and problem.tasks[k].cores > room:
             text = f"given to {node} at {seconds:g} s, where {room} cores idle"
             yield Violation(rule="dispatch", item=name, message=text)

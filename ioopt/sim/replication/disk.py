@@ -120,18 +120,40 @@ def first_victim(st: Any, count: int) -> int:
     return best
 
 
-def make_room(inst: Any, plan: Any, st: Any, log: Any, i: int, size: int, now: float) -> bool:
+def lacking(inst: Any, plan: Any, st: Any, i: int, first: int, last: int) -> int:
+    """Bytes that the entries in *first* to *last* - 1 of node *i*'s queue still need on its disk."""
+    size = 0
+    for p in range(first, last):
+        e = plan.entry[p]
+        size += inst.out_bytes[e]
+        for x in range(inst.ptr[e], inst.ptr[e + 1]):
+            if st.has[i * inst.num_files + inst.files[x]] == 0:
+                size += inst.size[inst.files[x]]
+    return size
+
+
+def spare(inst: Any, plan: Any, st: Any, i: int) -> int:
+    """Bytes of node *i* beside what its head lacks, once all went that the limit of rule 7 lets go."""
+    last = min(st.head[i] + 1, plan.ptr[i + 1])
+    freeable = list_victims(inst, st, i, True, False)[1]
+    return int(inst.disk[i] - st.used[i] + freeable - lacking(inst, plan, st, i, st.head[i], last))
+
+
+def make_room(
+    inst: Any, plan: Any, st: Any, log: Any, i: int, size: int, now: float, aside: bool
+) -> bool:
     """Evict from node *i* until *size* bytes fit, or nothing where they cannot (workflow rule 7).
 
-    Where it takes a file at risk, the first of those is requested for a save instead.
+    Where it takes a file at risk, the first of those is requested for a save instead. *aside*: not
+    for the head, so that the limit holds and nothing is requested.
     """
     short = st.used[i] + size - inst.disk[i]
-    limited = st.idle[i] < inst.cores[plan.entry[st.head[i]]]
+    limited = aside or st.idle[i] < inst.cores[plan.entry[st.head[i]]]
     if plan.growing and open_question(inst, plan, st, i, limited, short):
         return False
     count, freeable = list_victims(inst, st, i, limited, False)
     if freeable < short:
-        if not inst.plain and st.counters[REQUEST] < 0:
+        if not inst.plain and not aside and st.counters[REQUEST] < 0:
             request_save(inst, plan, st, i, limited, short - freeable)
         return False
     for v in range(count):

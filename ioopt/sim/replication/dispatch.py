@@ -2,12 +2,14 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from ioopt.compiled import compiled, pays
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair, Recorded
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
+from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import (
     EvictionPolicy,
     LinkModel,
@@ -16,7 +18,7 @@ from ioopt.problems.replication import (
     Task,
 )
 from ioopt.protocols import Simulation
-from ioopt.sim.replication import kernel
+from ioopt.sim.replication import disk, kernel
 from ioopt.sim.replication.queues import require_actual
 from ioopt.sim.replication.report import report
 from ioopt.sim.replication.state import (
@@ -41,16 +43,19 @@ def dispatch(
     engine: Engine = "auto",
     *,
     prefetch: bool = False,
+    overtake: bool = False,
     eviction: EvictionPolicy = "farthest-next-use",
+    options: ReplayOptions | None = None,
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, Simulation]:
     """Run *problem* under *dispatcher*: the queues as they came about with the record, and what happened.
 
     *actual* are compute seconds by task where they differ from the planned ones, which are all that
-    the dispatcher sees. Raises UnsolvableInstanceError for a task that fits no node, SimulationError
-    for an illegal pair and for ready tasks that the dispatcher leaves lying, UsageError for *actual*
-    times that are none, and OutOfTime when *deadline* passes first.
+    the dispatcher sees. *overtake* and *options* are beyond the rules. Raises
+    UnsolvableInstanceError for a task that fits no node, SimulationError for an illegal pair and for
+    ready tasks that the dispatcher leaves lying, UsageError for *actual* times that are none, and
+    OutOfTime when *deadline* passes first.
     """
     problem.require_room()
     require_actual(problem, actual)
@@ -59,7 +64,8 @@ def dispatch(
     )
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
-        run = _Run(problem, (link, eviction, prefetch, actual), room, fast)
+        asked = (link, eviction, (prefetch, overtake), options, actual)
+        run = _Run(problem, asked, room, fast)
         makespan, code = run.to_the_end(dispatcher, deadline)
         if code != kernel.LOG_FULL:
             break
@@ -76,12 +82,9 @@ def queues_of_run(
     problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
 ) -> list[list[int]]:
     """The queues, by positions, that a run of *problem* makes; nothing else of it is written down."""
-    run = _Run(problem, (None, "farthest-next-use", prefetch, None), 1, fast)
+    run = _Run(problem, (None, "farthest-next-use", (prefetch, False), None, None), 1, fast)
     run.to_the_end(dispatcher, None)
-    queues: list[list[int]] = [[] for _ in problem.nodes]
-    for _, _, task, node in run.record:
-        queues[node].append(task)
-    return queues
+    return run.order
 
 
 def _cells(problem: ReplicationProblem) -> float:
@@ -101,8 +104,9 @@ def replay_record(problem: ReplicationProblem, plan: ReplicationPlan, **options:
         rows.append((seconds, number, problem.task_index[task], problem.node_index[node]))
     recorded = Recorded(rows)
     ran, simulation = dispatch(
-        problem, recorded, prefetch=plan.prefetch, eviction=plan.eviction, **options
-    )
+        problem, recorded, prefetch=plan.prefetch, overtake=plan.overtake, eviction=plan.eviction,
+        options=plan, **options,
+    )  # fmt: skip
     if {name: list(queue) for name, queue in ran.order.items()} != nodes:
         raise SimulationError("order: the queues are not those that the dispatches make")
     return simulation
@@ -114,15 +118,18 @@ class _Run(DispatchView):
     def __init__(
         self, problem: ReplicationProblem, options: tuple[Any, ...], room: int, fast: bool
     ) -> None:
-        link, eviction, self.prefetch, actual = options
+        link, eviction, (self.prefetch, self.overtake), beyond, actual = options
+        self.options = (beyond or ReplayOptions()).options()
         self.problem, self.nodes = problem, problem.nodes
         self.network = problem.network.model_copy(update={"remote_link": link} if link else {})
         self.inst = instance_arrays(problem, link, (), fast, actual)
-        self.queues = queue_arrays([[0]] * len(problem.nodes), eviction, compiled=fast)
+        empty = [[0]] * len(problem.nodes)
+        self.queues = queue_arrays(empty, eviction, compiled=fast, options=beyond)
         self.state = new_state(self.inst, compiled=fast)
         self.log = new_log(self.inst, room, room, fast)
         self.step = compiled(kernel.__name__, ENTRY) if fast else kernel.begin_or_advance
         self.record: list[tuple[float, int, int, int]] = []
+        self.order: list[list[int]] = [[] for _ in problem.nodes]
         self.owner = [-1] * len(problem.tasks)
         self.ready: list[int] = []
         self._readers: dict[int, set[int]] = {}
@@ -160,14 +167,12 @@ class _Run(DispatchView):
         """The queues as they came about, and the record."""
         tasks = [task.id for task in self.problem.tasks]
         nodes = [node.id for node in self.nodes]
-        order: dict[str, list[str]] = {name: [] for name in nodes}
-        for _, _, k, i in self.record:
-            order[nodes[i]].append(tasks[k])
         rows = [(seconds, n, tasks[k], nodes[i]) for seconds, n, k, i in self.record]
         return ReplicationPlan(
             assign={tasks[k]: nodes[i] for k, i in enumerate(self.owner)},
-            order={name: tuple(queue) for name, queue in order.items()},
+            order={nodes[i]: tuple(tasks[k] for k in row) for i, row in enumerate(self.order)},
             eviction=eviction, moves="replay", dispatches=tuple(rows), prefetch=self.prefetch,
+            overtake=self.overtake, **self.options,
         )  # fmt: skip
 
     def _go(self, task: int, node: int) -> tuple[float, int]:
@@ -200,6 +205,8 @@ class _Run(DispatchView):
 
     def _assign(self, k: int, i: int) -> None:
         self.record.append((self.now, self.round, k, i))
+        row = self.order[i]
+        row.insert(len(row) - (self.unstarted(i) is not None), k)
         self.owner[k] = i
         del self.ready[bisect_left(self.ready, k)]
         for f in self.problem.inputs[k]:
@@ -214,9 +221,10 @@ class _Run(DispatchView):
         said = f"the dispatcher gives {tasks[k].id!r} to {nodes[i].id!r} at {self.now:g} s"
         if k not in self.ready:
             raise SimulationError(f"{said}, but the task is not ready")
-        if self.unstarted(i) is not None:
-            waits = tasks[self.unstarted(i) or 0].id
-            raise SimulationError(f"{said}, where {waits!r} has not started")
+        waits = self.unstarted(i)
+        if waits is not None and not (self.overtake and self.takes(k, i)):
+            text = f"{said}, where {tasks[waits].id!r} has not started"
+            raise SimulationError(f"{text}, and it may not pass" if self.overtake else text)
         if not self.takes(k, i):
             text = f"{said}, whose disk or cores it does not fit"
             if self.fits(k, i):
@@ -273,7 +281,9 @@ class _Run(DispatchView):
 
     def incoming(self, i: int) -> int | None:
         """The file that a node receives."""
-        return None if self.state.recv[i] < 0 else int(self.state.recv[i])
+        ptr = self.inst.slot_ptr
+        flows = (i, *range(int(ptr[i]), int(ptr[i + 1])))
+        return next((int(self.state.recv[y]) for y in flows if self.state.recv[y] >= 0), None)
 
     def unstarted(self, i: int) -> int | None:
         """The task that a node has been given and has not started."""
@@ -304,6 +314,20 @@ class _Run(DispatchView):
                 for c in cores
             )
         return self._times[i]
+
+    def passes(self, k: int, i: int) -> bool:
+        """Whether a task starts at once on a node whose head still lacks inputs, beside that."""
+        inst, state, head = self.inst, self.state, self.unstarted(i)
+        if head is None or self.problem.tasks[k].cores > self.idle_cores(i):
+            return False
+        here = partial(self.holds, i)
+        mine = self.problem.inputs[k]
+        if not all(map(here, mine)) or all(map(here, self.problem.inputs[head])):
+            return False
+        room = disk.spare(inst, self.queues, state, i) - int(inst.out_bytes[k])
+        limited = disk.list_victims(inst, state, i, True, False)[0]
+        victims = {int(f) for f in state.victims[:limited]}
+        return room >= sum(self.size(f) for f in victims.intersection(mine))
 
     def fits(self, k: int, i: int) -> bool:
         """Whether a node has the cores and the disk for a task."""

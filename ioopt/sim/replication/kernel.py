@@ -14,6 +14,7 @@ from typing import Any
 from ioopt.sim.replication.disk import NO_PLACE, evict, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
+    fetching,
     share_out,
     start_save,
     start_transfer,
@@ -32,7 +33,7 @@ from ioopt.sim.replication.state import (
     SAVING,
     TRANSFERS,
 )
-from ioopt.sim.replication.tasks import finish_task, start_task
+from ioopt.sim.replication.tasks import finish_task, overtake, start_task
 
 FINISHED, STUCK, LOG_FULL, BEYOND, PAUSED, ASKING = 0, 1, 2, 3, 4, 5
 REPLAY, BEGIN, NOBODY = -3, -2, -1
@@ -57,6 +58,7 @@ def reset(inst: Any, plan: Any, st: Any) -> None:
         st.freq[f] = 0
         st.copies[f] = 0
         st.flying[f] = 0
+        st.evacuated[f] = 0
         st.saved[f] = 0 if inst.product[f] else 2
         st.counters[KEEP_LEFT] += inst.keep[f]
     st.clock[0], st.clock[1], st.clock[2] = 0.0, 0.0, JUST_AFTER
@@ -76,6 +78,7 @@ def reset(inst: Any, plan: Any, st: Any) -> None:
         st.idle_since[c] = 0.0
     for y in range(inst.num_flows):
         st.recv[y] = -1
+        st.target[y] = -1
         st.rate[y] = 0.0
         st.due[y] = float("inf")
     for x in range(len(inst.held_node)):
@@ -122,7 +125,7 @@ def hopeless(inst: Any, st: Any, now: float, horizon: float) -> bool:
     owed = float(st.counters[OWED])
     for y in range(inst.num_flows):
         f = st.recv[y]
-        if f >= 0 and (st.source[y] < 0 if y < inst.num_nodes else inst.keep[f] > 0):
+        if f >= 0 and (st.source[y] < 0 or (st.target[y] < 0 and inst.keep[f] > 0)):
             owed += max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
     return now + owed / inst.capacity[inst.num_nodes + inst.num_storages] > horizon
 
@@ -177,14 +180,19 @@ def passes(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
                 st.counters[REQUEST] = -1
             if st.idle[i] > 0 and start_task(inst, plan, st, log, i, now):
                 moved = True
-            if st.recv[i] < 0 and start_transfer(inst, plan, st, log, i, now):
+            if (st.recv[i] < 0 or inst.staging[i] > 1) and start_transfer(
+                inst, plan, st, log, i, now
+            ):
                 moved = True
             if (
                 workflow
                 and st.recv[inst.num_nodes + i] < 0
-                and (st.counters[REQUEST] >= 0 or st.waiting[i] > 0)
+                and (
+                    st.counters[REQUEST] >= 0
+                    or (st.waiting[i] > 0 and not (plan.deferred and fetching(inst, st, i)))
+                )
             ):
-                start_save(inst, st, log, i, now)
+                start_save(inst, plan, st, log, i, now)
                 moved = True
 
 
@@ -213,15 +221,18 @@ def begin_or_advance(
 ) -> tuple[float, int]:
     """The replay in pieces of *most* instants: begins where *st* is unused, else goes on.
 
-    With another *task* one step of a dispatch (workflow rule 11): the task is given to node *i*, or
-    see BEGIN and NOBODY; ASKING when the passes have settled again. ``plan`` has one place a node,
-    as no node ever has two unstarted tasks. One entry for both, so that they are compiled once.
+    With another *task* one step of a dispatch (workflow rule 11): the task is given to node *i*, past
+    what has not started there if need be (rule 21), or see BEGIN and NOBODY; ASKING when the passes
+    have settled again. ``plan`` has one place a node, as a second unstarted task starts at once. One
+    entry for both, so that they are compiled once.
     """
     if task == BEGIN or (task == REPLAY and not st.counters[BEGUN]):
         reset(inst, plan, st)
         st.counters[BEGUN] = 1
     if task == BEGIN:
         leave_unassigned(inst, st)
+    elif task >= 0 and st.head[i] == i:
+        overtake(inst, plan, st, log, i, task, st.clock[0])
     elif task >= 0:
         plan.entry[i] = task
         st.head[i] = i

@@ -1,14 +1,14 @@
 """The transfers of the timeline simulator: what starts to move, at which rate, and what arrives.
 
-Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i is its
-outgoing save. Plain Python over the arrays of :mod:`ioopt.sim.replication.state`, which numba
-compiles too.
+Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i is what it
+saves or evacuates. Nodes that receive several files at once have further flows. Plain Python over
+the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
 from typing import Any
 
 from ioopt.sim.replication.bandwidth import fill
-from ioopt.sim.replication.disk import make_room, settle_in
+from ioopt.sim.replication.disk import NO_PLACE, lacking, make_room, settle_in, spare
 from ioopt.sim.replication.state import (
     CHANGED,
     KEEP_LEFT,
@@ -28,6 +28,9 @@ from ioopt.sim.replication.state import (
     UNSAVED,
     WANTED,
 )
+
+FASTER = 1e-9
+"""Rates that differ by a smaller share are the same."""
 
 
 def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
@@ -58,6 +61,7 @@ def set_off(
     """File *f* starts to move as flow *y* from *source* to *target* (-1: the remote storage)."""
     st.recv[y] = f
     st.source[y] = source
+    st.target[y] = target
     st.left[y] = inst.size[f]
     st.rate[y] = 0.0
     st.since[y] = now
@@ -74,19 +78,57 @@ def set_off(
 
 
 def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> bool:
-    """Start the first missing file of node *i*'s staged entry that can start now (timeline rule 2)."""
+    """Start the first missing file of node *i*'s staged entry that can start now (timeline rule 2).
+
+    With several files at once (workflow rule 22), also of the entries behind it, in turn.
+    """
     if not stage(inst, plan, st, i):
         return False
+    head = st.head[i]
+    if inst.staging[i] == 1:
+        return bring(inst, plan, st, log, i, i, plan.entry[head], 0, now, False)
+    y = free_slot(inst, st, i)
+    if y < 0:
+        return False
+    for p in range(head, min(head + inst.staging[i], plan.ptr[i + 1])):
+        e = plan.entry[p]
+        if plan.barriers and plan.round_of[p] >= st.counters[OPENED]:
+            return False
+        kept = lacking(inst, plan, st, i, head, p)
+        if inst.release[e] <= st.clock[2] and bring(
+            inst, plan, st, log, i, y, e, kept, now, p > head
+        ):
+            return True
+    return False
+
+
+def free_slot(inst: Any, st: Any, i: int) -> int:
+    """A flow by which node *i* can receive another file; -1 where there is none."""
+    if st.recv[i] < 0:
+        return i
+    for y in range(inst.slot_ptr[i], inst.slot_ptr[i + 1]):
+        if st.recv[y] < 0:
+            return int(y)
+    return -1
+
+
+def bring(
+    inst: Any, plan: Any, st: Any, log: Any, i: int, y: int, e: int, kept: int, now: float,
+    ahead: bool,
+) -> bool:  # fmt: skip
+    """Start the first missing file of entry *e* that can start now, to node *i* as flow *y*.
+
+    *ahead*: for an entry behind the head, beside *kept* bytes that those before it still need.
+    """
     files = inst.num_files
-    e = plan.entry[st.head[i]]
     for x in range(inst.ptr[e], inst.ptr[e + 1]):
         f = inst.files[x]
         if st.has[i * files + f] != 0 or (
             st.copies[f] == 0 and (st.flying[f] > 0 or st.saved[f] != 2)
         ):
             continue
-        if st.used[i] + inst.size[f] > inst.disk[i] and not make_room(
-            inst, plan, st, log, i, inst.size[f], now
+        if st.used[i] + inst.size[f] + kept > inst.disk[i] and not make_room(
+            inst, plan, st, log, i, inst.size[f] + kept, now, ahead
         ):
             continue
         source = -1
@@ -94,25 +136,107 @@ def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) 
             source = 0
             while st.has[source * files + f] != 1:
                 source += 1
+            if plan.least_loaded:
+                source = least_loaded(inst, st, i, f)
+        if source >= 0:
             st.pin[source * files + f] += 1
             st.counters[REPLICA_BYTES] += inst.size[f]
         else:
-            st.counters[OWED] -= inst.size[f]
+            if st.copies[f] == 0:
+                st.counters[OWED] -= inst.size[f]
             st.counters[REMOTE_BYTES] += inst.size[f]
             st.counters[REMOTE_COUNT] += 1
             st.counters[REFETCHED] += inst.product[f]
         settle_in(inst, st, i, f)
         st.has[i * files + f] = 2
         st.flying[f] += 1
-        set_off(inst, st, log, i, f, source, i, now)
+        set_off(inst, st, log, y, f, source, i, now)
         return True
     return False
 
 
-def start_save(inst: Any, st: Any, log: Any, i: int, now: float) -> None:
+def least_loaded(inst: Any, st: Any, i: int, f: int) -> int:
+    """Where node *i* gets *f*, which some node has, by workflow rule 23; -1: the remote storage."""
+    for r in range(len(inst.capacity)):
+        st.crossing[r] = 0
+    for y in range(inst.num_flows):
+        if st.recv[y] >= 0 and inst.size[st.recv[y]] > 0:
+            cross(inst, st, st.recv[y], st.source[y], st.target[y], 0)
+            for x in range(3):
+                if st.use[x] >= 0:
+                    st.crossing[st.use[x]] += 1
+    best = -1
+    for j in range(inst.num_nodes):
+        if st.has[j * inst.num_files + f] == 1 and (best < 0 or st.crossing[j] < st.crossing[best]):
+            best = j
+    if st.saved[f] == 2:
+        near = inst.capacity[best] / (st.crossing[best] + 1)
+        far = float("inf")
+        cross(inst, st, f, -1, i, 0)
+        for x in range(1, 3):
+            r = st.use[x]
+            if r >= 0:
+                far = min(far, inst.capacity[r] / (st.crossing[r] + 1))
+        if far > near * (1.0 + FASTER):
+            return -1
+    return best
+
+
+def fetching(inst: Any, st: Any, i: int) -> bool:
+    """Whether a file comes from remote storage over the link that node *i* would save by."""
+    for y in range(inst.num_flows):
+        if st.recv[y] >= 0 and st.source[y] < 0 and (inst.shared or st.target[y] == i):
+            return True
+    return False
+
+
+def refuge(inst: Any, plan: Any, st: Any, i: int, f: int) -> int:
+    """The node to which node *i* evacuates *f* (workflow rule 24); -1 where there is none."""
+    best = -1
+    most = 0
+    best_reads = False
+    for j in range(inst.num_nodes):
+        x = j * inst.num_files + f
+        if j == i or st.has[x] != 0:
+            continue
+        room = spare(inst, plan, st, j) - inst.size[f]
+        reads = st.nxt[x] != NO_PLACE
+        if room < 0 or (best >= 0 and best_reads and not reads):
+            continue
+        if best < 0 or (reads and not best_reads) or room > most:
+            best = j
+            most = room
+            best_reads = reads
+    return best
+
+
+def evacuate(inst: Any, plan: Any, st: Any, log: Any, i: int, j: int, f: int, now: float) -> None:
+    """Node *i* sends *f*, at risk there, to node *j*, which has room beside what its head lacks."""
+    last = min(st.head[j] + 1, plan.ptr[j + 1])
+    size = inst.size[f] + lacking(inst, plan, st, j, st.head[j], last)
+    make_room(inst, plan, st, log, j, size, now, True)
+    settle_in(inst, st, j, f)
+    st.has[j * inst.num_files + f] = 2
+    st.flying[f] += 1
+    st.pin[i * inst.num_files + f] += 1
+    st.evacuated[f] = 1
+    st.counters[SAVING] += 1
+    st.counters[REPLICA_BYTES] += inst.size[f]
+    n = st.counters[TRANSFERS]
+    if log.enabled and n < len(log.start):
+        log.evacuated[n] = 1
+    set_off(inst, st, log, inst.num_nodes + i, f, i, j, now)
+
+
+def start_save(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> None:
     """Save what node *i* requested this turn, else its oldest product to keep (workflow rule 8)."""
     files = inst.num_files
     f = st.counters[REQUEST]
+    if plan.evacuate and f >= 0 and not inst.keep[f] and not st.evacuated[f]:
+        j = refuge(inst, plan, st, i, f)
+        if j >= 0:
+            evacuate(inst, plan, st, log, i, j, f, now)
+            return
     if f < 0:
         place = 0
         while st.has[i * files + st.unsaved[place]] != 1:
@@ -158,22 +282,12 @@ def made_to_keep(inst: Any, st: Any, i: int, f: int, now: float) -> None:
 
 def share_out(inst: Any, st: Any, now: float) -> None:
     """Rates of all transfers anew (timeline rule 5), and the end of those whose rate has changed."""
-    nodes = inst.num_nodes
-    link = nodes + inst.num_storages
     flows = 0
     for y in range(inst.num_flows):
         f = st.recv[y]
         if f < 0 or inst.size[f] == 0:
             continue
-        use = 3 * flows
-        i = y if y < nodes else y - nodes
-        st.use[use] = i
-        if st.source[y] >= 0 and y < nodes:
-            st.use[use + 1] = st.source[y]
-            st.use[use + 2] = -1
-        else:
-            st.use[use + 1] = link if inst.shared else link + 1 + i
-            st.use[use + 2] = nodes + inst.storage[f] if inst.storage[f] >= 0 else -1
+        cross(inst, st, f, st.source[y], st.target[y], 3 * flows)
         st.receivers[flows] = y
         flows += 1
     fill(inst.capacity, st.use, flows, 3, st.rates, st.room, st.crossing)
@@ -187,19 +301,36 @@ def share_out(inst: Any, st: Any, now: float) -> None:
     st.counters[CHANGED] = 0
 
 
+def cross(inst: Any, st: Any, f: int, source: int, target: int, use: int) -> None:
+    """The resources that *f* crosses from *source* to *target*, into ``st.use`` from *use* on."""
+    link = inst.num_nodes + inst.num_storages
+    if source >= 0 and target >= 0:
+        st.use[use] = target
+        st.use[use + 1] = source
+        st.use[use + 2] = -1
+        return
+    i = max(source, target)
+    st.use[use] = i
+    st.use[use + 1] = link if inst.shared else link + 1 + i
+    st.use[use + 2] = inst.num_nodes + inst.storage[f] if inst.storage[f] >= 0 else -1
+
+
 def arrive(inst: Any, st: Any, log: Any, y: int, now: float) -> None:
     """The file of flow *y* is complete: on the node that receives it, or saved."""
-    files, nodes = inst.num_files, inst.num_nodes
+    files = inst.num_files
     f = st.recv[y]
+    i = st.target[y]
     if st.source[y] >= 0:
         st.pin[st.source[y] * files + f] -= 1
-    if y < nodes:
-        st.has[y * files + f] = 1
+    if i >= 0:
+        st.has[i * files + f] = 1
         st.copies[f] += 1
         st.flying[f] -= 1
-        st.last_use[y * files + f] = now
+        st.last_use[i * files + f] = now
         if inst.keep[f] and st.saved[f] == 0:
-            st.waiting[y] += 1
+            st.waiting[i] += 1
+        if st.evacuated[f] and inst.num_nodes <= y < 2 * inst.num_nodes:
+            st.counters[SAVING] -= 1
     else:
         st.saved[f] = 2
         st.counters[SAVING] -= 1

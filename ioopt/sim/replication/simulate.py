@@ -66,7 +66,7 @@ def simulate(
     parsed = Entries.of(problem, plan)
     fast = engine == "compiled" or (engine == "auto" and _compiled_pays(problem, until))
     inst = instance_arrays(problem, link, parsed.copy_files, fast, actual)
-    queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast)
+    queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast, plan)
     run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
     room = max(64, 2 * len(inst.files))
     while True:

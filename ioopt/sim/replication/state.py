@@ -9,6 +9,8 @@ from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from ioopt.compiled import boxes
+from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import LinkModel, ReplicationProblem, Task
 
 UNLIMITED = 1 << 62
@@ -28,7 +30,9 @@ class Instance(NamedTuple):
     the tasks by that. ``node_cores`` counts the cores of a node; the ones that can ever be busy
     together are numbered ``core_ptr[i]`` to ``core_ptr[i + 1] - 1`` and ``core_node`` tells whose
     they are. ``product`` is 1 for files that a task writes, ``keep`` for those to be saved.
-    ``num_flows``: an incoming transfer a node and, in workflows, an outgoing save a node.
+    ``num_flows``: an incoming transfer a node, in workflows an outgoing save a node, and where
+    nodes receive several files at once (``staging``) the others, ``slot_ptr[i]`` up to
+    ``slot_ptr[i + 1] - 1`` of node i.
     """
 
     num_nodes: int
@@ -59,6 +63,8 @@ class Instance(NamedTuple):
     core_node: Any
     product: Any
     keep: Any
+    staging: Any
+    slot_ptr: Any
 
 
 class Queues(NamedTuple):
@@ -69,6 +75,8 @@ class Queues(NamedTuple):
 
     Where they are ``growing``, a queue ends in OPEN, or in CLOSED once nothing more comes. What needs
     to know more is left out, and WANTED notes one more than the node whose queue must grow first.
+
+    ``least_loaded``, ``evacuate`` and ``deferred`` are the options of a plan beyond the rules.
     """
 
     ptr: Any
@@ -81,6 +89,9 @@ class Queues(NamedTuple):
     drop_node: Any
     drop_file: Any
     growing: int = 0
+    least_loaded: int = 0
+    evacuate: int = 0
+    deferred: int = 0
 
 
 class State(NamedTuple):
@@ -93,10 +104,11 @@ class State(NamedTuple):
     ``saved``: 0 not on remote storage, 1 on its way there, 2 there. ``made``: when a product was.
     ``unsaved`` lists the products to keep whose save has not begun, the oldest first, ``waiting``
     how many of them a node holds. One value a core: ``running`` (the entry, -1 none), ``run_end``
-    (at its first core alone, else infinite), ``idle_since``. One value a flow, first all incoming
-    transfers, then all saves: ``recv`` (the file, -1 none) to ``slot``. ``finished`` lists entries
-    as they end. ``clock``: time now, end of the last entry, up to when it is the same instant. The
-    rest is one value a node, and scratch.
+    (at its first core alone, else infinite), ``idle_since``. One value a flow, first one incoming
+    transfer a node, then all saves: ``recv`` (the file, -1 none) to ``slot``; ``source`` and
+    ``target`` are nodes, -1 the remote storage. ``evacuated`` files have been so once. ``finished``
+    lists entries as they end. ``clock``: time now, end of the last entry, up to when it is the same
+    instant. The rest is one value a node, and scratch.
     """
 
     has: Any
@@ -122,9 +134,11 @@ class State(NamedTuple):
     made: Any
     unsaved: Any
     waiting: Any
+    evacuated: Any
     finished: Any
     recv: Any
     source: Any
+    target: Any
     left: Any
     rate: Any
     since: Any
@@ -153,6 +167,7 @@ class Log(NamedTuple):
     destination: Any
     start: Any
     end: Any
+    evacuated: Any
     evicted_file: Any
     evicted_node: Any
     evicted_at: Any
@@ -166,22 +181,6 @@ BEGUN, REQUEST, UNSAVED, KEEP_LEFT, SAVING, SAVES, SAVED_BYTES, SPILLS, REFETCHE
 ARRIVED, ROUND, WANTED = 18, 19, 20
 NUM_COUNTERS = 21
 OPEN, CLOSED = -1, -2
-
-
-def _ints(values: Iterable[int], compiled: bool) -> Any:
-    if compiled:
-        import numpy
-
-        return numpy.array(list(values), dtype=numpy.int64)
-    return list(values)
-
-
-def _floats(values: Iterable[float], compiled: bool) -> Any:
-    if compiled:
-        import numpy
-
-        return numpy.array(list(values), dtype=numpy.float64)
-    return [float(value) for value in values]
 
 
 def _zeros(length: int, compiled: bool, kind: str = "int32") -> Any:
@@ -213,42 +212,43 @@ def instance_arrays(
     busiest = sum(cores)
     used_cores = [max(1, min(node.cores, busiest)) for node in nodes]
     produced = [int(maker >= 0) for maker in problem.producer]
+    own_flows = len(nodes) * (2 if problem.is_workflow else 1)
+    slots = list(accumulate((node.staging - 1 for node in nodes), initial=own_flows))
+    box = boxes(compiled)
     return Instance(
         num_nodes=len(nodes),
         num_files=len(files),
         num_tasks=len(problem.tasks),
         num_storages=len(storages),
         shared=int((link or problem.network.remote_link) == "shared"),
-        size=_ints((file.bytes for file in files), compiled),
-        storage=_ints(
-            (-1 if file.storage is None else storages[file.storage] for file in files), compiled
-        ),
-        disk=_ints(
-            (UNLIMITED if node.disk_bytes is None else node.disk_bytes for node in nodes), compiled
-        ),
-        speed=_floats((node.speed for node in nodes), compiled),
-        capacity=_floats(_capacities(problem), compiled),
-        compute=_floats(
+        size=box([file.bytes for file in files]),
+        storage=box([-1 if file.storage is None else storages[file.storage] for file in files]),
+        disk=box([UNLIMITED if node.disk_bytes is None else node.disk_bytes for node in nodes]),
+        speed=box([node.speed for node in nodes], real=True),
+        capacity=box(_capacities(problem), real=True),
+        compute=box(
             [*(seconds_of(task, actual) for task in problem.tasks), *([0.0] * len(copy_entries))],
-            compiled,
+            real=True,
         ),
-        ptr=_ints(_offsets(map(len, rows)), compiled),
-        files=_ints((file for row in rows for file in row), compiled),
-        held_node=_ints((i for i, _ in held), compiled),
-        held_file=_ints((file for _, file in held), compiled),
+        ptr=box(_offsets(map(len, rows))),
+        files=box([file for row in rows for file in row]),
+        held_node=box([i for i, _ in held]),
+        held_file=box([file for _, file in held]),
         plain=int(not problem.is_workflow),
-        num_flows=len(nodes) * (2 if problem.is_workflow else 1),
-        out_ptr=_ints(_offsets(map(len, writes)), compiled),
-        outs=_ints((file for row in writes for file in row), compiled),
-        out_bytes=_ints((sum([files[file].bytes for file in row]) for row in writes), compiled),
-        cores=_ints(cores, compiled),
-        release=_floats(release, compiled),
-        by_release=_ints(sorted(range(len(problem.tasks)), key=release.__getitem__), compiled),
-        node_cores=_ints((node.cores for node in nodes), compiled),
-        core_ptr=_ints(_offsets(used_cores), compiled),
-        core_node=_ints((i for i, n in enumerate(used_cores) for _ in range(n)), compiled),
-        product=_ints(produced, compiled),
-        keep=_ints((int(file.keep) * made for file, made in zip(files, produced)), compiled),
+        num_flows=slots[-1],
+        out_ptr=box(_offsets(map(len, writes))),
+        outs=box([file for row in writes for file in row]),
+        out_bytes=box([sum([files[file].bytes for file in row]) for row in writes]),
+        cores=box(cores),
+        release=box(release, real=True),
+        by_release=box(sorted(range(len(problem.tasks)), key=release.__getitem__)),
+        node_cores=box([node.cores for node in nodes]),
+        core_ptr=box(_offsets(used_cores)),
+        core_node=box([i for i, n in enumerate(used_cores) for _ in range(n)]),
+        product=box(produced),
+        keep=box([int(file.keep) * made for file, made in zip(files, produced)]),
+        staging=box([node.staging for node in nodes]),
+        slot_ptr=box(slots),
     )
 
 
@@ -284,22 +284,28 @@ def queue_arrays(
     rounds: Sequence[Sequence[int]] | None = None,
     drops: Sequence[Sequence[tuple[int, int]]] = (),
     compiled: bool = True,
+    options: ReplayOptions | None = None,
 ) -> Queues:
     """The arrays of a plan: *queues* hold entries; *rounds* (with barriers) a round for each place.
 
     *drops* are, per round, the (file, node) pairs that leave as it opens.
     """
     places = [r for row in rounds for r in row] if rounds is not None else []
+    asked = options or ReplayOptions()
+    box = boxes(compiled)
     return Queues(
-        ptr=_ints(_offsets(map(len, queues)), compiled),
-        entry=_ints((entry for queue in queues for entry in queue), compiled),
+        ptr=box(_offsets(map(len, queues))),
+        entry=box([entry for queue in queues for entry in queue]),
         policy=POLICIES[policy],
         barriers=int(rounds is not None),
         num_rounds=len(drops),
-        round_of=_ints(places, compiled),
-        drop_ptr=_ints(_offsets(map(len, drops)), compiled),
-        drop_node=_ints((node for row in drops for _, node in row), compiled),
-        drop_file=_ints((file for row in drops for file, _ in row), compiled),
+        round_of=box(places),
+        drop_ptr=box(_offsets(map(len, drops))),
+        drop_node=box([node for row in drops for _, node in row]),
+        drop_file=box([file for row in drops for file, _ in row]),
+        least_loaded=int(asked.sources == "least-loaded"),
+        evacuate=int(asked.evacuate),
+        deferred=int(asked.saves == "deferred"),
     )
 
 
@@ -317,8 +323,8 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
         flying=ints(files), num_residents=ints(nodes), used=longs(nodes), head=longs(nodes),
         staged=longs(nodes), idle=longs(nodes), running=longs(cores), run_end=floats(cores),
         idle_since=floats(cores), saved=ints(files), made=floats(files), unsaved=longs(files),
-        waiting=longs(nodes), finished=longs(len(inst.cores)), recv=longs(flows),
-        source=longs(flows), left=floats(flows), rate=floats(flows), since=floats(flows),
+        waiting=longs(nodes), evacuated=ints(files), finished=longs(len(inst.cores)), recv=longs(flows),
+        source=longs(flows), target=longs(flows), left=floats(flows), rate=floats(flows), since=floats(flows),
         due=floats(flows), slot=longs(flows), round_left=longs(num_rounds),
         counters=longs(NUM_COUNTERS), clock=floats(3), victims=longs(files), keys=floats(files),
         use=longs(3 * flows), rates=floats(flows), room=floats(resources),
@@ -334,6 +340,6 @@ def new_log(inst: Instance, transfers: int, evictions: int, compiled: bool = Tru
     floats = partial(_zeros, compiled=compiled, kind="float64")
     return Log(
         int(enabled), floats(entries), floats(entries), ints(transfers), ints(transfers),
-        ints(transfers), floats(transfers), floats(transfers), ints(evictions), ints(evictions),
-        floats(evictions),
+        ints(transfers), floats(transfers), floats(transfers), ints(transfers), ints(evictions),
+        ints(evictions), floats(evictions),
     )  # fmt: skip

@@ -5,7 +5,7 @@ Plain Python over the arrays of :mod:`ioopt.sim.replication.state`, which numba 
 
 from typing import Any
 
-from ioopt.sim.replication.disk import make_room, settle_in
+from ioopt.sim.replication.disk import lacking, make_room, settle_in
 from ioopt.sim.replication.moves import made_to_keep, stage
 from ioopt.sim.replication.state import ENDED
 
@@ -22,22 +22,38 @@ def start_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> b
         if st.has[i * files + inst.files[x]] != 1:
             return False
     if st.used[i] + inst.out_bytes[e] > inst.disk[i] and not make_room(
-        inst, plan, st, log, i, inst.out_bytes[e], now
+        inst, plan, st, log, i, inst.out_bytes[e], now, False
     ):
         return False
-    take_cores(inst, st, i, e, now + inst.compute[e] / inst.speed[i])
     st.head[i] += 1
     st.staged[i] = 0
     for x in range(inst.ptr[e], inst.ptr[e + 1]):
-        f = inst.files[x]
-        st.nxt[i * files + f] = st.follow[x]
-        st.need[f] -= 1
+        st.nxt[i * files + inst.files[x]] = st.follow[x]
+    begin(inst, st, log, i, e, now)
+    return True
+
+
+def begin(inst: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
+    """Entry *e* computes on node *i* from now on."""
+    files = inst.num_files
+    take_cores(inst, st, i, e, now + inst.compute[e] / inst.speed[i])
+    for x in range(inst.ptr[e], inst.ptr[e + 1]):
+        st.need[inst.files[x]] -= 1
     for x in range(inst.out_ptr[e], inst.out_ptr[e + 1]):
         settle_in(inst, st, i, inst.outs[x])
         st.has[i * files + inst.outs[x]] = 2
     if log.enabled:
         log.task_start[e] = now
-    return True
+
+
+def overtake(inst: Any, plan: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
+    """Workflow rule 21: task *e* starts past the head of node *i*, beside what that still lacks."""
+    for x in range(inst.ptr[e], inst.ptr[e + 1]):
+        st.pin[i * inst.num_files + inst.files[x]] += 1
+    p = st.head[i]
+    size = inst.out_bytes[e] + lacking(inst, plan, st, i, p, p + 1)
+    make_room(inst, plan, st, log, i, size, now, True)
+    begin(inst, st, log, i, e, now)
 
 
 def take_cores(inst: Any, st: Any, i: int, e: int, end: float) -> None:

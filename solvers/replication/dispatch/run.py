@@ -4,22 +4,25 @@ from typing import Literal
 
 from ioopt.decisions.replication import Dispatcher
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.problems.base import Record
+from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 
 
-class Settings(Record):
+class Settings(ReplayOptions):
     """``mode``: ``replay`` the queues of the run (they stage earlier), or answer with the run itself.
 
     ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given to a node
-    whose cores are busy (a run answered with alone).
+    whose cores are busy, ``overtake``: past one that is still staging (a run answered with alone).
     """
+
+    LATER = ReplayOptions.LATER | {"overtake"}
 
     mode: Literal["replay", "dispatch"] = "replay"
     eviction: EvictionPolicy = "farthest-next-use"
     prefetch: bool = False
+    overtake: bool = False
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
@@ -33,7 +36,8 @@ def answer(
     """The answer of *policy*: a run with its record, or a plan of queues."""
     online = settings.mode == "dispatch"
     plan, ran = dispatch(
-        problem, policy, prefetch=settings.prefetch and online, eviction=settings.eviction,
+        problem, policy, prefetch=settings.prefetch and online,
+        overtake=settings.overtake and online, eviction=settings.eviction, options=settings,
         deadline=request.deadline,
     )  # fmt: skip
     if not online:

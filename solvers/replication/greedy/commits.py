@@ -15,8 +15,12 @@ from typing import Protocol
 
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline
-from ioopt.problems.base import Record
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replay_options import ReplayOptions
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import Outcome
 from ioopt.result import StopReason
 from ioopt.solvers.replication.plans import build_plan
@@ -29,8 +33,8 @@ TASKS_A_LOOK = 50
 NOTE = "the time limit is too short: {} of {} tasks went to the nodes in turn"
 
 
-class Settings(Record):
-    """``eviction``: policy of the replay."""
+class Settings(ReplayOptions):
+    """``eviction``: policy of the replay; the rest are options of it beyond the rules."""
 
     eviction: EvictionPolicy = "farthest-next-use"
 
@@ -146,14 +150,16 @@ class Commits:
                 opened.append(j)
         return opened
 
-    def outcome(self, eviction: EvictionPolicy, hurried: int, by_start: bool = True) -> Outcome:
+    def outcome(
+        self, eviction: EvictionPolicy, hurried: int, options: ReplayOptions, by_start: bool = True
+    ) -> Outcome:
         """The queues by planned start (or as committed), *hurried* of the tasks without a choice."""
         queues: list[list[int]] = [[] for _ in self.problem.nodes]
         for k, i in sorted(self.order, key=lambda row: self.start[row[0]] if by_start else 0):
             queues[i].append(k)
         plan: ReplicationPlan = build_plan(self.problem, queues, eviction)
         return Outcome(
-            plan,
+            plan.model_copy(update=options.options()),
             makespan_bound_seconds(self.problem) if self.problem.is_workflow else None,
             objective_name="makespan_seconds" if self.problem.is_workflow else None,
             stop=StopReason.TIME if hurried else StopReason.FINISHED,

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush, heapreplace
 from math import lcm
-from typing import Literal
 
 from ioopt.options import Deadline
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication.dispatch import run
 from ioopt.solvers.replication.dispatch.ready_min_min import decide
-from ioopt.solvers.replication.greedy import commits, minmin
+from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.commits import TASKS_A_LOOK, Commits, FreeTimes
 
 Entry = tuple[float, int]
@@ -26,27 +25,25 @@ Push = Callable[[list[Entry], Entry], None]
 NONE: Entry = (float("inf"), -1)
 
 
-class Settings(commits.Settings):
+class Settings(run.Settings):
     """``eviction``: policy of the replay; the plan itself always evicts by popularity.
 
-    ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` or without.
+    ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` and ``overtake`` or
+    without.
     """
 
     eviction: EvictionPolicy = "popularity"
-    mode: Literal["replay", "dispatch"] = "replay"
-    prefetch: bool = False
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Plan; the planned end of the last task is metric ``planned_makespan_seconds``."""
     settings = request.settings or Settings()
     if settings.mode == "dispatch":
-        online = run.Settings(**settings.model_dump())
-        return run.answer(problem, request, request.policy or decide, online)
+        return run.answer(problem, request, request.policy or decide, settings)
     if not problem.is_workflow:
         return minmin.solve(problem, request)
     planned = plan_ready_min_min(problem, request.deadline)
-    return planned.commits.outcome(settings.eviction, planned.hurried, by_start=False)
+    return planned.commits.outcome(settings.eviction, planned.hurried, settings, by_start=False)
 
 
 def plan_ready_min_min(problem: ReplicationProblem, deadline: Deadline | None = None) -> Planner:
