@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
 from ioopt.quantities import quantity, title
@@ -16,6 +16,9 @@ from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
+
+if TYPE_CHECKING:
+    from ioopt.problems.replay_options import DispatchOptions
 
 DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
@@ -25,6 +28,7 @@ Examples:
   ioopt simulate image.json result.json --timeline trace.json   (open it in Perfetto)
   ioopt simulate workflow.json result.json --actual-noise 0.3 --seed 7
   ioopt simulate workflow.json --policy locality --actual-noise 0.3 --seed 7
+  ioopt simulate workflow.json result.json --set sources=least-loaded
 """
 
 
@@ -44,6 +48,7 @@ Examples:
 )
 @click.option("--policy", type=click.Choice(DISPATCHERS),
               help="Instead of RESULT: let this dispatcher decide while the tasks run.")  # fmt: skip
+@set_option("An option beyond the rules: sources, evacuate, saves; with --policy also overtake.")
 @click.option("--prefetch", is_flag=True, help="With --policy: one task may wait on a busy node.")
 @options.output_option(text="Write the replay there as JSON.")
 @options.format_option("table", "json")
@@ -57,6 +62,7 @@ def simulate(
     actual: str | None,
     policy: str | None,
     prefetch: bool,
+    settings: Mapping[str, Any],
     output: str | None,
     form: str,
 ) -> int:
@@ -75,20 +81,24 @@ def simulate(
     if (result is None) == (policy is None):
         raise UsageError("give either the RESULT to replay or a --policy to dispatch by")
     decided: Mapping[str, Any] = {}
+    beyond = _beyond(kind, settings, policy)
     if result is not None:
         plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
-        if "actual" in how and getattr(plan, "dispatches", None) is not None:
+        if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
             raise UsageError(
-                f"{result}: its dispatches were decided on other times; use --policy, or --set "
-                "mode=replay for a plan of queues"
+                f"{result}: its dispatches were decided on other times or options; use --policy, or "
+                "solve with --set mode=replay for a plan of queues"
             )
+        if settings:
+            plan = plan.model_copy(update={key: getattr(beyond, key) for key in settings})
         with reading(result):
             replayed = replay(problem, plan, **how)
     else:
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            made, replayed = dispatch(problem, _dispatcher(kind, policy), prefetch=prefetch, **how)
+            policy_of = _dispatcher(kind, policy)
+            made, replayed = dispatch(problem, policy_of, prefetch=prefetch, options=beyond, **how)
         decided = {"solver": policy, "plan": made.to_dict()}
     document = {
         "format": "ioopt/simulation", "version": 1, "instance": problem.name,
@@ -124,6 +134,18 @@ def _actual(
     if not good:
         raise UsageError(f"{source}: wanted an object of compute seconds by task")
     return {"actual": times}
+
+
+def _beyond(kind: KindSpec, settings: Mapping[str, Any], policy: str | None) -> "DispatchOptions":
+    """The options that ``--set`` names."""
+    from ioopt.options import parse_settings
+    from ioopt.problems.replay_options import DispatchOptions
+
+    if settings and kind.kind != "replication":
+        raise UsageError(f"--set belongs to replication instances, and this is {kind.kind}")
+    if policy is None and "overtake" in settings:
+        raise UsageError("overtake is for --policy: a plan of queues is replayed in its order")
+    return parse_settings(DispatchOptions, settings, "simulate")
 
 
 def _dispatcher(kind: KindSpec, name: str | None) -> Any:

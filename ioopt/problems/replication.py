@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
 from ioopt.problems.dispatch_rows import DispatchRow
-from ioopt.problems.replay_options import ReplayOptions
+from ioopt.problems.replay_options import DispatchOptions
 
 LinkModel = Literal["shared", "per-node"]
 
@@ -313,7 +313,7 @@ EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
 MovesModel = Literal["static", "printed", "replay"]
 
 
-class ReplicationPlan(ReplayOptions):
+class ReplicationPlan(DispatchOptions):
     """Which node runs what in which order, and how a static solver meant the files to move.
 
     ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node) fetches and
@@ -334,7 +334,6 @@ class ReplicationPlan(ReplayOptions):
     they came about. Files leave out a round of 0, which all are but for work of no length.
     """
 
-    LATER = ReplayOptions.LATER | {"overtake"}
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
     order: dict[base.Name, tuple[base.Name | CopyEntry, ...]]
     remote: tuple[tuple[base.Name, base.Name], ...] = ()
@@ -345,7 +344,6 @@ class ReplicationPlan(ReplayOptions):
     moves: MovesModel | None = None
     dispatches: tuple[DispatchRow, ...] | None = None
     prefetch: bool = False
-    overtake: bool = False
 
     def to_dict(self) -> base.Json:
         """The plan as files hold it; what is absent is left out."""

@@ -612,7 +612,7 @@ def disagreement(
     import ioopt
     from ioopt import registry
     from ioopt.check.replication.check import check
-    from ioopt.problems.replay_options import ReplayOptions
+    from ioopt.problems.replay_options import DispatchOptions
     from ioopt.problems.replication import ReplicationPlan
     from ioopt.sim.replication.dispatch import dispatch, replay_record
     from ioopt.sim.replication.simulate import simulate
@@ -634,10 +634,9 @@ def disagreement(
     else:
         row = registry.solver(case["policy"], registry.KINDS["replication"])
         decide = registry.load_target(row.policy or "")(None)
-        overtake = options.pop("overtake", False)
         plan, found = dispatch(
-            problem, decide, engine=engine, prefetch=case["prefetch"], overtake=overtake,
-            eviction=case["eviction"], options=ReplayOptions(**options), actual=actual,
+            problem, decide, engine=engine, prefetch=case["prefetch"], eviction=case["eviction"],
+            options=DispatchOptions(**options), actual=actual,
         )  # fmt: skip
         again = replay_record(problem, plan, engine=engine, actual=actual)
         if again.schedule != found.schedule:

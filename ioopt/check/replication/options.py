@@ -107,12 +107,10 @@ class _Loads:
     """How many transfers cross each pipe at an instant."""
 
     def __init__(self, problem: ReplicationProblem, moves: Iterable[Schedule]) -> None:
-        self.rate: dict[str, float] = {}
         self._of: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
         for row in moves:
             file = problem.files[problem.file_index[row["file"]]]
-            for pipe, rate in pipes_of(problem, row, file) if file.bytes else ():
-                self.rate[pipe] = rate
+            for pipe, _ in pipes_of(problem, row, file) if file.bytes else ():
                 self._of[pipe][0].append(row["start_seconds"])
                 self._of[pipe][1].append(row["end_seconds"])
         for starts, ends in self._of.values():
@@ -160,21 +158,18 @@ def _sources(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> I
 def _deferred(problem: ReplicationProblem, moves: Sequence[Schedule]) -> Iterator[Violation]:
     """Where no disk is short, nothing is saved while the same link brings files."""
     shared = problem.network.remote_link == "shared"
+    ample = {node.id for node in problem.nodes if node.disk_bytes is None}
+    fetches = [row for row in moves if row["source"] is None]
     for row in moves:
         node, time = row["source"], row["start_seconds"]
-        if row["destination"] is not None or node not in problem.node_index:
-            continue
-        if problem.nodes[problem.node_index[node]].disk_bytes is not None:
-            continue
-        if any(
-            other["source"] is None
-            and (shared or other["destination"] == node)
-            and late(time, other["start_seconds"])
-            and late(other["end_seconds"], time)
-            for other in moves
-        ):
-            text = f"is saved at {time:g} s from {node}, while the link brings files"
-            yield violation("save", row["file"], text)
+        if row["destination"] is None and node in ample:
+            same = (other for other in fetches if shared or other["destination"] == node)
+            if any(
+                late(time, other["start_seconds"]) and late(other["end_seconds"], time)
+                for other in same
+            ):
+                text = f"is saved at {time:g} s from {node}, while the link brings files"
+                yield violation("save", row["file"], text)
 
 
 def _overtaking(
@@ -188,13 +183,8 @@ def _overtaking(
         if head is None or head not in runs or not late(runs[head]["start_seconds"], seconds):
             waiting[node] = name
             continue
-        there = all(
-            any(
-                late(seconds, stay.ready) and not late(seconds, stay.end)
-                for stay in stays.of.get((file, node), ())
-            )
-            for file in problem.tasks[problem.task_index[head]].inputs
-        )
+        wanted = problem.tasks[problem.task_index[head]].inputs
+        there = all(node in _holders(problem, stays, file, seconds) for file in wanted)
         if there or (name in runs and late(runs[name]["start_seconds"], seconds)):
             text = f"given to {node} at {seconds:g} s past {head}, which it may not pass"
             yield violation("dispatch", name, text)

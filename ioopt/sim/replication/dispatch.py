@@ -9,7 +9,7 @@ from ioopt.compiled import compiled, pays
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair, Recorded
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
-from ioopt.problems.replay_options import ReplayOptions
+from ioopt.problems.replay_options import RULES, DispatchOptions
 from ioopt.problems.replication import (
     EvictionPolicy,
     LinkModel,
@@ -43,16 +43,15 @@ def dispatch(
     engine: Engine = "auto",
     *,
     prefetch: bool = False,
-    overtake: bool = False,
     eviction: EvictionPolicy = "farthest-next-use",
-    options: ReplayOptions | None = None,
+    options: DispatchOptions = RULES,
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, Simulation]:
     """Run *problem* under *dispatcher*: the queues as they came about with the record, and what happened.
 
     *actual* are compute seconds by task where they differ from the planned ones, which are all that
-    the dispatcher sees. *overtake* and *options* are beyond the rules. Raises
+    the dispatcher sees; *options* are beyond the rules. Raises
     UnsolvableInstanceError for a task that fits no node, SimulationError for an illegal pair and for
     ready tasks that the dispatcher leaves lying, UsageError for *actual* times that are none, and
     OutOfTime when *deadline* passes first.
@@ -64,7 +63,7 @@ def dispatch(
     )
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
-        asked = (link, eviction, (prefetch, overtake), options, actual)
+        asked = (link, eviction, prefetch, options, actual)
         run = _Run(problem, asked, room, fast)
         makespan, code = run.to_the_end(dispatcher, deadline)
         if code != kernel.LOG_FULL:
@@ -82,7 +81,7 @@ def queues_of_run(
     problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
 ) -> list[list[int]]:
     """The queues, by positions, that a run of *problem* makes; nothing else of it is written down."""
-    run = _Run(problem, (None, "farthest-next-use", (prefetch, False), None, None), 1, fast)
+    run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1, fast)
     run.to_the_end(dispatcher, None)
     return run.order
 
@@ -104,8 +103,7 @@ def replay_record(problem: ReplicationProblem, plan: ReplicationPlan, **options:
         rows.append((seconds, number, problem.task_index[task], problem.node_index[node]))
     recorded = Recorded(rows)
     ran, simulation = dispatch(
-        problem, recorded, prefetch=plan.prefetch, overtake=plan.overtake, eviction=plan.eviction,
-        options=plan, **options,
+        problem, recorded, prefetch=plan.prefetch, eviction=plan.eviction, options=plan, **options
     )  # fmt: skip
     if {name: list(queue) for name, queue in ran.order.items()} != nodes:
         raise SimulationError("order: the queues are not those that the dispatches make")
@@ -118,13 +116,13 @@ class _Run(DispatchView):
     def __init__(
         self, problem: ReplicationProblem, options: tuple[Any, ...], room: int, fast: bool
     ) -> None:
-        link, eviction, (self.prefetch, self.overtake), beyond, actual = options
-        self.options = (beyond or ReplayOptions()).options()
+        link, eviction, self.prefetch, self.options, actual = options
+        self.overtake = self.options.overtake
         self.problem, self.nodes = problem, problem.nodes
         self.network = problem.network.model_copy(update={"remote_link": link} if link else {})
         self.inst = instance_arrays(problem, link, (), fast, actual)
         empty = [[0]] * len(problem.nodes)
-        self.queues = queue_arrays(empty, eviction, compiled=fast, options=beyond)
+        self.queues = queue_arrays(empty, eviction, compiled=fast, options=self.options)
         self.state = new_state(self.inst, compiled=fast)
         self.log = new_log(self.inst, room, room, fast)
         self.step = compiled(kernel.__name__, ENTRY) if fast else kernel.begin_or_advance
@@ -172,7 +170,7 @@ class _Run(DispatchView):
             assign={tasks[k]: nodes[i] for k, i in enumerate(self.owner)},
             order={nodes[i]: tuple(tasks[k] for k in row) for i, row in enumerate(self.order)},
             eviction=eviction, moves="replay", dispatches=tuple(rows), prefetch=self.prefetch,
-            overtake=self.overtake, **self.options,
+            overtake=self.overtake, **self.options.options(),
         )  # fmt: skip
 
     def _go(self, task: int, node: int) -> tuple[float, int]:

@@ -222,7 +222,7 @@ def begin_or_advance(
     """The replay in pieces of *most* instants: begins where *st* is unused, else goes on.
 
     With another *task* one step of a dispatch (workflow rule 11): the task is given to node *i*, past
-    what has not started there if need be (rule 21), or see BEGIN and NOBODY; ASKING when the passes
+    what has not started there if need be (workflow rule 21), or see BEGIN and NOBODY; ASKING when the passes
     have settled again. ``plan`` has one place a node, as a second unstarted task starts at once. One
     entry for both, so that they are compiled once.
     """

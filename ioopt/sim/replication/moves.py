@@ -7,6 +7,7 @@ the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 
 from typing import Any
 
+from ioopt.compiled import tuned
 from ioopt.sim.replication.bandwidth import fill
 from ioopt.sim.replication.disk import NO_PLACE, lacking, make_room, settle_in, spare
 from ioopt.sim.replication.state import (
@@ -112,6 +113,7 @@ def free_slot(inst: Any, st: Any, i: int) -> int:
     return -1
 
 
+@tuned(forceinline=True)
 def bring(
     inst: Any, plan: Any, st: Any, log: Any, i: int, y: int, e: int, kept: int, now: float,
     ahead: bool,
@@ -301,6 +303,7 @@ def share_out(inst: Any, st: Any, now: float) -> None:
     st.counters[CHANGED] = 0
 
 
+@tuned(forceinline=True)
 def cross(inst: Any, st: Any, f: int, source: int, target: int, use: int) -> None:
     """The resources that *f* crosses from *source* to *target*, into ``st.use`` from *use* on."""
     link = inst.num_nodes + inst.num_storages

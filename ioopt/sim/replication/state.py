@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ioopt.compiled import boxes
-from ioopt.problems.replay_options import ReplayOptions
+from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import LinkModel, ReplicationProblem, Task
 
 UNLIMITED = 1 << 62
@@ -284,14 +284,13 @@ def queue_arrays(
     rounds: Sequence[Sequence[int]] | None = None,
     drops: Sequence[Sequence[tuple[int, int]]] = (),
     compiled: bool = True,
-    options: ReplayOptions | None = None,
+    options: ReplayOptions = RULES,
 ) -> Queues:
     """The arrays of a plan: *queues* hold entries; *rounds* (with barriers) a round for each place.
 
     *drops* are, per round, the (file, node) pairs that leave as it opens.
     """
     places = [r for row in rounds for r in row] if rounds is not None else []
-    asked = options or ReplayOptions()
     box = boxes(compiled)
     return Queues(
         ptr=box(_offsets(map(len, queues))),
@@ -303,9 +302,9 @@ def queue_arrays(
         drop_ptr=box(_offsets(map(len, drops))),
         drop_node=box([node for row in drops for _, node in row]),
         drop_file=box([file for row in drops for file, _ in row]),
-        least_loaded=int(asked.sources == "least-loaded"),
-        evacuate=int(asked.evacuate),
-        deferred=int(asked.saves == "deferred"),
+        least_loaded=int(options.sources == "least-loaded"),
+        evacuate=int(options.evacuate),
+        deferred=int(options.saves == "deferred"),
     )
 
 

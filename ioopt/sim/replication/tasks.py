@@ -5,6 +5,7 @@ Plain Python over the arrays of :mod:`ioopt.sim.replication.state`, which numba 
 
 from typing import Any
 
+from ioopt.compiled import tuned
 from ioopt.sim.replication.disk import lacking, make_room, settle_in
 from ioopt.sim.replication.moves import made_to_keep, stage
 from ioopt.sim.replication.state import ENDED
@@ -33,6 +34,7 @@ def start_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> b
     return True
 
 
+@tuned(forceinline=True)
 def begin(inst: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
     """Entry *e* computes on node *i* from now on."""
     files = inst.num_files
@@ -47,7 +49,7 @@ def begin(inst: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
 
 
 def overtake(inst: Any, plan: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
-    """Workflow rule 21: task *e* starts past the head of node *i*, beside what that still lacks."""
+    """Start task *e* past the head of node *i*, beside what that still lacks (workflow rule 21)."""
     for x in range(inst.ptr[e], inst.ptr[e + 1]):
         st.pin[i * inst.num_files + inst.files[x]] += 1
     p = st.head[i]

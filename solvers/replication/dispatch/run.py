@@ -4,25 +4,22 @@ from typing import Literal
 
 from ioopt.decisions.replication import Dispatcher
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.problems.replay_options import ReplayOptions
+from ioopt.problems.replay_options import DispatchOptions
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 
 
-class Settings(ReplayOptions):
+class Settings(DispatchOptions):
     """``mode``: ``replay`` the queues of the run (they stage earlier), or answer with the run itself.
 
     ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given to a node
     whose cores are busy, ``overtake``: past one that is still staging (a run answered with alone).
     """
 
-    LATER = ReplayOptions.LATER | {"overtake"}
-
     mode: Literal["replay", "dispatch"] = "replay"
     eviction: EvictionPolicy = "farthest-next-use"
     prefetch: bool = False
-    overtake: bool = False
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
@@ -36,8 +33,8 @@ def answer(
     """The answer of *policy*: a run with its record, or a plan of queues."""
     online = settings.mode == "dispatch"
     plan, ran = dispatch(
-        problem, policy, prefetch=settings.prefetch and online,
-        overtake=settings.overtake and online, eviction=settings.eviction, options=settings,
+        problem, policy, prefetch=settings.prefetch and online, eviction=settings.eviction,
+        options=settings.model_copy(update={"overtake": settings.overtake and online}),
         deadline=request.deadline,
     )  # fmt: skip
     if not online:

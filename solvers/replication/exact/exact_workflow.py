@@ -52,12 +52,17 @@ def solve(
     """The best plan and a proven bound of all plans' makespans.
 
     Raises UnsolvableInstanceError for a task that fits no node, and NotApplicableError for more
-    than 40 tasks.
+    than 40 tasks and for nodes that receive several files at once.
     """
     problem.require_room()
     if len(problem.tasks) > MOST_TASKS:
         raise NotApplicableError(
             f"the search over queues takes up to {MOST_TASKS} tasks, and {len(problem.tasks)} are given"
+        )
+    if any(node.staging > 1 for node in problem.nodes):
+        raise NotApplicableError(
+            "the search over queues follows replays that stage one file at a time, and nodes have "
+            "staging above 1; link-aware takes that"
         )
     request.incumbents.objective_name = "makespan_seconds"
     run = _Run(problem, request)

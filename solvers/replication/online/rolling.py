@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import Field
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
-from ioopt.problems.base import Record
+from ioopt.problems.replay_options import DispatchOptions
 from ioopt.problems.replication import EvictionPolicy, Node, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import queues_of_run
@@ -45,13 +45,13 @@ MOST_CELLS = 30_000
 """Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
 
 
-class Settings(Record):
+class Settings(DispatchOptions):
     """``mode``: answer with the ``dispatch`` run itself, or ``replay`` its queues.
 
     ``prefetch``: a task may be given to a node whose cores are busy. ``share``: a new plan once this
     share of the unassigned tasks has been given since the last; ``late_share``: once a task has run
     past its estimate and this share has been given. ``evaluations``: replays a new plan may take.
-    ``eviction``: policy of the run.
+    ``eviction``: policy of the run; the rest are options of it beyond the rules.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
@@ -65,7 +65,8 @@ class Settings(Record):
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Run the dispatcher on planned times."""
     settings = request.settings or Settings()
-    mode = run.Settings(mode=settings.mode, eviction=settings.eviction, prefetch=settings.prefetch)
+    own = {"share", "late_share", "evaluations"}
+    mode = run.Settings(**settings.model_dump(exclude=own))
     return run.answer(problem, request, request.policy or policy(settings), mode)
 
 

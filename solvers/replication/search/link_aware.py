@@ -20,7 +20,7 @@ from pydantic import Field
 from ioopt.compiled import available
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.problems.base import Record
+from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
@@ -40,8 +40,10 @@ NO_TIME_SECONDS = 0.03
 """A limit that leaves so little more than the greedy takes is none."""
 
 
-class Settings(Record):
+class Settings(ReplayOptions):
     """``evaluations``: replays to make (None: by the number of tasks).
+
+    The rest are options of the replays beyond the rules.
 
     A run that ends by count repeats exactly, on any machine, compiled or not. Without a count of
     its own it follows the clock where the deadline would come first.

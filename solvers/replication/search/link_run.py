@@ -9,6 +9,7 @@ from typing import Any
 
 from ioopt.compiled import available, compile_apart
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.problems.replay_options import RULES
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
@@ -107,7 +108,9 @@ class LinkAwareRun:
         self._begun = self.clock()
         self._end = self._begun + (left if limit else DEFAULT_SECONDS) - self._reserve
         self._compiler: Any = None
-        self.engine = Engine(problem, request.options.seed, self._fast_from_start())
+        self.options = request.settings or RULES
+        fast = self._fast_from_start()
+        self.engine = Engine(problem, request.options.seed, fast, self.options)
         self._begun = self.clock()
 
     def _proven(self) -> float:
@@ -205,7 +208,8 @@ class LinkAwareRun:
         """The best plan so far, with nothing but queues and eviction stated."""
         if self.best.plan is not None:
             return self.best.plan
-        return build_plan(self.problem, self.best.queues, self.best.eviction)
+        plan = build_plan(self.problem, self.best.queues, self.best.eviction)
+        return plan.model_copy(update=self.options.options())
 
     def notes(self) -> tuple[str, ...]:
         """Where the plan came from."""
@@ -227,6 +231,7 @@ class LinkAwareRun:
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
         """Score a whole plan under its own eviction, then under ours."""
         begun = self.clock()
+        plan = plan.model_copy(update=self.options.options())
         queues = self._queues(plan)
         score = self._replayed(plan, queues, origin)
         self._replay_seconds = self.clock() - begun

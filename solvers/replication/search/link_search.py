@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from ioopt.compiled import boxes, compiled, is_ready
+from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.plans import flat, tiny_batch
@@ -43,8 +44,10 @@ class Engine:
     The same seed and calls give the same answers, compiled or not.
     """
 
-    def __init__(self, problem: ReplicationProblem, seed: int, fast: bool) -> None:
-        self.problem, self.fast = problem, fast
+    def __init__(
+        self, problem: ReplicationProblem, seed: int, fast: bool, options: ReplayOptions = RULES
+    ) -> None:
+        self.problem, self.fast, self.options = problem, fast, options
         self._allocate(1 + (seed * 7919 + 104729) % (kernel.MODULUS - 1))
 
     def go_fast(self) -> None:
@@ -98,7 +101,7 @@ class Engine:
 
     def score(self, queues: Queues, eviction: str = OUR_EVICTION) -> float:
         """Simulated makespan of *queues* (tasks only) in seconds; infinity if they cannot run."""
-        arrays = queue_arrays(queues, eviction, compiled=self.fast)
+        arrays = queue_arrays(queues, eviction, compiled=self.fast, options=self.options)
         self.run_anneal(arrays, self._scoring, kernel.Schedule(0, 0, 1, 1.0, 1.0, 0.0))
         return float(self._scoring.values[kernel.NOW])
 
@@ -132,7 +135,9 @@ class Annealing:
 
     def __init__(self, engine: Engine, queues: Queues, score: float) -> None:
         self._engine = engine
-        self._arrays = queue_arrays(queues, OUR_EVICTION, compiled=engine.fast)
+        self._arrays = queue_arrays(
+            queues, OUR_EVICTION, compiled=engine.fast, options=engine.options
+        )
         self._search = engine.search(list(self._arrays.ptr), list(self._arrays.entry), score)
 
     def run(
