@@ -37,10 +37,7 @@ class Storage(base.Record):
 
 
 class Node(base.Lean):
-    """A compute node: disk (None: unlimited), relative speed, files held from the start, cores.
-
-    ``staging``: files that may come in at once, and entries of the queue that they may be for.
-    """
+    """A compute node: disk (None: unlimited), speed, files held at 0, cores, files staged at once."""
 
     LATER = frozenset({"cores", "staging"})
     id: base.Name
@@ -329,9 +326,8 @@ class ReplicationPlan(DispatchOptions):
     checked instead). None: ``replay`` for a plan that states an order and nothing else, else
     ``static``. A plan in rounds states its moves in the rounds.
 
-    ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran, with
-    ``prefetch`` and ``overtake`` or without: then they are replayed, and ``order`` is the queues as
-    they came about. Files leave out a round of 0, which all are but for work of no length.
+    ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran; with
+    ``prefetch`` and ``overtake`` or without they make ``order``. Files leave out a round of 0.
     """
 
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)
