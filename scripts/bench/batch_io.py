@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from bench.burst_buffer import exact_rows, queue_rows
 from bench.frame import cpu, peak_bytes, per_call, shared_data, show, timed
 
 import ioopt
@@ -148,6 +149,6 @@ def trace_rows(quick: bool) -> Iterator[Row]:
 
 def main(quick: bool) -> None:
     """Print all figures of one run."""
-    for part in (knapsack_rows, policy_rows, trace_rows, long_rows):
+    for part in (knapsack_rows, policy_rows, trace_rows, long_rows, queue_rows, exact_rows):
         title = (part.__doc__ or "").splitlines()[0]
         show(title, ("what", "how", "time", "figures", "goal"), part(quick))
