@@ -32,7 +32,8 @@ def rates_by_job(schedule: Mapping[str, Any]) -> Spans:
     """
     spans: Spans = {}
     for job in schedule["jobs"]:
-        for record in job["io"]:
+        # What a job writes to a burst buffer comes to the storage in its streams.
+        for record in job["streams"] if job.get("buffered") else job["io"]:
             if "rates" not in record:
                 raise UsageError("the result holds no rates; solve again with --set rates=yes")
             spans.setdefault(str(job["id"]), []).extend(tuple(span) for span in record["rates"])

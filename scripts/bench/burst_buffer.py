@@ -82,7 +82,7 @@ def queue_rows(quick: bool) -> Iterator[Row]:
                f"wait {fmean(waits):.0f} s, bounded slowdown {fmean(slow):.2f}", "<= 30 s"]  # fmt: skip
 
 
-def small_queue(seed: int, jobs: int = 12) -> dict[str, Any]:
+def small_queue(seed: int, jobs: int = 9) -> dict[str, Any]:
     """A queue of jobs that run for their walltimes, on 16 nodes with a buffer that is as scarce as they."""
     rng = random.Random(seed)
     return {

@@ -88,7 +88,7 @@ def bounds_of(
 
 def _fits_closed_form(problem: BatchIoProblem, plan: BatchIoPlan) -> bool:
     phases = sum(phase.repeat for job in problem.jobs for phase in job.phases)
-    if problem.machine.interference:
+    if problem.machine.interference or problem.machine.burst_buffer:
         return False
     return plan.loop == "closed" and phases <= CLOSED_FORM_UP_TO_PHASES
 
@@ -154,10 +154,9 @@ def run_trace(
     if policy is FIXED_SHARE:
         if loop == "open":
             raise UsageError("fixed-share counts on nodes that are not used twice; use loop=closed")
-        if trace.limits.interference:
-            raise UsageError(
-                "fixed-share counts on its share, which machine.interference takes away"
-            )
+        if trace.limits.interference or trace.buffered:
+            key = "burst_buffer" if trace.buffered else "interference"
+            raise UsageError(f"fixed-share counts on its share, which machine.{key} takes away")
         rates = [*map(trace.limits.fixed_share, trace.allocated, trace.peak)]
         return simulate_steady(trace, rates, record_rates)
     unable = "arithmetic=exact" if trace.limits.exact else policy.untwinned

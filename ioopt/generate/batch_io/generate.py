@@ -14,13 +14,21 @@ from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
 from ioopt.generate.batch_io.settings import (
     PRESETS,
+    BufferedSettings,
     IoSetsSettings,
     LoadedMiraSettings,
     MiraSettings,
     Settings,
     SmallSettings,
 )
-from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase, QueueOptions
+from ioopt.problems.batch_io import (
+    BatchIoProblem,
+    BurstBuffer,
+    Job,
+    Machine,
+    Phase,
+    QueueOptions,
+)
 
 __all__ = ["PRESETS", "generate"]
 
@@ -169,7 +177,36 @@ def _small(settings: SmallSettings, rng: random.Random) -> BatchIoProblem:
                 walltime_seconds=float(rng.randint(20, 200)), phases=phases,
             )
         )  # fmt: skip
-    return BatchIoProblem(machine=machine, jobs=tuple(jobs))
+    problem = BatchIoProblem(machine=machine, jobs=tuple(jobs))
+    return _buffered(settings, problem, rng) if isinstance(settings, BufferedSettings) else problem
+
+
+def _buffered(
+    settings: BufferedSettings, problem: BatchIoProblem, rng: random.Random
+) -> BatchIoProblem:
+    """*problem* with a burst buffer: a job asks for one to three times its largest write."""
+    machine, jobs, most = problem.machine, [], 1.0
+    for job in problem.jobs:
+        own = max(1.0, *(phase.io_bytes for phase in job.phases)) * rng.randint(1, 3)
+        if rng.random() < 0.1:
+            own = 0.0
+        loads = {
+            key: own / 2
+            for key in ("stage_in_bytes", "stage_out_bytes")
+            if rng.random() < 1 / 3 and own
+        }
+        jobs.append(job.model_copy(update={"buffer_bytes": own, **loads}))
+        parts = machine.nodes / job.nodes if settings.placement == "per-node" else 1
+        most = max(most, own * parts)
+    rate = 1.0 if settings.placement == "per-node" else float(machine.nodes)
+    buffer = BurstBuffer(
+        bytes=math.ceil(most * settings.room), bytes_per_second=rate,
+        drain_bytes_per_second=rate * settings.drain, placement=settings.placement,
+    )  # fmt: skip
+    return BatchIoProblem(
+        machine=machine.model_copy(update={"burst_buffer": buffer}), jobs=tuple(jobs),
+        options=QueueOptions(queue="fcfs", staging=settings.staging),
+    )  # fmt: skip
 
 
 _MAKERS: dict[type[Settings], Callable[[Any, random.Random], BatchIoProblem]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from ioopt.generate import variant
@@ -93,11 +95,26 @@ class SmallSettings(Settings):
     allocation: Allocation = "flat"
 
 
+class BufferedSettings(SmallSettings):
+    """As ``small``, with a burst buffer that holds ``room`` times the largest request of a job.
+
+    Nine jobs of ten write there, a third of them stage in, a third out. The buffer takes what all
+    nodes can send, and drains at ``drain`` of that.
+    """
+
+    jobs: int = Field(12, ge=1, le=100_000)
+    placement: Literal["shared", "per-node"] = "shared"
+    staging: Literal["at-start", "ahead"] = "ahead"
+    room: float = Field(1.5, ge=1)
+    drain: float = Field(0.25, gt=0)
+
+
 PRESETS: dict[str, type[Settings]] = {
     "mira-month": MiraSettings,
     "mira-month-loaded": LoadedMiraSettings,
     "mira-week": variant(MiraSettings, jobs=700, days=7.0),
     "io-sets": IoSetsSettings,
     "small": SmallSettings,
+    "burst-buffer": BufferedSettings,
     "tiny": variant(SmallSettings, jobs=3, nodes=4, most_phases=2),
 }

@@ -67,6 +67,7 @@ def _job(trace: Trace, run: Run, rates: Rates | None, j: int) -> dict[str, Any]:
         job["nodes"] = [unit * wide + k for unit in run.units[j] for k in range(wide)]
     if trace.buffered:
         job |= {
+            "buffered": bool(trace.buffered.size[j]),
             "released_seconds": float(run.released[j]),
             "streams": _streams(trace, run, rates, j),
         }

@@ -15,6 +15,8 @@ import pytest
 
 import ioopt
 from ioopt.errors import UsageError
+from ioopt.generate.batch_io.generate import generate
+from ioopt.plot.bandwidth import rates_by_job
 from tests.batch_io_extension_traces import random_extension
 from tests.batch_io_traces import POLICIES
 from tests.conftest import shared_files
@@ -306,6 +308,22 @@ def test_measures() -> None:
         "mean_release_seconds", "max_release_seconds",
     )]  # fmt: skip
     assert found == [8, 1, 8, 0, 4, 4]
+
+
+def test_pictures_show_the_storage_s_traffic() -> None:
+    """A write of 4 B/s to the buffer is none of the storage's, which takes its drain of 1 B/s."""
+    result = ioopt.solve(instance(job((0, 4), nodes=2, B=4), job((0, 2))), "cons-fcfs")
+    assert result.schedule is not None
+    assert rates_by_job(result.schedule) == {"0": [(1, 5, 1)], "1": [(0, 1, 2)]}
+
+
+def test_a_generated_buffer_is_used() -> None:
+    for settings in ({}, {"placement": "per-node", "staging": "at-start"}):
+        problem = generate("burst-buffer", settings, seed=3)
+        result = ioopt.solve(problem, "fill")
+        assert result.violations == () and result.schedule is not None
+        kinds = {record["kind"] for row in result.schedule["jobs"] for record in row["streams"]}
+        assert kinds == {"in", "drain", "out"}
 
 
 def test_a_plan_that_outgrows_its_buffer_is_refused() -> None:
