@@ -70,6 +70,7 @@ def answer(advice: Mapping[str, Any]) -> list[str]:
     """The first answer, in five lines."""
     load, best = advice["load"], advice["best"]
     by = {(row["solver"], row["group"], row["measure"]): row for row in advice["policies"]}
+    room = by[IDEAL, EVERYBODY, RESPONSE]
     cells = [cell["ratio"] for cell in advice["sensitivity"]]
     better = sum(
         cell["high"] is not None and cell["high"] < 1 - WORTH for cell in advice["sensitivity"]
@@ -82,8 +83,12 @@ def answer(advice: Mapping[str, Any]) -> list[str]:
         f"Whom {best} helps (mean response): "
         + ", ".join(f"{group} {change(by[best, group, RESPONSE])}" for group in (LARGE, HEAVY))
         + f"; I/O delay of {EVERYBODY} {change(by[best, EVERYBODY, DELAY], False)}.",
-        f"With no congestion at all it would be {change(by[IDEAL, EVERYBODY, RESPONSE])}: about as "
-        "much as any policy can gain here.",
+        f"With no congestion at all it would be {change(room)}: "
+        + (
+            "about as much as any policy can gain here."
+            if (room["high"] or room["ratio"]) < 1
+            else "what congestion costs is less than the noise of the queue."
+        ),
         f"Under other assumptions (I/O fraction, storage rate) {best} brings "
         f"{change({'ratio': min(cells)}, False)} to {change({'ratio': max(cells)}, False)}; surely "
         f"more than {100 * WORTH:g} % in {better} of {len(cells)} cases.",

@@ -216,8 +216,8 @@ class _Study:
         if measure == RESPONSE:
             values = [(top[0], bottom[0]) for top, bottom in pairs]
         else:
-            ideal = self.jobs.ideal
-            values = [(top[1] - ideal, bottom[1] - ideal) for top, bottom in pairs]
+            alone = self.jobs.alone
+            values = [(top[1] - alone, bottom[1] - alone) for top, bottom in pairs]
         return self.weeks.ratio(values, self.jobs.groups[group], level)
 
 
@@ -243,9 +243,11 @@ class _Jobs:
             compute = sum(phase.compute_seconds * phase.repeat for phase in job.phases)
             volume = sum(phase.io_bytes * phase.repeat for phase in job.phases)
             peak = machine.peak(nodes, job.io_bytes_per_second)
-            rows.append((job.submit_seconds, nodes, compute, volume, volume / peak))
-        self.submit, self.nodes, self.compute, self.volume, self.io = np.array(rows, float).T
-        self.ideal = self.compute + self.io
+            ideal = compute + volume / peak
+            alone = min(ideal, job.walltime_seconds) if problem.options.kill else ideal
+            rows.append((job.submit_seconds, nodes, volume, volume / peak, ideal, alone))
+        columns = np.array(rows, float).T
+        self.submit, self.nodes, self.volume, self.io, self.ideal, self.alone = columns
         logged = {log.job_id for log in question.darshan}
         self.measured = np.array([job.id in logged for job in problem.jobs])
         share = np.divide(self.io, self.ideal, out=np.zeros_like(self.io), where=self.ideal > 0)

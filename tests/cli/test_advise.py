@@ -94,6 +94,17 @@ def test_every_command_runs_and_says_the_same(run, tmp_path):
     assert (tmp_path / "my log.html").read_text().count("<svg") == 3
 
 
+def test_killed_jobs_have_no_delay_below_nothing():
+    # Walltimes of 1,500 s end every job of 1,800 s before its I/O, whatever the policy.
+    text = log(7).replace(" 3600 ", " 1500 ")
+    asked = study.Question(parse_swf(text, "a.swf"), io=IoRule(0.2), options={"kill": True})
+    assert set(study._Jobs(asked.problem(asked.io), asked).alone) == {1500.0}
+    found = study.advise(asked)
+    delays = [row for row in found["policies"] if row["measure"] == "io_delay_seconds"]
+    assert {row["ratio"] for row in delays} == {1.0}
+    assert "less than the noise of the queue" in page.answer(found)[3]
+
+
 def test_more_processes_give_the_same_answer():
     asked = study.Question(parse_swf(log(7), "a.swf"), io=IoRule(0.2), solvers=("fill",), draws=2)
     seen = []
