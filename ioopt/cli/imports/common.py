@@ -81,10 +81,26 @@ def _labelled(output: str, label: str) -> str:
     return re.sub(r"((\.json)?(\.gz)?)$", rf"-{label}\1", output, count=1)
 
 
+QUEUE: dict[str, tuple[str, ...]] = {
+    "queue": ("Order of the batch queue.", "wfp", "fcfs", "sjf", "plan"),
+    "backfill": ("Backfill of the batch queue.", "easy", "conservative", "none"),
+    "reservation": ("EASY on a flat machine: reserve a count or numbered nodes.", "count", "nodes"),
+    "plan": ("Conservative: keep boxes, or make them anew.", "keep", "rebuild"),
+    "estimate": ("How long a waiting job is taken to run.", "walltime", "uncongested"),
+    "pass": ("Look at the queue once an instant, or after every event.", "instant", "event"),
+    "backfill_order": ("EASY: order behind the first that does not fit.", "queue", "sjf"),
+}
+"""What is said of each option of the queue, and its values; the first is the default."""
+
+
 def _machine(given: dict[str, Any]) -> dict[str, Any]:
     from ioopt.formats.io_rule import MachineRule
 
-    options = {name: given.pop(name) for name in ("kill", "queue", "backfill")}
+    options = {name: given.pop(name) for name in ("kill", *QUEUE)}
+    # Keys that older files lack stand only where they are not the default, which is the first.
+    for name, (_, *values) in list(QUEUE.items())[2:]:
+        if options[name] == values[0]:
+            del options[name]
     machine = MachineRule(**{name: given.pop(name) for name in MachineRule.__dataclass_fields__})
     return {"machine": machine, "options": options}
 
@@ -104,10 +120,11 @@ MACHINE = Shared(
         rate_option("--storage-rate", "storage_bytes_per_second",
                     text="Rate of the storage (default: 250/1536 of all nodes' rates)."),
         click.option("--kill", is_flag=True, help="End jobs at their walltime."),
-        click.option("--queue", type=click.Choice(["wfp", "fcfs"]), default="wfp",
-                     help="Order of the batch queue."),
-        click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
-                     help="Backfill of the batch queue."),
+        *(
+            click.option(f"--{name.replace('_', '-')}", name, type=click.Choice(values),
+                         default=values[0], help=text)
+            for name, (text, *values) in QUEUE.items()
+        ),
     ),
     _machine,
 )  # fmt: skip

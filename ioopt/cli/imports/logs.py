@@ -41,6 +41,11 @@ BATSIM_JOBS = """\b
 Example:
   ioopt import batsim-jobs out_jobs.csv -o instance.json
 """
+CQSIM = """\b
+Example:
+  ioopt import cqsim KIT-FH2.rst --queue fcfs --backfill conservative --plan rebuild \\
+      --estimate uncongested --pass event -o kit.json
+"""
 IO_CONGESTION = """\b
 Example:
   ioopt import io-congestion set11 --periods 50 -o set11.json
@@ -188,6 +193,14 @@ def import_batsim_jobs(source: str, **how: Any) -> BatchIoProblem:
     from ioopt.formats.batsim.jobs import batch_io_from_jobs
 
     return batch_io_from_jobs(source, **how)
+
+
+@import_command("cqsim", CQSIM, shared=MACHINE)
+def import_cqsim(source: str, **how: Any) -> BatchIoProblem:
+    """Make a batch-io instance of the jobs in CQSim's SOURCE (.rst): they run as they ran."""
+    from ioopt.formats.cqsim import batch_io_from_cqsim
+
+    return batch_io_from_cqsim(source, **how)
 
 
 @import_command("io-congestion", IO_CONGESTION)
