@@ -14,8 +14,8 @@ HERE = Path(__file__).resolve().parent
 
 
 NAMES = (
-    "batch-io", "campaign", "embed", "flexgang", "gang", "gang-exact", "replication",
-    "workflow", "workflow-exact", "workflow-online", "workflow-options",
+    "batch-io", "batch-io-exact", "campaign", "embed", "flexgang", "gang", "gang-exact",
+    "replication", "workflow", "workflow-exact", "workflow-online", "workflow-options",
 )  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main``."""
 

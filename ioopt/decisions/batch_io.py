@@ -149,11 +149,12 @@ class Request:
 
     ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i;
     ``requested`` the request time, ``start`` the job's start; ``compute_so_far`` and
-    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16.
+    ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16; ``belief`` the bytes that
+    a policy which is not told ``left`` takes the request for.
     """
 
     __slots__ = (
-        "compute_so_far", "id", "ideal_so_far", "iteration", "left", "moved", "nodes", "peak",
+        "belief", "compute_so_far", "id", "ideal_so_far", "iteration", "left", "moved", "nodes", "peak",
         "requested", "start", "units",
     )  # fmt: skip
 
@@ -172,6 +173,7 @@ class Request:
         self.compute_so_far: Number = 0
         self.ideal_so_far: Number = 0
         self.iteration: Number = left / self.peak
+        self.belief = left
 
     @property
     def key(self) -> tuple[Number, Any]:
@@ -264,7 +266,9 @@ class IoPolicy:
     last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``,
     which is told ``nodes`` and ``iteration`` of a job, only the first request of each lane, in FCFS
     order, is granted anything, and how much depends on these first requests alone, not on time.
-    ``needs_start`` says that it looks at the start of a request's job. ``twin`` is its compiled form;
+    ``needs_start`` says that it looks at the start of a request's job. ``believes`` gives the ``belief``
+    of a request that its engine sets: told the job's id, how many requests it finished, the true size, and
+    the mean sizes of the job's requests and of those finished (0: none). ``twin`` is its compiled form;
     one without runs in plain Python, and ``no_twin`` names the setting that is to blame, if one is.
     """
 
@@ -278,6 +282,7 @@ class IoPolicy:
     slow: bool = False
     lane: Callable[[Any], Any] | None = None
     needs_start: bool = False
+    believes: Callable[[Any, int, float, float, float], float] | None = None
     twin: Twin | None = None
     no_twin: str | None = None
 

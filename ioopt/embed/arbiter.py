@@ -70,6 +70,7 @@ class IoArbiter:
         self._own: set[Any] = set()
         self._requests: list[Request] = []
         self._by_id: dict[Any, Request] = {}
+        self._finished: dict[Any, tuple[int, float]] = {}
         self._guard = Guard()
         unlimited = self._policy.ignores_limit
         self._most = float("inf") if unlimited else self._limits.storage * _SLACK
@@ -95,11 +96,14 @@ class IoArbiter:
         ideal_io_seconds_so_far: float = 0.0,
         iteration_seconds: float | None = None,
         io_bytes_per_second: float | None = None,
+        mean_bytes: float | None = None,
     ) -> None:
         """A job on *nodes* nodes wants to move *size* bytes from *now* on.
 
         The keywords are those of an ``ioopt/io-requests`` request; ``cons-min-aggr-sld`` needs
-        them. Raises InstanceError for bad values, an id that is outstanding already, a mix of
+        them; ``mean_bytes`` is what ``estimate=job-mean`` believes (default: *size*).
+
+        Raises InstanceError for bad values, an id that is outstanding already, a mix of
         number and text ids, and more nodes than the machine has.
         """
         given = {
@@ -128,6 +132,11 @@ class IoArbiter:
         new.ideal_so_far = float(ideal_io_seconds_so_far)
         known = new.compute_so_far + new.ideal_so_far + new.left / new.peak
         new.iteration = float(iteration_seconds or known)
+        if self._policy.believes:
+            done, moved = self._finished.get(id, (0, 0.0))
+            mean = float(size if mean_bytes is None else mean_bytes)
+            before = moved / done if done else 0.0
+            new.belief = self._policy.believes(id, done, float(size), mean, before)
         self._by_id[id] = new
         insort(self._requests, new, key=_KEY)
 
@@ -146,6 +155,9 @@ class IoArbiter:
         del self._by_id[id]
         self._own.discard(id)
         self._requests.remove(request)
+        if self._policy.believes:
+            done, moved = self._finished.get(id, (0, 0.0))
+            self._finished[id] = done + 1, moved + request.left + request.moved
 
     def decide(self, now: float, deadline: float | None = None) -> dict[Any, float]:
         """Bytes per second for every outstanding request, 0 for those that wait. Never raises.
@@ -187,13 +199,16 @@ class IoArbiter:
 
     def state(self) -> Json:
         """The whole state as plain JSON values."""
+        finished = [[name, *counts] for name, counts in self._finished.items()]
         return {
             "machine": self.machine.model_dump(mode="json"),
             "policy": self.policy,
             "settings": self._settings,
+            **({"finished": finished} if finished else {}),
             "requests": [
                 {"id": request.id, **{key: getattr(request, key) for key in _KEPT}}
                 | ({"peak": request.peak} if request.id in self._own else {})
+                | ({"belief": request.belief} if self._policy.believes else {})
                 for request in self._requests
             ],
         }
@@ -216,6 +231,8 @@ class IoArbiter:
                 request = made._by_id[item["id"]]
                 for key in _KEPT:
                     setattr(request, key, type(getattr(request, key))(item[key]))
+                request.belief = float(item.get("belief", request.belief))
+            made._finished = {name: (n, moved) for name, n, moved in state.get("finished", ())}
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             text = f"{type(error).__name__}: {error}"
             raise InstanceError(f"not a saved arbiter ({text})") from None

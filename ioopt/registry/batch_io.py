@@ -70,7 +70,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "adaptive", "adaptive:policy",
         "first fit by request time, sharing where that lowers the mean I/O time",
-        "Zhou et al., Section III.C.2, Algorithm 1",
+        "Zhou et al., Section III.C.2, Algorithm 1", "estimates:EstimateSettings",
     ),
     _policy(
         "set-10", "set10:policy",
@@ -85,6 +85,11 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "fill", "fill:policy",
         "least bytes left per node^alpha first, bandwidth always filled", "ours", "fill:FillSettings"
+    ),
+    _policy(
+        "least-delay", "least_delay:policy",
+        "least bytes left x node^1/2 first, bandwidth always filled: for the total I/O delay", "ours",
+        "estimates:EstimateSettings",
     ),
     SolverSpec(
         "exact", ("batch-io",), _AT + "exact:solve",

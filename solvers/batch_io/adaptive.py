@@ -14,7 +14,7 @@ from typing import Any
 
 from ioopt.decisions.batch_io import IoPolicy, KernelView, Number, Rates, Twin, View
 from ioopt.decisions.batch_io_kernels import SLACK, place_by_level, share_out
-from ioopt.solvers.batch_io.settings import Settings
+from ioopt.solvers.batch_io.estimates import EstimateSettings, believe_left, believing
 
 PAYS = 1 - 1e-9
 """Sharing must win by this factor in floats, so that a tie is not decided by rounding (rule 2)."""
@@ -220,6 +220,13 @@ def play(
     return total, start
 
 
-def policy(how: Settings) -> IoPolicy:
-    """ADAPTIVE, which has no settings of its own."""
-    return IoPolicy("adaptive", adaptive, twin=Twin(adaptive_kernel))
+def believed_kernel(view: KernelView, rates: Any) -> None:
+    """:func:`adaptive_kernel` on what is believed to be left."""
+    believe_left(view)
+    adaptive_kernel(view, rates)
+
+
+def policy(how: EstimateSettings) -> IoPolicy:
+    """ADAPTIVE, on the sizes of the requests or on what is believed of them."""
+    made = IoPolicy("adaptive", adaptive, twin=Twin(adaptive_kernel))
+    return believing(made, how, believed_kernel)

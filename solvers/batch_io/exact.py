@@ -26,7 +26,8 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
-from ioopt.solvers.batch_io import adaptive, base_line, fill
+from ioopt.solvers.batch_io import adaptive, base_line, fill, least_delay
+from ioopt.solvers.batch_io.estimates import EstimateSettings
 from ioopt.solvers.batch_io.run import run_trace, simulate
 from ioopt.solvers.batch_io.settings import Settings
 
@@ -54,9 +55,9 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     _require_small(problem, settings)
     trace = Trace.of(problem, settings.ef)
     deadline = request.deadline
-    rivals = [
-        fill.policy(fill.FillSettings(policy="fill", alpha=alpha)) for alpha in (0.0, 0.5)
-    ] + [adaptive.policy(settings), base_line.BASE_LINE]
+    plain = EstimateSettings(policy="any")
+    rivals = [made(plain) for made in (least_delay.policy, adaptive.policy)]
+    rivals.append(base_line.BASE_LINE)
     runs = [run_trace(trace, rival, "open", "python", deadline=deadline) for rival in rivals]
     known, best = min((_delay(trace, run), k) for k, run in enumerate(runs))
     starts = dict(zip(trace.ids, map(float, runs[0].start)))
@@ -76,7 +77,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     simulation = simulate(problem, plan, replay(rows))
     reached = simulation.metrics["io_delay_seconds"] * len(trace)
     if reached > known:
-        plan = _plan_of(rivals[best], settings, best)
+        plan = BatchIoPlan(policy=rivals[best].name, ef=settings.ef, loop="open")
         simulation = simulate(problem, plan, rivals[best])
         reached = known
         notes.append(f"no order better than {plan.policy} was found")
@@ -110,12 +111,6 @@ def _require_small(problem: BatchIoProblem, settings: ExactSettings) -> None:
 
 def _delay(trace: Trace, run: Any) -> float:
     return float(sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace))))
-
-
-def _plan_of(policy: IoPolicy, settings: ExactSettings, place: int) -> BatchIoPlan:
-    return BatchIoPlan(
-        policy=policy.name, ef=settings.ef, loop="open", alpha=0.0 if place == 0 else 0.5
-    )
 
 
 def _search(

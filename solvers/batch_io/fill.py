@@ -22,10 +22,10 @@ from ioopt.decisions.batch_io import (
     ascending,
 )
 from ioopt.decisions.batch_io_kernels import SLACK, by_key
-from ioopt.solvers.batch_io.settings import Settings
+from ioopt.solvers.batch_io.estimates import EstimateSettings, believe_left, believing
 
 
-class FillSettings(Settings):
+class FillSettings(EstimateSettings):
     """Settings of FILL: ``alpha`` weighs a request's nodes (rule 17)."""
 
     alpha: float = Field(0.5, ge=0)
@@ -87,8 +87,19 @@ def fill_kernel(view: KernelView, rates: Any) -> None:
             return
 
 
+def believed_kernel(view: KernelView, rates: Any) -> None:
+    """:func:`fill_kernel` on what is believed to be left."""
+    believe_left(view)
+    fill_kernel(view, rates)
+
+
+def made(name: str, alpha: float, how: EstimateSettings) -> IoPolicy:
+    """FILL of one *alpha* under a *name*."""
+    power = float(alpha)
+    twin = Twin(fill_kernel, constant=lambda request: float(request.nodes**power))
+    return believing(IoPolicy(name, fill(alpha), twin=twin), how, believed_kernel)
+
+
 def policy(how: FillSettings) -> IoPolicy:
     """FILL with the chosen alpha."""
-    power = float(how.alpha)
-    twin = Twin(fill_kernel, constant=lambda request: float(request.nodes**power))
-    return IoPolicy("fill", fill(how.alpha), twin=twin)
+    return made("fill", how.alpha, how)

@@ -52,7 +52,8 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     if isinstance(problem, IoRequestsProblem):
         return _decide_once(problem, policy, settings)
     known = settings.model_dump(include=set(BatchIoPlan.model_fields))
-    own = settings.model_dump(exclude={*BatchIoPlan.model_fields, *Settings.model_fields})
+    known_elsewhere = {*BatchIoPlan.model_fields, *Settings.model_fields}
+    own = settings.model_dump(exclude=known_elsewhere, exclude_defaults=True)
     plan = BatchIoPlan(**known, settings=own or None)
     how = settings.arithmetic, settings.engine, settings.rates
     stop, told = StopReason.FINISHED, ""
@@ -206,6 +207,8 @@ def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Setting
         default = Settings.model_fields[key].default
         if getattr(settings, key) != default:
             raise UsageError(f"setting {key} is for traces; this is one decision")
+    if policy.believes:
+        raise UsageError("settings estimate and volume_noise are for traces and IoArbiter")
     view = view_of(problem, settings.arithmetic == "exact", policy)
     rates = policy.decide(view)
     if view.limits.interference and not policy.ignores_limit:

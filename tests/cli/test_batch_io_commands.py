@@ -50,7 +50,7 @@ def test_solve_check_simulate_and_plot(tmp_path: Path, run: Run) -> None:
 def test_compare_runs_all_policies(tmp_path: Path, run: Run) -> None:
     out, _ = run("compare", "mira-day", "--format", "json", "--set", "loop=open")
     rows = json.loads(out)["rows"]
-    assert len(rows) == 10
+    assert len(rows) == 11
     assert not any(row["violations"] for row in rows)
     # with given starts nothing is faster than no congestion, so that its bound is met
     proven = [row["solver"] for row in rows if row["status"] != "feasible"]

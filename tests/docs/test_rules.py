@@ -213,7 +213,7 @@ def test_there_are_references_to_resolve() -> None:
     ("folder", "text", "wrong"),
     [
         ("sim/batch_io", "As rule 29 says", []),
-        ("sim/batch_io", "As rule 50 says", ["rule 50"]),
+        ("sim/batch_io", "As rule 99 says", ["rule 99"]),
         ("sim/gang", "Rules 16 to 18", ["rule 18"]),
         ("sim/gang", "rules 3, 4 and 19", ["rule 19"]),
         ("embed", "rule 5 of batch I/O", []),

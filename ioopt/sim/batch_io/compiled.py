@@ -25,7 +25,7 @@ from ioopt.sim.batch_io.state import (
     lanes_of,
     terms_of,
 )
-from ioopt.sim.batch_io.trace import Run, Trace
+from ioopt.sim.batch_io.trace import Run, Trace, beliefs_of
 
 INSTANTS_PER_CALL = 4_000
 """Instants between two looks at the deadline."""
@@ -88,6 +88,7 @@ class Arrays(NamedTuple):
     jobs: Any
     compute: Any
     volume: Any
+    belief: Any
     asked: Any
     grant: Any
     finish: Any
@@ -171,8 +172,10 @@ def arrays_of(trace: Trace, policy: IoPolicy, record: bool, starts: Starts | Non
         storage=limits.storage, node_rate=limits.node_rate,
         interference=limits.interference, own_peaks=limits.own_peaks,
         window_first=float(trace.window[0]), window_last=float(trace.window[1]), jobs=records,
-        compute=phases[0], volume=phases[1], asked=phases[2], grant=phases[3],
-        finish=phases[4], arrival_jobs=np.array(order, np.int64), arrivals=np.array(times),
+        compute=phases[0], volume=phases[1],
+        belief=np.array(beliefs_of(policy, trace), float) if policy.believes else phases[1],
+        asked=phases[2], grant=phases[3], finish=phases[4],
+        arrival_jobs=np.array(order, np.int64), arrivals=np.array(times),
         first=np.full(lanes, NOBODY), last=np.full(lanes, NOBODY), spans=spans,
         out=lists[0], due=lists[1], fresh=lists[2], moved=lists[3], line=lists[4],
         running=lists[5], order=lists[6], rates=rows[0], keys=rows[1], depths=rows[2],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ioopt.decisions.batch_io import IoPolicy, Limits, Number, Request
 from ioopt.problems.batch_io import Machine, QueueOptions
-from ioopt.sim.batch_io.trace import Run, Span, Trace
+from ioopt.sim.batch_io.trace import Run, Span, Trace, beliefs_of
 
 # Of what is due at one instant, the higher has its turn first (rules 1 and 43).
 WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
@@ -27,7 +27,7 @@ JOB_NUMBERS = (
 )  # fmt: skip
 """Whole numbers of a job."""
 JOB_AMOUNTS = (
-    "base", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
+    "base", "belief", "rate", "anchor", "peak", "left", "moved", "volume", "due", "requested", "began",
     "compute_so_far", "ideal_so_far", "start", "constant", "submit", "walltime", "end", "iteration",
     "length", "box_start", "box_end",
 )  # fmt: skip
@@ -173,6 +173,7 @@ class World:
     arrivals: Sequence[Number] = ()
     compute: Sequence[Number] = ()
     volume: Any = ()
+    belief: Sequence[Number] = ()
     asked: Any = ()
     grant: Any = ()
     finish: Any = ()
@@ -231,6 +232,7 @@ class World:
         self.compute, self.volume = trace.compute, trace.volume
         if trace.buffered:
             self.volume = [*trace.volume, *[0] * (trace.num_places - trace.num_phases)]
+        self.belief = beliefs_of(policy, trace) or self.volume
         self.asked, self.grant, self.finish = run.request, run.grant, run.finish
         self.window_first, self.window_last = trace.window
         self.storage, self.node_rate = self.limits.storage, self.limits.node_rate

@@ -54,6 +54,8 @@ def issue(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
         return
     r.requested = r.anchor = now
     r.base = r.left = volume
+    belief = w.belief[place]
+    r.belief = belief if belief >= 0 else volume
     r.moved = r.rate = 0
     r.granted = 0
     if w.num_lanes:
