@@ -14,8 +14,9 @@ from tests.batch_io_extension_traces import random_extension
 from tests.conftest import shared_files
 from tests.oracle.batch_io_compare import ENGINES, METRICS, differences
 
-KINDS = {"rates": ("rates",), "queue": ("queue",), "mixed": ("rates", "queue")}
-CASES = [path for path in shared_files("cases/batch-io-extension") if path.stem < "e14"]
+KINDS = {"rates": ("rates",), "queue": ("queue",), "buffer": ("buffer",), "both": ("queue", "buffer"),
+         "mixed": ()}  # fmt: skip
+CASES = shared_files("cases/batch-io-extension")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,6 +6,7 @@ Sets of units stand in words of ``WORD`` bits: those chosen for a job in its row
 from typing import Any
 
 from ioopt.compiled import apart
+from ioopt.sim.batch_io.buffer import units_held
 from ioopt.sim.batch_io.queue_arrays import sort_by
 
 WORD = 62
@@ -81,6 +82,8 @@ def note_taken(w: Any, r: Any, start: float, stop: float) -> None:
     """Add the units of *r* to ``taken`` if its box meets the time from *start* to *stop*."""
     since = r.box_start
     if since < r.box_end and r.box_end > start and (since < stop or since <= start):
+        if not units_held(w, r):
+            return
         if w.partition:
             for unit in range(r.block, r.block + r.units):
                 w.taken[unit // WORD] |= 1 << unit % WORD

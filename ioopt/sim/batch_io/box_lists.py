@@ -4,6 +4,7 @@ For each function here numba takes its namesake of :mod:`ioopt.sim.batch_io.box_
 """
 
 from ioopt.decisions.batch_io import Number
+from ioopt.sim.batch_io.buffer import units_held
 from ioopt.sim.batch_io.queue_lists import lowest_block
 from ioopt.sim.batch_io.state import ENDED, ActiveRequest, Moment, World
 
@@ -77,7 +78,7 @@ def choose_units(w: World, m: Moment, r: ActiveRequest, start: Number, stop: Num
         other = w.jobs[job]
         since = other.box_start
         if since < other.box_end > start and (since < stop or since <= start):
-            taken |= _units_of(w, other)
+            taken |= _units_of(w, other) if units_held(w, other) else 0
     if w.partition:
         r.block = lowest_block(w, r.units, taken)
         return r.block >= 0

@@ -165,7 +165,7 @@ def blocked_at(w: World, m: Moment, r: ActiveRequest, at: int) -> int:
         if counted and free[k] < units:
             return k + 1
         k += 1
-    if w.bytes:
+    if w.bytes and bytes_of(w, r) > 0:
         share = bytes_of(w, r) - w.capacity * FIT_TOLERANCE * (0 if w.exact else 1)
         for step in range(at, k):
             if w.step_room[step] < share:

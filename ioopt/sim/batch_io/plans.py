@@ -16,7 +16,6 @@ from ioopt.sim.batch_io.box_lists import (
 )
 from ioopt.sim.batch_io.boxes import (
     blocked_at,
-    bytes_of,
     drop,
     first_fit,
     lay_out,
@@ -317,18 +316,19 @@ def sort_trial(w: World, count: int, sort: int) -> None:
 
 def sort_key(w: World, r: ActiveRequest, sort: int) -> Number:
     """As queued; units, bytes, bytes a unit, each descending; the last three ascending; walltimes."""
+    share = w.buffer.size[r.job] if w.buffered else 0
     if sort == 1:
         return -r.units
     if sort == 2:
-        return -bytes_of(w, r)
+        return -share
     if sort == 3:
-        return -bytes_of(w, r) / r.units
+        return -share / r.units
     if sort == 4:
-        return bytes_of(w, r) / r.units
+        return share / r.units
     if sort == 5:
         return r.units
     if sort == 6:
-        return bytes_of(w, r)
+        return share
     if sort == 7:
         return r.walltime
     return -r.walltime if sort == 8 else 0

@@ -255,8 +255,9 @@ def terms_of(machine: Machine, options: QueueOptions, limits: Limits) -> dict[st
     """What the engines ask of the options of the queue, and of the machine that it has.
 
     ``boxed``: a pass gives boxes to waiting jobs, ``numbered``: units of theirs are told apart, which
-    partitions do without boxes too; ``overlaps``: a job is planned for less than its walltime, so that
-    its box once it runs may meet others; ``keeps``: boxes last from pass to pass.
+    partitions do without boxes too; ``overlaps``: boxes may meet, those of jobs planned for less than
+    their walltime once they run, those of ended jobs as their release moves; ``keeps``: boxes last
+    from pass to pass.
     """
     partition, search = machine.allocation == "partition", options.queue == "plan"
     conservative = not search and options.backfill == "conservative"
@@ -269,7 +270,7 @@ def terms_of(machine: Machine, options: QueueOptions, limits: Limits) -> dict[st
         "short_behind": options.backfill_order == "sjf", "event": options.pass_ == "event",
         "boxed": search or conservative or nodes,
         "numbered": nodes or (partition and (search or conservative)), "search": search,
-        "overlaps": options.estimate == "uncongested",
+        "overlaps": options.estimate == "uncongested" or buffer is not None,
         "conservative": conservative, "rebuild": options.plan == "rebuild",
         "keeps": conservative and options.plan == "keep", "bytes": shared,
         "capacity": limits.number(buffer.bytes) if buffer and shared else limits.number(0),
