@@ -381,6 +381,6 @@ class Reference:
             / Fraction(sum(job["n"] for job in jobs)),
             "utilisation": busy / total if total else None,
             "useful_utilisation": self.useful / total if total else None,
-            "mean_tail": Fraction(sum(tails), count),
-            "max_tail": max(tails),
+            "mean_release_seconds": Fraction(sum(tails), count),
+            "max_release_seconds": max(tails),
         }

@@ -33,6 +33,10 @@ def metrics_of(terms: Terms, views: list[JobView]) -> Json:
         tails = [view.released - view.end for view in views]
         metrics["mean_release_seconds"] = fsum(tails) / count
         metrics["max_release_seconds"] = max(tails, default=0.0)
+    if terms.problem.machine.burst_buffer is not None:
+        tails = [view.released - view.end for view in views]
+        metrics["mean_release_seconds"] = fsum(tails) / count
+        metrics["max_release_seconds"] = max(tails, default=0.0)
     last = max(submits, default=0.0)
     begin = first_submit + (last - first_submit) / 10
     capacity = terms.problem.machine.nodes * (last - begin)

@@ -276,9 +276,9 @@ def test_no_false_alarms_and_the_measures_of_the_reference(block: int) -> None:
         assert report.violations == (), (seed, name)
         metrics = sim.metrics()
         for key in METRICS:
-            if metrics[key] is None:
-                assert report.metrics[key] is None
+            if metrics[key] is None or ("release" in key and not sim.buffered):
+                assert report.metrics.get(key) is None
             else:
                 assert report.metrics[key] == pytest.approx(float(metrics[key])), (seed, key)
-        tails += metrics["max_tail"] > 0
+        tails += metrics["max_release_seconds"] > 0
     assert tails > 20
