@@ -124,7 +124,7 @@ def test_who_plans_batches_refuses_workflows(instance: dict[str, Any]) -> None:
 def test_a_planner_refuses_a_task_that_writes_and_forgets_it() -> None:
     planner = ReplicationPlanner(NETWORK, [{"id": "n0"}])
     files = [{"id": "x", "bytes": 1}]
-    with pytest.raises(InstanceError):
+    with pytest.raises(NotApplicableError, match="the planner"):
         planner.submit([{"id": "a", "compute_seconds": 1, "outputs": ["x"]}], files)
     with pytest.raises(NotApplicableError, match="the planner"):
         planner.submit([{"id": "a", "compute_seconds": 1, "cores": 1, "release_seconds": 1}])
