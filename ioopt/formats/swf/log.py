@@ -137,7 +137,7 @@ class SwfTrace:
         return said
 
     def usable_jobs(self) -> tuple[tuple[SwfJob, ...], list[str]]:
-        """Jobs that ran, each once, in the order of submission, and a warning for each kind left out.
+        """Jobs that ran, by submission, and a warning for each kind left out (rule 37 of batch I/O).
 
         Left out: pieces of a job that stands whole as well (status 2 to 4), jobs without submit
         time, run time or size, and cancelled jobs that never ran. A job number that stands again
