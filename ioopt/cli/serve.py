@@ -38,7 +38,7 @@ Examples:
 @rate_option(
     "--storage-rate", text="With --batsim: rate of the storage. Without rates jobs run whole."
 )
-@click.option("--queue", type=click.Choice(["wfp", "fcfs"]), default="wfp",
+@click.option("--queue", type=click.Choice(["wfp", "fcfs", "sjf"]), default="wfp",
               help="With --batsim: order of the batch queue.")  # fmt: skip
 @click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
               help="With --batsim: backfill.")  # fmt: skip

@@ -30,7 +30,7 @@ JobT = TypeVar("JobT", bound=Hashable)
 class BatchCluster(Generic[JobT]):
     """Nodes 0 .. *nodes* - 1 and the queue before them, which is that of the simulator.
 
-    *queue* (``wfp``, ``fcfs``), *backfill* (``easy``, ``none``), *unit_nodes* and *allocation* are
+    *queue* (``wfp``, ``fcfs``, ``sjf``), *backfill* (``easy``, ``none``), *unit_nodes* and *allocation* are
     those of an ``ioopt/batch-io`` instance. No clock, no files; not thread-safe. What has left is
     forgotten, so memory follows the jobs that are here.
     """
@@ -51,6 +51,11 @@ class BatchCluster(Generic[JobT]):
         options: QueueOptions = validate(
             QueueOptions, {"queue": queue, "backfill": backfill}, "options"
         )
+        if options.queue == "plan" or options.backfill == "conservative":
+            raise UsageError(
+                f"queue={queue}, backfill={backfill}: a live queue plans no boxes; it knows wfp, fcfs and "
+                "sjf, easy and none"
+            )
         self._world = World(self.machine, options, Limits.of(self.machine), self._start)
         self._world.jobs = {}
         self._moment = Moment()

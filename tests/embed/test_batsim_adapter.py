@@ -216,6 +216,20 @@ def test_a_cluster_of_partitions_gives_aligned_blocks_and_forgets_who_left():
             call()
 
 
+@pytest.mark.parametrize("option", [{"queue": "plan"}, {"backfill": "conservative"}])
+def test_a_live_queue_refuses_what_plans_boxes(option):
+    with pytest.raises(UsageError, match="a live queue plans no boxes"):
+        BatchCluster(4, **option)
+
+
+def test_a_live_queue_takes_the_shortest_first():
+    """Three jobs for four nodes: by walltime c (20 s, 1 node), b (50 s, 2), then a (60 s, 3) waits."""
+    cluster = BatchCluster(4, queue="sjf")
+    for name, nodes, walltime in (("a", 3, 60.0), ("b", 2, 50.0), ("c", 1, 20.0)):
+        cluster.arrive(name, nodes, walltime=walltime, now=0.0)
+    assert cluster.run(0.0) == [("c", [0]), ("b", [1, 2])]
+
+
 def test_interval_sets_are_read_as_written():
     for chosen in ([0], [3, 1, 2], [9, 0, 1, 5]):
         assert resources(intervals(chosen)) == tuple(sorted(chosen))
