@@ -16,8 +16,6 @@ from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
-from ioopt.errors import missing
-
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 ROOMS = ("compiled", "decisions", "measure", "sim")
@@ -41,6 +39,8 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     on, it takes 20 times the kernel's time.
     """
     if not available():
+        from ioopt.errors import missing  # here: kernels are stamped by what this module imports
+
         raise missing("numba", "machine code")
     from numba import njit
 

@@ -56,7 +56,8 @@ def delay_bound(
     if known <= 0:
         return 0.0
     span = max(map(_alone, chains)) - min(chain.begin for chain in chains)
-    step = max(known / weight / STEPS_OF_MEAN, span / MOST_SLOTS)
+    # Four digits: a schedule whose last digits differ (another arithmetic) gets the same grid.
+    step = float(f"{max(known / weight / STEPS_OF_MEAN, span / MOST_SLOTS):.3e}")
     seconds = sum(item.amount / item.share for chain in chains for item in chain.steps)
     slots = seconds / step + sum(len(chain.steps) for chain in chains)
     rounds = int(min(rounds, work / (LEVELS * slots)))

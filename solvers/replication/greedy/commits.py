@@ -33,6 +33,9 @@ TASKS_A_LOOK = 50
 NOTE = "the time limit is too short: {} of {} tasks went to the nodes in turn"
 
 
+BY_THE_RULES = ReplayOptions()
+
+
 class Settings(ReplayOptions):
     """``eviction``: policy of the replay; the rest are options of it beyond the rules."""
 
@@ -151,7 +154,11 @@ class Commits:
         return opened
 
     def outcome(
-        self, eviction: EvictionPolicy, hurried: int, options: ReplayOptions, by_start: bool = True
+        self,
+        eviction: EvictionPolicy,
+        hurried: int,
+        by_start: bool = True,
+        options: ReplayOptions = BY_THE_RULES,
     ) -> Outcome:
         """The queues by planned start (or as committed), *hurried* of the tasks without a choice."""
         queues: list[list[int]] = [[] for _ in self.problem.nodes]

@@ -43,7 +43,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     if not problem.is_workflow:
         return minmin.solve(problem, request)
     planned = plan_ready_min_min(problem, request.deadline)
-    return planned.commits.outcome(settings.eviction, planned.hurried, settings, by_start=False)
+    return planned.commits.outcome(settings.eviction, planned.hurried, False, settings)
 
 
 def plan_ready_min_min(problem: ReplicationProblem, deadline: Deadline | None = None) -> Planner:
