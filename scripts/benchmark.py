@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 
 NAMES = (
-    "batch-io", "batch-io-exact", "campaign", "embed", "flexgang", "gang", "gang-exact",
+    "batch-io", "batch-io-exact", "batch-io-queues", "campaign", "embed", "flexgang", "gang", "gang-exact",
     "replication", "workflow", "workflow-exact", "workflow-online", "workflow-options",
 )  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main``."""
