@@ -7,6 +7,7 @@ linear program. The plan keeps the rates of every set of outstanding requests, s
 policy is; where the search finds nothing, it is the best policy's.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from pydantic import Field
 
 from ioopt.decisions.batch_io import IoPolicy, Rates, View, nine_digits
 from ioopt.errors import NotApplicableError
-from ioopt.models.batch_io.bounds import chains_of, mean_response_bound
+from ioopt.models.batch_io.bounds import WORK, chains_of, mean_response_bound
 from ioopt.models.batch_io.io_order import IoOrderModel
 from ioopt.models.batch_io.prices import Chain, delay_bound
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Loop
@@ -35,7 +36,8 @@ MOST_REQUESTS = 30
 MANY_JOBS = 1000
 UNITS_OF_DELAY = 10_000
 """Whole units in the delay of the best policy, for CP-SAT."""
-PRICE_ROUNDS = 60
+PRICE_ROUNDS, SHORT_SECONDS = 60, 5.0
+"""Rounds of ascent of the bound by prices; under a shorter limit as few as ``solve`` makes elsewhere."""
 TOLERANCE = 1e-6
 """Of integer programs: a replay this close to a proven optimum, relative to the delay, meets it."""
 
@@ -69,13 +71,18 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     if known > TOLERANCE:
         origin = min(chain.begin for chain in chains)
         chains = [chain._replace(begin=chain.begin - origin) for chain in chains]
-        least = delay_bound(chains, known, PRICE_ROUNDS)
-        model, answer = _search(chains, known, least, request)
-        stop = answer.stop
-        if answer.bound is not None:
-            least = max(least, min(known, answer.bound))
-        if answer.found:
-            rows = _rows(trace, chains, problem, model.rates(answer.values))
+        rival = BatchIoPlan(policy=rivals[best].name, ef=settings.ef, loop="open")
+        request.incumbents.report(rival, known)
+        short = deadline.remaining() < SHORT_SECONDS
+        least = delay_bound(chains, known, PRICE_ROUNDS, WORK if short else math.inf)
+        stop = StopReason.TIME
+        if deadline.remaining() > 0:
+            model, answer = _search(chains, known, least, request)
+            stop = answer.stop
+            if answer.bound is not None:
+                least = max(least, min(known, answer.bound))
+            if answer.found:
+                rows = _rows(trace, chains, problem, model.rates(answer.values))
     plan = BatchIoPlan(policy="exact", ef=settings.ef, loop="open", settings={"rows": rows})
     simulation = simulate(problem, plan, replay(rows))
     reached = simulation.metrics["io_delay_seconds"] * len(trace)

@@ -76,9 +76,10 @@ def test_what_it_does_not_take() -> None:
         ioopt.solve("mira-day", "exact")
 
 
-def test_a_limit_leaves_an_honest_gap() -> None:
+@pytest.mark.parametrize("limit", [1e-6, 0.5])
+def test_a_limit_leaves_an_honest_gap(limit: float) -> None:
     """No time for the program: the best policy's plan, and the bound by prices."""
     problem = generate("small", {}, 1)
-    found = ioopt.solve(problem, "exact", time_limit=0.5)
+    found = ioopt.solve(problem, "exact", time_limit=limit)
     assert found.status == "feasible" and found.bound < found.objective
     assert found.plan["policy"] in ("exact", "least-delay", "adaptive", "base-line")
