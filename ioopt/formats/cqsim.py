@@ -61,7 +61,8 @@ def batch_io_from_cqsim(
     jobs = [job for job in read if min(job.processors, job.run_seconds, job.requested_seconds) > 0]
     if not jobs:
         raise InstanceError(f"{name}: no job that ran")
-    left_out = [job.id for job in read if job not in set(jobs)]
+    kept = set(jobs)
+    left_out = [job.id for job in read if job not in kept]
     changes = sorted(
         (time, change)
         for job in jobs

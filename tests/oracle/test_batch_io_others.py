@@ -15,7 +15,7 @@ WANTED = ((725, 0, 801), (801, 801, 801), (801, 801, 801), (22_038, 0, 25_326), 
 @pytest.mark.slow
 @pytest.mark.skipif(not SCHEDULES, reason="no schedules of other simulators here")
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("case", "wanted"), zip(CASES, WANTED))
+@pytest.mark.parametrize(("case", "wanted"), list(zip(CASES, WANTED)))
 def test_starts_and_machines(case, wanted, engine) -> None:
     assert agreement(*case, engine)[:3] == wanted
 

@@ -92,8 +92,10 @@ def test_no_policy_beats_the_bound_of_the_delay() -> None:
 
 
 @pytest.mark.slow
-def test_no_policy_beats_the_bound_of_the_delay_on_many() -> None:
-    assert sum(map(checked, range(100, 1150))) >= 20_000
+@pytest.mark.parametrize("first", range(100, 1150, 75))
+def test_no_policy_beats_the_bound_of_the_delay_on_many(first: int) -> None:
+    """Twenty plans a seed, more than 20,000 in all."""
+    assert sum(map(checked, range(first, first + 75))) == 1500
 
 
 def test_open_loop_has_a_bound_of_the_delay_and_a_closer_one_of_the_response() -> None:
