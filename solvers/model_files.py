@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ioopt.errors import UsageError
 from ioopt.formats.native import write_text
-from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
+from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
 from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
@@ -32,11 +32,10 @@ class PrintedSettings(Record):
 
 
 class PatternSettings(Record):
-    """The pattern to write: ``k`` loose slots in ``d`` windows; rows counted or numbered."""
+    """The pattern to write: ``k`` loose slots in ``d`` windows."""
 
     k: Annotated[int, Field(ge=0)] = 0
     d: Annotated[int, Field(ge=1)] = 1
-    formulation: Formulation = "counts"
 
 
 class NoSettings(Record):
@@ -67,7 +66,7 @@ def export_assignment(
         raise UsageError(
             f"{form} export: {problem.name} has no pattern {chosen.k},{chosen.d}; its k,d: {known}"
         )
-    write_model(AssignmentModel(data, chosen.formulation).program, _named(output, form), form)
+    write_model(AssignmentModel(data).program, _named(output, form), form)
 
 
 def export_quantum(

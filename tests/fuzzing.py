@@ -94,8 +94,6 @@ def all_readers() -> list[Reader]:
         Reader("nextflow dag", lambda: [DAG], mutate_text,
                (lambda p, o: ["import", "nextflow-trace", "trace", "--dag", p, "-o", o],), 2,
                beside={"trace": TRACE}),
-        Reader("io-congestion", data("io-congestion", ["set11", "set3"]), mutate_text,
-               (write("io-congestion"),), 4),
         Reader("messages", message_counts, mutate_text, (write("messages"),), 6, ending=".csv"),
         Reader("sweep", lambda: [CONFIG], mutate_text,
                (lambda p, o: ["sweep", p, "--store", o + ".sqlite", "--dry-run"],), 4),

@@ -14,10 +14,9 @@ Variables:
 Times are in quanta (q = 1, L = K), so that solvers' tolerances are small beside them.
 
 Departures from the rules as written, all of them exact:
-- Rows are counted, not numbered (``formulation="counts"``). Aligned blocks of powers of two are a
+- Rows are counted, not numbered. Aligned blocks of powers of two are a
   laminar family, so counts that fit every column can always be laid out in rows (see
-  :func:`ioopt.models.flexgang.frame.lay_out`); numbered rows only add symmetry. With
-  ``formulation="rows"`` the x[j,r,b] of the rules are there, tied to the counts.
+  :func:`ioopt.models.flexgang.frame.lay_out`); numbered rows only add symmetry.
 - Fairness tau_j <= t[j,c] + L (1 - s_{j,c}) and t[j,c] <= L s_{j,c} become tau[j,b] <= L s[j,b]
   with t[j,c] = sum of tau[j,b] over the blocks that hold c: giving a column more than tau has no
   use. There is no big M left to weaken the bound.
@@ -25,29 +24,20 @@ Departures from the rules as written, all of them exact:
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
-from ioopt.models.flexgang.frame import PatternData, Placement, lay_out
+from ioopt.models.flexgang.frame import PatternData, Placement
 from ioopt.models.program import Number, Program, Term
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
-
-Formulation = Literal["counts", "rows"]
 
 
 class AssignmentModel:
     """The program of one pattern; :attr:`program` is to be maximised.
 
-    ``formulation``: strict rows as counts per block, or numbered as in the rules; without
-    *symmetry* the largest job may stand anywhere.
+    Without *symmetry* the largest job may stand anywhere.
     """
 
-    def __init__(
-        self,
-        data: PatternData,
-        formulation: Formulation = "counts",
-        symmetry: bool = True,
-    ) -> None:
-        self.data, self.formulation = data, formulation
+    def __init__(self, data: PatternData, symmetry: bool = True) -> None:
+        self.data = data
         self.problem, self.pattern = data.problem, data.pattern
         self.quantum = data.problem.machine.quantum_seconds
         self.program = Program(f"flexgang_k{self.pattern.k}_d{self.pattern.d}", maximise=True)
@@ -57,7 +47,6 @@ class AssignmentModel:
         self.n: dict[tuple[int, int], int] = {}
         self.tau: dict[tuple[int, int], int] = {}
         self.t: dict[tuple[int, int, int], int] = {}
-        self.x_row: dict[tuple[int, int, int], int] = {}
         self._add_variables()
         self._set_objective()
         self.add_io_placed_once()
@@ -68,8 +57,6 @@ class AssignmentModel:
         self.add_column_capacity()
         self.add_loose_io_load()
         self.add_floors()
-        if formulation == "rows":
-            self.add_numbered_rows()
         if symmetry:
             self.add_largest_job_first()
 
@@ -180,22 +167,6 @@ class AssignmentModel:
                 rows = [(at, 1) for (job, _), at in self.n.items() if job == j]
                 self.program.add(f"floor_{j}", rows, least=self.data.min_rows(j))
 
-    def add_numbered_rows(self) -> None:
-        """The rules' x[j,r,b], at most one job a (row, column), tied to the counts."""
-        for (j, b), count in [*self.n.items(), *self.x.items()]:
-            for r in range(self.pattern.strict_rows):
-                self.x_row[j, r, b] = self.program.binary(f"x_{j}_{r}_{b}")
-            rows = [(self.x_row[j, r, b], 1) for r in range(self.pattern.strict_rows)]
-            self.program.add(f"count_{j}_{b}", [*rows, (count, -1)], 0, 0)
-        for r in range(self.pattern.strict_rows):
-            for c in range(self.problem.machine.num_columns):
-                cell = [
-                    (at, 1)
-                    for (j, row, b), at in self.x_row.items()
-                    if row == r and c in self.problem.block(j, b)
-                ]
-                self.program.add(f"cell_{r}_{c}", cell, most=1)
-
     def add_largest_job_first(self) -> None:
         """Columns are alike: the largest job with a choice of blocks takes block 0."""
         choice = self.largest_with_choice()
@@ -248,11 +219,6 @@ class AssignmentModel:
         for (j, b, c), var in self.t.items():
             here = placement.home.get(j) == b
             values[var] = by_column[j, c] / self.quantum if here else 0.0
-        if self.formulation == "rows":
-            laid = lay_out(self.data, placement)
-            for (j, r, b), var in self.x_row.items():
-                held = laid.rows.get(self.problem.jobs[j].id, ())
-                values[var] = float(r in held and placement.home[j] == b)
         return values
 
 

@@ -7,7 +7,6 @@ All plans are simulated on seeds on which none was chosen.
 from __future__ import annotations
 
 import math
-import random
 from statistics import fmean
 from typing import Any
 
@@ -15,15 +14,11 @@ from papers.claims import Claim, interval, values_of, verdict
 
 import ioopt
 from ioopt.generate.flexgang import flexible_gang, quantum_selection
-from ioopt.measure.io_surface import Surface
 from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 from ioopt.protocols import SolveRequest
-from ioopt.sim.flexgang.flexible_gang import measure
-from ioopt.sim.flexgang.loose_columns import corrected_responses
 from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, cycle_grid
 from ioopt.solvers.flexgang.quantum_ip import run
 
@@ -90,72 +85,6 @@ def mix_claims(seeds: range, seconds: float = HEAVY_SECONDS) -> list[Claim]:
 
 def _ends(ends: list[float]) -> str:
     return f"[{ends[0]:.3f} .. {ends[1]:.3f}]"
-
-
-def correction_claims(count: int) -> list[Claim]:
-    """Random loose columns with two to four I/O jobs: surface and correction against simulation.
-
-    Only plans within the rule for loose I/O (.6 of the windows) count, since no other is allowed.
-    """
-    draw = random.Random(11)
-    asked: list[dict[str, Any]] = []
-    while len(asked) < count:
-        problem, plan = _random_loose(draw, mixed=len(asked) % 2 == 0)
-        if any(item.rule == "loose-io" for item in ioopt.check(problem, plan)):
-            continue
-        asked.append({"problem": problem.model_dump(mode="json"), "plan": plan.to_dict()})
-    found = values_of(surface_errors, asked)
-    before, after = (
-        max(abs(error) for errors in found for error in errors[name])
-        for name in ("plain", "corrected")
-    )
-    return [
-        Claim("surface for several I/O jobs on a column, corrected", f"F6, {count} mixes",
-              "within 3 % of simulation", f"worst {after:.1%} (uncorrected {before:.1%})",
-              verdict(after <= 0.03))
-    ]  # fmt: skip
-
-
-def surface_errors(problem: dict[str, Any], plan: dict[str, Any]) -> dict[str, list[float]]:
-    """Relative errors of the surface by job of one mix, as it is and corrected."""
-    mix, chosen = FlexibleGangProblem.model_validate(problem), FlexibleGangPlan(**plan)
-    pattern = mix.pattern(chosen.k, chosen.d)
-    assert pattern is not None
-    found = corrected_responses(mix, pattern, chosen)
-    runs = [measure(mix, chosen, seed, 40.0) for seed in (1, 2, 3)]
-    errors: dict[str, list[float]] = {"plain": [], "corrected": []}
-    for j, job in enumerate(mix.jobs):
-        simulated = fmean([item.slowdown[job.id] for item in runs])
-        surface = Surface(32).at(job, pattern.on_seconds, pattern.off_seconds).slowdown
-        errors["plain"].append(surface / simulated - 1)
-        errors["corrected"].append(found[j].slowdown / simulated - 1)
-    return errors
-
-
-def _random_loose(draw: random.Random, mixed: bool) -> tuple[FlexibleGangProblem, FlexibleGangPlan]:
-    """A plan of two to four loose I/O jobs, alike or *mixed*, on a random frame."""
-    rows = draw.choice([5, 6, 7, 8, 10])
-    jobs = []
-    for at in range(draw.choice([2, 3, 4])):
-        job: dict[str, object] = {
-            "id": f"io{at}", "kind": "io", "processes": draw.choice([8, 16, 32]),
-        }  # fmt: skip
-        if mixed:
-            job["burst_seconds"] = draw.choice([0.002, 0.005, 0.008])
-            job["io_seconds"] = draw.choice([0.01, 0.02, 0.04])
-        jobs.append(job)
-    machine = {"processors": 32, "quantum_seconds": 0.01, "rows": rows}
-    problem = FlexibleGangProblem.model_validate(
-        {"name": "loose columns", "machine": machine, "jobs": jobs}
-    )
-    pattern = draw.choice([item for item in problem.patterns() if 2 <= item.k < rows])
-    home = {
-        job.id: draw.randrange(problem.num_positions(at)) for at, job in enumerate(problem.jobs)
-    }
-    plan = FlexibleGangPlan(
-        k=pattern.k, d=pattern.d, home=home, loose=tuple(job.id for job in problem.jobs)
-    )
-    return problem, plan
 
 
 def quantum_problem(seed: int) -> QuantumSelectionProblem:
@@ -231,5 +160,4 @@ def quantum_claims(count: int) -> list[Claim]:
 def claims(quick: bool) -> list[Claim]:
     """Section 7: quantum selection, strict and loose rounds; with *quick* fewer seeds."""
     rows = quantum_claims(6 if quick else 20)
-    rows += mix_claims(range(2 if quick else 24))
-    return rows + correction_claims(8 if quick else 40)
+    return rows + mix_claims(range(2 if quick else 24))

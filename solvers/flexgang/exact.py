@@ -9,17 +9,13 @@ from dataclasses import replace
 from typing import Literal
 
 from ioopt.check.flexgang.flexible_gang import check
-from ioopt.models.flexgang.assignment import Formulation
 from ioopt.models.flexgang.frame import PatternData, covered, model_objective
 from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.flexgang.greedy import greedy_plans
-from ioopt.solvers.flexgang.pattern_search import (
-    PatternSearch,
-    PatternState,
-)
+from ioopt.solvers.flexgang.pattern_search import PatternSearch, PatternState
 from ioopt.solvers.flexgang.rerank import Candidate, Ranked, rerank
 from ioopt.solvers.flexgang.strict import strict_plan
 
@@ -32,12 +28,10 @@ RESERVE_FRACTION = 0.2
 class Settings(Record):
     """``rerank``: choose by simulation (auto: unless the instance brings its own surface, whose
     numbers the simulator does not follow). ``patterns``: ``all``, or ``strict`` for k = 0 alone.
-    ``formulation``: strict rows as counts, or numbered as in the rules.
     """
 
     rerank: Literal["auto", "true", "false"] = "auto"
     patterns: Literal["all", "strict"] = "all"
-    formulation: Formulation = "counts"
 
 
 def solve(
@@ -49,7 +43,7 @@ def solve(
     # Before anything else, so that they have the time that the greedy solver would have.
     greedy = list(greedy_plans(problem, request.deadline))
     patterns, notes = _patterns(problem, settings)
-    search = PatternSearch(problem, patterns, request, settings.formulation)
+    search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
     notes += _offer(problem, search, baselines, request)
     build = request.deadline.elapsed() - begun

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ioopt.models.flexgang.assignment import AssignmentModel, Formulation
+from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, model_objective
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.problems.base import Json
@@ -35,7 +35,6 @@ class PatternState:
 
     problem: FlexibleGangProblem
     pattern: Pattern
-    formulation: Formulation
     bound: float = math.inf
     plan: FlexibleGangPlan | None = None
     value: float = -math.inf
@@ -51,7 +50,7 @@ class PatternState:
     @cached_property
     def model(self) -> AssignmentModel:
         """The program, built when it is first needed."""
-        return AssignmentModel(self.data, self.formulation)
+        return AssignmentModel(self.data)
 
     @property
     def gap(self) -> float | None:
@@ -83,12 +82,11 @@ class PatternSearch:
         problem: FlexibleGangProblem,
         patterns: Sequence[Pattern],
         request: SolveRequest,
-        formulation: Formulation,
     ) -> None:
         self.request = request
         self.backend = request.options.backend or "HiGHS"
         bound = universal_bound(problem)
-        self.states = [PatternState(problem, item, formulation, bound) for item in patterns]
+        self.states = [PatternState(problem, item, bound) for item in patterns]
         self.by_key = {state.pattern.key: state for state in self.states}
         self.versions: dict[str, str] = {}
         self.build_seconds = 0.0

@@ -322,7 +322,6 @@ BATSIM = {
     [
         # Sources whose values are sound by their own format, but not as an instance.
         (["swf", "--family", "gang"], SWF_LINE.format(run="5e-321") + "\n", "5e-321"),
-        (["io-congestion"], "1e308 1 100\n1 1 100\n", "infinity"),
         (
             ["batsim", "--nodes", "2", "--storage-rate", "1e22B/s"],
             json.dumps(BATSIM),

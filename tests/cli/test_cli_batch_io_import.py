@@ -80,7 +80,6 @@ def test_quiet_and_machine_options(run, tmp_path):
         ),
         (("import", "darshan", "a.swf", "-o", "x.json"), "no '# darshan log version' line"),
         (("import", "batsim", "a.swf", "-o", "x.json"), "not complete, valid JSON"),
-        (("import", "io-congestion", "a.swf", "-o", "x.json"), "a.swf: line 1"),
         (("export", "batsim-jobs", "cycle3", "r.json", "-o", "x.csv"), "takes batch-io"),
     ],
 )
@@ -92,7 +91,7 @@ def test_refusals_are_one_line(run, tmp_path, words, what):
     assert len(err.splitlines()) == 1 and not (tmp_path / "x.json").exists()
 
 
-def test_darshan_batsim_and_sets(run, tmp_path):
+def test_darshan_and_batsim(run, tmp_path):
     folder = shared_path("data", "darshan")
     log = next(folder.glob("carns*2.2.6*.parser.txt"))
     code, _, err = run("import", "darshan", str(log), "-o", "d.json")
@@ -112,9 +111,7 @@ def test_darshan_batsim_and_sets(run, tmp_path):
     assert run("export", "batsim", "b.json", "-o", "again.json")[0] == 0
     assert run("import", "batsim", "again.json", "-o", "b2.json")[0] == 0
     assert ioopt.load("b2.json").jobs == ioopt.load("b.json").jobs
-    path = shared_path("data", "io-congestion", "set53")
-    assert run("import", "io-congestion", str(path), "--periods", "3", "-o", "s.json")[0] == 0
-    code, out, _ = run("compare", "s.json", "--format", "json")
+    code, out, _ = run("compare", "b2.json", "--format", "json")
     assert code == 0 and all(row["violations"] == [] for row in json.loads(out)["rows"])
 
 
@@ -174,7 +171,6 @@ SOURCES = {
         "job_id,submission_time,requested_number_of_resources,requested_time,final_state,"
         "starting_time,finish_time\n1,0,2,60,COMPLETED_SUCCESSFULLY,0,9\n"
     ),
-    "io-congestion": "100 10 64\n",
     "messages": "ganged,running,messages,colour\n1,1,9,red\n0,1,9,red\n",
 }  # fmt: skip
 TOLD = {
@@ -187,7 +183,6 @@ TOLD = {
     "nextflow-trace": ("precedence is unknown", "invented files: one product a task"),
     "batsim": ("reads and writes are one", "invented rates", "invented platform"),
     "batsim-jobs": ("no I/O", "invented rates"),
-    "io-congestion": ("invented machine", "invented jobs"),
     "messages": ("columns not used: colour",),
 }
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 from conftest import shared_path
-from periodic_sets import read_published, steady_state
-
-import ioopt
-from ioopt.formats.io_congestion import (
+from periodic_sets import (
     PROCESSORS,
     batch_io_from_set,
     horizon_of,
+    read_published,
     read_set,
+    steady_state,
 )
+
+import ioopt
 
 POLICIES = ("base-line", "cons-fcfs", "cons-max-util", "cons-min-inst-sld", "cons-min-aggr-sld",
             "adaptive", "set-10", "fill")  # fmt: skip

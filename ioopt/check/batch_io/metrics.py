@@ -29,10 +29,6 @@ def metrics_of(terms: Terms, views: list[JobView]) -> Json:
         "node_weighted_io_delay": fsum(n * d for n, d in zip(nodes, delays)) / max(1, sum(nodes)),
         "utilisation": None,
     }
-    if terms.problem.machine.burst_buffer:
-        tails = [view.released - view.end for view in views]
-        metrics["mean_release_seconds"] = fsum(tails) / count
-        metrics["max_release_seconds"] = max(tails, default=0.0)
     if terms.problem.machine.burst_buffer is not None:
         tails = [view.released - view.end for view in views]
         metrics["mean_release_seconds"] = fsum(tails) / count

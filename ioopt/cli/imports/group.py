@@ -18,10 +18,6 @@ COMMANDS = {
     "batsim": (_LOGS + "batsim", "Batsim workloads."),
     "batsim-jobs": (_LOGS + "batsim_jobs", "Batsim's _jobs.csv."),
     "cqsim": (_LOGS + "cqsim", "CQSim's results (.rst)."),
-    "io-congestion": (
-        _LOGS + "io_congestion",
-        "Sets of periodic applications of the I/O congestion literature.",
-    ),
     "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
 }
 

@@ -46,10 +46,6 @@ Example:
   ioopt import cqsim KIT-FH2.rst --queue fcfs --backfill conservative --plan rebuild \\
       --estimate uncongested --pass event -o kit.json
 """
-IO_CONGESTION = """\b
-Example:
-  ioopt import io-congestion set11 --periods 50 -o set11.json
-"""
 MESSAGES = """\b
 Examples:
   ioopt import messages counts.csv --processors 16 -o counts.json
@@ -201,16 +197,6 @@ def import_cqsim(source: str, **how: Any) -> BatchIoProblem:
     from ioopt.formats.cqsim import batch_io_from_cqsim
 
     return batch_io_from_cqsim(source, **how)
-
-
-@import_command("io-congestion", IO_CONGESTION)
-@click.option("--periods", type=click.IntRange(min=1), default=20, metavar="N",
-              help="Periods of the longest application.")  # fmt: skip
-def import_io_congestion(source: str, periods: int) -> BatchIoProblem:
-    """Make a batch-io instance of the applications in SOURCE (seconds, GB, processors a line)."""
-    from ioopt.formats.io_congestion import batch_io_from_set, read_set
-
-    return batch_io_from_set(read_set(source), source, periods=periods)
 
 
 @import_command("messages", MESSAGES)

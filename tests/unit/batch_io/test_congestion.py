@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 from conftest import shared_files, shared_path
-from periodic_sets import read_published, steady_state
-
-from ioopt.errors import InstanceError
-from ioopt.formats.io_congestion import (
+from periodic_sets import (
     PROCESSORS,
     Application,
     batch_io_from_set,
     horizon_of,
+    read_published,
     read_set,
+    steady_state,
 )
 
 
@@ -40,31 +39,6 @@ def test_published_figures() -> None:
     published = read_published(shared_path("data", "io-congestion", "results_paper.txt"))
     assert len(published) == 55
     assert (published[1].efficiency, published[1].dilation) == (0.0973471, 1.89597)
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("", "no application"),
-        ("1 2\n", "line 1: wanted seconds, GB and processors"),
-        ("1 2 three\n", "wanted seconds"),
-        ("-1 2 3\n", "0 or more"),
-        ("0 0 3\n", "not both 0"),
-        ("1 2 0\n", "wanted 1 to 40960"),
-        ("1 2 1.5\n", "wanted 1 to 40960"),
-        ("inf 2 3\n", "0 or more"),
-    ],
-)
-def test_refused(tmp_path, text: str, what: str) -> None:
-    path = tmp_path / "set1"
-    path.write_text(text)
-    with pytest.raises(InstanceError, match=what):
-        read_set(path)
-
-
-def test_too_many_processors() -> None:
-    with pytest.raises(InstanceError, match="81920 processors"):
-        batch_io_from_set([Application(1.0, 1e9, PROCESSORS)] * 2, "set2")
 
 
 def test_steady_state_by_hand() -> None:

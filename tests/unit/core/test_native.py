@@ -21,7 +21,6 @@ from ioopt.formats import files
 from ioopt.formats.batsim.jobs import read_jobs_csv
 from ioopt.formats.batsim.workload import read_batsim
 from ioopt.formats.darshan.log import read_darshan
-from ioopt.formats.io_congestion import read_set
 from ioopt.formats.message_counts import read_message_counts
 from ioopt.formats.native import dump_json, parse_json, read_json, replacing, write_text
 from ioopt.formats.swf.log import read_swf
@@ -154,7 +153,7 @@ def bomb(path) -> None:
 READERS = {
     "json": read_json, "swf": read_swf, "darshan": read_darshan, "wfformat": read_wfformat,
     "messages": read_message_counts, "batsim": read_batsim, "batsim-jobs": read_jobs_csv,
-    "io-congestion": read_set, "sweep": read_config,
+    "sweep": read_config,
 }  # fmt: skip
 
 

@@ -221,7 +221,7 @@ def test_universal_bound_by_hand() -> None:
 def test_search_prunes_and_bounds_every_pattern() -> None:
     problem = CASES[0]
     request = SolveRequest(SolveOptions(time_limit_seconds=30), Deadline(30))
-    search = PatternSearch(problem, problem.patterns(), request, "counts")
+    search = PatternSearch(problem, problem.patterns(), request)
     search.relax()
     relaxed = {state.pattern.key: state.bound for state in search.states}
     search.run(0.0, 0.0, lambda state: state.status != "infeasible")

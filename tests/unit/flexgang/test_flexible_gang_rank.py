@@ -1,23 +1,19 @@
-"""Re-ranking by simulation, the correction for shared columns, the lambda front, the presets."""
+"""Re-ranking by simulation, the lambda front, the presets."""
 
 from __future__ import annotations
-
-import random
 
 import pytest
 from conftest import deadline_of_checks
 
 import ioopt
 from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
-from ioopt.measure.io_surface import Surface
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline
 from ioopt.plot.flexible_frame import plot_frame
 from ioopt.plot.lambda_front import plot_lambda_front
 from ioopt.plot.quantum_cycle import plot_slots
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
-from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS, measure
-from ioopt.sim.flexgang.loose_columns import CALIBRATION_SEED, corrected_responses
+from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS
 from ioopt.solvers.flexgang import exact, pattern_search
 from ioopt.solvers.flexgang.pareto import lambda_front
 from ioopt.solvers.flexgang.pattern_search import PatternSearch
@@ -26,7 +22,6 @@ from ioopt.solvers.flexgang.rerank import SELECTION_SEEDS, Candidate, rerank
 
 def test_seeds_for_choosing_are_none_of_those_reported() -> None:
     assert not set(SELECTION_SEEDS) & set(REPORT_SEEDS)
-    assert CALIBRATION_SEED not in {*SELECTION_SEEDS, *REPORT_SEEDS}
     assert len(REPORT_SEEDS) >= 6
 
 
@@ -130,42 +125,6 @@ def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
     assert all(simulated >= other.metrics["simulated_objective"] - 1e-9 for other in others)
     assert exact.bound >= exact.metrics["model_best"] - 1e-9 >= exact.objective - 2e-9
     assert exact.metrics["cpu_utilisation"] > others[0].metrics["cpu_utilisation"] + 0.1
-
-
-def loose_plan(draw: random.Random) -> tuple[FlexibleGangProblem, FlexibleGangPlan]:
-    jobs = [
-        {"id": f"io{at}", "kind": "io", "processes": draw.choice([8, 16, 32]),
-         "burst_seconds": draw.choice([0.002, 0.005]), "io_seconds": draw.choice([0.02, 0.04])}
-        for at in range(3)
-    ]  # fmt: skip
-    machine = {"processors": 32, "quantum_seconds": 0.01, "rows": draw.choice([6, 8])}
-    problem = FlexibleGangProblem.model_validate(
-        {"name": "loose", "machine": machine, "jobs": jobs}
-    )
-    pattern = draw.choice([item for item in problem.patterns() if item.k in (3, 4)])
-    home = {job.id: draw.randrange(problem.num_positions(j)) for j, job in enumerate(problem.jobs)}
-    plan = FlexibleGangPlan(k=pattern.k, d=pattern.d, home=home, loose=tuple(home))
-    return problem, plan
-
-
-def test_correction_is_within_three_percent_where_the_surface_is_not() -> None:
-    draw = random.Random(4)
-    surface_errors, errors = [], []
-    while len(errors) < 18:
-        problem, plan = loose_plan(draw)
-        if ioopt.check(problem, plan):
-            continue
-        pattern = problem.pattern(plan.k, plan.d)
-        found = corrected_responses(problem, pattern, plan)
-        runs = [measure(problem, plan, seed, 30.0) for seed in (21, 22)]
-        for j, job in enumerate(problem.jobs):
-            simulated = sum(run.slowdown[job.id] for run in runs) / len(runs)
-            plain = Surface(32).at(job, pattern.on_seconds, pattern.off_seconds)
-            errors.append(abs(found[j].slowdown / simulated - 1))
-            surface_errors.append(abs(plain.slowdown / simulated - 1))
-            assert found[j].beta <= plain.beta + 1e-4
-    assert max(errors) < 0.03
-    assert max(surface_errors) > 0.05
 
 
 def test_lambda_front_and_its_picture() -> None:
