@@ -42,6 +42,8 @@ Examples:
               help="With --batsim: order of the batch queue.")  # fmt: skip
 @click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
               help="With --batsim: backfill.")  # fmt: skip
+@click.option("--storage-mapping", "storages", metavar="LABEL=ID", multiple=True,
+              help="With --batsim: the storage resource that profiles mean by a label.")  # fmt: skip
 def serve(
     stdio: bool, path: str | None, max_bytes: int, endpoint: str | None, **batsim: Any
 ) -> int:
@@ -73,14 +75,27 @@ def serve(
 
 
 def _batsim(
-    endpoint: str, node_rate: float | None, storage_rate: float | None, **how: Any
+    endpoint: str,
+    node_rate: float | None,
+    storage_rate: float | None,
+    storages: tuple[str, ...],
+    **how: Any,
 ) -> BatsimServer:
     from ioopt.embed.adapters.batsim import BatsimDecider
     from ioopt.embed.adapters.batsim_transport import BatsimServer
 
     if (node_rate is None) != (storage_rate is None):
         raise UsageError("--node-rate and --storage-rate go together")
+    mapping = {}
+    for given in storages:
+        label, _, number = given.rpartition("=")
+        if not label or not number.isdecimal():
+            raise UsageError(f"--storage-mapping {given}: wanted LABEL=ID, such as pfs=4")
+        mapping[label] = int(number)
     decider = BatsimDecider(
-        node_bytes_per_second=node_rate, storage_bytes_per_second=storage_rate, **how
+        storage_mapping=mapping,
+        node_bytes_per_second=node_rate,
+        storage_bytes_per_second=storage_rate,
+        **how,
     )
     return BatsimServer(endpoint, decider)

@@ -12,7 +12,8 @@
 
 import heapq
 import itertools
-from collections.abc import Hashable
+import math
+from collections.abc import Collection, Hashable
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
@@ -21,7 +22,7 @@ from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.sim.batch_io.queue import run_queue
-from ioopt.sim.batch_io.queue_lists import arrive, vacate, withdraw
+from ioopt.sim.batch_io.queue_lists import arrive, occupy, vacate, withdraw
 from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WAITING, Moment, World
 
 JobT = TypeVar("JobT", bound=Hashable)
@@ -64,6 +65,8 @@ class BatchCluster(Generic[JobT]):
         self._here: dict[JobT, Any] = {}
         self._free_units = list(range(self.machine.units))
         self._started: list[tuple[JobT, list[int]]] = []
+        self._down: set[int] = set()
+        self._outages: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self._here)
@@ -98,7 +101,32 @@ class BatchCluster(Generic[JobT]):
             vacate(self._world, self._moment, record)
             for unit in record.held:
                 heapq.heappush(self._free_units, unit)
+            self._close_units()
         del self._world.jobs[record.job]
+
+    def take_down(self, nodes: Collection[int]) -> None:
+        """*nodes*, and no others, are out of service; those in use go when their job has left."""
+        self._down = {node // self.machine.unit_nodes for node in nodes}
+        for unit in self._outages.keys() - self._down:
+            vacate(self._world, self._moment, self._outages.pop(unit))
+            heapq.heappush(self._free_units, unit)
+        self._close_units()
+
+    def _close_units(self) -> None:
+        """Give free units that are out of service to somebody who never ends."""
+        closed = [unit for unit in self._free_units if unit in self._down]
+        for unit in closed:
+            record: Any = SimpleNamespace(
+                job=next(self._numbers), units=1, walltime=math.inf, block=NOBODY
+            )
+            occupy(self._world, self._moment, record, unit)
+            self._outages[unit] = record
+            self._free_units.remove(unit)
+        heapq.heapify(self._free_units)
+
+    def can_hold(self, nodes: int) -> bool:
+        """Whether the nodes in service are enough for a job of *nodes*."""
+        return self.machine.allocated_units(nodes) <= self.machine.units - len(self._down)
 
     def run(self, now: float) -> list[tuple[JobT, list[int]]]:
         """One pass of the queue at *now* (seconds): the jobs that start, each with its nodes."""

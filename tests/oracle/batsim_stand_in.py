@@ -1,7 +1,10 @@
 """A small stand-in for Batsim 4: its side of the protocol, its rules, a platform of shared storage.
 
-Not Batsim. The rules it enforces are those of Batsim's documentation and of its server's checks;
-its storage gives every transfer its fair share, none more than its nodes can take.
+Not Batsim, but it refuses what Batsim 4.2.0 was seen to die of: a job that the scheduler declares
+completed, a second dynamic job of a profile (it is dropped with its first), a registered profile
+that is composed. As there, every event comes in a message of its own, times are told with six
+decimals, and a wake-up asked for holds up the end. Its storage gives every transfer its fair share,
+none more than its nodes can take.
 """
 
 from __future__ import annotations
@@ -51,8 +54,10 @@ def resources(text):
 class StandIn:
     """Plays *workload* (Batsim JSON) on its ``nb_res`` nodes; ``ask(message) -> reply``."""
 
-    def __init__(self, workload, ask, node_rate=1.0, storage_rate=1e18, **config):
+    def __init__(self, workload, ask, node_rate=1.0, storage_rate=1e18, outages=(), **config):
+        """*outages*: (time, ``unavailable`` or ``available``, resources), in order of time."""
         self.ask, self.node_rate, self.storage_rate = ask, node_rate, storage_rate
+        self.outages, self.external = list(outages), bool(outages)
         self.config = CONFIG | config
         self.nodes = workload["nb_res"]
         self.profiles = {"w0": dict(workload["profiles"])}
@@ -63,10 +68,13 @@ class StandIn:
         self.registered_all = not self.config["dynamic-jobs-enabled"]
         self.told_all = False
         self.messages = 0
+        self.apart = True  # whether simultaneous events come in messages of their own
+        self.used: set[tuple[str, str]] = set()
+        self.idle_calls = 0  # wake-ups when no job was left
         self.seen: list[str] = []
 
     def play(self, most=100_000):
-        """Run to the end; returns the static jobs by id."""
+        """Run to the end; returns the static jobs by id, with the times of their dynamic jobs."""
         machines = [{"id": k, "name": f"n{k}", "state": "idle", "properties": {}}
                     for k in range(self.nodes)]  # fmt: skip
         events = [("SIMULATION_BEGINS", {
@@ -79,30 +87,44 @@ class StandIn:
             self.exchange(events)
             if self.over():
                 self.exchange([("SIMULATION_ENDS", {})])
-                return {job.id: job for job in self.jobs.values() if job.static}
+                return {job.id: self.whole(job) for job in self.jobs.values() if job.static}
             events = []
             while not events:
                 events = self.advance()
         raise AssertionError("no end")
 
+    def whole(self, job):
+        """A job that was rejected and run in parts ends as the last of them."""
+        parts = [other for other in self.jobs.values() if other.id.rpartition("~")[0] == job.id]
+        if parts:
+            assert job.state == "REJECTED"
+            assert all(part.alloc == parts[0].alloc for part in parts)
+            job.end, job.state = parts[-1].end, parts[-1].state
+        return job
+
     def over(self):
         live = any(job.state in ("SUBMITTED", "RUNNING") for job in self.jobs.values())
-        return not self.todo and self.told_all and self.registered_all and not live
+        quiet = not self.todo and not self.calls and not self.outages
+        return quiet and self.told_all and self.registered_all and not live
 
     def exchange(self, events):
-        """Send events; apply the reply, and send what it makes Batsim say, until nothing is left."""
-        while events is not None:
-            body = [{"timestamp": self.now, "type": kind, "data": data} for kind, data in events]
-            reply = self.ask({"now": self.now, "events": body})
+        """Send each event in a message; apply the reply, and send what it makes Batsim say."""
+        events = list(events)
+        while events:
+            now = round(self.now, 6)
+            several = 1 if self.apart else len(events)
+            body = [{"timestamp": now, "type": k, "data": data} for k, data in events[:several]]
+            del events[:several]
+            reply = self.ask({"now": now, "events": body})
             self.messages += 1
-            assert reply["now"] >= self.now
-            last, events = self.now, []
+            assert reply["now"] >= now
+            last = now
             for event in reply["events"]:
                 assert last <= event["timestamp"] <= reply["now"]
                 last = event["timestamp"]
                 self.seen.append(event["type"])
                 events += getattr(self, "on_" + event["type"].lower())(event["data"])
-            events = events or None
+            self.now = max(self.now, reply["now"])
 
     def on_execute_job(self, data):
         job = self.jobs[data["job_id"]]
@@ -130,24 +152,20 @@ class StandIn:
     def on_reject_job(self, data):
         assert self.jobs[data["job_id"]].state == "SUBMITTED"
         self.jobs[data["job_id"]].state = "REJECTED"
+        self.jobs[data["job_id"]].start = self.now
         return []
 
     def on_change_job_state(self, data):
         job, state = self.jobs[data["job_id"]], data["job_state"]
-        assert (job.state, state) == ("SUBMITTED", "RUNNING") or (
-            job.state == "RUNNING" and state.startswith("COMPLETED_") and not job.executed
-        ), f"{job.id} from {job.state} to {state}"
-        job.state = state
-        if state == "RUNNING":
-            job.start = self.now
-        else:
-            job.end = self.now
+        assert (job.state, state) == ("SUBMITTED", "RUNNING"), f"Batsim aborts: {job.id} to {state}"
+        job.state, job.start = state, self.now
         return []
 
     def on_register_profile(self, data):
         assert self.config["dynamic-jobs-enabled"]
         known = self.profiles[data["workload_name"]]
         assert data["profile_name"] not in known
+        assert data["profile"]["type"] != "composed", "Batsim crashes"
         known[data["profile_name"]] = data["profile"]
         return []
 
@@ -155,7 +173,10 @@ class StandIn:
         assert self.config["dynamic-jobs-enabled"] and not self.registered_all
         given = data["job"]
         assert given["id"] == data["job_id"] not in self.jobs
-        assert given["profile"] in self.profiles[given["id"].partition("!")[0]]
+        profile = given["id"].partition("!")[0], given["profile"]
+        assert profile[1] in self.profiles[profile[0]] and profile not in self.used, "it is gone"
+        if not self.config["profile-reuse-enabled"]:
+            self.used.add(profile)
         assert given["walltime"] == -1 or given["walltime"] > 0
         job = Job(given["id"], given["res"], given["walltime"], given["profile"], self.now, False)
         self.jobs[job.id] = job
@@ -194,6 +215,7 @@ class StandIn:
         ends = [job.start + job.walltime for job in running if job.walltime > 0]
         times = [self.now + seconds for seconds in left.values()] + ends + self.calls
         times += [self.todo[0].subtime] if self.todo else []
+        times += [self.outages[0][0]] if self.outages else []
         assert times, "nothing will ever happen again"
         step = max(min(times) - self.now, 0.0)
         self.now += step
@@ -219,6 +241,16 @@ class StandIn:
         due = [time for time in self.calls if time <= self.now + same]
         self.calls = [time for time in self.calls if time > self.now + same]
         events += [("REQUESTED_CALL", {})] * len(due)
+        if due and not self.todo and self.told_all:
+            alive = any(j.state in ("SUBMITTED", "RUNNING") for j in self.jobs.values())
+            self.idle_calls += 0 if alive else len(due)
+        while self.outages and self.outages[0][0] <= self.now + same:
+            at, kind, machines = self.outages.pop(0)
+            events.append(("NOTIFY", {"type": f"event_machine_{kind}", "resources": machines,
+                                      "timestamp": at}))  # fmt: skip
+        if self.external and not self.outages:
+            self.external = False
+            events.append(("NOTIFY", {"type": "no_more_external_event_to_occur"}))
         if not self.todo and not self.told_all:
             self.told_all = True
             events.append(("NOTIFY", {"type": "no_more_static_job_to_submit"}))

@@ -3,12 +3,14 @@
 :class:`BatsimDecider` turns a message of Batsim into the reply; it reads neither clock nor file and
 knows no socket (that is in :mod:`ioopt.embed.adapters.batsim_transport`). Jobs are ordered and placed
 by :class:`ioopt.embed.batch.BatchCluster`. When rates are given and Batsim allows dynamic jobs
-(``--enable-dynamic-jobs``) and forwards profiles, a job with transfers in its profile is run as a
-chain of dynamic jobs on the job's nodes, and :class:`ioopt.embed.IoArbiter` says when a transfer
-begins. Batsim itself shares the storage among those begun: a transfer cannot be slowed or stopped.
+(``--enable-dynamic-jobs``), a job with transfers in its profile is run as a chain of dynamic jobs on
+the job's nodes, and :class:`ioopt.embed.IoArbiter` says when a transfer begins. Batsim itself shares
+the storage among those begun: a transfer cannot be slowed or stopped.
 
-Source of the protocol: Batsim's documentation (protocol, version 4) and the rules of its server for
-``CHANGE_JOB_STATE``. It was played by a stand-in here, never by Batsim.
+Source of the protocol: Batsim's documentation (protocol, version 4). Batsim 4.0 to 4.2 dies of a job
+that is declared completed, of registered profiles that are composed, and of a second dynamic job of
+a profile. The job itself is therefore rejected when it starts, and each of its simple profiles runs
+as a dynamic job on a copy of its own.
 """
 
 import math
@@ -17,14 +19,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ioopt.decisions.batch_io import time_tolerance
-from ioopt.embed.adapters.batsim_steps import Step, Transfers, steps_of
+from ioopt.embed.adapters.batsim_steps import Step, Transfers, intervals, numbers, steps_of
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError
 from ioopt.problems.base import Json
 
 _DONE = "COMPLETED_SUCCESSFULLY"
-_LATE = "COMPLETED_WALLTIME_REACHED"
 _MAX_NOTES = 100
+_ROUNDED = 1e-6
+"""Batsim tells times with six decimals."""
 
 
 @dataclass
@@ -42,7 +45,6 @@ class _Job:
     step_start: float = 0.0
     computed: float = 0.0
     moved: float = 0.0
-    woken: bool = False
 
     @property
     def part(self) -> str:
@@ -77,23 +79,28 @@ class BatsimDecider:
         self._policy = policy
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
         self._storage_mapping = dict(storage_mapping or {})
-        self._cluster: BatchCluster[str] | None = None
-        self._transfers: Transfers | None = None
-        self._resources: list[int] = []
-        self._profiles: dict[str, Json] = {}
-        self._registered: set[tuple[str, str]] = set()
-        self._jobs: dict[str, _Job] = {}
-        self._parts: dict[str, str] = {}
-        self._dynamic = self._acknowledged = self._static_over = self._finished = False
-        self._now = 0.0
-        self._events: list[Json] = []
-        self.ended = False
-        self.notes: list[str] = []
+        self._forget()
         self._react: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "SIMULATION_BEGINS": self._begin, "SIMULATION_ENDS": self._end,
             "JOB_SUBMITTED": self._submitted, "JOB_COMPLETED": self._completed,
-            "REQUESTED_CALL": self._called, "NOTIFY": self._notified,
+            "NOTIFY": self._notified,
         }  # fmt: skip
+
+    def _forget(self) -> None:
+        """Everything that belongs to one simulation is new."""
+        self._cluster: BatchCluster[str] | None = None
+        self._transfers: Transfers | None = None
+        self._resources: list[int] = []
+        self._down: set[int] = set()
+        self._profiles: dict[str, Json] = {}
+        self._jobs: dict[str, _Job] = {}
+        self._parts: dict[str, str] = {}
+        self._dynamic = self._acknowledged = self._static_over = self._finished = False
+        self._down_for_good = False
+        self._now, self._wake = 0.0, -math.inf
+        self._events: list[Json] = []
+        self.ended = False
+        self.notes: list[str] = []
 
     def reply(self, message: Mapping[str, Any]) -> Json:
         """What to do now; all events of the message count as simultaneous.
@@ -126,6 +133,9 @@ class BatsimDecider:
 
     def _begin(self, data: Mapping[str, Any]) -> None:
         """The machine, its profiles, and whether transfers can be admitted one by one."""
+        now = self._now
+        self._forget()
+        self._now = now
         config = data.get("config", {})
         if config.get("redis-enabled"):
             raise InstanceError("Batsim keeps its jobs in Redis; start it without --enable-redis")
@@ -193,7 +203,6 @@ class BatsimDecider:
             if state == _DONE and job.step + 1 < len(job.steps):
                 self._next_step(job)
                 return
-            self._say("CHANGE_JOB_STATE", job_id=job.id, job_state=state)
         self._leave(job)
 
     def _account(self, job: _Job) -> None:
@@ -206,41 +215,44 @@ class BatsimDecider:
             job.computed += self._now - job.step_start
 
     def _leave(self, job: _Job) -> None:
+        if self._transfers is not None and job.id in self._transfers.waiting():
+            self._transfers.finish(job.id)
         del self._jobs[job.id]
         self._begun().leave(job.id)
 
-    def _called(self, data: Mapping[str, Any]) -> None:
-        """Transfers that still wait when their job's walltime is over end the job, as in Batsim."""
-        if self._transfers is None:
-            return
-        for name in self._transfers.waiting():
-            if self._is_late(self._jobs[name]):
-                self._transfers.finish(name)
-                self._end_late(self._jobs[name])
-
     def _is_late(self, job: _Job) -> bool:
-        return job.start + job.walltime - self._now <= time_tolerance(self._now)
-
-    def _end_late(self, job: _Job) -> None:
-        """End a job whose walltime is over, as Batsim states it."""
-        self._say("CHANGE_JOB_STATE", job_id=job.id, job_state=_LATE)
-        self._leave(job)
+        left = job.start + job.walltime - self._now
+        return left <= max(time_tolerance(self._now), _ROUNDED)
 
     def _notified(self, data: Mapping[str, Any]) -> None:
+        """What Batsim says of its workload and of machines that come and go."""
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":
             self._static_over = True
         elif kind in ("event_machine_unavailable", "event_machine_available"):
-            self._note(f"{kind} at {self._now:g} s: machines that come and go are not followed")
+            named = numbers(data["resources"])
+            places = {place for place, name in enumerate(self._resources) if name in named}
+            self._down = self._down | places if "un" in kind else self._down - places
+            self._begun().take_down(self._down)
+        elif kind == "no_more_external_event_to_occur":
+            self._down_for_good = True
 
     def _decide(self, cluster: BatchCluster[str]) -> None:
-        """Start what the queue lets start, begin what the I/O policy admits."""
+        """Start what the queue lets start, begin what the I/O policy admits.
+
+        Transfers that wait when their job's walltime is over end the job, as Batsim would.
+        """
+        for name in self._transfers.waiting() if self._transfers is not None else ():
+            if self._is_late(self._jobs[name]):
+                self._leave(self._jobs[name])
+        if self._down_for_good:
+            self._reject_impossible(cluster)
         for name, places in cluster.run(self._now):
             job = self._jobs[name]
             job.alloc = intervals([self._resources[place] for place in places])
             job.start = self._now
             if job.steps:
-                self._say("CHANGE_JOB_STATE", job_id=name, job_state="RUNNING")
+                self._say("REJECT_JOB", job_id=name)
                 self._next_step(job)
             else:
                 self._execute(name, job.alloc)
@@ -249,14 +261,39 @@ class BatsimDecider:
                 self._launch(self._jobs[name])
             for note in self._transfers.notes:
                 self._note(f"{self._now:g} s: {note}")
+            self._ask_wake_up(self._transfers)
         if self._dynamic and self._static_over and not self._jobs and not self._finished:
             self._finished = True
             self._say("NOTIFY", type="registration_finished")
 
+    def _reject_impossible(self, cluster: BatchCluster[str]) -> None:
+        """Refuse jobs that wait for machines that never come back."""
+        for job in [job for job in self._jobs.values() if not job.alloc]:
+            if not cluster.can_hold(job.nodes):
+                self._say("REJECT_JOB", job_id=job.id)
+                self._note(f"job {job.id}: its {job.nodes} resources are gone for good")
+                self._leave(job)
+
+    def _ask_wake_up(self, transfers: Transfers) -> None:
+        """Be there when the walltime of a job is over whose transfer waits.
+
+        A wake-up cannot be taken back and holds up Batsim's end, so none is later than the end of
+        a transfer under way; where that is a bound alone, it is looked at again by then.
+        """
+        jobs = [self._jobs[name] for name in transfers.waiting()]
+        due = min((job.start + job.walltime for job in jobs), default=math.inf)
+        until, count = transfers.under_way()
+        if due == math.inf or self._now < self._wake <= min(due, until):
+            return
+        wake = due if due <= until else until if count > 1 else -math.inf
+        if wake > self._now + max(_ROUNDED, 0.01 * (due - self._now)):
+            self._wake = wake
+            self._say("CALL_ME_LATER", timestamp=wake)
+
     def _next_step(self, job: _Job) -> None:
         """Compute at once; ask for a transfer, or end the job where its walltime is over."""
         if self._is_late(job):
-            self._end_late(job)
+            self._leave(job)
             return
         job.step += 1
         job.step_start = self._now
@@ -268,23 +305,13 @@ class BatsimDecider:
             job.id, job.nodes, step.io_bytes, self._now,
             start=job.start, computed=job.computed, moved=job.moved,
         )  # fmt: skip
-        if not job.woken and job.walltime < math.inf:
-            job.woken = True
-            self._say("CALL_ME_LATER", timestamp=job.start + job.walltime)
 
     def _launch(self, job: _Job) -> None:
         """Register and, unless Batsim acknowledges first, execute the dynamic job of a step."""
         workload = job.id.partition("!")[0]
-        names = job.steps[job.step].profiles
-        profile = names[0]
-        if len(names) > 1:
-            profile = f"ioopt:{job.profile}:{job.step}"
-            if (workload, profile) not in self._registered:
-                self._registered.add((workload, profile))
-                body = {"type": "composed", "repeat": 1, "seq": list(names)}
-                self._say(
-                    "REGISTER_PROFILE", workload_name=workload, profile_name=profile, profile=body
-                )
+        profile = f"ioopt:{job.part}"
+        body = self._profiles[workload][job.steps[job.step].profile]
+        self._say("REGISTER_PROFILE", workload_name=workload, profile_name=profile, profile=body)
         left = job.start + job.walltime - self._now
         walltime = left if left < math.inf else -1
         described = {"id": job.part, "profile": profile, "res": job.nodes, "walltime": walltime,
@@ -306,18 +333,3 @@ class BatsimDecider:
     def _note(self, text: str) -> None:
         self.notes.append(text)
         del self.notes[:-_MAX_NOTES]
-
-
-def intervals(resources: list[int]) -> str:
-    """Batsim's interval sets.
-
-    >>> intervals([0, 1, 2, 5, 7, 8])
-    '0-2 5 7-8'
-    """
-    parts: list[list[int]] = []
-    for resource in sorted(resources):
-        if parts and resource == parts[-1][-1] + 1:
-            parts[-1][1:] = [resource]
-        else:
-            parts.append([resource])
-    return " ".join("-".join(map(str, part)) for part in parts)

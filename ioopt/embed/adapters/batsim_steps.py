@@ -3,54 +3,41 @@
 A transfer cannot be slowed or stopped once it has begun.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ioopt.embed.arbiter import IoArbiter
-from ioopt.formats.batsim.profiles import Platform, Profiles, UnsupportedProfileError
+from ioopt.formats.batsim.profiles import Platform, Profiles
 
 MAX_STEPS = 1000
 """A job with more steps is run whole."""
-MAX_LEAVES = 100_000
-"""So is one with more profiles in turn."""
 _SLACK = 1 + 1e-9
 
 
 @dataclass(frozen=True)
 class Step:
-    """Profiles that run one after the other; ``io_bytes`` above 0 for a transfer of the job."""
+    """A profile that contains no others; ``io_bytes`` above 0 for a transfer of the job."""
 
-    profiles: tuple[str, ...]
+    profile: str
     io_bytes: float = 0.0
 
 
 def steps_of(profiles: Mapping[str, Any], key: str, nodes: int) -> tuple[Step, ...]:
     """The steps of profile *key* on *nodes* nodes; empty when it has no transfer or too many steps.
 
-    A transfer is a profile of storage or staging; all between two of them is one step. Raises
-    InstanceError when a profile is missing or contradicts the format.
+    A transfer is a profile of storage or staging. Raises InstanceError when a profile is missing,
+    contradicts the format or is a trace, which Batsim finds only from its own workload file.
     """
     known = Profiles(profiles, Platform(), "profiles")
-    found: list[tuple[list[str], float]] = []
-    for count, leaf in enumerate(known.leaves(key, MAX_LEAVES)):
-        moved = _transfer(known, leaf, nodes)
-        if moved == 0 and found and found[-1][1] == 0:
-            found[-1][0].append(leaf)
-        else:
-            found.append(([leaf], moved))
-        if len(found) > MAX_STEPS or count > MAX_LEAVES:
-            return ()
-    if not any(moved for _, moved in found):
-        return ()
-    return tuple(Step(tuple(names), moved) for names, moved in found)
+    leaves = itertools.islice(known.leaves(key, MAX_STEPS), MAX_STEPS + 1)
+    found = tuple(Step(leaf, _transfer(known, leaf, nodes)) for leaf in leaves)
+    return found if len(found) <= MAX_STEPS and any(step.io_bytes for step in found) else ()
 
 
 def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
-    try:
-        phases = known.phases(leaf, nodes, f"profile {leaf!r}")
-    except UnsupportedProfileError:
-        return 0.0
+    phases = known.phases(leaf, nodes, f"profile {leaf!r}")
     if any(phase.compute_seconds > 0 for phase in phases):
         return 0.0
     return sum(phase.io_bytes * phase.repeat for phase in phases)
@@ -58,6 +45,7 @@ def _transfer(known: Profiles, leaf: str, nodes: int) -> float:
 
 @dataclass
 class _Begun:
+    peak: float
     rate: float
     since: float
     moved: float = 0.0
@@ -74,6 +62,7 @@ class Transfers:
         self._arbiter = IoArbiter(machine, policy)
         self._storage = float(machine["storage_bytes_per_second"])
         self._size: dict[str, float] = {}
+        self._peak: dict[str, float] = {}
         self._begun: dict[str, _Begun] = {}
         # rates under a policy that ignores the limit are no budget
         self._bounded = policy != "no-congestion"
@@ -103,13 +92,22 @@ class Transfers:
             job, nodes, size, now, start_seconds=start, compute_seconds_so_far=computed,
             ideal_io_seconds_so_far=moved / peak,
         )  # fmt: skip
-        self._size[job] = size
+        self._size[job], self._peak[job] = size, peak
 
     def finish(self, job: str) -> None:
         """The transfer of *job* has ended, or is wanted no longer."""
         self._arbiter.finish(job)
-        del self._size[job]
+        del self._size[job], self._peak[job]
         self._begun.pop(job, None)
+
+    def under_way(self) -> tuple[float, int]:
+        """Until when (s) some transfer surely goes on, and how many there are.
+
+        None is quicker than its peak, which one that is alone has.
+        """
+        ends = [each.since + (self._size[job] - each.moved) / each.peak
+                for job, each in self._begun.items()]  # fmt: skip
+        return max(ends, default=0.0), len(ends)
 
     def admit(self, now: float) -> list[str]:
         """Transfers that begin now; ``notes`` say when the policy failed."""
@@ -132,6 +130,31 @@ class Transfers:
         for job in waiting:
             if rates[job] > 0 and (rates[job] <= left or not self._bounded):
                 left -= rates[job]
-                self._begun[job] = _Begun(rates[job], now)
+                self._begun[job] = _Begun(self._peak[job], rates[job], now)
                 admitted.append(job)
         return admitted
+
+
+def intervals(resources: list[int]) -> str:
+    """Batsim's interval sets.
+
+    >>> intervals([0, 1, 2, 5, 7, 8])
+    '0-2 5 7-8'
+    """
+    parts: list[list[int]] = []
+    for resource in sorted(resources):
+        if parts and resource == parts[-1][-1] + 1:
+            parts[-1][1:] = [resource]
+        else:
+            parts.append([resource])
+    return " ".join("-".join(map(str, part)) for part in parts)
+
+
+def numbers(text: str) -> set[int]:
+    """What an interval set holds.
+
+    >>> sorted(numbers('0-2 5'))
+    [0, 1, 2, 5]
+    """
+    ends = [part.partition("-") for part in text.split()]
+    return {k for first, _, last in ends for k in range(int(first), int(last or first) + 1)}

@@ -2,6 +2,7 @@
 
 One simulation has one peer: the first that says ``SIMULATION_BEGINS``. What others send is dropped
 unread, and what is not a message of the protocol is answered without events; neither ends the service.
+It ends with the simulation, or when the peer's connection does.
 """
 
 import copy
@@ -35,9 +36,17 @@ class BatsimServer:
             ) from None
         self._decider = decider
         self._peer: bytes | None = None
+        self._gone: dict[int, bool] = {}
+        self._handle = -1
         self._context: Any = zmq.Context()
         self._socket: Any = self._context.socket(zmq.ROUTER)
+        self._monitor: Any = self._socket.get_monitor_socket(
+            zmq.EVENT_DISCONNECTED | zmq.EVENT_ACCEPTED
+        )
         self._socket.linger = 1000
+        self._socket.tcp_keepalive = (
+            1  # a host that dies says nothing; its kernel no longer answers
+        )
         self._socket.maxmsgsize = MAX_MESSAGE_BYTES
         self._socket.rcvhwm = 4  # a peer waits for its answer; more than that is somebody else
         try:
@@ -53,16 +62,24 @@ class BatsimServer:
 
         Raises InstanceError when Batsim, once its simulation has begun, sends JSON that is not
         of its protocol; an answer without events goes first, so that it does not wait for ever.
+        So it does when Batsim's connection ends before its simulation.
         """
+        from zmq import SRCFD
+
         answered = 0
         try:
             while not self._decider.ended and not self._stopped:
                 if not self._socket.poll(_POLL_MILLISECONDS):
+                    self._require_peer()
                     continue
-                sender, *path, text = self._socket.recv_multipart()
+                frames = self._socket.recv_multipart(copy=False)
+                sender, *path, text = [frame.bytes for frame in frames]
                 if self._peer not in (None, sender):
                     continue
                 reply, broken = self._reply(sender, text)
+                if self._handle < 0 and self._peer is not None:
+                    self._watch()  # a handle may have been somebody else's before
+                    self._handle = frames[-1].get(SRCFD)
                 self._socket.send_multipart([sender, *path, json.dumps(reply).encode()])
                 answered += 1
                 if broken is not None:
@@ -70,6 +87,23 @@ class BatsimServer:
         finally:
             self.close()
         return answered
+
+    def _watch(self) -> None:
+        """Note which connections have ended; that of the simulation does not come back."""
+        from zmq import EVENT_DISCONNECTED
+        from zmq.utils.monitor import recv_monitor_message
+
+        while self._monitor.poll(0):
+            said = recv_monitor_message(self._monitor)
+            ended = said["event"] == EVENT_DISCONNECTED
+            if said["value"] != self._handle or ended:
+                self._gone[said["value"]] = ended
+
+    def _require_peer(self) -> None:
+        """Raise InstanceError when the connection that the simulation's messages came by is gone."""
+        self._watch()
+        if self._gone.get(self._handle):
+            raise InstanceError(f"{self.endpoint}: Batsim has gone before its simulation ended")
 
     def _reply(self, sender: bytes, text: bytes) -> tuple[Mapping[str, Any], InstanceError | None]:
         """The reply, and why the service cannot go on after it."""
@@ -102,6 +136,7 @@ class BatsimServer:
 
     def close(self) -> None:
         """Give the endpoint back."""
+        self._monitor.close()
         self._socket.close()
         self._context.term()
 
