@@ -1,6 +1,6 @@
 """The pictures of a result by name: its kind's own first, further ones beside it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature
 from typing import Any
@@ -53,6 +53,49 @@ def gantt_of(result: Result) -> str:
     """The name of the picture with a row for each node or job."""
     spec = KINDS.get(result.kind or result.family)
     return "gantt" if spec is not None and "gantt" in spec.pictures else DEFAULT
+
+
+def draw_beside(results: Sequence[Result]) -> Any:
+    """The Gantt charts of *results* under one another, on one scale of time; returns the last axes.
+
+    Raises UsageError for a result that has none.
+    """
+    from matplotlib.figure import Figure
+
+    from ioopt.plot.layout import legend_beside
+
+    figure = Figure(figsize=(10, 3.2 * len(results)), layout="constrained")
+    panels = figure.subplots(len(results), squeeze=False)[:, 0]
+    until = max(map(_last_end, results))
+    handles: dict[str, Any] = {}
+    for panel, result in zip(panels, results, strict=True):
+        spec = KINDS.get(result.kind or result.family)
+        target = None if spec is None else pictures_of(spec).get(gantt_of(result))
+        draw: Any = None if target is None else load_target(target)
+        if draw is None or "until" not in signature(draw).parameters:
+            raise UsageError(
+                f"{result.instance}: {result.solver}: no Gantt chart to draw beside others"
+            )
+        draw(result, axes=panel, until=until)
+        if legend := panel.get_legend():
+            texts = [text.get_text() for text in legend.get_texts()]
+            handles |= dict(zip(texts, legend.legend_handles, strict=True))
+            legend.remove()
+        panel.set_xlabel(panel.get_xlabel() if panel is panels[-1] else "")
+    legend_beside(figure, list(handles.values()))
+    return panels[-1]
+
+
+def _last_end(result: Result) -> float:
+    """When the last task, transfer or job of its schedule ends, in seconds."""
+    rows = [
+        row
+        for part in ("tasks", "transfers", "jobs")
+        for row in (result.schedule or {}).get(part, ())
+    ]
+    return max(
+        (row.get("end_seconds", row.get("finish_seconds")) or 0.0 for row in rows), default=0.0
+    )
 
 
 def save_result(result: Result, path: str) -> None:

@@ -15,6 +15,7 @@ EPILOG = """\b
 Examples:
   ioopt plot result.json -o gantt.png
   ioopt plot result.json --picture gantt -o jobs.svg
+  ioopt plot minmin.json ours.json -o beside.png     (Gantt charts on one scale)
   ioopt plot replay.json -o replay.png          (of `ioopt simulate -o`)
   ioopt plot comparison.json -o bars.html
   ioopt plot runs.sqlite --picture profile -o profile.svg
@@ -25,7 +26,7 @@ SQLITE = b"SQLite format 3\x00"
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("result", metavar="RESULT|RUNS.sqlite")
+@click.argument("results", metavar="RESULT...|RUNS.sqlite", nargs=-1, required=True)
 @output_option(required=True, text="OUT.png, .svg, .pdf or .html.")
 @click.option("--picture", metavar="NAME",
               help="Of a result: default or gantt. Of a store: profile (default), against, or one "
@@ -35,7 +36,7 @@ SQLITE = b"SQLite format 3\x00"
 @click.option("--run", metavar="KEY", help="Of a store: the run, by the beginning of its key.")
 @click.option("--measure", metavar="NAME", help="Of a store: what its runs are compared by.")
 def plot(
-    result: str,
+    results: tuple[str, ...],
     output: str,
     picture: str | None,
     kind: str | None,
@@ -45,12 +46,16 @@ def plot(
 ) -> int:
     """Draw RESULT: a Gantt chart, bandwidth, matrix or bars, whatever fits its family.
 
-    Of a run store: one picture of its report.
+    Of several results: their Gantt charts on one scale of time. Of a run store: one picture of its
+    report.
     """
     from ioopt.formats.native import read_json, reading
     from ioopt.plot.save import check_target, save
 
     check_target(output)
+    if len(results) > 1:
+        return _beside(results, output, [picture, kind, label, run, measure])
+    (result,) = results
     if _is_store(result):
         from ioopt.campaign.pictures import PROFILE, draw_store
 
@@ -66,6 +71,19 @@ def plot(
     with reading(result):
         axes = _axes(data, result, picture)
     save(axes, output)
+    return ExitCode.ANSWER
+
+
+def _beside(names: tuple[str, ...], output: str, options: list[str | None]) -> int:
+    """Draw the Gantt charts of several results."""
+    from ioopt.formats.native import read_json
+    from ioopt.pictures import draw_beside
+    from ioopt.plot.save import save
+    from ioopt.solving import result_to_draw
+
+    if any(options):
+        raise UsageError("several results are drawn as Gantt charts; leave out the other options")
+    save(draw_beside([result_to_draw(read_json(name), name) for name in names]), output)
     return ExitCode.ANSWER
 
 

@@ -34,7 +34,12 @@ Lanes = dict[tuple[float, float, str], list[tuple[float, float]]]
 
 
 def plot_timeline(
-    timeline: Timeline, axes: Any = None, title: str = "", rows: str = "node", idle: bool = True
+    timeline: Timeline,
+    axes: Any = None,
+    title: str = "",
+    rows: str = "node",
+    idle: bool = True,
+    until: float = 0.0,
 ) -> Any:
     """Draw *timeline*, one row a resource, time in the unit that fits; returns the axes.
 
@@ -42,7 +47,8 @@ def plot_timeline(
     since a node does both at a time; intervals with ``cores`` in their ``info`` take a lane a core,
     those with ``critical`` are framed. What nothing covers is *idle*. Marks are ticks (none where
     there are so many intervals that rows show shares of time).
-    The first 60 resources are drawn; names are written where they fit.
+    The first 60 resources are drawn; names are written where they fit. Time goes on to *until*
+    seconds at least, for charts that are compared.
     """
     names = timeline.resources[:MOST_ROWS]
     if len(names) < len(timeline.resources):
@@ -50,13 +56,14 @@ def plot_timeline(
     axes = new_axes(10, _height(len(names))) if axes is None else axes
     row_of = {name: row for row, name in enumerate(names)}
     shown = [item for item in timeline.intervals if item.resource in row_of]
-    unit = unit_for("seconds", max((item.end for item in shown), default=0.0))
-    until = max((item.end for item in shown), default=0.0) / unit.size
+    last = max((item.end for item in shown), default=0.0)
+    unit = unit_for("seconds", max(last, until))
+    last, until = last / unit.size, max(last, until) / unit.size
     place = _Rows(row_of, shown)
     axes.set_xlim(0, until * 1.01 or 1)
     axes.set_ylim(len(names) - 0.5, -0.5)
     if idle and shown:
-        axes.barh(range(len(names)), until, 0.76, color=IDLE, linewidth=0)
+        axes.barh(range(len(names)), last, 0.76, color=IDLE, linewidth=0)
     _draw_spans(axes, shown, place, unit)
     marks = [item for item in timeline.marks if item.resource in row_of]
     if len(shown) > MOST_SPANS:
@@ -269,7 +276,7 @@ def _natural(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def plot_replication(result: Result, axes: Any = None) -> Any:
+def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> Any:
     """Gantt chart of a replication result by node; returns the axes.
 
     Raises UsageError for a result without a schedule.
@@ -285,4 +292,4 @@ def plot_replication(result: Result, axes: Any = None) -> Any:
         upper = _height(min(MOST_ROWS, len(timeline.resources)))
         axes, below = stacked_axes(10, max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2)
         plot_live_bytes(disks, timeline.makespan, below)
-    return plot_timeline(timeline, axes, headline(result, more))
+    return plot_timeline(timeline, axes, headline(result, more), until=until)

@@ -41,7 +41,7 @@ def _spans(job: Mapping[str, Any], name: str) -> Iterator[Interval]:
         yield Interval(now, end, name, "compute", name)
 
 
-def plot_jobs(result: Result, axes: Any = None) -> Any:
+def plot_jobs(result: Result, axes: Any = None, until: float = 0.0) -> Any:
     """Gantt chart of a batch I/O or gang result, the first 60 jobs by start; returns the axes.
 
     Raises UsageError for a result without a schedule.
@@ -52,4 +52,5 @@ def plot_jobs(result: Result, axes: Any = None) -> Any:
     title = headline(result)
     if len(jobs) > MOST_ROWS:
         title += f", the first {MOST_ROWS} of {len(jobs)} jobs"
-    return plot_timeline(jobs_timeline(jobs[:MOST_ROWS]), axes, title, "job", idle=False)
+    timeline = jobs_timeline(jobs[:MOST_ROWS])
+    return plot_timeline(timeline, axes, title, "job", idle=False, until=until)

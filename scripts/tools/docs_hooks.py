@@ -1,4 +1,4 @@
-"""Hooks of the documentation build: equations as MathML, tables from the registry and schemas.
+"""Hooks of the documentation build: equations as MathML, tables from the registry, notebooks that are run.
 
 Nothing on the built pages needs a network: equations become MathML here instead of a script there.
 """
@@ -6,11 +6,14 @@ Nothing on the built pages needs a network: equations become MathML here instead
 from __future__ import annotations
 
 import html
+import os
 import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+ROOT = Path(__file__).resolve().parents[2]
 EQUATION = re.compile(
     r'<(span|div) class="arithmatex">\s*(?:\\\((.*?)\\\)|\\\[(.*?)\\\])\s*</\1>', re.DOTALL
 )
@@ -18,11 +21,23 @@ EQUATION = re.compile(
 
 def on_startup(**_: Any) -> None:
     """Make this checkout importable: it need not be installed to document it."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    sys.path.insert(0, str(ROOT))
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """Run every notebook and add it, with what it shows, as a page."""
+    from mkdocs.structure.files import File
+
+    for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
+        page = str(Path(file.src_uri).with_suffix(".md"))
+        files.append(File.generated(config, page, content=notebook_page(Path(file.abs_src_path))))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill the places marked ``<!-- solver table -->`` and ``<!-- schema table -->``."""
+    """Fill the places marked ``<!-- README -->``, ``<!-- solver table -->``, ``<!-- schema table -->``."""
+    if "<!-- README -->" in markdown:
+        markdown = markdown.replace("<!-- README -->", readme())
     if "<!-- solver table -->" in markdown:
         markdown = markdown.replace("<!-- solver table -->", solver_table())
     if "<!-- schema table -->" in markdown:
@@ -42,6 +57,56 @@ def on_page_content(content: str, **_: Any) -> str:
         return str(convert(html.unescape(inline if inline is not None else block), display=display))
 
     return EQUATION.sub(rendered, content)
+
+
+def readme() -> str:
+    """The README as a page: links from the folder of the pages, others as plain text."""
+    text = (
+        (ROOT / "README.md")
+        .read_text("utf-8")
+        .replace("](docs/", "](./")
+        .replace(".ipynb)", ".md)")
+    )
+    return re.sub(r"\[([^\]]+)\]\((?!\./|https:)[^)]+\)", r"\1", text).replace("](./", "](")
+
+
+def notebook_page(path: Path) -> str:
+    """The cells of the notebook and what they show, in Markdown; an error in one ends the build."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    book = nbformat.read(path, as_version=4)
+    own = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    with TemporaryDirectory() as folder:
+        # What it writes goes there; the samples are where it has them in the repository.
+        (Path(folder) / "samples").symlink_to(ROOT / "docs/samples")
+        (work := Path(folder) / "notebooks").mkdir()
+        client = NotebookClient(
+            book, timeout=120, extra_arguments=["--log-level=ERROR"],
+            resources={"metadata": {"path": str(work)}},
+        )  # fmt: skip
+        client.execute(env={**os.environ, **own})
+    first, *cells = book.cells
+    parts = [
+        first.source,
+        f"*Run when this page was built. Try it yourself: [{path.name}]({path.name}).*",
+    ]
+    for cell in cells:
+        code = cell.cell_type == "code"
+        parts.append(f"```python\n{cell.source}\n```" if code else cell.source)
+        parts += [shown(output) for output in cell.get("outputs", ())]
+    # What a cell prints comes in pieces.
+    return "\n\n".join(parts).replace("\n```\n\n```text\n", "\n")
+
+
+def shown(output: Any) -> str:
+    """One output of a cell: a picture, a table, or text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        return f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
+    if "text/html" in data:
+        return str(data["text/html"]).replace(' border="1" class="dataframe"', "")
+    return f"```text\n{(output.get('text') or data['text/plain']).rstrip()}\n```"
 
 
 def solver_table() -> str:

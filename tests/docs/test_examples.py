@@ -37,6 +37,12 @@ def write_inputs(page: Path, folder: Path) -> None:
             (folder / names[0]).write_text(bodies[0])
 
 
+def figures(page: Path) -> list[str]:
+    """What is bold in tables under the heading "Three figures"."""
+    section = page.read_text("utf-8").partition("## Three figures\n")[2].partition("\n## ")[0]
+    return re.findall(r"\*\*(\d.*?)\*\*", section)
+
+
 def run_command(line: str) -> None:
     from ioopt.cli.main import main
 
@@ -50,6 +56,7 @@ def run_command(line: str) -> None:
 )
 def test_examples_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     write_inputs(page, tmp_path)
     namespace: dict[str, object] = {}
     ran = 0
@@ -63,3 +70,6 @@ def test_examples_run(page, tmp_path, monkeypatch, capsys):
                     run_command(line)
                     ran += 1
     assert ran > 0
+    printed = capsys.readouterr().out
+    missing = [figure for figure in figures(page) if figure not in printed]
+    assert not missing, f"{page.name} has figures that no command on it prints"

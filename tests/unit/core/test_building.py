@@ -10,7 +10,9 @@ import pandas
 import pytest
 
 import ioopt
+from ioopt.cli.main import main
 from ioopt.errors import InstanceError, UsageError
+from ioopt.pictures import draw_beside
 
 
 def two_steps():
@@ -93,3 +95,25 @@ def test_a_result_draws_writes_and_shows_itself(tmp_path):
 def test_public_names_are_listed():
     assert {"Batch", "Machine", "Gangs", "solve", "embed"} <= set(dir(ioopt))
     assert all(hasattr(ioopt, name) for name in dir(ioopt))
+
+
+def test_charts_under_one_another_share_scale_and_legend(tmp_path):
+    """Two writers: fair shares end at 4 s, one at a time at 2 s and 4 s; alone on the machine 2 s."""
+    writers = ioopt.load("two-writers")
+    short = ioopt.solve(ioopt.load("two-writers"), "no-congestion")
+    long = ioopt.solve(writers, "cons-fcfs")
+    assert [max(row["end_seconds"] for row in r.schedule["jobs"]) for r in (short, long)] == [2, 4]
+    for pair in ([short, long], [long, short]):
+        first, second = draw_beside(pair).figure.axes
+        assert first.get_xlim() == second.get_xlim() == (0, 4 * 1.01)
+        assert [first.get_xlabel(), second.get_xlabel()] == ["", "time (s)"]
+        (legend,) = first.figure.legends
+        assert [text.get_text() for text in legend.get_texts()][-1] == "waiting"
+        assert first.get_legend() is None is second.get_legend()
+    for name, result in (("a.json", short), ("b.json", long)):
+        result.save(str(tmp_path / name))
+    names = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    assert main(["plot", *names, "-o", str(tmp_path / "beside.png")]) == 0
+    assert main(["plot", *names, "--picture", "gantt", "-o", str(tmp_path / "x.png")]) == 2
+    with pytest.raises(UsageError, match="no Gantt chart"):
+        draw_beside([long, ioopt.solve("flexgang-tiny", "greedy")])
