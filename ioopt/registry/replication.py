@@ -4,7 +4,7 @@ from typing import Any
 
 from ioopt.registry.types import ANYTIME, BOUND, EXACT, ONLINE, WARM_START, KindSpec, SolverSpec
 
-_AT = "ioopt.solvers.replication."
+_AT, _BOUNDS = "ioopt.solvers.replication.", "ioopt.models.replication."
 _KIND, _SELECTION = ("replication",), ("job-selection",)
 
 KINDS = (
@@ -35,6 +35,10 @@ KINDS = (
         measure="makespan_seconds",
         bound_metrics={"makespan_seconds": "lower_bound_seconds"},
         proven_metrics={"makespan_seconds": "transfer_bound_seconds"},
+        known_metrics={
+            "lower_bound_seconds": _BOUNDS + "timeline_bound:makespan_bound_seconds",
+            "transfer_bound_seconds": _BOUNDS + "transfer_bound:transfer_bound_seconds",
+        },
         summary="tasks that share input files, on nodes with disks (Khanna et al.)",
     ),
     KindSpec(
