@@ -33,7 +33,7 @@ def load_cp_model() -> Any:
         from ortools.sat.python import cp_model
     except ImportError as error:
         raise BackendMissingError(
-            f"backend CP-SAT needs the package ortools ({error}); pip install 'ortools>=9.15,<9.16'"
+            f"backend CP-SAT needs the package ortools ({error}); pip install 'ortools>=9.12,<9.16'"
         ) from None
     return cp_model
 

@@ -171,7 +171,7 @@ def _solve_highs(
         import pulp
     except ImportError as error:
         raise BackendMissingError(
-            f"backend HiGHS needs the package highspy ({error}); pip install 'highspy>=1.12,<1.13'"
+            f"backend HiGHS needs the package highspy ({error}); pip install 'highspy>=1.10,<1.13'"
         ) from None
     size = sum(len(row) for row in lp.constraints.values())
     if limits.seconds is not None and size > APART_TERMS:

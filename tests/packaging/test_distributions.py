@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,15 +15,19 @@ IGNORED = (".git", ".venv", "__pycache__", "build", "dist", ".mypy_cache", ".ruf
            ".pytest_cache", ".hypothesis")  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    import shutil
+LINKS = ("models", "solvers", "instances")
 
-    out = tmp_path_factory.mktemp("dist")
+
+def build(out, links=None):
+    """Wheel and sdist of a copy of the checkout; *links* says what became of its symbolic links."""
     tree = out / "tree"
     shutil.copytree(
         ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(*IGNORED, "*.egg-info")
     )
+    for name in LINKS if links else ():
+        (tree / "ioopt" / name).unlink()
+        if links == "text files":
+            (tree / "ioopt" / name).write_text(f"../{name}")
     run = subprocess.run(
         [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree)],
         capture_output=True, text=True,
@@ -31,9 +36,28 @@ def built(tmp_path_factory):
     return out
 
 
+def packed(out):
+    with zipfile.ZipFile(next(out.glob("*.whl"))) as wheel:
+        return wheel.namelist()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("links", ["text files", "missing"])
+def test_a_checkout_without_symbolic_links_makes_the_same_wheel(built, tmp_path, links):
+    """As git leaves one with core.symlinks=false, or an archive unpacked where links cannot be.
+
+    The wheel is built from the sdist, so that one is whole too.
+    """
+    assert sorted(packed(build(tmp_path, links))) == sorted(packed(built))
+
+
 def test_the_wheel_holds_only_ioopt(built):
-    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
-        names = wheel.namelist()
+    names = packed(built)
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"ioopt"}
     for folder in ("ioopt", "models", "solvers"):

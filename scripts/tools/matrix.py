@@ -1,0 +1,121 @@
+"""ioopt installed in empty environments, as the wheel and from the sdist, and tried (``smoke.py``).
+
+``python scripts/tools/matrix.py``          the base install on every Python here, the lowest versions
+                                            that pyproject.toml allows on the oldest of them
+``... --pin ortools==9.14.* highspy==1.13.*``   the same with other versions
+``... --sizes``                             how many MB each set of extras takes
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from glob import glob
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+SIZES = ("", "fast", "fast,plot", "all")
+
+
+def interpreter(minor: str) -> str | None:
+    """The Python of that version, on the path or where pyenv keeps its own."""
+    kept = os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")
+    for found in (
+        shutil.which(f"python{minor}"),
+        *sorted(glob(f"{kept}/versions/{minor}.*/bin/python")),
+    ):
+        if found and subprocess.run([found, "--version"], capture_output=True).returncode == 0:
+            return found
+    return None
+
+
+def lowest() -> list[str]:
+    """The lowest version of everything that the base install, fast and plot name."""
+    extras = PROJECT["optional-dependencies"]
+    lines = [*PROJECT["dependencies"], *extras["fast"], *extras["plot"]]
+    return [re.sub(r"^([\w-]+)>=([\d.]+).*", r"\1==\2.*", line) for line in lines]
+
+
+def build(folder: str) -> dict[str, str]:
+    """Wheel and sdist of the checkout's files, by their kind; the wheel is built from the sdist."""
+    tree = Path(folder, "tree")
+    for name in subprocess.check_output(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, text=True
+    ).split("\0"):
+        if name and (ROOT / name).exists():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", folder, str(tree)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return {"wheel": glob(f"{folder}/*.whl")[0], "sdist": glob(f"{folder}/*.tar.gz")[0]}
+
+
+def install(python: str, package: str, pins: Sequence[str], venv: str) -> str:
+    """An environment with *package* and nothing else; its interpreter."""
+    subprocess.run([python, "-m", "venv", "--clear", venv], check=True)
+    inside = f"{venv}/bin/python"
+    subprocess.run([inside, "-m", "pip", "install", "-q", package, *pins], check=True)
+    return inside
+
+
+def megabytes(folder: str) -> int:
+    """What the files of *folder* take on disk."""
+    return int(subprocess.check_output(["du", "-sm", folder], text=True).split()[0])
+
+
+def main() -> int:
+    """Print a row an environment; 1 when one of them fails."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pin", nargs="+", default=[], metavar="PACKAGE==VERSION")
+    parser.add_argument("--extras", default="", help="such as fast,plot")
+    parser.add_argument("--sizes", action="store_true")
+    given = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        made, venv = build(folder), f"{folder}/venv"
+        if given.sizes:
+            for extras in SIZES:
+                install(sys.executable, f"{made['wheel']}[{extras}]", [], venv)
+                print(f"{extras or 'base':10} {megabytes(venv)} MB", flush=True)
+            return 0
+        here = {minor: interpreter(minor) for minor in PYTHONS}
+        rows = [(minor, given.extras, given.pin) for minor in PYTHONS]
+        if not given.pin:
+            rows.insert(0, (PYTHONS[0], "fast,plot", lowest()))
+        for number, (minor, extras, pins) in enumerate(rows):
+            form = ("wheel", "sdist")[number % 2]
+            name = (
+                f"Python {minor}, {form}, {extras or 'base'}{', ' + ' '.join(pins) if pins else ''}"
+            )
+            python = here[minor]
+            if python is None:
+                print(f"SKIPPED {name}: no such Python here", flush=True)
+                continue
+            try:
+                inside = install(python, f"{made[form]}[{extras}]", pins, venv)
+                smoke = Path(__file__).with_name("smoke.py")
+                run = subprocess.run([inside, "-I", str(smoke)], capture_output=True, text=True)
+                good, told = run.returncode == 0, (run.stdout + run.stderr)[-2000:]
+            except subprocess.CalledProcessError as error:
+                good, told = False, str(error)
+            failed += not good
+            print(f"{'ok' if good else 'FAILED'} {name}", *([] if good else [told]), flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

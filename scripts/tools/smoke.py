@@ -1,0 +1,53 @@
+"""What an installed ioopt must do: one answer of every family, checked, in an empty folder.
+
+``python -I smoke.py`` (isolated, so that it finds the installation and not a checkout). With numba one
+kernel is compiled too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+ANSWERS = (
+    ("cycle3", "--solver", "minmin"),
+    ("cycle3", "--solver", "ip", "--backend", "CP-SAT"),
+    ("cycle3", "--solver", "ip", "--backend", "HiGHS"),
+    ("cycle3", "--solver", "ip-printed", "--backend", "CBC"),
+    ("flow-groups", "--time-limit", "1"),
+    ("two-writers", "--solver", "fill"),
+    ("two-writers-now",),
+    ("gang-figure-5",),
+    ("gang-crowded-now",),
+    ("ready-now",),
+    ("quantum-ties", "--solver", "event"),
+    ("flexgang-heavy-mix", "--solver", "greedy"),
+    ("flexgang-tiny", "--time-limit", "1"),
+)
+
+
+def main() -> int:
+    """Solve and check all of them, CP-SAT and HiGHS in this one process; 1 when any fails."""
+    from ioopt.cli.main import main as ioopt
+    from ioopt.kernels import KERNELS
+
+    failed = []
+    os.chdir(tempfile.mkdtemp())
+    if find_spec("numba"):
+        next(kernel for kernel in KERNELS if kernel.name == "MinMin").compile()
+    for words in ANSWERS:
+        code = ioopt(["-q", "solve", *words, "-o", "r.json"])
+        code = code or ioopt(["-q", "check", words[0], "r.json"])
+        if code or json.loads(Path("r.json").read_text())["stop"] == "fallback":
+            failed.append(" ".join(words))
+    if ioopt(["-q", "compare", "cycle3", "--time-limit", "2"]):
+        failed.append("compare cycle3")
+    print(f"smoke: {'ok' if not failed else 'FAILED: ' + '; '.join(failed)}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
