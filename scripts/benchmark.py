@@ -16,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 NAMES = (
     "batch-io", "batch-io-exact", "batch-io-queues", "campaign", "embed", "flexgang", "gang", "gang-exact",
     "replication", "workflow", "workflow-exact", "workflow-online", "workflow-options",
+    "workflow-trends",
 )  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main``."""
 

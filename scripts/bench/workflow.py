@@ -6,6 +6,7 @@ or that were looked at meanwhile, are averaged apart.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterator
 
@@ -33,20 +34,22 @@ CHOSEN_ON = {
 QUICK_FILES, QUICK_SECONDS, SECONDS = 2, 2.0, 12.0
 
 
-def workflows(machine: Machine) -> Iterator[tuple[str, ReplicationProblem]]:
-    """Every graph and record of the shared data, whole, by name."""
-    folder = shared_data("workflows")
-    for file in sorted(folder.glob("*-0*.json")):
-        yield file.stem, read_wfformat(str(file), machine=machine)
-    for file in sorted(folder.glob("*.zip")):
-        place = 0
-        while True:
+def graphs(machine: Machine) -> Iterator[tuple[ReplicationProblem, dict[str, float]]]:
+    """Estee's graphs of the shared data, planned with expected durations, and the actual ones."""
+    for file in sorted(shared_data("workflows").glob("*.zip")):
+        for place in itertools.count():
             try:
-                problem, _ = read_estee(str(file), str(place), machine)
+                yield read_estee(str(file), str(place), machine)
             except UsageError:
                 break
-            yield problem.name, problem
-            place += 1
+
+
+def workflows(machine: Machine) -> Iterator[tuple[str, ReplicationProblem]]:
+    """Every graph and record of the shared data, whole, by name."""
+    for file in sorted(shared_data("workflows").glob("*-0*.json")):
+        yield file.stem, read_wfformat(str(file), machine=machine)
+    for problem, _ in graphs(machine):
+        yield problem.name, problem
 
 
 def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:

@@ -50,7 +50,7 @@ def main(quick: bool) -> None:
 
 def _ratios(problem: ReplicationProblem) -> dict[tuple[str, str], float]:
     found = {}
-    staged = {s: _staging(problem, s) for _, s in REPLAYS.values()}
+    staged = {s: with_staging(problem, s) for _, s in REPLAYS.values()}
     for planner in PLANNERS:
         plan = ReplicationPlan.model_validate(ioopt.solve(problem, planner, time_limit=None).plan)
         base = _seconds(simulate(problem, plan, engine="compiled"))
@@ -68,7 +68,8 @@ def _ratios(problem: ReplicationProblem) -> dict[tuple[str, str], float]:
     return found
 
 
-def _staging(problem: ReplicationProblem, staging: int) -> ReplicationProblem:
+def with_staging(problem: ReplicationProblem, staging: int) -> ReplicationProblem:
+    """The same with nodes that receive so many files at once."""
     data = problem.model_dump(mode="json", by_alias=True)
     for node in data["nodes"]:
         node["staging"] = staging

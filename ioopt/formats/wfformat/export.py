@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ioopt.errors import InstanceError
 from ioopt.problems.replication import ReplicationProblem
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Second 0 of every schedule; WfFormat knows only dates."""
+LATENESS_SECONDS = 1e-9
+"""Times of a schedule are equal within this share, and this much."""
 
 
 def left_out(problem: ReplicationProblem, schedule: Mapping[str, Any] | None) -> list[str]:
@@ -35,7 +38,7 @@ def export_wfformat(
     1970-01-01) and run time; without one the run time is the compute time at speed 1. Characters
     that the schema does not allow in references become ``-`` (kept unique by a number). What has no
     place in WfFormat is left out: see :func:`left_out`. Raises KeyError where the schedule lacks a
-    task of the problem.
+    task of the problem, InstanceError where a task starts before one whose files it reads ends.
     """
     files = _plain_ids([file.id for file in problem.files])
     tasks = _plain_ids([task.id for task in problem.tasks])
@@ -45,6 +48,8 @@ def export_wfformat(
         for j in before:
             children[j].append(names[k])
     ran = {row["id"]: row for row in schedule["tasks"]} if schedule else None
+    if ran:
+        _require_precedence(problem, ran)
     end = max((row["end_seconds"] for row in ran.values()), default=0) if ran else 0
     return {
         "name": problem.name,
@@ -84,6 +89,20 @@ def export_wfformat(
             },
         },
     }
+
+
+def _require_precedence(problem: ReplicationProblem, ran: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a schedule, of another instance say, in which a task does not wait for its files."""
+    for k, before in enumerate(problem.predecessors):
+        start = ran[problem.tasks[k].id]["start_seconds"]
+        for j in before:
+            end = ran[problem.tasks[j].id]["end_seconds"]
+            if end > start + LATENESS_SECONDS * max(1.0, end):
+                raise InstanceError(
+                    f"the result is not of this workflow: task {problem.tasks[k].id!r} starts at "
+                    f"{start:g} s, but {problem.tasks[j].id!r}, whose files it reads, ends at "
+                    f"{end:g} s; see ioopt check"
+                )
 
 
 def _run(compute_seconds: float, row: Mapping[str, Any] | None) -> dict[str, Any]:

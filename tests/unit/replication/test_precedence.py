@@ -12,6 +12,7 @@ import ioopt
 from ioopt.campaign.grid import build_grid, read_config
 from ioopt.campaign.work import perform
 from ioopt.cli.export import export_group
+from ioopt.cli.imports.group import group as import_group
 from ioopt.cli.main import COMMANDS, main
 from ioopt.embed.adapters import dask
 from ioopt.embed.replication import ReplicationPlanner
@@ -53,7 +54,7 @@ def edges(problem: Any) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("name", [spec.name for spec in solvers_for("replication")])
 def test_a_solver_keeps_it_or_says_that_it_does_not_take_it(name: str) -> None:
     try:
-        result = ioopt.solve(diamond(), name, time_limit=5)
+        result = ioopt.solve(diamond(), name, time_limit=60)
     except NotApplicableError as error:
         said = str(error)
     else:
@@ -123,6 +124,50 @@ def test_wfformat_keeps_it_both_ways(run: Any) -> None:
     assert run("export", "wfformat", "w.json", "--result", "r.json", "-o", "wf.json")[0] == 0
     assert run("import", "wfformat", "wf.json", "-o", "again.json")[0] == 0
     assert edges(ioopt.load("again.json")) == EDGES
+
+
+def test_wfformat_takes_no_schedule_that_drops_it(run: Any) -> None:
+    """The schedule of the batch without outputs: d starts at once, though b ends after 1 s."""
+    data = diamond()
+    batch = {**data, "tasks": [{**task, "outputs": []} for task in data["tasks"]]}
+    stored = json.loads(Path("r.json").read_text())
+    stored["schedule"] = ioopt.solve(batch, "minmin").schedule
+    Path("wrong.json").write_text(json.dumps(stored))
+    code, _, errors = run("export", "wfformat", "w.json", "--result", "wrong.json", "-o", "x")
+    assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
+    assert "whose files it reads" in errors and "see ioopt check" in errors
+
+
+@pytest.mark.parametrize(
+    "form", sorted(set(import_group.commands) - {"wfformat", "estee", "nextflow-trace"})
+)
+def test_an_import_without_a_place_for_it_is_refused(run: Any, form: str) -> None:
+    """Importers of workflows are tested with edges of theirs; whoever adds one says so here."""
+    assert run("import", form, "w.json", "-o", "x")[0] == 2 and not Path("x").exists()
+
+
+def test_the_importers_of_graphs_keep_it(run: Any) -> None:
+    """The diamond as a graph of Estee, and as a Nextflow trace with its DAG."""
+    place = {k: x for x, k in enumerate(SECONDS)}
+    graph = [
+        {"d": SECONDS[k], "cpus": 1, "outputs": [{"s": 1}],
+         "inputs": [[place[p], 0] for p, q in sorted(EDGES) if q == k]}
+        for k in SECONDS
+    ]  # fmt: skip
+    table = {"graph_name": {"0": "diamond"}, "graph": {"0": json.dumps(graph)}}
+    Path("estee.json").write_text(json.dumps(table))
+    rows = [f"{x}\t{k}\tCOMPLETED\t{SECONDS[k]}s\t1 KB\t1 KB" for x, k in enumerate(SECONDS)]
+    head = "task_id\tname\tstatus\trealtime\trchar\twchar"
+    Path("trace.txt").write_text("\n".join([head, *rows]) + "\n")
+    arrows = "".join(f"{p} -> {q};\n" for p, q in sorted(EDGES))
+    labels = "".join(f'{k} [label="{k}"];\n' for k in SECONDS)
+    Path("dag.dot").write_text(f"digraph g {{\n{labels}{arrows}}}\n")
+    assert run("import", "estee", "estee.json", "-o", "e.json")[0] == 0
+    named = dict(zip("abcd", (task.id for task in ioopt.load("e.json").tasks), strict=True))
+    assert edges(ioopt.load("e.json")) == {(named[p], named[q]) for p, q in EDGES}
+    words = ["import", "nextflow-trace", "trace.txt", "--dag", "dag.dot", "-o", "n.json"]
+    assert run(*words)[0] == 0
+    assert len(edges(ioopt.load("n.json"))) == len(EDGES)
 
 
 @pytest.mark.parametrize("how", [["--flatten"], ["--select", "level=1-2"]])
