@@ -55,6 +55,8 @@ class Builder:
 class Batch(Builder):
     """Tasks, files and nodes (``ioopt/replication``): a batch, or a workflow where tasks write files.
 
+    Examples
+    --------
     >>> batch = Batch(remote="10MB/s", replica="100MB/s")
     >>> batch.add_nodes(2, disk="1GB")
     ['n0', 'n1']
@@ -138,6 +140,8 @@ class Batch(Builder):
 class Machine(Builder):
     """A machine with a batch queue and a shared storage (``ioopt/batch-io``).
 
+    Examples
+    --------
     >>> machine = Machine(64, node="1GB/s", storage="16GB/s")
     >>> machine.add_job(16, "2h", [("30min", "1TB"), ("10min", 0)], submit="5min")
     0
@@ -187,6 +191,8 @@ class Machine(Builder):
 class Gangs(Builder):
     """Parallel jobs in time slices on nodes that hold their files (``ioopt/gang``).
 
+    Examples
+    --------
     >>> gangs = Gangs(8, levels=3, quantum="60s")
     >>> gangs.add_job([0, 1, 2], local="10min", remote="15min")
     0

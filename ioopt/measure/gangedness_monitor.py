@@ -70,6 +70,8 @@ class GangednessMonitor:
     cannot be normalised and are not used, nor are stretches of quanta. Reads no clock and no file;
     memory is constant.
 
+    Examples
+    --------
     >>> from ioopt.embed import GangednessMonitor
     >>> monitor = GangednessMonitor(processors=4)
     >>> for quantum in range(10):

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EQUATION = re.compile(
     r'<(span|div) class="arithmatex">\s*(?:\\\((.*?)\\\)|\\\[(.*?)\\\])\s*</\1>', re.DOTALL
 )
+ROLE = re.compile(r":(?:class|func|mod|meth|attr|data|exc):(?=<code>)")
 
 
 def on_startup(**_: Any) -> None:
@@ -48,7 +49,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Render every equation as MathML."""
+    """Render every equation as MathML, and leave out the roles before names in docstrings."""
     from latex2mathml.converter import convert
 
     def rendered(match: re.Match[str]) -> str:
@@ -56,7 +57,7 @@ def on_page_content(content: str, **_: Any) -> str:
         display = "inline" if inline is not None else "block"
         return str(convert(html.unescape(inline if inline is not None else block), display=display))
 
-    return EQUATION.sub(rendered, content)
+    return ROLE.sub("", EQUATION.sub(rendered, content))
 
 
 def readme() -> str:
@@ -82,7 +83,7 @@ def notebook_page(path: Path) -> str:
         (Path(folder) / "samples").symlink_to(ROOT / "docs/samples")
         (work := Path(folder) / "notebooks").mkdir()
         client = NotebookClient(
-            book, timeout=120, extra_arguments=["--log-level=ERROR"],
+            book, timeout=120, coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
             resources={"metadata": {"path": str(work)}},
         )  # fmt: skip
         client.execute(env={**os.environ, **own})
@@ -95,8 +96,7 @@ def notebook_page(path: Path) -> str:
         code = cell.cell_type == "code"
         parts.append(f"```python\n{cell.source}\n```" if code else cell.source)
         parts += [shown(output) for output in cell.get("outputs", ())]
-    # What a cell prints comes in pieces.
-    return "\n\n".join(parts).replace("\n```\n\n```text\n", "\n")
+    return "\n\n".join(parts)
 
 
 def shown(output: Any) -> str:
@@ -106,7 +106,8 @@ def shown(output: Any) -> str:
         return f'<img alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
     if "text/html" in data:
         return str(data["text/html"]).replace(' border="1" class="dataframe"', "")
-    return f"```text\n{(output.get('text') or data['text/plain']).rstrip()}\n```"
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output.get("text") or data["text/plain"])
+    return f"```text\n{text.strip()}\n```"
 
 
 def solver_table() -> str:
