@@ -13,6 +13,7 @@ _LAZY = {
     "GangednessMonitor": "ioopt.measure.gangedness_monitor",
     "IoArbiter": "ioopt.embed.arbiter",
     "ReplicationPlanner": "ioopt.embed.replication",
+    "WorkflowDispatcher": "ioopt.embed.workflow",
 }
 
 

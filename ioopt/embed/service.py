@@ -42,6 +42,18 @@ METHODS: dict[str, frozenset[str]] = {
     "IoArbiter": frozenset({"request", "progress", "finish", "decide"}),
     "GangScheduler": frozenset({"arrive", "depart", "served", "matrix"}),
     "ReplicationPlanner": frozenset({"submit", "plan", "next", "staged", "evicted", "completed"}),
+    "WorkflowDispatcher": frozenset(
+        {
+            "submit",
+            "next",
+            "completed",
+            "failed",
+            "withdraw",
+            "lost",
+            "back",
+            "evicted",
+        }
+    ),
     "GangednessMonitor": frozenset({"observe", "ratio", "classify", "evidence"}),
 }
 """What a client may call; nothing else of an object can be reached."""

@@ -8,7 +8,7 @@ are bound late (:mod:`ioopt.solvers.replication.online.late_binding`), as estima
 Ours (workflow rule 20).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Literal
@@ -87,6 +87,10 @@ class Rolling:
         self._late_binding, self._binds_late = LateBinding(), False
         self._arrived = self._given_then = 0
         self._late: set[int] = set()
+
+    def resume(self, given: Iterable[int]) -> None:
+        """Take over a run in which the tasks *given* have been given by another."""
+        self._given.update(given)
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """The next task of some node's plan, the one that is to start first."""

@@ -1,0 +1,277 @@
+"""The service over HTTP (tornado): messages as JSON bodies, and the calls of a workflow scheduler.
+
+Loopback unless another address is given; every call but ``/health`` and ``/openapi.json`` needs the
+token, as ``Authorization: Bearer TOKEN`` or, for clients that can send no header, as the first part
+of the path. One thread decides, one message after the other; sessions belong to the service.
+"""
+
+import asyncio
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from ioopt.embed.cws import MAX_RUNS, Run
+from ioopt.embed.service import DEFAULT_DEADLINE_SECONDS, KEYS, Service, finite
+from ioopt.errors import BackendMissingError, IooptError, UsageError
+from ioopt.formats.native import unique_keys
+from ioopt.problems.base import Json
+from ioopt.version import __version__
+
+HEADER_BYTES, IDLE_SECONDS = 16 << 10, 300.0
+RUN = "/v1/scheduler/{run}"
+ROUTES: dict[tuple[str, str], tuple[str, str]] = {
+    ("POST", "/v1/messages"): ("message", "A message of the service"),
+    ("GET", "/health"): ("health", "Whether the service is there"),
+    ("GET", "/openapi.json"): ("openapi", "This document"),
+    ("POST", RUN): ("register", "Register an execution; strategy: a dispatcher"),
+    ("DELETE", RUN): ("forget", "An execution is over"),
+    ("POST", RUN + "/DAG/vertices"): ("add_vertices", "Register vertices"),
+    ("DELETE", RUN + "/DAG/vertices"): ("drop_vertices", "Remove vertices by uid"),
+    ("POST", RUN + "/DAG/edges"): ("add_edges", "Register edges"),
+    ("DELETE", RUN + "/DAG/edges"): ("drop_edges", "Remove edges by uid"),
+    ("PUT", RUN + "/startBatch"): ("start_batch", "Tasks from now on are decided on together"),
+    ("PUT", RUN + "/endBatch"): ("end_batch", "Decide on the tasks of the batch; body: how many"),
+    ("POST", RUN + "/task/{id}"): ("add_task", "Register a task"),
+    ("GET", RUN + "/task/{id}"): ("task_state", "State of a task, and its node"),
+    ("DELETE", RUN + "/task/{id}"): ("delete_task", "A task is not wanted any more"),
+    ("POST", RUN + "/metrics/task/{id}"): ("metrics", "What a task took (realtime, ms)"),
+    ("POST", RUN + "/next"): ("next", "Ours: the tasks that start now; body: now, deadline"),
+    ("POST", RUN + "/task/{id}/completed"): ("completed", "Ours: a task ended; body: now, failed"),
+}
+"""(method, path) -> (what answers it, summary)."""
+
+
+class Calls:
+    """What the routes do; *site* has the ``network`` and ``nodes`` that executions run on."""
+
+    def __init__(
+        self,
+        service: Service,
+        site: Mapping[str, Any] | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._service, self._site, self._clock = service, site, clock
+        self._runs: dict[str, tuple[Run, float]] = {}
+
+    def answer(self, name: str, body: bytes, run: str = "", id: str = "0") -> tuple[int, bytes]:
+        """HTTP status and JSON body. Never raises."""
+        if name == "message":
+            return 200, self._service.handle(body)
+        try:
+            given = json.loads(body, parse_constant=finite, parse_float=finite,
+                               object_pairs_hook=unique_keys) if body.strip() else {}  # fmt: skip
+            value = self._do(name, given, run, int(id))
+        except IooptError as error:
+            return 400, _error(str(error))
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            return 400, _error(f"{type(error).__name__}: {error}")
+        except Exception as error:
+            return 500, _error(f"{type(error).__name__}: {error}")
+        return 200, json.dumps(value).encode()
+
+    def _do(self, name: str, given: Any, run: str, number: int) -> Any:
+        if name == "health":
+            return {"version": __version__}
+        if name == "openapi":
+            return openapi()
+        if name == "register":
+            return self._register(run, given)
+        if run not in self._runs:
+            raise UsageError(f"there is no scheduler for {run}")
+        if name == "forget":
+            del self._runs[run]
+            return {}
+        return self._of_run(name, given, *self._runs[run], number)
+
+    def _register(self, run: str, given: Mapping[str, Any]) -> Json:
+        if self._site is None:
+            raise UsageError("start the service with --site FILE (network and nodes)")
+        if run in self._runs or len(self._runs) >= MAX_RUNS:
+            raise UsageError(f"{run} is registered already, or {MAX_RUNS} executions are")
+        policy = given.get("strategy") or "rolling"
+        self._runs[run] = Run(self._site, policy), self._clock()
+        return {"policy": policy}
+
+    def _of_run(self, name: str, given: Any, run: Run, began: float, number: int) -> Any:
+        """A call about one execution."""
+        now = self._clock() - began
+        if isinstance(given, dict):
+            now = float(given.get("now", now))
+        if name == "add_vertices":
+            run.vertices.update({int(row["uid"]): dict(row) for row in given})
+        elif name == "add_edges":
+            ends = {int(r["uid"]): (r.get("from"), r.get("to")) for r in given}
+            run.edges.update(
+                {k: (int(a), int(b)) for k, (a, b) in ends.items() if None not in (a, b)}
+            )
+        elif name in ("drop_vertices", "drop_edges"):
+            rows: dict[int, Any] = run.vertices if name == "drop_vertices" else run.edges
+            for uid in given:
+                rows.pop(int(uid), None)
+        elif name == "start_batch":
+            run.batch = run.batch or []
+        elif name == "end_batch":
+            numbers, run.batch = run.batch or [], None
+            run.submit(numbers)
+        elif name == "add_task":
+            run.add_task(number, given)
+        elif name == "task_state":
+            return {key: run.tasks[number].get(key) for key in ("state", "node", "error")}
+        elif name == "delete_task":
+            run.delete(number)
+        elif name == "metrics":
+            run.observe(number, float(given["realtime"]) / 1000)
+        elif name == "next":
+            return run.next(now, given.get("deadline", DEFAULT_DEADLINE_SECONDS))
+        elif name == "completed":
+            run.end(number, now, bool(given.get("failed")))
+        return {}
+
+
+def _error(text: str) -> bytes:
+    return json.dumps({"error": " ".join(text.split())}).encode()
+
+
+def openapi() -> Json:
+    """The OpenAPI 3.1 document of the routes."""
+    paths: Json = {}
+    for (method, path), (name, summary) in ROUTES.items():
+        call: Json = {"operationId": name, "summary": summary, "parameters": [
+            {"name": key, "in": "path", "required": True,
+             "schema": {"type": "integer" if key == "id" else "string"}}
+            for key in ("run", "id") if "{" + key + "}" in path
+        ], "responses": {"200": {"description": "answer"}, "400": {"description": "why not"},
+                         "401": {"description": "no token"}}}  # fmt: skip
+        if method in ("POST", "PUT"):
+            schema: Json = {} if name != "message" else {
+                "type": "object", "required": ["ioopt", "op"], "properties": {
+                    "ioopt": {"const": 1}, "id": {}, "op": {"enum": list(KEYS)}}}  # fmt: skip
+            call["requestBody"] = {"content": {"application/json": {"schema": schema}}}
+        if name in ("health", "openapi"):
+            call["security"] = []
+        paths.setdefault(path, {})[method.lower()] = call
+    return {"openapi": "3.1.0", "info": {"title": "ioopt serve", "version": __version__},
+            "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+            "security": [{"token": []}], "paths": paths}  # fmt: skip
+
+
+def read_token(path: str) -> str:
+    """The token in *path*, which is made if it is missing; UsageError where others could read it."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        if os.stat(path).st_mode & 0o077:
+            raise UsageError(f"{path}: others can read the token: chmod 600 {path}") from None
+        token = Path(path).read_text("ascii").strip()
+        if len(token) < 16:
+            raise UsageError(f"{path}: a token has at least 16 characters") from None
+        return token
+    with os.fdopen(handle, "w") as file:
+        file.write((token := secrets.token_urlsafe(32)) + "\n")
+    return token
+
+
+class HttpServer:
+    """Serves *address* (``PORT`` or ``HOST:PORT``; port 0: any). Raises BackendMissingError."""
+
+    def __init__(
+        self, address: str, token: str, max_bytes: int, site: Mapping[str, Any] | None = None
+    ) -> None:
+        try:
+            import tornado.httpserver  # noqa: F401
+        except ImportError:
+            raise BackendMissingError(
+                "tornado is not installed: python -m pip install 'ioopt[http]'"
+            ) from None
+        host, _, port = address.rpartition(":")
+        if not port.isdecimal() or int(port) > 65535:
+            raise UsageError(f"--http {address}: wanted PORT or HOST:PORT, such as 127.0.0.1:8080")
+        self._where = host.strip("[]") or "127.0.0.1", int(port)
+        self._token, self._max_bytes = token.encode(), max_bytes
+        self._calls = Calls(Service(max_bytes), site)
+        self._thread = ThreadPoolExecutor(1)
+        self._stop: asyncio.Event | None = None
+        self.endpoint = ""
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Serve until :meth:`stop`; *ready* is called once clients can come."""
+        asyncio.run(self._serve(ready))
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _serve(self, ready: Callable[[], None]) -> None:
+        from tornado.httpserver import HTTPServer
+        from tornado.netutil import bind_sockets
+
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            sockets = bind_sockets(self._where[1], self._where[0])
+        except OSError as error:
+            raise UsageError(f"{self._where[0]}:{self._where[1]}: {error}") from None
+        server = HTTPServer(
+            self._application(), max_body_size=self._max_bytes,
+            max_buffer_size=self._max_bytes + HEADER_BYTES, max_header_size=HEADER_BYTES,
+            idle_connection_timeout=IDLE_SECONDS, body_timeout=IDLE_SECONDS,
+        )  # fmt: skip
+        server.add_sockets(sockets)
+        self.endpoint = "http://{}:{}".format(*sockets[0].getsockname()[:2])
+        ready()
+        await self._stop.wait()
+        server.stop()
+        await server.close_all_connections()
+
+    def stop(self) -> None:
+        """Stop; may be called from a signal handler."""
+        if self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+
+    def _application(self) -> Any:
+        from tornado.web import Application, RequestHandler
+
+        server = self
+
+        class Handler(RequestHandler):
+            def initialize(self, names: Mapping[str, str]) -> None:
+                self.names = names
+
+            async def _answer(self, token: str | None = None, **place: str) -> None:
+                name = self.names.get(self.request.method or "")
+                if name is None:
+                    return self._say(405 if self.names else 404, _error("no such call"))
+                said = self.request.headers.get("Authorization", "").removeprefix("Bearer ")
+                given = token if token is not None else said
+                open_to_all = name in ("health", "openapi")
+                if not (open_to_all or hmac.compare_digest(given.encode(), server._token)):
+                    return self._say(401, _error("no token, or not that of the token file"))
+                self._say(*await server._decide(name, self.request.body, place))
+
+            def _say(self, status: int, body: bytes) -> None:
+                self.set_status(status)
+                self.set_header("Content-Type", "application/json")
+                self.finish(body)
+
+            def write_error(self, status_code: int, **_: Any) -> None:
+                self._say(status_code, _error("no such call, or it failed"))
+
+            get = post = put = delete = _answer
+
+        paths: dict[str, dict[str, str]] = {}
+        for (method, path), (name, _) in ROUTES.items():
+            place = path.replace("{run}", "(?P<run>[^/]+)").replace("{id}", r"(?P<id>\d{1,18})")
+            paths.setdefault(place, {})[method] = name
+        rows = [(rf"(?:/(?P<token>[\w-]{{16,}}))?{place}", Handler, {"names": names})
+                for place, names in paths.items()]  # fmt: skip
+        return Application(
+            rows, log_function=lambda handler: None,
+            default_handler_class=Handler, default_handler_args={"names": {}},
+        )  # fmt: skip
+
+    def _decide(self, name: str, body: bytes, place: Mapping[str, str]) -> Awaitable[Any]:
+        return self._loop.run_in_executor(
+            self._thread, lambda: self._calls.answer(name, body, **place)
+        )

@@ -1,0 +1,332 @@
+"""Dispatchers of workflows inside an engine: tasks come and end, ask which may start where.
+
+>>> from ioopt.embed import WorkflowDispatcher
+>>> run = WorkflowDispatcher(
+...     network={"remote_bytes_per_second": 12.5e6, "replica_bytes_per_second": 1e9},
+...     nodes=[{"id": "n0"}, {"id": "n1"}], files=[{"id": "f", "bytes": 64}, {"id": "g", "bytes": 9}],
+... )
+>>> run.submit([{"id": "t", "compute_seconds": 5, "inputs": ["f"], "outputs": ["g"]},
+...             {"id": "u", "compute_seconds": 5, "inputs": ["g"]}])
+2
+>>> run.next(now=0.0)
+[Placement(task='t', node='n0', stage=(('f', None),))]
+>>> run.completed("t", now=6.0)
+>>> run.next(now=6.0)
+[Placement(task='u', node='n0', stage=())]
+"""
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from ioopt import registry
+from ioopt.decisions.replication import Dispatcher, Pair
+from ioopt.embed.guard import Guard
+from ioopt.embed.live_view import LiveView
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import validate
+from ioopt.options import Deadline
+from ioopt.problems.base import Json
+from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
+from ioopt.solvers.replication.dispatch import locality
+
+_MAX_NOTES = 100
+_JOURNAL = {"submit", "_give", "completed", "failed", "withdraw", "lost", "back", "evicted"}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A task starts on a node; (file, source node or None for the storage) are to be staged first."""
+
+    task: str
+    node: str
+    stage: tuple[tuple[str, str | None], ...]
+
+
+class WorkflowDispatcher(LiveView):
+    """One run of a workflow under a dispatcher of the simulators (``rolling``, ``locality``, ...).
+
+    *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance. ``products``:
+    what tasks write is on the ``storage`` once they have ended, or on their ``nodes`` alone. A
+    dispatcher that fails, errs or is late gives way to ``locality`` for the rest of the run, and
+    ``notes`` say so. Files are believed to be where a task was placed that reads or writes them,
+    until :meth:`evicted`. No clock, no file; not thread-safe. Times are seconds. Memory follows
+    the tasks of the run. Invalid input raises InstanceError or UsageError and changes nothing.
+    """
+
+    def __init__(
+        self,
+        network: Mapping[str, Any] | Network,
+        nodes: Sequence[Mapping[str, Any] | Node],
+        files: Iterable[Mapping[str, Any] | File] = (),
+        *,
+        policy: str = "rolling",
+        settings: Mapping[str, Any] | None = None,
+        products: Literal["storage", "nodes"] = "storage",
+    ) -> None:
+        super().__init__(
+            validate(Network, network, "network"),
+            tuple(validate(Node, node, "nodes") for node in nodes),
+            products == "storage",
+        )
+        self._node = {node.id: i for i, node in enumerate(self.nodes)}
+        if len(self._node) < len(self.nodes) or products not in ("storage", "nodes"):
+            raise InstanceError("nodes: an id twice, or products neither 'storage' nor 'nodes'")
+        self._how: Json = {"policy": policy, "settings": dict(settings or {}), "products": products}
+        self._policy = _dispatcher(policy, self._how["settings"])
+        self._file: dict[str, int] = {}
+        self._add_files(files)
+        self._born = tuple(self._files)
+        self._holds = [{self._known_file(f) for f in node.holds} for node in self.nodes]
+        self._place: dict[str, int] = {}
+        self._given: set[int] = set()
+        self._ended: set[str] = set()
+        self._guard = Guard()
+        self._journal: list[list[Any]] = []
+        self.notes: list[str] = []
+
+    def submit(self, tasks: Iterable[Mapping[str, Any] | Task], files: Iterable[Any] = ()) -> int:
+        """Add tasks, and files that are new; how many tasks have not been placed.
+
+        A task is ready once the tasks that write its inputs have ended, those of them that have been
+        submitted. Raises InstanceError for what contradicts itself, UsageError for a task no node takes.
+        """
+        before = len(self._files)
+        added = [validate(Task, task, "tasks") for task in tasks]
+        try:
+            self._add_files(files)
+            self._check(added)
+        except (InstanceError, UsageError):
+            for file in self._files[before:]:
+                del self._file[file.id]
+            del self._files[before:]
+            raise
+        for task in added:
+            self._enter(task)
+        news = [file.model_dump(mode="json") for file in self._files[before:]]
+        self._journal.append(["submit", [task.model_dump(mode="json") for task in added], news])
+        return len(self._tasks) - len(self._given)
+
+    def knows(self, file: str) -> bool:
+        """Whether there is a file of that name."""
+        return file in self._file
+
+    def next(self, now: float, deadline: float | None = None) -> list[Placement]:
+        """The tasks that start now, and where; *deadline* (s) counts all that is decided."""
+        self._tick(now)
+        self.round += 1
+        until, placed = Deadline(deadline), []
+        while self.ready:
+            pair = self._ask(until, deadline)
+            if pair is None:
+                break
+            placed.append(self._give(*pair))
+            self._journal.append(["_give", *pair])
+        return placed
+
+    def completed(self, task: str, now: float) -> None:
+        """A task that runs has ended, and its products are there."""
+        k = self._runs(task)
+        node, _ = self._running.pop(k)
+        self._tick(now)
+        self._ended.add(task)
+        self._written.update(self._io[k][1])
+        self._holds[node].update(self._io[k][1])
+        for f in self._io[k][1]:
+            for reader in self._readers.get(f, ()):
+                self._now_ready(reader)
+        self._journal.append(["completed", task, now])
+
+    def failed(self, task: str, now: float) -> None:
+        """A task that runs has failed: it waits again, as if it had just been submitted."""
+        self._fail(self._runs(task), now)
+        self._journal.append(["failed", task, now])
+
+    def _fail(self, k: int, now: float) -> None:
+        del self._running[k]
+        self._tick(now)
+        self._enter(self._tasks[k])
+
+    def withdraw(self, task: str) -> None:
+        """A task that waits is not wanted any more."""
+        k = self._place.get(task)
+        if k is None or k in self._given:
+            raise UsageError(f"task {task!r} does not wait")
+        self._given.add(k)
+        self.ready = [other for other in self.ready if other != k]
+        del self._place[task]
+        self._journal.append(["withdraw", task])
+
+    def lost(self, node: str, now: float) -> None:
+        """A node is gone with its files: its tasks wait again, and those whose products it alone had."""
+        i = self._index(node)
+        self._down.add(i)
+        for k in [k for k, (where, _) in self._running.items() if where == i]:
+            self._fail(k, now)
+        gone, self._holds[i] = self._holds[i], set()
+        if not self._stored:
+            for f in sorted(gone & self._written):
+                if not self.copies(f):
+                    self._write_again(f)
+        self._journal.append(["lost", node, now])
+
+    def back(self, node: str) -> None:
+        """A lost node takes tasks again; its disk is empty."""
+        self._down.discard(self._index(node))
+        self._journal.append(["back", node])
+
+    def evicted(self, node: str, file: str) -> None:
+        """*file* is no longer on *node*."""
+        self._holds[self._index(node)].discard(self._known_file(file))
+        self._journal.append(["evicted", node, file])
+
+    def _write_again(self, f: int) -> None:
+        self._written.discard(f)
+        task = self._tasks[self._writer[f]]
+        if task.id in self._ended:
+            self._ended.discard(task.id)
+            self._enter(task)
+        waiting = self._readers.get(f, set())
+        self.ready = [k for k in self.ready if k not in waiting]
+
+    def _tick(self, now: float) -> None:
+        self.now = max(self.now, float(now))
+
+    def state(self) -> Json:
+        """The run as plain JSON values: what it was made from, and all that has happened."""
+        return {
+            "network": self.network.model_dump(mode="json"),
+            "nodes": [node.model_dump(mode="json") for node in self.nodes],
+            "files": [file.model_dump(mode="json") for file in self._born],
+            "now": self.now, "journal": self._journal, **self._how,
+        }  # fmt: skip
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Self:
+        """The run that *state* tells, at the same point; a dispatcher that plans makes a new plan.
+
+        Raises InstanceError when *state* is not what :meth:`state` returns.
+        """
+        try:
+            made = cls(
+                state["network"], state["nodes"], state["files"], policy=state["policy"],
+                settings=state["settings"], products=state["products"],
+            )  # fmt: skip
+            for method, *arguments in state["journal"]:
+                if method not in _JOURNAL:
+                    raise ValueError(f"journal: {method!r}")
+                getattr(made, method)(*arguments)
+            made._journal = [list(row) for row in state["journal"]]
+            made._tick(state["now"])
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            text = f"{type(error).__name__}: {error}"
+            raise InstanceError(f"not a saved run ({text})") from None
+        getattr(made._policy, "resume", lambda given: None)(made._given)
+        return made
+
+    def _add_files(self, files: Iterable[Any]) -> None:
+        for given in files:
+            file: File = validate(File, given, "files")
+            place = self._file.setdefault(file.id, len(self._files))
+            if place == len(self._files):
+                self._files.append(file)
+            elif self._files[place] != file:
+                raise InstanceError(f"files: {file.id!r} is known with other bytes or storage")
+
+    def _check(self, added: Sequence[Task]) -> None:
+        """Whether tasks can be added: ids, files, one writer a file, no circle, some node."""
+        waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
+        names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
+        files = tuple(self._files[self._known_file(f)] for f in sorted(names))
+        given: Json = {"name": "run", "network": self.network, "files": files,
+                       "nodes": tuple(n.model_copy(update={"holds": ()}) for n in self.nodes),
+                       "tasks": (*waiting, *added)}  # fmt: skip
+        validate(ReplicationProblem, given, "run").require_room()
+        for task in added:
+            if task.id in self._place:
+                raise InstanceError(f"tasks: {task.id!r} was submitted before")
+            for name in task.outputs:
+                if self._file[name] in self._writer:
+                    raise InstanceError(f"tasks: {task.id!r} writes {name!r}, as another task does")
+
+    def _enter(self, task: Task) -> None:
+        """A task, or one that runs again, has a place of its own: dispatchers remember what they gave."""
+        k = self._place[task.id] = len(self._tasks)
+        self._tasks.append(task)
+        reads, writes = ([self._file[f] for f in names] for names in (task.inputs, task.outputs))
+        self._io.append((tuple(reads), tuple(writes)))
+        for f in reads:
+            self._readers.setdefault(f, set()).add(k)
+        self._writer.update(dict.fromkeys(writes, k))
+        self._written.difference_update(writes)
+        self.ready = [other for other in self.ready if self._is_ready(other)]
+        self._now_ready(k)
+
+    def _is_ready(self, k: int) -> bool:
+        return all(f not in self._writer or f in self._written for f in self._io[k][0])
+
+    def _now_ready(self, k: int) -> None:
+        if k not in self._given and k not in self.ready and self._is_ready(k):
+            insort(self.ready, k)
+
+    def _ask(self, until: Deadline, given: float | None) -> Pair | None:
+        """What the dispatcher answers; past the deadline ``locality``."""
+        left = None if given is None else until.remaining()
+        if left is not None and left <= 0:
+            return locality.decide(self)
+        pair, notes = self._guard.run(
+            lambda: self._policy(self), lambda: locality.decide(self), self._wrong, left, given
+        )
+        if notes:
+            self._policy = locality.decide
+            self.notes.append(f"{self.now:g} s: {notes[0]}, and so is the rest of the run")
+            del self.notes[:-_MAX_NOTES]
+        return pair
+
+    def _wrong(self, pair: Pair | None) -> str | None:
+        if pair is None:
+            return None
+        k, i = pair
+        if k in self.ready and 0 <= i < len(self.nodes) and self.takes(k, i):
+            return None
+        return f"task {k} on node {i}, where it may not start"
+
+    def _give(self, k: int, i: int) -> Placement:
+        missing = [f for f in self._io[k][0] if f not in self._holds[i]]
+        stage = tuple((self._files[f].id, self._holder(f)) for f in missing)
+        self._holds[i].update(self._io[k][0])
+        self._running[k] = i, self.now
+        self._given.add(k)
+        self.ready.remove(k)
+        return Placement(self._tasks[k].id, self.nodes[i].id, stage)
+
+    def _holder(self, f: int) -> str | None:
+        return next((n.id for n, held in zip(self.nodes, self._holds) if f in held), None)
+
+    def _runs(self, task: str) -> int:
+        k = self._place.get(task, -1)
+        if k not in self._running:
+            raise UsageError(f"task {task!r} is not running")
+        return k
+
+    def _index(self, node: str) -> int:
+        if node not in self._node:
+            raise UsageError(f"there is no node {node!r}; nodes: {', '.join(self._node)}")
+        return self._node[node]
+
+    def _known_file(self, name: str) -> int:
+        if name not in self._file:
+            raise InstanceError(f"file {name!r} is unknown")
+        return self._file[name]
+
+
+def _dispatcher(name: str, settings: Mapping[str, Any]) -> Dispatcher:
+    """The dispatcher called *name*; UsageError for another solver."""
+    spec = registry.solver(name, registry.KINDS["replication"])
+    if not spec.policy:
+        raise UsageError(
+            f"policy {name!r} is no dispatcher; rolling, locality, ready-min-min, fifo"
+        )
+    made: Callable[[Any], Dispatcher] = registry.load_target(spec.policy)
+    return made(registry.settings_for(spec, settings))

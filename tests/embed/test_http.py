@@ -1,0 +1,223 @@
+"""The service over HTTP: the same messages, and a conversation as Nextflow's nf-cws has it.
+
+The conversation was written from the code of nf-cws's SchedulerClient and played here; neither
+Nextflow nor a cluster took part.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from conftest import ROOT
+
+from ioopt.embed import http as served
+from ioopt.embed.http import ROUTES, Calls, HttpServer, openapi, read_token
+from ioopt.embed.service import Service
+from ioopt.errors import UsageError
+
+SITE = {
+    "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8},
+    "nodes": [{"id": "k1", "cores": 2}, {"id": "k2", "cores": 2}],
+}
+TOKEN = "0123456789abcdef"
+
+
+def task(name, *files, cpus=1, size=0):
+    """What nf-cws sends of a task (CWSK8sTaskHandler.registerTask)."""
+    rows = [
+        {"name": "in", "value": {"storePath": f, "sourceObj": f, "stageName": f}} for f in files
+    ]
+    return {
+        "runName": f"nf-{name}", "task": name, "name": f"{name} (1)", "schedulerParams": {},
+        "inputs": {"booleanInputs": [], "numberInputs": [], "stringInputs": [], "fileInputs": rows},
+        "cpus": cpus, "memoryInBytes": None, "workDir": "/w", "repetition": 0, "inputSize": size,
+    }  # fmt: skip
+
+
+RUN = "/v1/scheduler/sad_euler"
+CONVERSATION = [
+    # (method, path, body, status, what the answer holds)
+    ("POST", RUN, {"strategy": "locality", "dns": "", "namespace": "default"}, 200, {}),
+    ("POST", RUN, {"strategy": "locality"}, 400, {}),  # once
+    ("POST", RUN + "/DAG/vertices", [{"label": "align", "type": "PROCESS", "uid": 1},
+                                     {"label": "report", "type": "PROCESS", "uid": 2},
+                                     {"label": "side", "type": "PROCESS", "uid": 3}], 200, {}),
+    ("POST", RUN + "/DAG/edges", [{"uid": 7, "label": "x", "from": 1, "to": 2},
+                                  {"uid": 8, "label": "y", "from": None, "to": 3}], 200, {}),
+    ("PUT", RUN + "/startBatch", None, 200, {}),
+    ("POST", RUN + "/task/1", task("side", "/d/s", size=4), 200, {}),
+    ("POST", RUN + "/task/2", task("align", "/d/a", "/d/b", cpus=2, size=9), 200, {}),
+    ("GET", RUN + "/task/2", None, 200, {"state": "RECEIVED_CONFIG", "node": None}),
+    ("POST", RUN + "/next", {"now": 0.0}, 200, []),  # the batch is open
+    ("PUT", RUN + "/endBatch", 2, 200, {}),
+    # align comes first, since report follows it; 9 bytes are two files of 5, rounded up
+    ("POST", RUN + "/next", {"now": 1.0}, 200, [
+        {"task": 2, "node": "k1", "stage": [["/d/a", None], ["/d/b", None]]},
+        {"task": 1, "node": "k2", "stage": [["/d/s", None]]}]),
+    ("GET", RUN + "/task/2", None, 200, {"state": "SCHEDULED", "node": "k1"}),
+    ("POST", RUN + "/task/2/completed", {"now": 9.0}, 200, {}),
+    ("POST", RUN + "/metrics/task/2", {"realtime": 8000, "peakRss": 1}, 200, {}),
+    ("POST", RUN + "/task/1/completed", {"now": 9.0, "failed": True}, 200, {}),
+    ("POST", RUN + "/next", {"now": 9.0}, 200, [{"task": 1, "node": "k2", "stage": []}]),
+    ("POST", RUN + "/task/3", task("report", "/d/a"), 200, {}),
+    ("POST", RUN + "/next", {"now": 9.0}, 200, [{"task": 3, "node": "k1", "stage": []}]),
+    ("POST", RUN + "/task/4", task("report", cpus=3), 200, {}),
+    ("GET", RUN + "/task/4", None, 200, {"state": "ERROR"}),
+    ("POST", RUN + "/task/5", task("align", cpus=2), 200, {}),
+    ("DELETE", RUN + "/task/5", None, 200, {}),
+    ("GET", RUN + "/task/5", None, 200, {"state": "DELETED"}),
+    ("GET", RUN + "/task/99", None, 400, {}),
+    ("POST", RUN + "/task/6", {"cpus": "many"}, 400, {}),
+    ("DELETE", RUN + "/DAG/vertices", [3], 200, {}),
+    ("DELETE", RUN + "/DAG/edges", [7, 70], 200, {}),
+    ("DELETE", RUN, None, 200, {}),
+    ("DELETE", RUN, None, 400, {}),
+    ("POST", "/v1/scheduler/other", {"strategy": "minmin"}, 400, {}),  # plans, dispatches nothing
+]  # fmt: skip
+
+
+@pytest.fixture
+def server():
+    pytest.importorskip("tornado")
+    made, up = HttpServer("0", TOKEN, 4096, SITE), threading.Event()
+    thread = threading.Thread(target=made.run, args=(up.set,))
+    thread.start()
+    assert up.wait(60)
+    yield made
+    made.stop()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def call(server, method, path, body=None, token=TOKEN, raw=None):
+    where = http.client.HTTPConnection(*server.endpoint.removeprefix("http://").split(":"))
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    data = raw if raw is not None else None if body is None else json.dumps(body).encode()
+    try:
+        where.request(method, path, data, headers)
+        reply = where.getresponse()
+        return reply.status, json.loads(reply.read() or b"null")
+    finally:
+        where.close()
+
+
+def test_a_conversation_of_nf_cws_is_understood(server):
+    assert server.endpoint.startswith("http://127.0.0.1:")
+    for method, path, body, status, holds in CONVERSATION:
+        code, value = call(server, method, path, body)
+        assert code == status, (method, path, value)
+        if isinstance(holds, list):
+            assert value == holds
+        assert isinstance(holds, list) or holds.items() <= value.items(), (path, value)
+
+
+def test_the_token_is_asked_for(server):
+    for token in (None, "", TOKEN[:-1], TOKEN + "x", "é"):
+        if token is not None:
+            token = token.encode().decode("latin1")
+        assert call(server, "POST", RUN, {}, token)[0] == 401
+    assert call(server, "POST", f"/{TOKEN}{RUN}", {}, None)[0] == 200  # nf-cws sends no headers
+    assert call(server, "POST", f"/{TOKEN[:-1]}x{RUN}", {}, None)[0] == 401
+    assert call(server, "GET", "/health", None, None)[0] == 200
+    assert call(server, "PATCH", RUN, {})[0] == call(server, "PUT", RUN, {})[0] == 405
+    assert call(server, "GET", "/v1/none")[0] == 404
+
+
+def test_messages_are_those_of_the_other_services(server):
+    for text in (b'{"ioopt": 1, "id": 7, "op": "ping"}', b"{", b'{"ioopt": 2}', b""):
+        wanted = json.loads(Service(4096).handle(text))
+        assert call(server, "POST", "/v1/messages", raw=text) == (200, wanted)
+    opened = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": SITE}
+    session = call(server, "POST", "/v1/messages", opened)[1]["result"]["session"]
+    for method, arguments in (("submit", {"tasks": [{"id": "t", "compute_seconds": 1}]}),
+                              ("next", {"now": 0.0})):  # fmt: skip
+        message = {"ioopt": 1, "op": "call", "session": session, "method": method,
+                   "arguments": arguments}  # fmt: skip
+        value = call(server, "POST", "/v1/messages", message)[1]["result"]["value"]
+    assert value == [{"task": "t", "node": "k1", "stage": []}]
+
+
+def test_bodies_and_headers_have_limits(server):
+    # closed while it is being sent, or answered
+    with contextlib.suppress(ConnectionError, http.client.HTTPException, json.JSONDecodeError):
+        assert call(server, "POST", "/v1/messages", raw=b" " * 5000)[0] in (400, 413)
+    assert call(server, "GET", "/health")[0] == 200
+
+
+def test_the_document_names_every_call():
+    document = openapi()
+    calls = {(m.upper(), path) for path, rows in document["paths"].items() for m in rows}
+    assert calls == set(ROUTES) and document["openapi"] == "3.1.0"
+    names = [row["operationId"] for rows in document["paths"].values() for row in rows.values()]
+    assert len(names) == len(set(names)) and "{id}" in json.dumps(document)
+
+
+def test_no_body_breaks_the_calls():
+    calls = Calls(Service(), SITE, clock=lambda: 0.0)
+    assert calls.answer("register", b"{}", "r")[0] == 200
+    bodies = [b"", b"[", b"[]", b"[1]", b'{"a": 1}', b'"x"', b"null", b"[" * 9999, b'{"uid": NaN}',
+              b'[{"uid": "x"}]', b'{"now": "x"}', b'{"deadline": "x"}', b'{"inputs": []}']  # fmt: skip
+    for name, _ in ROUTES.values():
+        for body in bodies:
+            status, reply = calls.answer(name, body, "r", "1")
+            assert status in (200, 400), (name, body, reply)
+            json.loads(reply)
+            if name == "forget" and status == 200:
+                calls.answer("register", b"{}", "r")
+    assert Calls(Service(), None).answer("register", b"{}", "r")[0] == 400
+
+
+def test_executions_are_limited(monkeypatch):
+    monkeypatch.setattr(served, "MAX_RUNS", 2)
+    calls = Calls(Service(), SITE)
+    assert [calls.answer("register", b"{}", str(k))[0] for k in range(3)] == [200, 200, 400]
+
+
+def test_a_token_is_for_its_owner(tmp_path):
+    path = tmp_path / "token"
+    token = read_token(str(path))
+    assert (
+        len(token) >= 32 and path.stat().st_mode & 0o777 == 0o600 and read_token(str(path)) == token
+    )
+    path.chmod(0o644)
+    with pytest.raises(UsageError, match="others can read"):
+        read_token(str(path))
+    path.chmod(0o600)
+    path.write_text("short")
+    with pytest.raises(UsageError, match="16 characters"):
+        read_token(str(path))
+
+
+@pytest.mark.parametrize("address", ["x", "127.0.0.1:", "1:70000", ":"])
+def test_an_address_that_is_none_is_refused(address):
+    pytest.importorskip("tornado")
+    with pytest.raises(UsageError, match="wanted PORT"):
+        HttpServer(address, TOKEN, 4096)
+
+
+def test_the_command_serves_and_stops(tmp_path):
+    pytest.importorskip("tornado")
+    (tmp_path / "site.json").write_text(json.dumps(SITE))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ioopt", "serve", "--http", "0", "--token-file",
+         str(tmp_path / "token"), "--site", str(tmp_path / "site.json")],
+        cwd=ROOT, stderr=subprocess.PIPE, text=True, env=os.environ,
+    )  # fmt: skip
+    said = process.stderr.readline().split()
+
+    class Where:
+        endpoint = said[-1]
+
+    token = (tmp_path / "token").read_text().strip()
+    assert call(Where, "POST", RUN, {"strategy": "fifo"}, token)[1] == {"policy": "fifo"}
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    process.stderr.close()
