@@ -66,7 +66,7 @@ def solve(
 @click.option("--solver", metavar="NAME", help="The policy; default: the kind's own.")
 @options.solver_options
 def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
-    """Decide once for the snapshot FILE (io-requests, gang-matrix, job-selection); prints the plan."""
+    """Decide once for the snapshot FILE (io-requests, gang-matrix); prints the plan."""
     from ioopt.formats.native import dump_json
 
     problem = load(file)
