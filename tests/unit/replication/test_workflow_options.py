@@ -95,6 +95,29 @@ def test_a_head_that_waits_for_cores_or_room_is_not_passed() -> None:
     assert ran.metrics["makespan_seconds"] == 151.0
 
 
+def test_a_task_that_passes_makes_room_beside_what_the_head_lacks() -> None:
+    """1,000 MB, 400 of them old. a fetches 500 MB in 50 s and writes 200; b writes 100 at once.
+
+    All of it is 1,200 MB: old, which nobody reads, goes as b starts (at 0 s), though b alone would
+    leave it until a starts (at 50 s).
+    """
+    tasks = [
+        {"id": "a", "inputs": ["r"], "outputs": ["y"]},
+        {"id": "b", "compute_seconds": 70, "outputs": ["x"]},
+    ]
+    data = instance(
+        [{"cores": 2, "disk_bytes": 1000 * MB, "holds": ["old"]}],
+        {"old": 400, "r": 500, "y": 200, "x": 100}, tasks, "shared", 10, 40,
+    )  # fmt: skip
+    problem = ioopt.load(data)
+    plan, ran = dispatch(
+        problem, fifo.decide, engine="python", options=DispatchOptions(overtake=True)
+    )
+    assert [(row["file"], row["seconds"]) for row in ran.schedule["evictions"]] == [("old", 0)]
+    assert ran.metrics["makespan_seconds"] == 70
+    assert check(problem, plan, ran.schedule).violations == ()
+
+
 def test_a_file_comes_from_the_source_with_the_least_load() -> None:
     """100 MB to 9 nodes at 100 MB/s, links of their own: n0 has it after 1 s; then eight copies share
     its interface for 8 s, or one copies and seven fetch, 1 s. Where two nodes hold it and two read it,
@@ -177,6 +200,24 @@ def test_what_is_at_risk_goes_to_a_node_with_room() -> None:
     for node in data["nodes"][1:]:
         node["disk_bytes"] = 90 * MB  # no room anywhere: it is saved after all
     assert ends(data, order, evacuate=True) == pytest.approx(203.0)
+
+
+def test_what_is_at_risk_goes_to_its_reader_first() -> None:
+    """c, on one of them, reads x: 250 MB (100 of them for c's x) are preferred to 300 or more."""
+    for reader in (1, 2):
+        data = at_risk()
+        data["nodes"][1]["disk_bytes"] = data["nodes"][2]["disk_bytes"] = 300 * MB
+        data["nodes"][reader]["disk_bytes"] = 250 * MB
+        problem = ioopt.load(data)
+        plan = ReplicationPlan.model_validate(
+            {"order": {"n0": ["a", "b"], f"n{reader}": ["c"]}, "evacuate": True}
+        )
+        ran = simulate(problem, plan, engine="python")
+        moved = [
+            (row["destination"], bool(row.get("evacuated"))) for row in ran.schedule["transfers"]
+        ]
+        assert moved == [(f"n{reader}", True)]
+        assert check(problem, plan, ran.schedule).violations == ()
 
 
 def kept() -> dict[str, Any]:
