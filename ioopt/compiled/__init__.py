@@ -184,6 +184,7 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
     """
     from numba.extending import overload
 
+    part = import_module("ioopt.compiled.by_reference").PartCompiler
     seen.add(module.__name__)
     twins = module
     if "COMPILED_AS" in vars(module):
@@ -201,7 +202,8 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
         if function not in _REGISTERED:
             _REGISTERED.add(function)
             text = getattr(twins, name, function)
-            options = {"_nrt": False, "forceinline": whole, **_WITHOUT_WRAPPERS}
+            options = {"_nrt": False, "forceinline": whole, "pipeline_class": part}
+            options |= _WITHOUT_WRAPPERS
             options |= getattr(text, "numba_options", {})
             overload(function, jit_options=options, strict=False)(_always(text))
 

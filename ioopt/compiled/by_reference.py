@@ -1,16 +1,24 @@
-"""Named tuples of arrays that kernels hand on by their address.
+"""Named tuples of arrays that kernels hand on by their address, and functions compiled once.
 
 numba hands over a tuple value by value: seven for each array, hundreds a call, which takes longer to
-compile and to run than most kernels. Imported only where machine code is wanted, as it needs numba.
+compile and to run than most kernels. It also optimises and assembles every function with all that it
+calls, and then again within its caller. Imported only where machine code is wanted, as it needs numba.
 """
 
 from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
 from inspect import signature
 from typing import Any
 
 from llvmlite import ir
+from numba import _dynfunc
 from numba.core import cgutils
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba.core.typed_passes import NativeLowering
 from numba.core.types import Type
 from numba.core.types.containers import BaseNamedTuple
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
@@ -22,7 +30,8 @@ class Reference(Type):
 
     def __init__(self, target: BaseNamedTuple) -> None:
         self.target = target
-        super().__init__(f"Reference({target})")
+        # Names are part of those of functions: that of a wide tuple is thousands of letters long.
+        super().__init__(f"Reference({sha256(str(target).encode()).hexdigest()})")
 
 
 @register_model(Reference)
@@ -83,3 +92,45 @@ def entry(text: Callable[..., Any]) -> Callable[..., Any]:
     exec(compile(source, text.__code__.co_filename, "exec"), scope)
     made: Callable[..., Any] = scope[text.__name__]
     return made
+
+
+class PartLibrary(JITCodeLibrary):
+    """Code that only goes into that of its callers: numba would optimise and assemble it by itself too."""
+
+    def _optimize_final_module(self) -> None:
+        """What takes it in does."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class PartLowering(NativeLowering):
+    """numba's, into a :class:`PartLibrary`."""
+
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Make the code; what stands for the function in Python is never called."""
+        state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        made, name = state.cr, state.func_id.func_name
+        stub = _dynfunc.make_function(import_module(__name__), name, "", 0, made.env, ())
+        state.cr = made._replace(cfunc=stub)
+        state.targetctx.insert_user_function(stub, made.fndesc, [state.library])
+        state.reload_init.extend(state.library._reload_init)
+        return True
+
+
+class PartCompiler(CompilerBase):
+    """numba's compiler for functions of which only their callers' code is wanted."""
+
+    def define_pipelines(self) -> list[Any]:
+        """numba's, with :class:`PartLowering`."""
+        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        places = [kind for kind, _ in made.passes]
+        made.passes[places.index(NativeLowering)] = (PartLowering, "part lowering")
+        made.finalize()
+        return [made]

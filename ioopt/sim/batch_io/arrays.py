@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ioopt.compiled import tuned
+from ioopt.compiled.by_reference import by_reference
 from ioopt.decisions.batch_io import KernelView
 from ioopt.sim.batch_io.jobs import start
 from ioopt.sim.batch_io.state import COMPUTING
@@ -194,14 +195,12 @@ def ask(w: Any, m: Any, decide: Any, count: int) -> None:
     """Put the rates of the *count* jobs of ``out`` under the policy into ``rates``."""
     for k in range(count):
         w.rates[k] = 0.0
-    decide(
-        KernelView(
-            w.jobs, w.out, count, m.now, w.storage, w.node_rate, w.capacity_units,
-            w.saturating_units, w.own_peaks, w.top, w.keys, w.order, w.depths, w.sizes,
-            w.finishes, w.bits, w.loads, w.values, w.rows,
-        ),
-        w.rates,
+    view = KernelView(
+        w.jobs, w.out, count, m.now, w.storage, w.node_rate, w.capacity_units, w.saturating_units,
+        w.own_peaks, w.top, w.keys, w.order, w.depths, w.sizes, w.finishes, w.bits, w.loads,
+        w.values, w.rows,
     )  # fmt: skip
+    decide(by_reference(view), w.rates)
 
 
 def note_span(w: Any, m: Any, place: int, since: float, until: float, rate: float) -> None:

@@ -282,12 +282,14 @@ def _machine_code(twin: Twin, w: Arrays, m: Any) -> Any:
         return kernel
     from numba import typeof, types
 
+    from ioopt.compiled.by_reference import Reference
+
     view = KernelView(
         w.jobs, w.out, 0, 0.0, w.storage, w.node_rate, w.capacity_units, w.saturating_units,
         w.own_peaks, w.top, w.keys, w.order, w.depths, w.sizes, w.finishes, w.bits, w.loads,
         w.values, w.rows,
     )  # fmt: skip
-    called = types.void(typeof(view), typeof(w.rates))
+    called = types.void(Reference(typeof(view)), typeof(w.rates))
     parts: tuple[tuple[Any, Any], ...] = (
         (kernel, called),
         (advance, types.boolean(typeof(w), typeof(m), types.FunctionType(called), types.int64)),

@@ -34,18 +34,24 @@ def move(outer: Any, amount: float, times: int) -> float:
     return float(outer.inner.values[outer.place]) + len(outer.inner.values)
 
 
-def test_machine_code_works_on_the_arrays_of_the_caller() -> None:
+def test_machine_code_works_on_the_arrays_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the kernel is assembled, not what it calls by itself too."""
     numba = pytest.importorskip("numba")
     import numpy as np
     from numba.extending import register_jitable
 
-    from ioopt.compiled.by_reference import Reference, entry
+    from ioopt.compiled.by_reference import PartCompiler, PartLibrary, Reference, entry
 
+    made: list[str] = []
+    finalize = PartLibrary.finalize
+    monkeypatch.setattr(PartLibrary, "_finalize_specific", lambda part: made.append("assembled"))
+    monkeypatch.setattr(PartLibrary, "finalize", lambda p: (made.append(p.name), finalize(p))[1])
     for function in (take, move):
-        register_jitable(function)
+        register_jitable(pipeline_class=PartCompiler)(function)
     kernel = numba.njit(entry(move))
     outer = Outer(1, Inner(np.array([7.0, 10.0]), np.zeros(2, np.int64)))
     assert kernel(outer, 2.5, 3) == 2.5 + 2
+    assert made == ["take", "move"]
     assert outer.inner.values.tolist() == [7.0, 2.5]
     assert outer.inner.counts.tolist() == [0, 3]
     lists = Outer(1, Inner([7.0, 10.0], [0, 0]))
