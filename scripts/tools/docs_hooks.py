@@ -55,7 +55,8 @@ def on_page_content(content: str, **_: Any) -> str:
     def rendered(match: re.Match[str]) -> str:
         inline, block = match.group(2), match.group(3)
         display = "inline" if inline is not None else "block"
-        return str(convert(html.unescape(inline if inline is not None else block), display=display))
+        math = str(convert(html.unescape(inline if inline is not None else block), display=display))
+        return math if display == "inline" else f'<div class="formula">{math}</div>'
 
     return ROLE.sub("", EQUATION.sub(rendered, content))
 
