@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -198,9 +200,46 @@ def dask(quick: bool) -> list[Check]:
     return [_check("tasks or files elsewhere than planned on Dask", "0", strayed, strayed == 0)]
 
 
+GANG_TASK = """
+import sys
+rounds, out, back, first = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4] == "1"
+if first:
+    out, back = open(out, "wb", 0), open(back, "rb", 0)
+else:
+    out, back = open(out, "rb", 0), open(back, "wb", 0)
+    out, back = back, out
+for _ in range(rounds):
+    sum(range(60_000))
+    out.write(b"x")
+    back.read(1)
+"""
+
+
+def process_rows(quick: bool) -> Iterator[tuple[Any, ...]]:
+    """(jobs, gangs?, last end, mean end, last / first end): two processes a job that exchange often."""
+    from ioopt.embed.adapters.processes import run
+
+    rounds = "200" if quick else "1000"
+    machine = {"nodes": 2, "levels": 8, "quantum_seconds": 0.2}
+    for count in (2, 4, 8):
+        for gangs in (True, False):
+            with tempfile.TemporaryDirectory() as folder:
+                commands = {}
+                for k in range(count):
+                    pipes = [f"{folder}/{k}{end}" for end in "ab"]
+                    for pipe in pipes:
+                        os.mkfifo(pipe)
+                    task = [sys.executable, "-c", GANG_TASK, rounds, *pipes]
+                    commands[str(k)] = [[*task, "1"], [*task, "0"]]
+                ends = run(commands, machine, gangs=gangs).values()
+            yield (count, gangs, max(ends), statistics.mean(ends), max(ends) / min(ends))
+
+
 def main(quick: bool) -> None:
     """Print the tables, and at the end what was wanted beside what was measured."""
     checks = objects(quick)
+    heads = ("jobs", "gangs", "last end s", "mean end s", "last / first")
+    show("Two processes a job on two cores, slices of 0.2 s", heads, list(process_rows(quick)))
     selection(quick)
     for name, part in (("distributed", dask), ("snakemake", snakemake)):
         if importlib.util.find_spec(name) is None:
