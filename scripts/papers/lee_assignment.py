@@ -1,4 +1,4 @@
-"""Features F4 to F6 on the closing proposal of Lee et al.: strict and loose rounds, measured.
+"""Features F5 and F6 on the closing proposal of Lee et al.: strict and loose rounds, measured.
 
 The paper has no figures for them; the "paper" column quotes what it argues or what ioopt promises.
 All plans are simulated on seeds on which none was chosen.
@@ -6,21 +6,13 @@ All plans are simulated on seeds on which none was chosen.
 
 from __future__ import annotations
 
-import math
 from statistics import fmean
 from typing import Any
 
 from papers.claims import Claim, interval, values_of, verdict
 
 import ioopt
-from ioopt.generate.flexgang import flexible_gang, quantum_selection
-from ioopt.models.flexgang.quantum import QuantumModel
-from ioopt.models.flexgang.quantum_costs import QuantumCosts
-from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
-from ioopt.protocols import SolveRequest
-from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, cycle_grid
-from ioopt.solvers.flexgang.quantum_ip import run
+from ioopt.generate.flexgang import flexible_gang
 
 HEAVY_SECONDS = 20.0
 
@@ -87,77 +79,6 @@ def _ends(ends: list[float]) -> str:
     return f"[{ends[0]:.3f} .. {ends[1]:.3f}]"
 
 
-def quantum_problem(seed: int) -> QuantumSelectionProblem:
-    """The seeded instance of quantum selection number *seed*, of every preset in turn."""
-    settings = {
-        "io_jobs": 1 + seed % 2, "compute_jobs": 1 + seed // 2 % 2, "visits": 1 + seed % 4 // 2,
-        "compute_share": 0.1 * (seed % 5), "mu": 0.5 * (seed % 3),
-    }  # fmt: skip
-    return quantum_selection.generate(("plain", "visits", "mixed")[seed % 3], settings, seed)
-
-
-def visits_problem(seed: int) -> QuantumSelectionProblem:
-    """An instance in which several visits a cycle may pay: I/O jobs beside compute jobs with half."""
-    settings = {
-        "io_jobs": 1 + seed % 2, "compute_jobs": 2, "visits": 4, "compute_share": 0.5,
-        "mu": 0.5 * (seed // 2 % 2),
-    }  # fmt: skip
-    return quantum_selection.generate("mixed", settings, seed)
-
-
-def quantum_selection_errors(seed: int) -> dict[str, Any]:
-    """How far both backends are from the dynamic program on one instance, and its visits."""
-    costs = QuantumCosts(quantum_problem(seed))
-    grid = cycle_grid(costs)
-    oracle = min(best_for_cycle(costs, cycle)[1] for cycle in grid)
-    worst = 0.0
-    for backend in ("HiGHS", "CP-SAT"):
-        request = SolveRequest(SolveOptions(120, backend=backend), Deadline(120))
-        answer = run(QuantumModel(costs, grid), None, request)
-        worst = max(worst, abs((answer.objective or math.inf) - oracle))
-    return {"worst": worst, **_visits(costs.problem)}
-
-
-def visits_errors(seed: int) -> dict[str, Any]:
-    """What became of several visits on one instance in which they may pay."""
-    return _visits(visits_problem(seed))
-
-
-def _visits(problem: QuantumSelectionProblem) -> dict[str, Any]:
-    """Whether several visits fell back to one; where kept, how far realised is from predicted."""
-    result = ioopt.solve(problem, "quantum-dp")
-    if result.plan is None:
-        return {"fell": False, "apart": None}
-    visits = [choice["visits"] for choice in result.plan["options"].values()]
-    fell = any("fell back" in note for note in result.notes)
-    predicted, realised = result.objective or 0.0, result.metrics["realised"]
-    return {
-        "fell": fell,
-        "apart": (realised - predicted) / predicted if max(visits) > 1 else None,
-    }
-
-
-def quantum_claims(count: int) -> list[Claim]:
-    """Dynamic program, HiGHS and CP-SAT on random instances; realised against predicted cost."""
-    asked = [{"seed": seed} for seed in range(count)]
-    found = values_of(quantum_selection_errors, asked)
-    worst = max(each["worst"] for each in found)
-    both = [*found, *values_of(visits_errors, asked)]
-    fell = sum(each["fell"] for each in both)
-    errors = [each["apart"] for each in both if each["apart"] is not None]
-    kept, apart = len(errors), max(errors, default=0.0)
-    where = f"F4, {count} instances"
-    return [
-        Claim("dynamic program = HiGHS = CP-SAT", where, "equal", f"largest difference {worst:.1e}",
-              verdict(worst <= 1e-6)),
-        Claim("several visits realised at most 5 % above predicted, or one visit and a note",
-              f"F4, {2 * count} instances", "all",
-              f"several visits chosen {kept + fell} times: {kept} kept (worst {apart:.1%} above), "
-              f"{fell} fell back", verdict(apart <= 0.05)),
-    ]  # fmt: skip
-
-
 def claims(quick: bool) -> list[Claim]:
-    """Section 7: quantum selection, strict and loose rounds; with *quick* fewer seeds."""
-    rows = quantum_claims(6 if quick else 20)
-    return rows + mix_claims(range(2 if quick else 24))
+    """Section 7: strict and loose rounds; with *quick* fewer seeds."""
+    return mix_claims(range(2 if quick else 24))
