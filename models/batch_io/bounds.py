@@ -6,6 +6,7 @@ from typing import Any
 
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.models.fluid_bound import SHAVED, Work, least_response
+from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, IoRequestsProblem, Job
 
 REFERENCE = "no-congestion"
@@ -57,11 +58,16 @@ def mean_response_bound(
 
 
 def delay_bounds(
-    problem: BatchIoProblem, plan: BatchIoPlan, starts: Starts, metrics: Mapping[str, Any]
+    problem: BatchIoProblem,
+    plan: BatchIoPlan,
+    starts: Starts,
+    metrics: Mapping[str, Any],
+    deadline: Deadline | None = None,
 ) -> dict[str, float]:
     """Bounds of the mean and of the node-weighted I/O delay for given *starts*; *metrics* of some plan.
 
-    0 for the reference, for jobs that may be killed, and where the trace is too long for a quick ascent.
+    0 for the reference, for jobs that may be killed, and where the trace is too long for a quick ascent
+    or the *deadline* has passed.
     """
     found = {}
     for name, by_nodes in (("io_delay_seconds", False), ("node_weighted_io_delay", True)):
@@ -70,7 +76,7 @@ def delay_bounds(
         weight = sum(chain.weight for chain in chains)
         total = sum(_weight(problem, job, by_nodes) for job in problem.jobs)
         known = float(metrics[name] or 0.0) * total
-        least = 0.0 if free or not weight else delay_bound(chains, known, ROUNDS, WORK)
+        least = 0.0 if free or not weight else delay_bound(chains, known, ROUNDS, WORK, deadline)
         found[name.replace("_seconds", "") + "_bound"] = least / total if total else 0.0
     return found
 

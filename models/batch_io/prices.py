@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ioopt.models.fluid_bound import SHAVED
+from ioopt.options import Deadline
 
 LEVELS = 128
 """Delays of a job that are told apart."""
@@ -45,12 +46,16 @@ class Chain(NamedTuple):
 
 
 def delay_bound(
-    chains: Sequence[Chain], known: float, rounds: int, work: float = math.inf
+    chains: Sequence[Chain],
+    known: float,
+    rounds: int,
+    work: float = math.inf,
+    deadline: Deadline | None = None,
 ) -> float:
     """At least sum_j w_j D_j for every I/O policy, in seconds.
 
     *known* is that sum in some schedule: the grid is made for it. At most *rounds* of ascent, fewer
-    where they would look at more than *work* levels in all.
+    where they would look at more than *work* levels in all, or the *deadline* has passed.
     """
     weight = sum(chain.weight for chain in chains)
     if known <= 0:
@@ -61,7 +66,7 @@ def delay_bound(
     seconds = sum(item.amount / item.share for chain in chains for item in chain.steps)
     slots = seconds / step + sum(len(chain.steps) for chain in chains)
     rounds = int(min(rounds, work / (LEVELS * slots)))
-    return _Market(chains, step).ascend(rounds) if rounds else 0.0
+    return _Market(chains, step).ascend(rounds, deadline) if rounds else 0.0
 
 
 class _Market:
@@ -86,13 +91,20 @@ class _Market:
             self.pieces.append((slots, amounts))
         self.size = max(int(slots.max()) for slots, _ in self.pieces) + LEVELS + 1
 
-    def ascend(self, rounds: int) -> float:
-        """The best bound at the prices of all rounds, and at the mean of their second half."""
+    def ascend(self, rounds: int, deadline: Deadline | None) -> float:
+        """The best bound at the prices of all rounds, and at the mean of their second half.
+
+        It is 0 where free storage is enough for what jobs then buy: no price rises.
+        """
         np = self.np
         prices, mean, best = np.zeros(self.size), np.zeros(self.size), 0.0
         for k in range(rounds):
+            if deadline and deadline.expired():
+                return best
             value, bought = self.bound(prices)
             best = max(best, value)
+            if k == 0 and bought.max() * SHAVED <= self.step:
+                return 0.0
             change = RISE / (1 + k / HALVED_AFTER) * (bought / self.step - 1)
             prices = np.maximum(0.0, prices + change)
             if 2 * k >= rounds:

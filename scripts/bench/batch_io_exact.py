@@ -25,7 +25,7 @@ POLICIES = (
     "cons-max-util+top", "cons-min-inst-sld+top", "cons-min-aggr-sld+top", "set-10+top",
 )  # fmt: skip
 SMALL = {"jobs": 5, "nodes": 8, "most_phases": 3}
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 60.0
 ESTIMATES: tuple[dict[str, Any], ...] = (
     {}, {"volume_noise": 0.35}, {"volume_noise": 0.7}, {"volume_noise": 1.4},
     {"estimate": "job-mean"}, {"estimate": "history"}, {"estimate": "none"},

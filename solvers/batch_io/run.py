@@ -72,18 +72,21 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
         notes = (f"{told}; answered by {policy.name}", *notes)
     if plan.policy == "set-10" and not plan.top:
         notes = (*notes, ONE_A_SET)
-    bound, metrics = bounds_of(problem, plan, simulation)
+    bound, metrics = bounds_of(problem, plan, simulation, request.deadline)
     return Outcome(plan, bound, stop, simulation=simulation, notes=notes, metrics=metrics)
 
 
 def bounds_of(
-    problem: BatchIoProblem, plan: BatchIoPlan, simulation: Simulation
+    problem: BatchIoProblem,
+    plan: BatchIoPlan,
+    simulation: Simulation,
+    deadline: Deadline | None = None,
 ) -> tuple[float | None, dict[str, float]]:
     """The bound of the mean response; in open loop, where the starts are given, of I/O delays too."""
     if plan.loop == "closed" or not problem.jobs:
         return mean_response_bound(problem, plan), {}
     starts = {row["id"]: row["start_seconds"] for row in simulation.schedule["jobs"]}
-    delays = delay_bounds(problem, plan, starts, simulation.metrics)
+    delays = delay_bounds(problem, plan, starts, simulation.metrics, deadline)
     return mean_response_bound(problem, plan, starts, delays["io_delay_bound"]), delays
 
 

@@ -9,6 +9,7 @@ import ioopt
 from ioopt.models.batch_io import prices
 from ioopt.models.batch_io.bounds import chains_of
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
+from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.results import metrics_of
@@ -49,10 +50,30 @@ def test_work_limits_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     two = [Chain(0.0, (Step(2.0, 1.0),))] * 2
     assert delay_bound(two, known=2.0, rounds=200, work=10) == 0.0
     begun: list[int] = []
-    monkeypatch.setattr(prices._Market, "ascend", lambda self, rounds: begun.append(rounds) or 0.0)
+    monkeypatch.setattr(prices._Market, "ascend", lambda self, k, _: begun.append(k) or 0.0)
     slots = 2 * 2.0 / (1.0 / prices.STEPS_OF_MEAN) + 2
     delay_bound(two, known=2.0, rounds=200, work=7.5 * prices.LEVELS * slots)
     assert begun == [7]
+
+
+def test_no_round_where_nothing_is_scarce_or_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Free storage that is enough for all ends it after one look; a clock that ticks, at its limit.
+
+    The deadline is set at tick 0 and passes at tick 3: looks at ticks 1 and 2 only.
+    """
+    looks: list[float] = []
+    bound = prices._Market.bound
+    monkeypatch.setattr(
+        prices._Market, "bound", lambda market, p: (looks.append(0.0), bound(market, p))[1]
+    )
+    apart = [Chain(0.0, (Step(2.0, 1.0),)), Chain(2.5, (Step(2.0, 1.0),))]
+    assert delay_bound(apart, known=1.0, rounds=50) == 0.0
+    assert len(looks) == 1
+    looks.clear()
+    ticks = iter(map(float, range(9)))
+    two = [Chain(0.0, (Step(2.0, 1.0),))] * 2
+    assert delay_bound(two, 2.0, 50, deadline=Deadline(3.0, clock=lambda: next(ticks))) > 0
+    assert len(looks) == 2
 
 
 TIGHT: list[float] = []
