@@ -16,7 +16,7 @@
 """
 
 from bisect import insort
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter, le
 from typing import Any, Self
@@ -26,7 +26,7 @@ from ioopt.decisions.batch_io_kernels import slow_down
 from ioopt.embed.guard import Guard
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
-from ioopt.problems.base import Json
+from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.base_line import base_line
@@ -158,6 +158,21 @@ class IoArbiter:
         if self._policy.believes:
             done, moved = self._finished.get(id, (0, 0.0))
             self._finished[id] = done + 1, moved + request.left + request.moved
+
+    def observe(self, id: int | str, sizes: Iterable[float]) -> None:
+        """Requests of *id* that ended elsewhere, in bytes, for ``estimate=history``.
+
+        Raises UsageError, and changes nothing, when one of them is no size.
+        """
+        seen = list(sizes)
+        if not all(0 <= size <= LARGEST for size in seen):
+            raise UsageError(f"{id!r}: its sizes must be bytes, 0 or more")
+        done, moved = self._finished.get(id, (0, 0.0))
+        self._finished[id] = done + len(seen), moved + sum(seen)
+
+    def forget(self, id: int | str) -> None:
+        """Drop what requests of *id* have moved: its job has ended."""
+        self._finished.pop(id, None)
 
     def decide(self, now: float, deadline: float | None = None) -> dict[Any, float]:
         """Bytes per second for every outstanding request, 0 for those that wait. Never raises.

@@ -88,9 +88,14 @@ class Run:
         return total / count if count else UNKNOWN_SECONDS
 
     def observe(self, number: int, seconds: float) -> None:
-        """A task has taken *seconds*: later tasks of its process are expected to."""
-        count, total = self._seconds.get(self.tasks[number]["process"], (0, 0.0))
-        self._seconds[self.tasks[number]["process"]] = count + 1, total + seconds
+        """A task has taken *seconds*: those of its process that wait or come are expected to."""
+        process = self.tasks[number]["process"]
+        count, total = self._seconds.get(process, (0, 0.0))
+        self._seconds[process] = count + 1, total + seconds
+        self.dispatcher.observe({
+            str(k): self.expected(process) for k, row in self.tasks.items()
+            if row["process"] == process and row["state"] == "UNSCHEDULED"
+        })  # fmt: skip
 
     def next(self, now: float, deadline: float | None) -> list[Json]:
         """The tasks that start now."""

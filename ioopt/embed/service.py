@@ -39,7 +39,7 @@ DEADLINE_SHARE = 0.8
 """Part of a decision's deadline that the solver is told; the rest is for building and checking."""
 
 METHODS: dict[str, frozenset[str]] = {
-    "IoArbiter": frozenset({"request", "progress", "finish", "decide"}),
+    "IoArbiter": frozenset({"request", "progress", "finish", "observe", "forget", "decide"}),
     "GangScheduler": frozenset({"arrive", "depart", "served", "matrix"}),
     "ReplicationPlanner": frozenset({"submit", "plan", "next", "staged", "evicted", "completed"}),
     "WorkflowDispatcher": frozenset(

@@ -32,7 +32,17 @@ from ioopt.problems.replication import File, Network, Node, ReplicationProblem, 
 from ioopt.solvers.replication.dispatch import locality
 
 _MAX_NOTES = 100
-_JOURNAL = {"submit", "_give", "completed", "failed", "withdraw", "lost", "back", "evicted"}
+_JOURNAL = {
+    "submit",
+    "_give",
+    "completed",
+    "failed",
+    "withdraw",
+    "lost",
+    "back",
+    "evicted",
+    "observe",
+}
 
 
 @dataclass(frozen=True)
@@ -157,6 +167,16 @@ class WorkflowDispatcher(LiveView):
         self.ready = [other for other in self.ready if other != k]
         del self._place[task]
         self._journal.append(["withdraw", task])
+
+    def observe(self, seconds: Mapping[str, float]) -> None:
+        """Better estimates (compute seconds at speed 1) of tasks, such as the mean of those alike."""
+        for name, value in seconds.items():
+            if name not in self._place:
+                raise UsageError(f"there is no task {name!r}")
+            k = self._place[name]
+            given = self._tasks[k].model_dump() | {"compute_seconds": value}
+            self._tasks[k] = validate(Task, given, "tasks")
+        self._journal.append(["observe", dict(seconds)])
 
     def lost(self, node: str, now: float) -> None:
         """A node is gone with its files: its tasks wait again, and those whose products it alone had."""
@@ -285,12 +305,9 @@ class WorkflowDispatcher(LiveView):
         return pair
 
     def _wrong(self, pair: Pair | None) -> str | None:
-        if pair is None:
+        if pair is None or (pair[0] in self.ready and self.takes(*pair)):
             return None
-        k, i = pair
-        if k in self.ready and 0 <= i < len(self.nodes) and self.takes(k, i):
-            return None
-        return f"task {k} on node {i}, where it may not start"
+        return f"task {pair[0]} on node {pair[1]}, where it may not start"
 
     def _give(self, k: int, i: int) -> Placement:
         missing = [f for f in self._io[k][0] if f not in self._holds[i]]

@@ -175,6 +175,20 @@ def test_no_body_breaks_the_calls():
     assert Calls(Service(), None).answer("register", b"{}", "r")[0] == 400
 
 
+def test_what_tasks_took_is_expected_of_those_that_wait():
+    calls = Calls(Service(), SITE, clock=lambda: 0.0)
+    calls.answer("register", b"{}", "r")
+    for number in range(1, 7):
+        calls.answer("add_task", json.dumps(task("align")).encode(), "r", str(number))
+    run = calls._runs["r"][0]
+    assert len(run.next(0.0, None)) == 4  # two nodes of two cores
+    for number, milliseconds in ((1, 4000), (2, 8000)):
+        body = json.dumps({"realtime": milliseconds}).encode()
+        assert calls.answer("metrics", body, "r", str(number))[0] == 200
+    seconds = [run.dispatcher.task(k).compute_seconds for k in range(6)]
+    assert seconds == [60.0] * 4 + [6.0] * 2  # what waits; before, 60 s
+
+
 def test_executions_are_limited(monkeypatch):
     monkeypatch.setattr(served, "MAX_RUNS", 2)
     calls = Calls(Service(), SITE)

@@ -162,6 +162,20 @@ def test_a_restored_run_goes_on_where_it_was(policy):
             WorkflowDispatcher.restore(wrong)
 
 
+def test_better_estimates_change_what_is_planned():
+    """HEFT's ranks: of two chains for one node the longer goes first, the other once it is longer."""
+    for better, first in (({}, "x"), ({"y": 50.0}, "y")):
+        run = run_of("rolling", nodes=1)
+        run.submit([task("x", 20.0), task("y", 10.0)])
+        run.observe(better)
+        assert placed(run.next(0.0)) == [(first, "n0")]
+        again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+        assert again.state() == run.state() and again._tasks == run._tasks
+    for wrong in ({"q": 1.0}, {"x": -1.0}):
+        with pytest.raises((UsageError, InstanceError)):
+            run.observe(wrong)
+
+
 class Broken:
     def __init__(self, do):
         self.do = do
