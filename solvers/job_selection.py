@@ -93,16 +93,6 @@ def load_solver() -> None:
         load_cp_model()
 
 
-def value_of(
-    jobs: Sequence[ReadyJob],
-    chosen: Sequence[int],
-    temp_bytes: Mapping[str, int],
-    readers: Mapping[str, int],
-) -> float:
-    """The value of any selection of *jobs* (positions), for comparing schedulers."""
-    return Question(jobs, (), temp_bytes, readers).value(chosen)
-
-
 def _by_cores(question: Question) -> Callable[[JobClass], tuple[float, ...]]:
     """Priority, cores, bytes of temporary files, input bytes, position: the plain greedy order."""
 

@@ -1,6 +1,6 @@
 """Which ready jobs to start now, under resource limits: the question a workflow engine asks."""
 
 from ioopt.models.job_selection import ReadyJob
-from ioopt.solvers.job_selection import Selection, load_solver, select, value_of
+from ioopt.solvers.job_selection import Selection, load_solver, select
 
-__all__ = ["ReadyJob", "Selection", "load_solver", "select", "value_of"]
+__all__ = ["ReadyJob", "Selection", "load_solver", "select"]

@@ -133,15 +133,3 @@ def draw_bursts(
     scale = process.burst_seconds * NANOSECONDS / process.burst_shape
     drawn = stream.gamma(process.burst_shape, scale, count)
     return np.maximum(1, np.rint(drawn)).astype(np.int64)
-
-
-def mean_slowdown(
-    served: Served, process: int, io: IoBehaviour, warm: int
-) -> tuple[float, float, int]:
-    """(slowdown, mean response in seconds, iterations) of one process after *warm* nanoseconds."""
-    mine = (served.process == process) & (served.ready >= warm)
-    count = int(mine.sum())
-    if count == 0:
-        return float("nan"), float("nan"), 0
-    response = float((served.finish[mine] - served.ready[mine]).mean()) / NANOSECONDS
-    return (response + io.io_seconds) / io.dedicated_seconds, response, count

@@ -12,9 +12,9 @@ import ioopt
 from ioopt.generate.flexgang.flexible_gang import generate
 from ioopt.measure.io_server import (
     NANOSECONDS,
+    Served,
     Windows,
     draw_bursts,
-    mean_slowdown,
     num_bursts,
     serve,
 )
@@ -51,6 +51,18 @@ def test_two_processes_are_served_in_turn(compiled: bool) -> None:
     assert served.process.tolist() == [0, 1, 0, 1]
     assert (served.ready // MS).tolist() == [0, 0, 10, 15]
     assert (served.finish // MS).tolist() == [6, 11, 17, 22]
+
+
+def mean_slowdown(
+    served: Served, process: int, io: IoBehaviour, warm: int
+) -> tuple[float, float, int]:
+    """(slowdown, mean response in seconds, iterations) of one process after *warm* nanoseconds."""
+    mine = (served.process == process) & (served.ready >= warm)
+    count = int(mine.sum())
+    if count == 0:
+        return float("nan"), float("nan"), 0
+    response = float((served.finish[mine] - served.ready[mine]).mean()) / NANOSECONDS
+    return (response + io.io_seconds) / io.dedicated_seconds, response, count
 
 
 def test_windows_that_touch_are_one() -> None:
