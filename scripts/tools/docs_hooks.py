@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EQUATION = re.compile(
     r'<(span|div) class="arithmatex">\s*(?:\\\((.*?)\\\)|\\\[(.*?)\\\])\s*</\1>', re.DOTALL
 )
-ROLE = re.compile(r":(?:class|func|mod|meth|attr|data|exc):(?=<code>)")
+ROLE = re.compile(r":(?:class|func|mod|meth|attr|data|exc):<code>~?")
 
 
 def on_startup(**_: Any) -> None:
@@ -58,7 +58,7 @@ def on_page_content(content: str, **_: Any) -> str:
         math = str(convert(html.unescape(inline if inline is not None else block), display=display))
         return math if display == "inline" else f'<div class="formula">{math}</div>'
 
-    return ROLE.sub("", EQUATION.sub(rendered, content))
+    return ROLE.sub("<code>", EQUATION.sub(rendered, content))
 
 
 def readme() -> str:
