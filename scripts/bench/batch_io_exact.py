@@ -18,7 +18,7 @@ from ioopt.models.batch_io.bounds import chains_of
 from ioopt.models.batch_io.prices import delay_bound
 from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.trace import Trace
-from ioopt.solvers.batch_io.run import run_trace
+from ioopt.solvers.batch_io.run import Engine, run_trace
 
 POLICIES = (
     "least-delay", "fill", "adaptive", "base-line", "cons-fcfs", "cons-fcfs+top", "cons-max-util",
@@ -32,9 +32,11 @@ ESTIMATES: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
-def delay(trace: Trace, policy: str, settings: dict[str, Any] | None = None) -> float:
+def delay(
+    trace: Trace, policy: str, settings: dict[str, Any] | None = None, engine: Engine = "compiled"
+) -> float:
     """Seconds that all jobs lose in open loop."""
-    run = run_trace(trace, io_policy(policy, settings), "open", "python")
+    run = run_trace(trace, io_policy(policy, settings), "open", engine)
     return float(sum(run.end[j] - run.start[j] - trace.ideal[j] for j in range(len(trace))))
 
 
@@ -53,7 +55,7 @@ def small_rows(seeds: Sequence[int]) -> Iterator[list[Any]]:
         trace = Trace.of(problem)
         least.append(total)
         for name in POLICIES:
-            lost[name].append(delay(trace, name))
+            lost[name].append(delay(trace, name, engine="python"))
         priced = ioopt.solve(problem, "fill", settings={"loop": "open"})
         bounds.append(priced.metrics["io_delay_bound"] * len(problem.jobs))
     yield [f"{tried} traces, {len(least)} proven with a delay", "1.00", "", ""]
