@@ -180,7 +180,8 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
     """Patients followed over the same few dates; the wanted overlap sets how many patients.
 
     The patients of a task are drawn without repetition, with odds 1 / rank ** popularity (the
-    first to arrive in a race of exponential times); its dates start evenly over the follow-up.
+    first to arrive in a race of exponential times), or stand ``together`` from an evenly drawn one
+    on; its dates start evenly over the follow-up.
     """
     import numpy as np
 
@@ -196,8 +197,12 @@ def _follow_up(settings: FollowUpSettings, rng: np.random.Generator) -> Workload
         int(u * (settings.dates - days + 1)) for u, days in zip(rng.random(settings.tasks), dates)
     ]
 
+    lead = rng.random((settings.tasks, 1))
+
     def draw(width: int) -> Requests:
         first = np.argpartition(race[:, :width], patients - 1, axis=1)[:, :patients]
+        if settings.together:
+            first = (lead * (width - patients + 1)).astype(int) + np.arange(patients)
         chosen = np.sort(first, axis=1).tolist()
         return tuple(
             _stretch(_window(settings.cohort, at, start, days)[:length], sizes, cap)

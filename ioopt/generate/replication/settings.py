@@ -84,6 +84,8 @@ class FollowUpSettings(ImageSettings):
     """Dates of the follow-up; each patient has one image a date."""
     popularity: Annotated[float, Field(ge=0, le=4)] = 1.0
     """The r-th patient is drawn with odds 1 / r ** popularity (Zipf); 0 is evenly."""
+    together: bool = False
+    """A task's patients stand next to each other, from an evenly drawn first one on: a window."""
 
 
 class SatSettings(Settings):
@@ -109,6 +111,8 @@ PRESETS: dict[str, type[Settings]] = {
     "image-40": variant(ImageSettings, overlap=0.40),
     "image-0": variant(ImageSettings, overlap=0.0),
     "image-85-follow-up": FollowUpSettings,
+    "image-85-windows": variant(FollowUpSettings, together=True),
+    "bipartite-85": variant(FollowUpSettings, dates=1, patients_per_task=8),
     "sat-85": SatSettings,
     "sat-40": variant(SatSettings, overlap=0.40, files_per_task=14),
     "sat-10": variant(SatSettings, overlap=0.10, files_per_task=14),

@@ -4,7 +4,6 @@ See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
 import random
-from dataclasses import dataclass, field
 from typing import Any
 
 from ioopt.compiled import available, compile_apart
@@ -12,7 +11,6 @@ from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import RULES
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
-from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import LOAD_SECONDS, simulate
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
@@ -22,20 +20,20 @@ from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
     Engine,
+    OrderAnnealing,
     Queues,
     compile_kernels,
     kernels_ready,
 )
+from ioopt.solvers.replication.search.pace import Best, Pace
 from ioopt.solvers.replication.search.spectral import task_order
 
 DEFAULT_SECONDS = 60.0
 """Length of a run that has no time limit."""
-FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200
+FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK, EVALUATIONS_PER_SECOND = 500, 200, 60
 """Replays to make in a run that the deadline does not end."""
 AFTER_PROOF = 8.0
 """Reading, report, check and writing of a workflow take 5 to 6 times as long as its bounds."""
-LAG = 0.2
-"""Share of the time by which the count of replays may be late before the clock takes over."""
 COMPILE_SECONDS = 5.0
 """Less time left than that is not worth a compiler beside."""
 STRETCH_SECONDS = 0.1
@@ -46,8 +44,12 @@ SMALL_CELLS, MEDIUM_CELLS, SLOW_CELLS = 150, 10_000, 90_000
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 DEAL_SHARE, SLOW_DEAL_SHARE = 0.12, 0.85
 """Share of what is left of the run for dealing; where replays are slow nearly all of it."""
-HOT, COLD = 5e-3, 1e-4
-"""Temperatures as shares of the makespan, for up to MANY_TASKS tasks."""
+HOT, COLD, WARM, ORDER_HOT = 5e-3, 1e-4, 1e-3, 2.5e-2
+"""First and last temperature as shares of the makespan, for up to MANY_TASKS tasks; the first after an
+annealed order, and the first for that order."""
+BY_ORDER = "annealing of one order"
+EVALUATIONS_PER_ROUND, ORDER_SHARE = 400, 0.25
+"""Replays a task from one annealed order to the next, and the share of them for that order."""
 MANY_TASKS = 100
 """A move changes what a few tasks cost: in larger batches that is a smaller share."""
 WINDOWS, PENALTIES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0)
@@ -60,18 +62,15 @@ def default_evaluations(problem: ReplicationProblem) -> int:
     return max(FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK * len(problem.tasks))
 
 
-@dataclass
-class _Best:
-    """The best plan so far: its queues and eviction, or the baseline plan itself."""
-
-    score: float = float("inf")
-    queues: Queues = field(default_factory=list)
-    eviction: EvictionPolicy = "farthest-next-use"
-    plan: ReplicationPlan | None = None
-    origin: str = "nothing"
+def evaluations_within(problem: ReplicationProblem, limit: float | None) -> int:
+    """The same for a *limit* in seconds: batches of MANY_TASKS and more get 60 a task for each of them."""
+    fewest, tasks = default_evaluations(problem), len(problem.tasks)
+    if problem.is_workflow or tasks < MANY_TASKS or not limit:
+        return fewest
+    return max(fewest, int(EVALUATIONS_PER_SECOND * limit * tasks))
 
 
-class LinkAwareRun:
+class LinkAwareRun(Pace):
     """Starts, dealing, annealing, and the clock over all three.
 
     *evaluations*: replays to make (None: by the number of tasks, or by the clock where that is
@@ -86,12 +85,14 @@ class LinkAwareRun:
         self, problem: ReplicationProblem, request: SolveRequest, evaluations: int | None
     ) -> None:
         self.problem, self.request = problem, request
+        limit = request.options.time_limit_seconds
         self.effort = evaluations or default_evaluations(problem)
+        self._most = evaluations or evaluations_within(problem, limit)
         self.by_clock, self._may_follow_clock = False, evaluations is None
         self.bound = self._proven()
         gap = request.options.gap or 0.0
         self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10))
-        self.best = _Best()
+        self.best = Best()
         self.evaluations = 0
         self.clock = request.deadline.clock
         request.incumbents.objective_name = "makespan_seconds"
@@ -101,7 +102,6 @@ class LinkAwareRun:
         inputs = sum(map(len, problem.inputs))
         self._cells = inputs * len(problem.nodes)
         # The front door still has to replay and check the plan.
-        limit = request.options.time_limit_seconds
         left = request.deadline.remaining()
         after = 0.05 + 4e-5 * inputs + AFTER_PROOF * self._proof_seconds
         self._reserve = min(0.2 * left, after) if limit else 0.0
@@ -128,7 +128,7 @@ class LinkAwareRun:
             self._compiler = compile_apart(call)
         return False
 
-    def _switch(self, annealing: Annealing | None = None) -> None:
+    def _switch(self, annealing: Annealing | OrderAnnealing | None = None) -> None:
         """Take the compiled kernels once the other process has made them, in the middle of the run."""
         if self._compiler is None or self._compiler.poll() is None:
             return
@@ -138,46 +138,6 @@ class LinkAwareRun:
             if annealing is not None:
                 annealing.go_fast()
         self._compiler = None
-
-    def _left(self) -> float:
-        return self._end - self.clock()
-
-    def _affords(self, replays: int) -> bool:
-        """Whether there is time for so many replays; where there is not, the clock ends the run."""
-        if self._left() >= replays * self._replay_seconds:
-            return True
-        self.by_clock = self._may_follow_clock
-        return False
-
-    def _over(self) -> bool:
-        return self._reached() or self._counted_out() or self._late()
-
-    def _reached(self) -> bool:
-        """Whether the best plan meets the bound or the gap asked for."""
-        return self.best.score <= self.target
-
-    def _counted_out(self) -> bool:
-        """Whether the number of replays is used up, where the number ends the run."""
-        return self.evaluations >= self.effort and not self.by_clock
-
-    def _late(self) -> bool:
-        """Whether no time is left for another replay."""
-        return self._left() <= self._replay_seconds and self.best.score < float("inf")
-
-    def stop(self) -> StopReason:
-        """Why the run is over."""
-        if self._reached():
-            proven = self.best.score <= self.bound * (1 + 1e-9)
-            return StopReason.FINISHED if proven else StopReason.GAP
-        return StopReason.ITERATIONS if self._counted_out() else StopReason.TIME
-
-    def _progress(self) -> float:
-        """Share of the run that is over, 0 to 1, by the count or, once that is late, by the clock."""
-        counted = self.evaluations / self.effort
-        passed = 1.0 - self._left() / max(self._end - self._begun, 1e-9)
-        if self._may_follow_clock and passed > counted + LAG:
-            self.by_clock = True
-        return min(1.0, max(0.0, passed if self.by_clock else counted))
 
     def _offer(
         self,
@@ -190,7 +150,7 @@ class LinkAwareRun:
         """Keep *queues* (or the baseline *plan* itself) if they score better; report once a second."""
         if score >= self.best.score:
             return
-        self.best = _Best(score, queues, eviction, plan, origin)
+        self.best = Best(score, queues, eviction, plan, origin)
         now = self.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
@@ -262,6 +222,38 @@ class LinkAwareRun:
         self._deal()
         if not self._over():
             self._anneal()
+        if self._orders_pay():
+            self._orders()
+
+    def _orders_pay(self) -> bool:
+        """Whether there is time for more, and it decides what is fetched twice."""
+        problem = self.problem
+        if self._most <= self.evaluations or self.by_clock or self._reached() or self._late():
+            return False
+        read = sum(file.bytes for file, by in zip(problem.files, problem.readers) if by)
+        small = any((node.disk_bytes or read) < read for node in problem.nodes)
+        return small and problem.network.remote_link == "shared" and self._cells <= SLOW_CELLS
+
+    def _orders(self) -> None:
+        """One order of all tasks annealed, then its queues by replays; again from other numbers."""
+        self.effort = self._most
+        order, first = task_order(self.problem), self._progress()
+        left = self.effort - self.evaluations
+        rounds = max(1, left // (EVALUATIONS_PER_ROUND * len(order)))
+        span = (1.0 - first) / rounds
+        for number in range(rounds):
+            annealing = OrderAnnealing(self.engine, order)
+            until, hot = first + span * (number + ORDER_SHARE), self._heat(self.bound, ORDER_HOT)
+            self._cool(annealing, until, hot, BY_ORDER)
+            if self._over():
+                return
+            queues = annealing.best_queues()
+            score = self._try(queues, BY_ORDER)
+            if score < float("inf"):
+                polished = self.engine.annealing(queues, score)
+                self._cool(
+                    polished, first + span * (number + 1), WARM, f"{BY_ORDER}, then of queues"
+                )
 
     def _deal(self) -> None:
         """Random dispatches of the spectral order, both ways, for a share of the run."""
@@ -324,23 +316,34 @@ class LinkAwareRun:
             self._end = self.clock()
             return
         annealing = self.engine.annealing(self.best.queues, score)
-        start, base = self._progress(), self.evaluations
-        scale = MANY_TASKS / max(MANY_TASKS, len(self.problem.tasks))
-        hot, total, steps = score * scale * HOT, max(1, self.effort - base), 1
-        while not self._over():
+        self._cool(annealing, 1.0, self._heat(score, HOT), "annealing")
+
+    def _heat(self, score: float, share: float) -> float:
+        """A temperature in seconds: that *share* of the *score*."""
+        return score * (MANY_TASKS / max(MANY_TASKS, len(self.problem.tasks))) * share
+
+    def _cool(
+        self, annealing: Annealing | OrderAnnealing, until: float, hot: float, origin: str
+    ) -> None:
+        """Anneal until share *until* of the run is over, from *hot* seconds on."""
+        start, base, cost = self._progress(), self.evaluations, annealing.STEPS_PER_REPLAY
+        total, steps = cost * max(1, round((until - start) * self.effort)), 1
+        while not self._over() and self._progress() < until:
             self._switch(annealing)
-            share = (self._progress() - start) / max(1.0 - start, 1e-9)
+            share = (self._progress() - start) / max(until - start, 1e-9)
             begun, before = self.clock(), annealing.evaluations
             if self.by_clock:
-                heat = self.best.score * scale * HOT * (COLD / HOT) ** share
+                heat = hot * (COLD / HOT) ** share
                 annealing.run(steps, heat, heat, self.target)
-            else:
-                steps = min(steps, self.effort - self.evaluations)
+            elif before < total:
+                steps = min(steps, total - before)
                 annealing.run(steps, hot, hot * COLD / HOT, self.target, before, total)
+            else:
+                return
             made = annealing.evaluations - before
-            self.evaluations += made
-            self._replay_seconds = (self.clock() - begun) / max(1, made)
+            self.evaluations = base + annealing.evaluations // cost
+            self._replay_seconds = cost * (self.clock() - begun) / max(1, made)
             budget = min(STRETCH_SECONDS, 0.5 * max(0.0, self._left()))
-            steps = min(MOST_STEPS, max(1, int(budget / max(self._replay_seconds, 1e-7))))
+            steps = min(MOST_STEPS, max(1, int(cost * budget / max(self._replay_seconds, 1e-7))))
             if annealing.best_score < self.best.score:
-                self._offer(annealing.best_queues(), annealing.best_score, "annealing")
+                self._offer(annealing.best_queues(), annealing.best_score, origin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +12,7 @@ from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.plans import flat, tiny_batch
-from ioopt.solvers.replication.search import deal_kernel
+from ioopt.solvers.replication.search import deal_kernel, order_kernel
 from ioopt.solvers.replication.search import link_kernel as kernel
 from ioopt.solvers.replication.search.flow_arrays import flow_arrays
 
@@ -22,7 +22,8 @@ Queues = list[list[int]]
 
 def kernels_ready() -> bool:
     """Whether every kernel of the search stands compiled on disk."""
-    return is_ready(kernel.__name__, "anneal") and is_ready(deal_kernel.__name__, "dispatch")
+    kernels = (kernel, "anneal"), (deal_kernel, "dispatch"), (order_kernel, "anneal_order")
+    return all(is_ready(module.__name__, name) for module, name in kernels)
 
 
 def compile_kernels() -> None:
@@ -31,6 +32,7 @@ def compile_kernels() -> None:
     queues = engine.deal([0, 1], deal_kernel.Dealing(1, 0.0, 0.0, 0.0))
     assert queues is not None
     engine.score(queues)
+    OrderAnnealing(engine, [0, 1]).run(1, 1.0, 1.0, 0.0)
 
 
 def rows(ptr: Any, entries: Any) -> Queues:
@@ -53,19 +55,20 @@ class Engine:
     def go_fast(self) -> None:
         """Go on with compiled kernels, exactly as the plain ones would have gone on."""
         self.fast = True
-        self._allocate(int(self._random[0]))
+        self._allocate(int(self.random[0]))
 
-    def _allocate(self, random: int) -> None:
+    def _allocate(self, seed: int) -> None:
         problem, fast = self.problem, self.fast
         self.inst = instance_arrays(problem, compiled=fast)
         self._state = new_state(self.inst, compiled=fast)
         self._log = new_log(self.inst, 0, 0, fast)
         self.box = boxes(fast)
         self.reader_ptr, self.readers = map(self.box, flat(problem.readers))
-        self._random = self.box([random])
+        self.random = self.box([seed])
         self._work = self._dispatch_arrays()
         self._dispatch = self._function(deal_kernel, "dispatch")
         self._anneal = self._function(kernel, "anneal")
+        self._order = self._function(order_kernel, "anneal_order")
         self._scoring = self.search([0] * (self.inst.num_nodes + 1), [], float("inf"))
 
     def _function(self, module: ModuleType, name: str) -> Any:
@@ -77,7 +80,7 @@ class Engine:
             reader_ptr=self.reader_ptr, readers=self.readers,
             best_ptr=self.box(ptr), best_entry=self.box(entries),
             kept_ptr=self.box(ptr), kept_entry=self.box(entries),
-            block=self.box([0] * kernel.LONGEST_BLOCK), random=self._random,
+            block=self.box([0] * kernel.LONGEST_BLOCK), random=self.random,
             values=self.box([score, score], real=True), counts=self.box([0, 0, 0]),
             flow=flow_arrays(self.problem, rows(ptr, entries), self.fast),
         )  # fmt: skip
@@ -96,7 +99,7 @@ class Engine:
             queue=self.box([0] * (nodes * tasks)), length=self.box([0] * nodes),
             costs=self.box([1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second],
                 real=True),
-            random=self._random,
+            random=self.random,
         )  # fmt: skip
 
     def score(self, queues: Queues, eviction: str = OUR_EVICTION) -> float:
@@ -129,9 +132,16 @@ class Engine:
         """One stretch of annealing over *arrays*."""
         self._anneal(self.inst, arrays, self._state, self._log, search, schedule)
 
+    def run_order(self, work: order_kernel.Order, schedule: kernel.Schedule) -> None:
+        """One stretch of annealing one order of all tasks."""
+        self._order(self.inst, work, schedule)
+
 
 class Annealing:
     """Queues under improvement, run in stretches so that the caller can watch the clock."""
+
+    STEPS_PER_REPLAY = 1
+    """Moves in the time of a replay."""
 
     def __init__(self, engine: Engine, queues: Queues, score: float) -> None:
         self._engine = engine
@@ -171,3 +181,70 @@ class Annealing:
     def best_queues(self) -> Queues:
         """The queues of :attr:`best_score`."""
         return rows(self._search.best_ptr, self._search.best_entry)
+
+
+class OrderAnnealing:
+    """One order of all tasks under improvement, with the interface of :class:`Annealing`.
+
+    It begins from stretches of *order*, one a node, side by side. Scores are seconds of transfers.
+    """
+
+    STEPS_PER_REPLAY = 10
+    best_score = float("inf")
+    """Of a replay: none was made."""
+
+    def __init__(self, engine: Engine, order: Sequence[int]) -> None:
+        self._engine = engine
+        nodes, files = engine.inst.num_nodes, engine.inst.num_files
+        tasks, cells = len(order), nodes * files
+        cuts = [tasks * i // nodes for i in range(nodes + 1)]
+        rows = [order[cuts[i] : cuts[i + 1]] for i in range(nodes)]
+        listed = [k for k in chain(*zip_longest(*rows, fillvalue=-1)) if k >= 0]
+        node, place = [0] * tasks, [0] * tasks
+        for i, row in enumerate(rows):
+            for k in row:
+                fitting = (
+                    j % nodes for j in range(i, i + nodes) if engine.problem.fits(k, j % nodes)
+                )
+                node[k] = next(fitting)
+        for p, k in enumerate(listed):
+            place[k] = p
+        box, network = engine.box, engine.problem.network
+        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
+        self._work = order_kernel.Order(
+            engine.reader_ptr, engine.readers, box(listed), box(place), box(node), box(listed),
+            box(node), box(listed), box(node), box([0] * cells), box([0] * files),
+            box([0] * files), box([0] * len(engine.inst.files)), box([0] * files),
+            box([0] * nodes), box([0] * cells), box([0] * nodes), box(costs, real=True),
+            engine.random, box([0.0, 0.0], real=True), box([0]),
+        )  # fmt: skip
+
+    def run(
+        self, steps: int, hot: float, cold: float, target: float, first: int = 0, total: int = 0
+    ) -> None:
+        """Moves from number *first* of *total* (0: all are *steps*), whatever the *target*."""
+        schedule = kernel.Schedule(steps, first, total or steps, hot, cold, 0.0)
+        self._engine.run_order(self._work, schedule)
+
+    def go_fast(self) -> None:
+        """Go on with compiled kernels, once the engine does."""
+        box, shared = self._engine.box, ("reader_ptr", "readers", "random")
+        moved = {
+            name: getattr(self._engine, name)
+            if name in shared
+            else box(row, real=name in ("costs", "values"))
+            for name, row in self._work._asdict().items()
+        }
+        self._work = order_kernel.Order(**moved)
+
+    @property
+    def evaluations(self) -> int:
+        """Orders scored so far."""
+        return int(self._work.counts[kernel.EVALUATIONS])
+
+    def best_queues(self) -> Queues:
+        """Each node's part of the best order."""
+        queues: Queues = [[] for _ in range(self._engine.inst.num_nodes)]
+        for k in self._work.best_order:
+            queues[int(self._work.best_node[k])].append(int(k))
+        return queues

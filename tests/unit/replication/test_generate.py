@@ -56,6 +56,8 @@ def test_every_task_fits_and_computes_a_millisecond_per_mb(preset):
         ("image-40", 0.40, 0.01),
         ("image-0", 0.0, 0),
         ("image-85-follow-up", 0.85, 0.015),
+        ("image-85-windows", 0.85, 0.015),
+        ("bipartite-85", 0.85, 0.015),
         ("ppa", 0.85, 0.002),
     ],
 )
@@ -106,6 +108,26 @@ def test_follow_up_grows_by_patients_not_by_dates():
         counts[tasks] = len(patients)
     # .15 x 6 requests a task are distinct: 90 and 360 images, over 15 dates 6 and 24 patients.
     assert 5 <= counts[100] <= 9 and 20 <= counts[400] <= 32
+
+
+def test_windows_take_patients_that_stand_together():
+    """Files are listed date by date, so that the first ones name the patients in their order."""
+    problem = generate("image-85-windows", {"ct_share": "0"}, 0)
+    rows = {}
+    for file in problem.files:
+        rows.setdefault(file.id[6:9], []).append(file.id[:5])
+    order = max(rows.values(), key=len)
+    for task in problem.tasks:
+        places = sorted({order.index(name[:5]) for name in task.inputs})
+        assert places == list(range(places[0], places[0] + 2))
+
+
+def test_bipartite_reads_single_files_by_popularity():
+    problem = generate("bipartite-85", {}, 0)
+    assert {file.id[6:9] for file in problem.files} == {"000"}
+    counts = sorted(map(len, problem.readers))
+    # Odds of 1 / rank: the most popular of about 90 files is in nearly every task.
+    assert counts[-1] >= 60 and counts[0] <= 5
 
 
 def test_follow_up_asks_more_often_for_some_patients():

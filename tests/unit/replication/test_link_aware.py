@@ -17,9 +17,9 @@ from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.auto import pick
-from ioopt.solvers.replication.search import link_aware, link_run
+from ioopt.solvers.replication.search import link_aware, link_run, order_kernel
 from ioopt.solvers.replication.search.deal_kernel import Dealing
-from ioopt.solvers.replication.search.link_search import Engine
+from ioopt.solvers.replication.search.link_search import Engine, OrderAnnealing
 from ioopt.solvers.replication.search.spectral import task_order
 
 
@@ -70,6 +70,76 @@ def test_bounds_by_hand() -> None:
     assert makespan_bound_seconds(ioopt.load({**data, "tasks": []})) == 0
 
 
+def ordered(order: list[int], nodes: list[int], fast: bool = False) -> OrderAnnealing:
+    """An annealing of one order of the chain's tasks that stands at *order* and *nodes*."""
+    annealing = OrderAnnealing(Engine(ioopt.load(chain()), 3, fast), range(4))
+    for p, k in enumerate(order):
+        annealing._work.order[p], annealing._work.place[k] = k, p
+    annealing._work.node[:] = nodes
+    return annealing
+
+
+@pytest.mark.parametrize(
+    ("order", "nodes", "seconds"),
+    [
+        # Along the line on one node, two files fit: each of five files comes once, 40 bytes in 4 s.
+        ([1, 3, 0, 2], [0, 0, 0, 0], 20.0),
+        # t0, t2 on n0: four files, f1 is gone; t1 on n1 fetches f1 again and copies f2 (.04 s);
+        # t3 on n1 copies f3 and fetches f4.
+        ([1, 0, 3, 2], [0, 0, 1, 1], 4 * 6 + 2 * 0.04),
+    ],
+)
+def test_seconds_of_one_order_by_hand(order: list[int], nodes: list[int], seconds: float) -> None:
+    annealing = ordered(order, nodes)
+    inst = annealing._engine.inst
+    assert order_kernel.seconds(inst, annealing._work, float("inf")) == pytest.approx(seconds)
+
+
+def test_annealing_of_one_order_finds_the_line() -> None:
+    """However it begins, 300 moves find an order of four tasks that fetches no file twice."""
+    annealing = ordered([0, 1, 2, 3], [0, 1, 0, 1])
+    annealing.run(300, 5.0, 0.1, 0.0)
+    assert annealing._work.values[1] <= 20 + 2 * 0.04 + 1e-9
+    assert annealing.evaluations == 300
+    assert sorted(k for queue in annealing.best_queues() for k in queue) == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_plain_and_compiled_annealing_of_one_order_are_equal() -> None:
+    problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
+    answers = []
+    for fast in (False, True):
+        annealing = OrderAnnealing(Engine(problem, 5, fast), task_order(problem))
+        annealing.run(300, 5.0, 0.1, 0.0)
+        answers.append((list(annealing._work.values), annealing.best_queues()))
+    assert answers[0] == answers[1]
+
+
+def test_rounds_of_one_order_follow_and_only_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 replays find what they found before; the 840 beyond anneal orders and find a better plan."""
+    problem = generate("bipartite-85", {"tasks": 14, "nodes": 3, "disk": "450MB"}, 0)
+    monkeypatch.setattr(link_run, "available", lambda: False)
+    monkeypatch.setattr(link_run, "default_evaluations", lambda problem: 60)
+    monkeypatch.setattr(link_run, "EVALUATIONS_PER_ROUND", 20)
+    answers = []
+    for most in (60, 900):
+        monkeypatch.setattr(link_run, "evaluations_within", lambda problem, limit, n=most: n)
+        answers.append(link_aware.solve(problem, ticking(1e-7)))
+    before, after = (outcome.metrics["evaluations"] for outcome in answers)
+    assert (before, after) == (60, 900)
+    assert "annealing of one order" in answers[1].notes[0]
+
+
+def test_longer_limits_give_large_batches_more_replays() -> None:
+    """60 a task and second from 100 tasks on; 200 a task below, and for short limits."""
+    batch = generate("image-85", {}, 0)
+    seconds = (None, 2, 10, 60)
+    assert [link_run.evaluations_within(batch, s) for s in seconds] == [
+        20_000, 20_000, 60_000, 360_000
+    ]  # fmt: skip
+    assert link_run.evaluations_within(ioopt.load("two-pairs"), 60) == 800
+
+
 @pytest.mark.slow
 def test_plain_and_compiled_search_give_the_same_answer() -> None:
     problem = generate("image-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
@@ -87,7 +157,7 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
 
 def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
     problem = generate("image-85", {"tasks": 40, "nodes": 4, "disk": "500MB"}, 0)
-    result = ioopt.solve(problem, "link-aware", time_limit=60, settings={"evaluations": 800})
+    result = ioopt.solve(problem, "link-aware", time_limit=3600, settings={"evaluations": 800})
     minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
     assert result.violations == ()
     assert result.objective is not None
