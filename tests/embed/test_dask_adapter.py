@@ -1,69 +1,198 @@
-"""Replication plans on a real Dask cluster of processes."""
+"""Graphs and plans on real Dask clusters: threads by default, processes in the slow tests."""
 
 from __future__ import annotations
 
 import pytest
 
 import ioopt
-from ioopt.errors import UsageError
-from ioopt.problems.replication import ReplicationPlan
+from ioopt.errors import InstanceError, UsageError
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="module")
-def client():
-    # Dask drops copies it has no use for every two seconds; here at once, so that it would show
-    quick = {"distributed.scheduler.active-memory-manager.interval": "20ms"}
+def cluster(processes: bool, workers: int = 3):
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50,
+        processes=processes,
+    )  # fmt: skip
+
+
+@pytest.fixture(
+    scope="module", params=["threads", pytest.param("processes", marks=pytest.mark.slow)]
+)
+def client(request):
     with (
-        dask.config.set(quick),
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
+        cluster(request.param == "processes") as made,
+        distributed.Client(made, set_as_default=False) as client,
     ):
         yield client
 
 
-def test_a_plan_is_carried_out_where_it_says(client):
-    from ioopt.embed.adapters.dask import execute
+def tree_graph(leaves: int, depth: int = 0) -> tuple[dict[object, object], object]:
+    """A binary sum of *leaves* blocks of 1 kB, in Dask's own keys."""
+    graph: dict[object, object] = {("leaf", k): (bytes, 1000) for k in range(leaves)}
+    row: list[object] = list(graph)
+    while len(row) > 1:
+        depth += 1
+        pairs = [tuple(row[k : k + 2]) for k in range(0, len(row), 2)]
+        row = [("sum", depth, k) for k in range(len(pairs))]
+        graph |= {key: (join, *pair) for key, pair in zip(row, pairs)}
+    return graph, row[0]
+
+
+def join(*parts: bytes) -> bytes:
+    return b"".join(parts)[:1000]
+
+
+@pytest.mark.parametrize("policy", ["homes", "rolling", "locality"])
+def test_any_graph_is_placed(client, policy):
+    from ioopt.embed.adapters.dask import Homes, placed
+
+    graph, last = tree_graph(16)
+    with placed(client, Homes if policy == "homes" else policy, record=True) as report:
+        assert client.get(graph, last) == bytes(1000)
+    assert report.notes == []
+    assert report.decisions == len(graph) == len(report.ran_on) == 31
+    # Dask takes over again
+    assert client.submit(join, b"a", b"b").result() == b"ab"
+
+
+def test_collections_are_placed_and_what_is_dead_goes(client):
+    from ioopt.embed.adapters.dask import placed
+
+    pytest.importorskip("numpy")
+    import dask.array
+
+    x = dask.array.ones((40, 40), chunks=(10, 10))
+    with placed(client) as report:
+        assert client.compute((x + x.T).sum()).result() == 3200
+    assert report.decisions > 16 and report.notes == []
+    assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
+
+
+def test_a_dispatcher_that_fails_leaves_the_graph_to_dask(client):
+    from ioopt.embed.adapters.dask import placed
+
+    graph, last = tree_graph(4)
+    with placed(client, lambda: failing) as report:
+        assert client.get(graph, last) == bytes(1000)
+    assert report.decisions == 0 and report.notes == ["ValueError: broken"]
+
+
+def failing(view):
+    raise ValueError("broken")
+
+
+def test_a_dispatcher_that_answers_nothing_is_not_waited_for(client):
+    from ioopt.embed.adapters.dask import placed
+
+    graph, last = tree_graph(4)
+    with placed(client, lambda: silent) as report:
+        assert client.get(graph, last) == bytes(1000)
+    assert report.decisions == 7
+
+
+def silent(view):
+    return None
+
+
+def test_an_error_of_a_task_reaches_the_client(client):
+    from ioopt.embed.adapters.dask import placed
+
+    with placed(client), pytest.raises(TypeError):
+        client.get({"a": (len, 1), "b": (str, "a")}, "b")
+
+
+def test_a_worker_that_leaves_takes_no_work_with_it():
+    from ioopt.embed.adapters.dask import placed
+
+    with (
+        cluster(False, 2) as made,
+        distributed.Client(made, set_as_default=False) as client,
+        placed(client) as report,
+    ):
+        go = distributed.Event("go", client=client)
+        futures = [client.submit(wait_for, "go", k) for k in range(6)]
+        leaving = made.workers[1]
+        made.sync(leaving.close)
+        go.set()
+        assert sorted(client.gather(futures)) == list(range(6))
+    assert report.notes == []
+
+
+def wait_for(name: str, k: int) -> int:
+    distributed.Event(name).wait()
+    return k
+
+
+@pytest.mark.parametrize("kind", ["dict", "model"])
+def test_a_plan_is_carried_out_where_it_says(client, kind):
+    from ioopt.embed.adapters.dask_plan import execute
+    from ioopt.problems.replication import ReplicationPlan
 
     problem = ioopt.load("image-16x3")
-    result = ioopt.solve(problem, "minmin")
-    plan = ReplicationPlan.model_validate(result.plan)
-    done = execute(client, problem, plan, scale=1e-3)
+    found = ioopt.solve(problem, "minmin").plan
+    plan = ReplicationPlan.model_validate(found)
+    done = execute(client, problem, found if kind == "dict" else plan, scale=1e-3)
     assert done.deviations == ()
     assert done.ran_on == {t: n for n, queue in plan.order.items() for t in queue}
     sizes = {file.id: round(file.bytes * 1e-3) for file in problem.files}
-    wanted = {task.id: sum(sizes[name] for name in task.inputs) for task in problem.tasks}
-    assert done.results == wanted
-    free = execute(client, problem, None, scale=1e-3)
-    assert free.results == wanted
-    # the plan's copies are all that moves: distinct (file, node) beyond the first of each file
+    assert done.results == {
+        task.id: sum(sizes[name] for name in task.inputs) for task in problem.tasks
+    }
+    # a file is loaded once and copied to every other node that reads it
     needed = {(f, n) for n, queue in plan.order.items() for t in queue
               for f in problem.tasks[problem.task_index[t]].inputs}  # fmt: skip
     copies = sum(sizes[f] for f, _ in needed) - sum(sizes[f] for f in {f for f, _ in needed})
     assert done.moved_bytes == pytest.approx(copies, rel=0.05)
-    # where Dask runs the tasks is its own affair; a file read on k nodes was copied k - 1 times
-    readers = {(f, free.ran_on[task.id]) for task in problem.tasks for f in task.inputs}
-    least = sum(sizes[f] for f, _ in readers) - sum(sizes[f] for f in {f for f, _ in readers})
-    assert free.moved_bytes >= least
-    assert all(free.held_by[f] for f, _ in readers)
 
 
-def test_the_memory_manager_runs_on_afterwards(client):
-    from ioopt.embed.adapters.dask import execute
+def test_a_workflow_runs_by_plan_by_dispatcher_and_freely(client):
+    from ioopt.embed.adapters.dask_plan import execute
 
-    problem = ioopt.load("image-16x3")
-    assert client.amm.running()
-    execute(client, problem, None, scale=1e-3)
-    assert client.amm.running()
+    problem = ioopt.load(DIAMOND)
+    plan = {"order": {"n0": ["a", "b"], "n1": ["c", "d"]}}
+    done = execute(client, problem, plan)
+    assert done.deviations == ()
+    assert done.ran_on == {"a": "n0", "b": "n0", "c": "n1", "d": "n1"}
+    assert done.results == {"d": 70}
+    assert execute(client, problem, policy="fifo").results == {"d": 70}
+    free = execute(client, problem)
+    assert free.results == {"d": 70} and free.report.decisions == 0
 
 
-def test_too_few_workers_are_refused(client):
-    from ioopt.embed.adapters.dask import execute
+def test_plans_that_are_none_are_refused(client):
+    from ioopt.embed.adapters.dask_plan import execute
 
-    problem = ioopt.load("ppa-60x4")
+    problem = ioopt.load(DIAMOND)
+    with pytest.raises(InstanceError, match="not the tasks"):
+        execute(client, problem, {"order": {"n0": ["a", "b", "c"]}})
+    with pytest.raises(InstanceError, match="wait for each other"):
+        execute(client, problem, {"order": {"n0": ["b", "a"], "n1": ["c", "d"]}})
+    with pytest.raises(InstanceError, match="order"):
+        execute(client, problem, {"assign": {}})
     with pytest.raises(UsageError, match="4 nodes, the cluster 3 workers"):
-        execute(client, problem, None)
+        execute(client, ioopt.load("ppa-60x4"))
+
+
+def test_only_dispatchers_can_place():
+    from ioopt.embed.adapters.dask import Placement
+
+    with pytest.raises(UsageError, match="'heft' decides nothing while tasks run; use fifo"):
+        Placement("heft")
+
+
+DIAMOND = {
+    "format": "ioopt/replication", "version": 1, "name": "diamond",
+    "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
+    "nodes": [{"id": "n0"}, {"id": "n1"}],
+    "files": [{"id": name, "bytes": size} for name, size in
+              {"in": 5, "f": 10, "g": 20, "x": 30, "y": 40}.items()],
+    "tasks": [
+        {"id": "a", "compute_seconds": 1.0, "inputs": ["in"], "outputs": ["f", "g"]},
+        {"id": "b", "compute_seconds": 1.0, "inputs": ["f"], "outputs": ["x"]},
+        {"id": "c", "compute_seconds": 1.0, "inputs": ["g"], "outputs": ["y"]},
+        {"id": "d", "compute_seconds": 1.0, "inputs": ["x", "y"]},
+    ],
+}  # fmt: skip

@@ -1,201 +1,329 @@
-"""A replication plan carried out on a Dask cluster: files pinned and replicated, tasks pinned.
+"""Dask graphs of any kind, their tasks placed by ioopt's dispatchers while they run.
 
-Node k of the problem is worker k of the cluster (workers sorted by name, then address). A file is
-made by a task that returns its content, on the node the plan fetches it to; ``client.replicate``
-makes the copies; tasks run where the plan puts them, in the order of each node's queue. What was
-observed is compared with the plan, and with Dask's own placement of the same graph.
+A scheduler plugin holds every task of a new graph back. When its inputs are there, the dispatcher
+says which worker gets it, and when: the same object that simulations ask. Dask's own machinery does
+the rest (it moves the inputs, keeps copies for readers to come, drops what nobody wants any more).
+Estimates are what Dask has seen: the mean seconds and bytes of tasks of the same key prefix, and its
+own measure of the bandwidth. Tasks that are restricted to workers, hosts or resources, actors and
+P2P shuffles are left to Dask. Whatever goes wrong, Dask places what was held.
 """
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from ioopt import registry
+from ioopt.decisions.replication import Dispatcher
+from ioopt.embed.adapters.dask_view import Follow, LiveView
 from ioopt.errors import UsageError
-from ioopt.problems.base import Json
-from ioopt.problems.replication import CopyEntry, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
+from ioopt.solvers.replication.online.homes import Homes
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Scheduler
 
-Loader = Callable[[str, int], Any]
-"""``load(file id, bytes) -> content``; runs on a worker."""
-Worker = Callable[..., Any]
-"""``work(task id, *contents) -> result``; runs on a worker."""
-Placed = tuple[str, str | None, int]
-"""A task, its node (None: Dask chooses), its place in the node's queue."""
-Holders = dict[str, list[str]]
-"""File -> the nodes that must hold it, the one that loads it first; none where Dask chooses."""
-
-
-def load_zeros(file: str, size: int) -> bytes:
-    """A stand-in for reading a file from remote storage: *size* bytes."""
-    return bytes(size)
+UNKNOWN_SECONDS = 0.5
+"""Of a task of whose prefix none has ended; Dask's own guess."""
+UNKNOWN_BYTES = 1 << 20
+NOBODY = "ioopt://held"
+"""The address of no worker: a task restricted to it waits."""
+Policy = str | Callable[[], Dispatcher] | None
+Settings = Mapping[str, Any] | None
+Queues = Mapping[str, Sequence[str]]
+"""Worker's name -> keys in order."""
 
 
-def count_bytes(task: str, *contents: bytes) -> int:
-    """A stand-in for a task: how many bytes it was given."""
-    return sum(len(content) for content in contents)
+class Pin(set[str]):
+    """Restrictions of ours, told from those of users."""
 
 
-@dataclass(frozen=True)
-class Execution:
-    """What happened: where tasks ran and files ended up, results, and deviations from the plan.
+@dataclass
+class Report:
+    """What was decided and how long it took; ``ran_on`` (key -> worker's name) where asked for.
 
-    ``moved_bytes`` counts every copy of a file beyond its first: workers keep what they fetch as
-    long as its future lives (Dask's active memory manager is stopped meanwhile), so the copies at
-    the end are the transfers between workers.
+    ``wanted_bytes`` are the copies between workers that the decisions ask for, ``seconds`` those
+    spent deciding and keeping accounts in the scheduler.
     """
 
-    ran_on: Mapping[str, str]
-    held_by: Mapping[str, tuple[str, ...]]
-    moved_bytes: int
-    results: Mapping[str, Any]
-    deviations: tuple[str, ...] = field(default=())
+    decisions: int = 0
+    seconds: float = 0.0
+    wanted_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+    ran_on: dict[str, str] = field(default_factory=dict)
 
 
-def execute(
-    client: "Client",
-    problem: ReplicationProblem,
-    plan: ReplicationPlan | None,
-    *,
-    load: Loader = load_zeros,
-    work: Worker = count_bytes,
-    scale: float = 1.0,
-) -> Execution:
-    """Run the problem's tasks on the cluster of *client*, by *plan*, or by Dask's own choice (None).
+class Placement(SchedulerPlugin):
+    """The plugin: *policy* names or makes a dispatcher; *queues* are followed instead where given.
 
-    *scale* multiplies file sizes, so that a plan for gigabytes can be tried in kilobytes. Raises
-    UsageError when the cluster has fewer workers than the problem nodes.
+    *copies* (key -> workers' names) are made as soon as the key's task has ended. With neither
+    *policy* nor *queues* nothing is held, and ``record`` alone fills the report.
     """
-    workers = _workers(client, problem)
-    sizes = {file.id: round(file.bytes * scale) for file in problem.files}
-    inputs = {task.id: task.inputs for task in problem.tasks}
-    if plan is None:
-        placed: list[Placed] = [(task, None, 0) for task in inputs]
-        holders: Holders = {name: [] for task in problem.tasks for name in task.inputs}
-    else:
-        placed, holders = list(_placed(plan)), _needed(plan, inputs)
-    with client.as_current(), _copies_kept(client):
-        contents = _place_files(client, load, sizes, holders, workers)
-        futures = {
-            task: client.submit(
-                work, task, *(contents[name] for name in inputs[task]), priority=-place,
-                **_where("task", task, node, workers),
-            )
-            for task, node, place in placed
-        }  # fmt: skip
-        results = client.gather(futures)
-        ran_on = _holders(client, futures, workers)
-        held_by = _holders(client, contents, workers)
-    first = {name: nodes[0] if nodes else "" for name, nodes in ran_on.items()}
-    deviations = () if plan is None else _compare(plan, first, held_by)
-    moved = sum(sizes[name] * (len(nodes) - 1) for name, nodes in held_by.items())
-    return Execution(first, held_by, moved, results, deviations)
 
+    name = "ioopt"
 
-def _placed(plan: ReplicationPlan) -> Iterator[Placed]:
-    for node, queue in plan.order.items():
-        for place, entry in enumerate(queue):
-            if not isinstance(entry, CopyEntry):
-                yield entry, node, place
+    def __init__(
+        self,
+        policy: Policy = Homes,
+        settings: Settings = None,
+        *,
+        queues: Queues | None = None,
+        copies: Mapping[str, Sequence[str]] | None = None,
+        record: bool = False,
+    ) -> None:
+        if policy is not None:
+            _dispatcher(policy, settings)  # refuses an unknown one here, and not in the scheduler
+        self.policy, self.settings = policy, dict(settings or {})
+        self.queues, self.copies, self.record = queues, copies or {}, record
+        self.report = Report()
+        self._held: dict[Any, None] = {}
+        self._given: dict[Any, str] = {}
+        self._bytes: dict[str, tuple[int, int]] = {}
+        self._view: LiveView | None = None
+        self._keys: list[Any] = []
+        self._index: dict[Any, int] = {}
+        self._asked = False
 
+    async def start(self, scheduler: "Scheduler") -> None:
+        """Take note of the scheduler."""
+        self._scheduler = scheduler
 
-def _where(kind: str, name: str, node: str | None, workers: Mapping[str, str]) -> Json:
-    """Options of a submission to *node* (None: Dask chooses); keys of the two never meet."""
-    if node is None:
-        return {"key": f"{kind}-{name}-free", "pure": False}
-    pinned = {"workers": [workers[node]], "allow_other_workers": False}
-    return {"key": f"{kind}-{name}-planned", "pure": False, **pinned}
+    def update_graph(self, scheduler: "Scheduler", *, tasks: Sequence[Any], **_: Any) -> None:
+        """Hold back the tasks of a new graph."""
+        if self.policy is None and self.queues is None:
+            return
+        for key in tasks:
+            ts = scheduler.tasks[key]
+            if ts.state in ("released", "waiting") and ts.run_spec is not None and _is_free(ts):
+                ts.worker_restrictions = Pin([NOBODY])
+                self._held[key] = None
+                self._view = None
+
+    def add_worker(self, scheduler: "Scheduler", worker: str) -> None:
+        """Plan anew, with the new worker."""
+        self._view = None
+        self._ask()
+
+    def remove_worker(self, scheduler: "Scheduler", worker: str, **_: Any) -> None:
+        """Plan anew, without that worker."""
+        self._view = None
+        self._ask()
+
+    def transition(self, key: Any, start: str, finish: str, *_: Any, **more: Any) -> None:
+        """Keep the accounts, and ask for a decision where there is something to decide."""
+        begun = perf_counter()
+        if finish == "no-worker":
+            self._waits(key)
+        elif start == "no-worker" or finish in ("released", "forgotten", "erred", "memory"):
+            self._held.pop(key, None)
+        if start == "processing":
+            self._ended(key, finish == "memory", more.get("worker", ""))
+        self.report.seconds += perf_counter() - begun
+
+    def _waits(self, key: Any) -> None:
+        """A task could run, and is restricted to workers that are not there."""
+        if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
+            return
+        if key not in self._held:  # where it was put is gone, or what it had made
+            self._held[key] = None
+            self._view = None
+        elif self._view is not None:
+            self._view.becomes_ready(self._index[key])
+        self._ask()
+
+    def _ended(self, key: Any, made: bool, worker: str) -> None:
+        ts = self._scheduler.tasks[key]
+        sizes = {}
+        if made:
+            size = max(0, ts.nbytes)
+            count, total = self._bytes.get(ts.prefix.name, (0, 0))
+            self._bytes[ts.prefix.name] = count + 1, total + size
+            if count == 0:
+                self._view = None  # now it is known how large these are, and how long they take
+            for name in self.copies.get(_text(key), ()):
+                self._copy(ts, name)
+            if self.record:
+                self.report.ran_on[_text(key)] = str(self._scheduler.workers[worker].name)
+            sizes = {self._index.get(key, -1): size}
+        given = self._given.pop(key, None)
+        if self._view is not None and given is not None:
+            self._view.now = time()
+            self._view.ends(self._index[key], sizes)
+        self._ask()
+
+    def _copy(self, ts: Any, name: str) -> None:
+        for ws in self._scheduler.workers.values():
+            if str(ws.name) == name and ws not in (ts.who_has or ()):
+                self._scheduler.request_acquire_replicas(
+                    ws.address, [ts.key], stimulus_id=f"ioopt-{time()}"
+                )
+
+    def _ask(self) -> None:
+        """Decide as soon as the scheduler is through with what it is at."""
+        if self._held and not self._asked:
+            self._asked = True
+            self._scheduler.loop.add_callback(self._decide)
+
+    def _decide(self) -> None:
+        begun, self._asked = perf_counter(), False
+        try:
+            found = self._answers()
+        except Exception as error:  # Dask's loop must go on
+            logging.getLogger("distributed.ioopt").warning("ioopt: %s; Dask places", error)
+            self.report.notes.append(f"{type(error).__name__}: {error}")
+            self.let_go()
+            return
+        for key, address in found.items():
+            self._scheduler.tasks[key].worker_restrictions = Pin([address])
+        self.report.decisions += len(found)
+        self.report.seconds += perf_counter() - begun
+        self._scheduler.transitions(dict.fromkeys(found, "processing"), f"ioopt-{time()}")
+
+    def _answers(self) -> dict[Any, str]:
+        """The tasks that the dispatcher gives now, and their workers' addresses."""
+        found: dict[Any, str] = {}
+        if not self._held or not self._scheduler.running:
+            return found
+        view = self._view or self._begin()
+        view.now, moved = time(), view.moved
+        while view.ready:
+            pair = view.ask(self._dispatcher)
+            if pair is None:
+                if not view.at_rest():
+                    break
+                pair = view.ready[0], 0  # nothing will happen that could change its mind
+                view.give(*pair)
+            key, address = self._keys[pair[0]], self._addresses[pair[1]]
+            found[key] = self._given[key] = address
+            del self._held[key]
+        self.report.wanted_bytes += view.moved - moved
+        return found
+
+    def _begin(self) -> LiveView:
+        """A view of all that is held, and a dispatcher that has seen nothing of it."""
+        scheduler = self._scheduler
+        workers = sorted(scheduler.running, key=lambda ws: (str(ws.name), ws.address))
+        self._addresses = [ws.address for ws in workers]
+        held = sorted(
+            (scheduler.tasks[key] for key in self._held), key=lambda ts: ts.priority or ()
+        )
+        under_way = [scheduler.tasks[key] for key in self._given]
+        problem = self.instance([*held, *under_way], workers)
+        self._keys = [ts.key for ts in (*held, *under_way)]
+        self._index = {key: k for k, key in enumerate(self._keys)}
+        self._view = view = LiveView(problem, time(), len(held))
+        for k, ts in enumerate(held):
+            if ts.state == "no-worker":
+                view.becomes_ready(k)
+        nodes = {address: i for i, address in enumerate(self._addresses)}
+        for k, ts in enumerate(under_way, len(held)):
+            if self._given[ts.key] in nodes:
+                view.give(k, nodes[self._given[ts.key]])
+        if self.queues is None:
+            self._dispatcher = _dispatcher(self.policy, self.settings)
+        else:
+            places = {_text(ts.key): k for k, ts in enumerate(held)}
+            rows = [self.queues.get(str(ws.name), ()) for ws in workers]
+            self._dispatcher = Follow([[places[e] for e in row if e in places] for row in rows])
+        return view
+
+    def instance(self, states: Sequence[Any], workers: Sequence[Any]) -> ReplicationProblem:
+        """Tasks of the scheduler, what they read, and its workers as an instance, by estimates."""
+        files = {ts: None for ts in states} | {d: None for ts in states for d in ts.dependencies}
+        names = {ts: _text(ts.key) for ts in files}
+        rate = float(self._scheduler.bandwidth)
+        return ReplicationProblem.model_construct(
+            name="dask", storages=(),
+            network=Network(remote_bytes_per_second=rate, replica_bytes_per_second=rate),
+            nodes=tuple(
+                Node.model_construct(
+                    id=ws.address, cores=ws.nthreads, disk_bytes=None, speed=1.0, staging=1,
+                    holds=tuple(names[d] for d in files if ws in (d.who_has or ())),
+                )
+                for ws in workers
+            ),
+            files=tuple(
+                File.model_construct(id=name, bytes=self._size(ts), storage=None, keep=False)
+                for ts, name in names.items()
+            ),
+            tasks=tuple(
+                Task.model_construct(
+                    id=names[ts], compute_seconds=_seconds(ts), cores=1, release_seconds=0.0,
+                    inputs=tuple(names[d] for d in ts.dependencies), outputs=(names[ts],),
+                )
+                for ts in states
+            ),
+        )  # fmt: skip
+
+    def _size(self, ts: Any) -> int:
+        if ts.nbytes >= 0:
+            return int(ts.nbytes)
+        count, total = self._bytes.get(ts.prefix.name, (0, 0))
+        return total // count if count else UNKNOWN_BYTES
+
+    def let_go(self) -> None:
+        """Dask places what is held, now."""
+        held, self._held = list(self._held), {}
+        waiting = []
+        for key in held:
+            ts = self._scheduler.tasks[key]
+            ts.worker_restrictions = None
+            if ts.state == "no-worker":
+                waiting.append(key)
+        self._scheduler.transitions(dict.fromkeys(waiting, "waiting"), f"ioopt-{time()}")
 
 
 @contextlib.contextmanager
-def _copies_kept(client: "Client") -> Iterator[None]:
-    """Without Dask's active memory manager, which drops copies that no task waits for."""
-    if not client.amm.running():
-        yield
-        return
-    client.amm.stop()
-    try:
-        yield
-    finally:
-        client.amm.start()
+def placed(
+    client: "Client", policy: Policy = Homes, settings: Settings = None, **options: Any
+) -> Iterator[Report]:
+    """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
 
-
-def _workers(client: "Client", problem: ReplicationProblem) -> dict[str, str]:
-    """Node id -> worker address."""
-    problem.require_batch("the Dask adapter")
-    known = client.scheduler_info(n_workers=-1)["workers"]
-    addresses = sorted(known, key=lambda address: (str(known[address]["name"]), address))
-    if len(addresses) < len(problem.nodes):
-        raise UsageError(
-            f"the plan has {len(problem.nodes)} nodes, the cluster {len(addresses)} workers"
-        )
-    return {node.id: address for node, address in zip(problem.nodes, addresses)}
-
-
-def _needed(plan: ReplicationPlan, inputs: Mapping[str, Sequence[str]]) -> Holders:
-    """File -> nodes that must hold it, in the order in which their queues come to it.
-
-    The nodes the plan fetches it to come first, so that copies descend from them.
+    Arguments are those of :class:`Placement`; ioopt has to be installed where the scheduler runs.
+    The report is filled in at the end. Raises UsageError for a policy that is no dispatcher.
     """
-    nodes: dict[str, dict[str, None]] = {}
-    for file, node in plan.remote:
-        nodes.setdefault(file, {})[node] = None
-    for node, queue in plan.order.items():
-        for entry in queue:
-            names = (entry.copy_file,) if isinstance(entry, CopyEntry) else inputs[entry]
-            for name in names:
-                nodes.setdefault(name, {})[node] = None
-    return {name: list(found) for name, found in nodes.items()}
+    report = Report()
+    client.register_plugin(Placement(policy, settings, **options))
+    try:
+        yield report
+    finally:
+        vars(report).update(vars(client.run_on_scheduler(_end)))
+        client.unregister_scheduler_plugin(Placement.name)
 
 
-def _place_files(
-    client: "Client",
-    load: Loader,
-    sizes: Mapping[str, int],
-    holders: Holders,
-    workers: dict[str, str],
-) -> Json:
-    """The futures of the files' contents, each loaded by its first holder and copied to the others."""
-    from distributed import wait
-
-    contents = {
-        name: client.submit(
-            load, name, sizes[name], **_where("file", name, next(iter(nodes), None), workers)
-        )
-        for name, nodes in holders.items()
-    }
-    wait([contents[name] for name, nodes in holders.items() if nodes])
-    for name, nodes in holders.items():
-        if len(nodes) > 1:
-            addresses = [workers[node] for node in nodes]
-            client.replicate([contents[name]], n=len(addresses), workers=addresses)
-    return contents
+def _end(dask_scheduler: "Scheduler") -> Report:
+    placement: Placement = dask_scheduler.plugins[Placement.name]  # type: ignore[assignment]
+    placement.let_go()
+    return placement.report
 
 
-def _holders(
-    client: "Client", futures: Mapping[str, "Future"], workers: Mapping[str, str]
-) -> dict[str, tuple[str, ...]]:
-    nodes = {address: node for node, address in workers.items()}
-    held = client.who_has(list(futures.values()))
-    return {
-        name: tuple(sorted(nodes.get(address, address) for address in held[future.key]))
-        for name, future in futures.items()
-    }
+def _dispatcher(policy: Policy, settings: Settings) -> Dispatcher:
+    if callable(policy):
+        return policy()
+    kind = registry.KINDS["replication"]
+    row = registry.solver(policy, kind)
+    if row.policy is None:
+        able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
+        raise UsageError(f"{policy!r} decides nothing while tasks run; use {', '.join(able)}")
+    chosen = registry.settings_for(row, settings or {})
+    dispatcher: Dispatcher = registry.load_target(row.policy)(chosen)
+    return dispatcher
 
 
-def _compare(
-    plan: ReplicationPlan, ran_on: Mapping[str, str], held_by: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...]:
-    wrong = [
-        f"task {task} ran on {ran_on[task]}, planned on {node}"
-        for task, node, _ in _placed(plan)
-        if ran_on[task] != node
-    ]
-    wrong += [
-        f"file {file} is not on {node}, where the plan fetches it"
-        for file, node in plan.remote
-        if file in held_by and node not in held_by[file]
-    ]
-    return tuple(wrong)
+def _is_free(ts: Any) -> bool:
+    """Whether Dask may run a task on any worker, and it is no part of a P2P shuffle."""
+    own = ts.worker_restrictions or ts.host_restrictions or ts.resource_restrictions or ts.actor
+    return not own and "shuffle" not in (ts.annotations or {})
+
+
+def _seconds(ts: Any) -> float:
+    known = float(ts.prefix.duration_average)
+    return known if known >= 0 else UNKNOWN_SECONDS
+
+
+def _text(key: Any) -> str:
+    return str(key)

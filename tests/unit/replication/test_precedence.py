@@ -14,7 +14,6 @@ from ioopt.campaign.work import perform
 from ioopt.cli.export import export_group
 from ioopt.cli.imports.group import group as import_group
 from ioopt.cli.main import COMMANDS, main
-from ioopt.embed.adapters import dask
 from ioopt.embed.replication import ReplicationPlanner
 from ioopt.embed.service import Service
 from ioopt.errors import NotApplicableError
@@ -212,13 +211,11 @@ def test_a_point_of_a_sweep_keeps_it_or_does_not_apply(tmp_path: Path) -> None:
 
 
 def test_what_is_embedded_refuses_or_keeps_it() -> None:
-    """The planner, the Dask adapter (before it asks the cluster), and the service."""
+    """The planner and the service."""
     data = diamond()
     planner = ReplicationPlanner(data["network"], data["nodes"], data["files"])
     with pytest.raises(NotApplicableError, match="workflows"):
         planner.submit(data["tasks"])
-    with pytest.raises(NotApplicableError, match="workflows"):
-        dask._workers(None, ioopt.load(data))  # type: ignore[arg-type]
     asked = {"ioopt": 1, "op": "decide", "instance": data}
     reply = json.loads(Service().handle(json.dumps({**asked, "solver": "minmin"}).encode()))
     assert reply["error"]["code"] == "invalid" and "workflows" in reply["error"]["message"]
