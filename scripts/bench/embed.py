@@ -152,7 +152,8 @@ def snakemake(quick: bool) -> list[Check]:
     rows = [
         row for workflow, cores in own.workflows(quick) for row in own.real_rows(workflow, cores)
     ]
-    heads = ("workflow", "scheduler", "seconds", "peak temp GB")
+    heads = ("workflow", "scheduler", "seconds", "peak GB", "quota GB", "seconds in it",
+             "peak GB in it")  # fmt: skip
     show("Real Snakemake, stub commands", heads, rows)
     return []
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -138,8 +138,14 @@ def _filtering(contigs: int, size: int) -> list[StubJob]:
     return [*jobs, StubJob("merge_calls", tuple(kept), {"filtered.vcf.gz": size})]
 
 
-def write(workflow: StubWorkflow, directory: Path, total_seconds: float) -> None:
-    """Put ``Snakefile`` and the given files into *directory*; all sleeps together are *total_seconds*."""
+def write(
+    workflow: StubWorkflow, directory: Path, total_seconds: float, quota: int | None = None
+) -> None:
+    """Put ``Snakefile`` and the given files into *directory*; all sleeps together are *total_seconds*.
+
+    Under a *quota* a job whose temporary files do not fit beside those that lie there fails at its
+    start, as on a full disk.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     for name, size in workflow.given.items():
         _sparse(directory / name, size)
@@ -148,7 +154,9 @@ def write(workflow: StubWorkflow, directory: Path, total_seconds: float) -> None
     finals = [name for job in workflow.jobs for name in job.makes if name not in job.temp]
     rules = [f"rule all:\n    input: {_listed(finals)}\n"]
     for k, job in enumerate(workflow.jobs):
-        rules.append(_rule(k, job, job.seconds * scale))
+        rules.append(_rule(k, job, job.seconds * scale, quota))
+    temp = sorted({name for job in workflow.jobs for name in job.temp})
+    (directory / "temp-files").write_text("\0".join(temp))
     (directory / "Snakefile").write_text("\n".join(rules))
 
 
@@ -161,19 +169,30 @@ def _listed(names: Iterable[str]) -> str:
     return "[" + ", ".join(repr(name) for name in names) + "]"
 
 
-def _rule(number: int, job: StubJob, sleep: float) -> str:
+FULL = """used=$( (xargs -0 stat -c %s -- < temp-files 2>/dev/null || true) |
+awk '{{s += $1}} END {{printf "%.0f", s}}')
+[ $((used + {size})) -le {quota} ] || {{ echo 'No space left on device' >&2; exit 28; }}"""
+"""Ends a job whose temporary files do not fit; run under a lock."""
+
+
+def _rule(number: int, job: StubJob, sleep: float, quota: int | None) -> str:
     outputs = ", ".join(f"temp({n!r})" if n in job.temp else repr(n) for n in job.makes)
     commands = [f"truncate -s {size} {name}" for name, size in job.makes.items()]
+    size = sum(job.makes[name] for name in job.temp)
+    if quota is not None and size:
+        test = FULL.format(size=size, quota=quota)
+        commands = ["exec 9> .lock", "flock 9", test, *commands, "flock -u 9"]
     lines = [
         f"rule j{number}_{re.sub(r'[^A-Za-z0-9_]', '_', job.name)}:",
         f"    input: {_listed(job.reads)}",
         f"    output: {outputs}",
         f"    threads: {job.threads}",
-        f"    resources: mem_mb={job.mem_mb}",
-        f"    shell: {_joined([f'sleep {sleep:.3f}', *commands])!r}",
+        f"    resources: mem_mb={job.mem_mb}, disk_mb={-(-size // 10**6)}",
+        f"    shell: {_shell(' && '.join([*commands, f'sleep {sleep:.3f}']))}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _joined(commands: Sequence[str]) -> str:
-    return " && ".join(commands)
+def _shell(command: str) -> str:
+    """As Snakemake reads it: braces stand for themselves when doubled."""
+    return repr(command.replace("{", "{{").replace("}", "}}"))

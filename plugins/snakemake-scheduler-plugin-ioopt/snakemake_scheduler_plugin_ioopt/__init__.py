@@ -2,10 +2,10 @@
 
 Snakemake finds this package by its name. It only translates: jobs, resources and input sizes in,
 the chosen jobs out; ``None``, which makes Snakemake use its greedy scheduler, when anything fails.
+With ``--scheduler-ioopt-data`` jobs are chosen by :class:`DataOrder` instead.
 """
 
-from __future__ import annotations
-
+# no postponed annotations: Snakemake reads the types of settings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,17 +17,28 @@ from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 from ioopt.embed.selection import ReadyJob, load_solver, select
 from ioopt.models.program import collector_paused
 from ioopt.options import Deadline
+from snakemake_scheduler_plugin_ioopt.data import DataOrder
 
 ENDLESS = 1 << 40
 
 
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
-    """Settings on Snakemake's command line: ``--scheduler-ioopt-deadline``."""
+    """Settings on Snakemake's command line: ``--scheduler-ioopt-deadline`` and so on."""
 
     deadline: float | None = field(
         default=2.0,
         metadata={"help": "Seconds a selection may take, building included.", "type": float},
+    )
+    data: bool = field(
+        default=False,
+        metadata={
+            "help": "Start jobs so that temporary files go soon, not as many cores as can be."
+        },
+    )
+    disk_mb: int | None = field(
+        default=None,
+        metadata={"help": "With data: megabytes of temporary files at once.", "type": int},
     )
 
 
@@ -36,6 +47,10 @@ class Scheduler(SchedulerBase):
 
     def __post_init__(self) -> None:
         self._temp = TempInputs(self.dag)
+        disk = getattr(self.settings, "disk_mb", None)
+        self._data: DataOrder | None = None
+        if disk is not None or getattr(self.settings, "data", False):
+            self._data = DataOrder(self.dag, None if disk is None else disk * 10**6)
         load_solver()  # now, and not within the first selection's deadline
 
     def select_jobs(
@@ -66,7 +81,10 @@ class Scheduler(SchedulerBase):
         sizes: Mapping[Any, int],
     ) -> Sequence[Any] | None:
         until = Deadline(getattr(self.settings, "deadline", None) or 2.0)
-        asked = question(selectable, remaining, available, sizes, self._temp)
+        left = list(remaining)
+        asked = question(selectable, left, available, sizes, self._temp)
+        if self._data is not None:
+            return self._data.choose(asked, left)
         selection = select(
             asked.ready, asked.capacities, asked.temp_bytes, asked.readers, until.remaining()
         )
