@@ -160,7 +160,7 @@ def snakemake(quick: bool) -> list[Check]:
 
 def dask(quick: bool) -> list[Check]:
     """Ten graphs on real clusters with capped links, placed by ioopt and by Dask."""
-    from bench import embed_dask as own
+    from bench.on_dask import graphs as own
 
     rows = [row for workers in ((4,) if quick else (4, 8)) for row in own.rows(workers, quick)]
     show("On Dask, each worker sends 25 MB/s: Dask itself / ioopt", own.HEADS, rows)

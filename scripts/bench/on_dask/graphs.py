@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from bench.embed_dask_cluster import Meter, capped
 from bench.frame import shared_data
+from bench.on_dask.cluster import Meter, capped
 
 from ioopt import registry
 from ioopt.embed.adapters.dask import Homes, placed
