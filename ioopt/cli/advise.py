@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from ioopt.cli.completing import PATH
 from ioopt.cli.imports.common import MACHINE
 from ioopt.cli.imports.logs import TRACE, import_swf
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import format_option, output_option
+from ioopt.cli.options import format_option, output_option, solver_option
 from ioopt.cli.progress import progress
 from ioopt.errors import ExitCode, UsageError
 
@@ -35,15 +36,15 @@ lines. LOG is read as by `ioopt import swf`.
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("log", metavar="LOG")
+@click.argument("log", metavar="LOG", type=PATH)
 @output_option(text="Write the page there: .html; else text, or JSON with --format json.")
 @TRACE
 @click.option("--io-fraction", type=float, default=0.1, metavar="F",
               help="Mean share of run time that is I/O, of jobs without a log; half and twice it "
               "are tried too.")  # fmt: skip
 @MACHINE.options
-@click.option("--solver", "solvers", multiple=True, metavar="NAME",
-              help="A policy to look at, or NAME:KEY=VALUE,...; may be given again.")  # fmt: skip
+@solver_option("solvers", multiple=True,
+               text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(min=1), default=1, metavar="N",
               help="How often invented I/O is drawn anew.")  # fmt: skip
 @click.option("--resamples", type=click.IntRange(min=100), default=1000, metavar="N",

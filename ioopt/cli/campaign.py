@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import output_option
 from ioopt.cli.progress import progress
@@ -30,8 +31,8 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("config", metavar="CONFIG.toml")
-@click.option("--store", required=True, metavar="RUNS.sqlite", help="Where the rows go.")
+@click.argument("config", metavar="CONFIG.toml", type=PATH)
+@click.option("--store", required=True, metavar="RUNS.sqlite", type=PATH, help="Where the rows go.")
 @click.option("--resume", is_flag=True, help="Run only what the store does not hold yet.")
 @click.option("--retry-failed", is_flag=True, help="With --resume: run failed points again.")
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, metavar="N",
@@ -101,7 +102,7 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=REPORT_EPILOG)
-@click.argument("store", nargs=-1, required=True, metavar="RUNS.sqlite...")
+@click.argument("store", nargs=-1, required=True, metavar="RUNS.sqlite...", type=PATH)
 @output_option(required=True, text="OUT.html, OUT.csv or OUT.parquet.")
 @click.option("--timelines", type=click.IntRange(min=0), default=4, metavar="N",
               help="How many stored schedules to draw.")  # fmt: skip

@@ -3,6 +3,7 @@
 import click
 
 from ioopt import registry
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import file_argument, read_result
 from ioopt.errors import ExitCode
@@ -19,7 +20,7 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
-@click.argument("result", required=False)
+@click.argument("result", required=False, type=PATH)
 @click.option("--link", type=click.Choice(["shared", "per-node"]),
               help="Judge a schedule that was made with this remote link.")  # fmt: skip
 def check(file: str, result: str | None, link: str | None) -> int:

@@ -30,8 +30,8 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument(nargs=-1, required=True)
-@click.option("--solver", "solvers", metavar="NAME", multiple=True,
-              help="A solver, or NAME:KEY=VALUE,... with settings; may be given again.")  # fmt: skip
+@options.solver_option("solvers", multiple=True,
+                       text="A solver, or NAME:KEY=VALUE,... with settings; may be given again.")  # fmt: skip
 @options.solver_options
 @click.option("--measure", metavar="NAME",
               help="What bests, gaps and ratios are of; default: what the user waits for.")  # fmt: skip

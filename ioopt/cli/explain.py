@@ -5,6 +5,7 @@ from dataclasses import asdict
 import click
 
 from ioopt import registry
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import file_argument, format_option, read_result
 from ioopt.cli.progress import watching
@@ -22,7 +23,7 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
-@click.argument("result")
+@click.argument("result", type=PATH)
 @click.option("--time-limit", type=float, default=5.0, metavar="S",
               help="Seconds for each solve with more of one resource.")  # fmt: skip
 @format_option("table", "json")

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import file_argument, output_option, read_result
 from ioopt.errors import ExitCode, UsageError
@@ -57,7 +58,7 @@ def batsim(file: str, output: str) -> int:
     name="batsim-jobs", help="The jobs of a batch-io RESULT as Batsim's _jobs.csv."
 )
 @file_argument()
-@click.argument("result", metavar="RESULT")
+@click.argument("result", metavar="RESULT", type=PATH)
 @output_option(required=True)
 def batsim_jobs(file: str, result: str, output: str) -> int:
     """Write the CSV that Batsim would write for the schedule in RESULT."""
@@ -76,7 +77,7 @@ def batsim_jobs(file: str, result: str, output: str) -> int:
     name="wfformat", help="A replication instance as a WfFormat 1.5 workflow, or as it ran."
 )
 @file_argument()
-@click.option("--result", metavar="RESULT",
+@click.option("--result", metavar="RESULT", type=PATH,
               help="A result of FILE: give every task its machine, start and run time.")  # fmt: skip
 @output_option(required=True)
 def wfformat(file: str, result: str | None, output: str) -> int:

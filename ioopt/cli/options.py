@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ioopt.cli import completing
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import F, set_option, together
 from ioopt.errors import InstanceError
 from ioopt.formats.native import check_writable, read_json, shown, validate
@@ -44,7 +46,7 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
         click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
         set_option("A setting of the solver; may be given again."),
-        click.option("--log", metavar="FILE", callback=_target,
+        click.option("--log", metavar="FILE", type=PATH, callback=_target,
                      help="File to which the backend's log is appended."),
     )(gathered)  # fmt: skip
 
@@ -94,11 +96,17 @@ def partial_result() -> type[BaseModel]:
 
 def file_argument(**options: Any) -> Callable[[F], F]:
     """The FILE argument: an instance file, ``-`` or the name of a bundled instance."""
-    return click.argument("file", metavar="FILE", **options)
+    return click.argument("file", metavar="FILE", shell_complete=completing.files, **options)
+
+
+def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
+    """--solver NAME."""
+    return click.option("--solver", *names, metavar="NAME", help=text,
+                        shell_complete=completing.solvers, **more)  # fmt: skip
 
 
 def output_option(required: bool = False, text: str = "Where to write.") -> Callable[[F], F]:
     """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.replacing`)."""
     return click.option(
-        "-o", "--output", metavar="FILE", required=required, callback=_target, help=text
+        "-o", "--output", metavar="FILE", type=PATH, required=required, callback=_target, help=text
     )

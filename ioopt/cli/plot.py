@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ioopt import registry
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, InstanceError, UsageError
@@ -26,7 +27,7 @@ SQLITE = b"SQLite format 3\x00"
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("results", metavar="RESULT...|RUNS.sqlite", nargs=-1, required=True)
+@click.argument("results", metavar="RESULT...|RUNS.sqlite", nargs=-1, required=True, type=PATH)
 @output_option(required=True, text="OUT.png, .svg, .pdf or .html.")
 @click.option("--picture", metavar="NAME",
               help="Of a result: default or gantt. Of a store: profile (default), against, or one "

@@ -8,6 +8,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
@@ -34,7 +35,7 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument()
-@click.argument("result", required=False)
+@click.argument("result", required=False, type=PATH)
 @click.option("--link", type=click.Choice(["shared", "per-node"]),
               help="Replay with this remote link instead of the instance's own.")  # fmt: skip
 @click.option(

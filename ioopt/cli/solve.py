@@ -7,6 +7,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode, UsageError
@@ -31,9 +32,9 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument()
-@click.option("--solver", metavar="NAME", help="See `ioopt solvers`; default: the kind's own.")
+@options.solver_option(text="See `ioopt solvers`; default: the kind's own.")
 @options.solver_options
-@click.option("--warm-start", metavar="RESULT", help="Begin from the plan of this result.")
+@click.option("--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan.")
 @options.output_option(text="Write the whole result there as JSON.")
 @options.format_option("table", "json")
 def solve(
@@ -63,7 +64,7 @@ def solve(
 
 @click.command(cls=IooptCommand, epilog=DECIDE_EPILOG)
 @options.file_argument()
-@click.option("--solver", metavar="NAME", help="The policy; default: the kind's own.")
+@options.solver_option(text="The policy; default: the kind's own.")
 @options.solver_options
 def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
     """Decide once for the snapshot FILE (io-requests, gang-matrix); prints the plan."""

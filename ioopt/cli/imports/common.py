@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, quiet, rate_option, together
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, UsageError
@@ -64,9 +65,11 @@ def import_command(
         command = wraps(reader, updated=())(command)
         command.__click_params__ += own  # type: ignore[attr-defined]
         if several:
-            source = click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+            source = click.argument(
+                "sources", metavar="SOURCE...", nargs=-1, required=True, type=PATH
+            )
         else:
-            source = click.argument("source", metavar="SOURCE")
+            source = click.argument("source", metavar="SOURCE", type=PATH)
         return click.command(name=name, cls=IooptCommand, epilog=epilog)(source(command))
 
     return decorate
