@@ -7,14 +7,18 @@ folders themselves are packed.
 
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import find_namespace_packages, find_packages, setup
 
-lost = [room for room in ("models", "solvers", "instances") if not Path("ioopt", room).is_dir()]
-found = [name for room in lost for name in find_packages(include=[f"{room}.*"])]
+rooms = ("models", "solvers", "instances")
+lost = [room for room in rooms if not Path("ioopt", room).is_dir()]
+code = [*find_packages(include=["ioopt.*"]), *find_packages(include=["models*", "solvers*"])]
+data = find_namespace_packages("instances" if "instances" in lost else "ioopt/instances")
 setup(
     packages=[
-        *find_packages(include=["ioopt", "ioopt.*"]),
-        *(f"ioopt.{name}" for name in [*lost, *found]),
+        "ioopt",
+        "ioopt.instances",
+        *(name if name.startswith("ioopt.") else f"ioopt.{name}" for name in code),
+        *(f"ioopt.instances.{name}" for name in data),
     ],
     package_dir={f"ioopt.{room}": room for room in lost},
 )

@@ -5,8 +5,11 @@ Importers write it with :func:`ioopt.formats.report.imported`: ``meta.warnings``
 tables of such results one line.
 """
 
+import platform
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from ioopt.version import __version__
 
 SYNTHETIC_IO = "I/O is synthetic"
 
@@ -22,6 +25,11 @@ def synthetic_notes(problem: Any) -> tuple[str, ...]:
     made = (problem.meta or {}).get("synthetic")
     how = made.get("I/O") if isinstance(made, Mapping) else None
     return (f"{SYNTHETIC_IO}: {how}",) if isinstance(how, str) else ()
+
+
+def versions() -> dict[str, str]:
+    """What a result was made with, before its solver names backends."""
+    return {"ioopt": __version__, "python": platform.python_version()}
 
 
 def rests_on_synthetic_io(notes: Iterable[str]) -> bool:

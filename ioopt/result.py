@@ -19,7 +19,11 @@ OPTIMAL_RELATIVE_GAP = 1e-9
 
 
 class Status(StrEnum):
-    """What is known about the answer."""
+    """What is known about the answer; equal to its text.
+
+    >>> Status.OPTIMAL == "optimal"
+    True
+    """
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
@@ -31,7 +35,11 @@ class Status(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why the solver ended."""
+    """Why the solver ended; equal to its text.
+
+    >>> StopReason.TIME == "time"
+    True
+    """
 
     FINISHED = "finished"
     GAP = "gap"
@@ -42,7 +50,11 @@ class StopReason(StrEnum):
 
 
 class Violation(BaseModel):
-    """One broken rule: its name, the item that breaks it, by how much, in one sentence."""
+    """One broken rule: its name, the item that breaks it, by how much, in one sentence.
+
+    >>> print(Violation(rule="disk", item="n0", message="holds 2 MB of 1 MB"))
+    disk: n0: holds 2 MB of 1 MB
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -84,6 +96,10 @@ class Result(BaseModel):
     ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
     a proven limit of ``objective_name`` (lower when minimising). ``gap`` follows
     :func:`relative_gap`. ``plan`` and ``schedule`` have the shape of the family.
+
+    >>> import ioopt
+    >>> ioopt.solve("cycle3", "minmin").plan["eviction"]
+    'popularity'
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -177,6 +193,17 @@ class Result(BaseModel):
             for name, value in self.rows()
         )
         return f"<table>{cells}</table>{resolve_name('ioopt.pictures:small_svg')(self)}"
+
+
+def plan_dict(plan: Any) -> dict[str, Any] | None:
+    """A plan as plain data: a dictionary as it is, a plan object through its ``to_dict``."""
+    if plan is None or isinstance(plan, dict):
+        return plan
+    if hasattr(plan, "to_dict"):
+        written: dict[str, Any] = plan.to_dict()
+        return written
+    dumped: dict[str, Any] = plan.model_dump(mode="json", by_alias=True)
+    return dumped
 
 
 def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:

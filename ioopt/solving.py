@@ -5,7 +5,6 @@ metrics from its simulator, and a solver that fails is replaced by the kind's fa
 """
 
 import os
-import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -22,9 +21,9 @@ from ioopt.protocols import (
     SolveRequest,
     SolverFunction,
 )
-from ioopt.provenance import synthetic_notes
+from ioopt.provenance import synthetic_notes, versions
 from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.result import Result, Status, StopReason, relative_gap
+from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 
 SOLVER_TOLERANCE = 1e-6
@@ -35,6 +34,9 @@ def load(source: Any) -> Any:
     """A problem from a path, a bundled name, ``-``, a dict, a builder, or a problem (as it is).
 
     Raises InstanceError with one line that names the place when it is not valid.
+
+    >>> len(load("cycle3").tasks)
+    6
     """
     if isinstance(source, (str, os.PathLike)):
         from ioopt.catalog import resolve
@@ -79,6 +81,12 @@ def result_to_draw(data: Any, name: str) -> Result:
     return result
 
 
+def plan_in(given: Any) -> Any:
+    """The plan of a Result or of its dictionary; a bare plan as it is."""
+    given = given.model_dump() if isinstance(given, Result) else given
+    return given["plan"] if isinstance(given, Mapping) and "plan" in given else given
+
+
 def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
     """The plan object of a kind from its dictionary (an object is returned as it is)."""
     if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
@@ -110,16 +118,21 @@ def check_plan(
 
 
 def simulate(source: Any, plan: Any, **options: Any) -> Simulation:
-    """Replay a plan (a Result, a plan object or dictionary) on the family's timeline simulator."""
+    """Replay a plan (or a Result; objects or dictionaries) on the family's timeline simulator.
+
+    *options* are the simulator's. Raises SimulationError for a plan that cannot be carried out.
+
+    >>> simulate("cycle3", solve("cycle3", "minmin").plan).metrics["remote_bytes"]
+    64000000
+    """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     if kind.simulate is None:
         raise errors.UsageError(f"{kind.kind} has no simulator: it is one decision, not a schedule")
-    if isinstance(plan, Result):
-        plan = plan.plan
-    if plan is None:
+    found = plan_of(kind, plan_in(plan))
+    if found is None:
         raise errors.UsageError("there is no plan to simulate")
-    replayed: Simulation = load_target(kind.simulate)(problem, plan_of(kind, plan), **options)
+    replayed: Simulation = load_target(kind.simulate)(problem, found, **options)
     return replayed
 
 
@@ -147,6 +160,10 @@ def solve(
     prove none themselves: it may be an integer program of its own. Raises UsageError or
     InstanceError for bad input and BackendMissingError when the backend asked for is not installed;
     infeasibility, time limits and failing solvers are results.
+
+    >>> result = solve("two-writers", "fill")
+    >>> result.status.value, result.violations
+    ('optimal', ())
     """
     options = SolveOptions(time_limit, gap, threads, seed, backend, log)
     problem = load(source)
@@ -157,7 +174,7 @@ def solve(
     spec = registry.solver(solver, kind)
     _check_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
-    start = plan_of(kind, warm_start.plan if isinstance(warm_start, Result) else warm_start)
+    start = plan_of(kind, plan_in(warm_start))
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents)
     outcome, notes = _run(kind, spec, problem, request)
@@ -238,7 +255,7 @@ def _result(
         "solve_seconds": seconds - (build or 0.0),
         "seed": request.options.seed,
         "options": _options(request),
-        "versions": _versions() | dict(outcome.versions),
+        "versions": versions() | dict(outcome.versions),
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
         "trace": tuple(request.incumbents.trace),
@@ -326,25 +343,8 @@ def _bound(
     return bound if bound is None or proven is None else max(bound, proven)
 
 
-def plan_dict(plan: Any) -> dict[str, Any] | None:
-    """A plan as plain data: a dictionary as it is, a plan object through its ``to_dict``."""
-    if plan is None or isinstance(plan, dict):
-        return plan
-    if hasattr(plan, "to_dict"):
-        written: dict[str, Any] = plan.to_dict()
-        return written
-    dumped: dict[str, Any] = plan.model_dump(mode="json", by_alias=True)
-    return dumped
-
-
 def _options(request: SolveRequest) -> dict[str, Any]:
     given = asdict(request.options)
     if request.settings is not None:
         given["settings"] = request.settings.model_dump(mode="json")
     return given
-
-
-def _versions() -> dict[str, str]:
-    from ioopt.version import __version__
-
-    return {"ioopt": __version__, "python": platform.python_version()}

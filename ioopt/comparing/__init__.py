@@ -43,6 +43,9 @@ def compare(source: Any, solvers: Solvers | None = None, **options: Any) -> pd.D
     *options* are ``measure`` and those of :func:`ioopt.solving.solve`. Metrics become columns of
     their own; ``value``, ``value_bound``, ``value_gap`` and ``ratio_to_best`` are of ``measure``
     (default: what the user of the kind waits for).
+
+    >>> list(compare("cycle3", ["minmin", "job-data-present"])["status"])
+    ['feasible', 'feasible']
     """
     import pandas as pd
 

@@ -132,7 +132,7 @@ class Service:
         return {"version": __version__, "protocol": PROTOCOL}
 
     def _decide(self, message: Mapping[str, Any]) -> Json:
-        from ioopt.solving import plan_dict, solve
+        from ioopt.solving import solve
 
         instance = _wanted(message, "instance", dict)
         deadline = _deadline(message)
@@ -153,7 +153,7 @@ class Service:
         if isinstance(result, IooptError):
             raise result
         return {
-            "plan": plan_dict(result.plan), "status": str(result.status), "stop": str(result.stop),
+            "plan": result.plan, "status": str(result.status), "stop": str(result.stop),
             "objective": result.objective, "bound": result.bound, "gap": result.gap,
             "notes": list(result.notes),
         }  # fmt: skip

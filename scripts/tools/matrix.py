@@ -55,7 +55,7 @@ def build(folder: str) -> dict[str, str]:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
     subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", folder, str(tree)],
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, str(tree)],
         check=True,
         stdout=subprocess.DEVNULL,
     )
