@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ioopt.cli.completing import PATH
 from ioopt.cli.imports.common import MACHINE
 from ioopt.cli.imports.logs import TRACE, import_swf
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import format_option, output_option, solver_option
+from ioopt.cli.options import PATH, format_option, output_option, solver_option
 from ioopt.cli.progress import progress
 from ioopt.errors import ExitCode, UsageError
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import output_option
+from ioopt.cli.options import PATH, output_option
 from ioopt.cli.progress import progress
 from ioopt.errors import BackendMissingError, ExitCode, UsageError, missing
 

@@ -3,9 +3,8 @@
 import click
 
 from ioopt import registry
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import file_argument, read_result
+from ioopt.cli.options import PATH, file_argument, read_result
 from ioopt.errors import ExitCode
 from ioopt.formats.native import reading
 from ioopt.solving import load

@@ -5,9 +5,8 @@ from dataclasses import asdict
 import click
 
 from ioopt import registry
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import file_argument, format_option, read_result
+from ioopt.cli.options import PATH, file_argument, format_option, read_result
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode
 from ioopt.quantities import column, title

@@ -5,9 +5,8 @@ from typing import Any
 import click
 
 from ioopt import registry
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptGroup, quiet, set_option
-from ioopt.cli.options import file_argument, output_option, read_result
+from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import ExitCode, UsageError
 from ioopt.registry import load_target
 from ioopt.solving import load

@@ -2,7 +2,7 @@
 
 import click
 
-from ioopt.cli import completing
+from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, UsageError
@@ -18,9 +18,9 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("family", shell_complete=completing.families)
+@click.argument("family", shell_complete=options.families)
 @click.option("--preset", metavar="NAME", help="A named workload; see --list.",
-              shell_complete=completing.presets)  # fmt: skip
+              shell_complete=options.presets)  # fmt: skip
 @set_option("A setting of the preset; may be given again.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
 @click.option("--list", "listing", is_flag=True, help="List presets and their settings.")

@@ -8,7 +8,7 @@ import click
 
 from ioopt import registry
 from ioopt.catalog import bundled, entries
-from ioopt.cli import completing
+from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
@@ -57,7 +57,7 @@ def _short(text: str | None) -> str | None:
 
 
 @instances.command(cls=IooptCommand)
-@click.argument("name", shell_complete=completing.instances)
+@click.argument("name", shell_complete=options.instances)
 def show(name: str) -> int:
     """Show what is known about NAME."""
     from ioopt.formats.native import dump_json
@@ -67,7 +67,7 @@ def show(name: str) -> int:
 
 
 @instances.command(cls=IooptCommand)
-@click.argument("name", shell_complete=completing.instances)
+@click.argument("name", shell_complete=options.instances)
 @output_option(text="Where to (default: its own file name in this folder).")
 def copy(name: str, output: str | None) -> int:
     """Copy the file of NAME; an existing file is not overwritten."""
@@ -92,7 +92,7 @@ Examples:
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.argument("name", metavar="[FAMILY]", required=False, shell_complete=completing.families)
+@click.argument("name", metavar="[FAMILY]", required=False, shell_complete=options.families)
 @click.option("--family", metavar="F", help="The same as FAMILY: a family or a kind of instance.")
 @click.option("--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top).")
 @format_option("table", "json")

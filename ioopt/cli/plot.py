@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from ioopt import registry
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import output_option
+from ioopt.cli.options import PATH, output_option
 from ioopt.errors import ExitCode, InstanceError, UsageError
 
 EPILOG = """\b

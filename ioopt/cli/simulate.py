@@ -8,8 +8,8 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, set_option
+from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
 from ioopt.protocols import Simulation
 from ioopt.quantities import quantity, title

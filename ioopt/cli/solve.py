@@ -7,8 +7,8 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
+from ioopt.cli.options import PATH
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.result import Result, Status, StopReason

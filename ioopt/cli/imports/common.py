@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ioopt.cli.completing import PATH
 from ioopt.cli.lazy import IooptCommand, quiet, rate_option, together
-from ioopt.cli.options import output_option
+from ioopt.cli.options import PATH, output_option
 from ioopt.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
