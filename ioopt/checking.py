@@ -12,7 +12,6 @@ from ioopt.formats.native import validate
 from ioopt.problems.base import Record
 from ioopt.protocols import CheckReport
 from ioopt.registry import KindSpec
-from ioopt.registry.types import load_target
 from ioopt.result import Result, Violation
 from ioopt.solving import check_plan, load, plan_of, require_form, result_from_dict, simulate
 from ioopt.statements import false_statements, unjudged
@@ -71,13 +70,6 @@ def judge(
         problem = _with_link(problem, link)
     plan = plan_of(kind, plan, name)
     report = check_plan(kind, problem, plan, schedule)
-    stated = data.get("metrics") or {}
-    known = {
-        name: load_target(function)(problem)
-        for name, function in kind.known_metrics.items()
-        if name in stated
-    }
-    report = replace(report, metrics={**report.metrics, **known})
     left = unjudged(kind, data, report)
     if left and plan is not None and not report.violations and kind.simulate is not None:
         report = _replayed(kind, problem, plan, schedule, report)

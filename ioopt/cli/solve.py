@@ -67,7 +67,7 @@ def solve(
 @options.solver_option(text="The policy; default: the kind's own.")
 @options.solver_options
 def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
-    """Decide once for the snapshot FILE (io-requests, gang-matrix); prints the plan."""
+    """Decide once for the snapshot FILE (io-requests, gang-matrix, job-selection); prints the plan."""
     from ioopt.formats.native import dump_json
 
     problem = load(file)

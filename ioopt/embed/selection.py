@@ -1,4 +1,8 @@
-"""Which ready jobs to start now, under resource limits: the question a workflow engine asks."""
+"""Which ready jobs to start now, under resource limits: the question a workflow engine asks.
+
+The same selection that ``ioopt solve`` makes of an ``ioopt/job-selection`` instance
+(:mod:`ioopt.solvers.job_selection`), without instance objects: an engine asks with thousands of jobs.
+"""
 
 from ioopt.models.job_selection import ReadyJob
 from ioopt.solvers.job_selection import Selection, load_solver, select

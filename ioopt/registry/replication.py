@@ -1,11 +1,11 @@
-"""Registry of the replication family (Khanna et al.)."""
+"""Registry of the replication family (Khanna et al.), and of job selection in workflow engines."""
 
 from typing import Any
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, WARM_START, KindSpec, SolverSpec
+from ioopt.registry.types import ANYTIME, BOUND, EXACT, ONLINE, WARM_START, KindSpec, SolverSpec
 
-_AT, _BOUNDS = "ioopt.solvers.replication.", "ioopt.models.replication."
-_KIND = ("replication",)
+_AT = "ioopt.solvers.replication."
+_KIND, _SELECTION = ("replication",), ("job-selection",)
 
 KINDS = (
     KindSpec(
@@ -35,11 +35,24 @@ KINDS = (
         measure="makespan_seconds",
         bound_metrics={"makespan_seconds": "lower_bound_seconds"},
         proven_metrics={"makespan_seconds": "transfer_bound_seconds"},
-        known_metrics={
-            "lower_bound_seconds": _BOUNDS + "timeline_bound:makespan_bound_seconds",
-            "transfer_bound_seconds": _BOUNDS + "transfer_bound:transfer_bound_seconds",
-        },
         summary="tasks that share input files, on nodes with disks (Khanna et al.)",
+    ),
+    KindSpec(
+        kind="job-selection",
+        family="replication",
+        problem="ioopt.problems.job_selection:JobSelectionProblem",
+        plan="ioopt.problems.job_selection:JobSelectionPlan",
+        check="ioopt.check.job_selection:check",
+        generate="ioopt.generate.job_selection:generate",
+        default_solver="select",
+        fallback="first-fit",
+        objective_name="selection_value",
+        sense="max",
+        most=("selection_value", "selected_jobs", "selected_cores", "deleted_bytes"),
+        compare_solvers=("select", "first-fit"),
+        compare_columns=("selected_jobs", "selected_cores", "deleted_bytes"),
+        decision=True,
+        summary="which ready jobs of a workflow to start now (ours; the value is Snakemake's)",
     ),
 )
 
@@ -152,5 +165,15 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "link-aware", "search.link_aware",
         "annealing of the queues by their replay; never above MinMin nor the planners of workflows",
         "ours", abilities={BOUND, ANYTIME, WARM_START},
+    ),
+    SolverSpec(
+        "select", _SELECTION, "ioopt.solvers.job_selection:solve",
+        "greedy, Lagrangean bound and an integer program over classes of alike jobs", "ours",
+        abilities={EXACT, BOUND, ONLINE}, backends=("CP-SAT",),
+    ),
+    SolverSpec(
+        "first-fit", _SELECTION, "ioopt.solvers.job_selection:solve_greedy",
+        "in order of priority, cores, temporary bytes and input bytes, as long as they fit", "ours",
+        abilities={ONLINE},
     ),
 )  # fmt: skip

@@ -34,8 +34,7 @@ class KindSpec:
     its table shows; ``measure`` is what solvers are compared by unless the user says otherwise
     (None: ``objective_name``), ``most`` the metrics of which more is better, ``bound_metrics`` the
     metrics that bound others, ``proven_metrics`` those of a replay that raise the bound of a result by
-    objective, ``known_metrics`` the functions of the problem that give those which need no plan;
-    ``baseline`` is the solver to which the comparison of several
+    objective; ``baseline`` is the solver to which the comparison of several
     instances prints mean ratios. ``schedule`` is the form of its schedules. ``plot`` draws a
     result; ``pictures`` are further ones by name (``ioopt plot --picture``); ``explain`` is the
     :class:`ioopt.explaining.Family` that ``ioopt explain`` asks. ``fallback`` is the
@@ -72,7 +71,6 @@ class KindSpec:
     most: tuple[str, ...] = ()
     bound_metrics: Mapping[str, str] = field(default_factory=dict)
     proven_metrics: Mapping[str, str] = field(default_factory=dict)
-    known_metrics: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
     decision: bool = False
     measured: bool = False

