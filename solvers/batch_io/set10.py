@@ -16,6 +16,8 @@ from ioopt.solvers.batch_io.base_line import water_fill
 from ioopt.solvers.batch_io.conservative import grant_left_over
 from ioopt.solvers.batch_io.settings import Settings
 
+FARTHEST = 150  # sets beyond are this one: their squares and weights leave the range of floats
+
 
 @lru_cache(maxsize=1 << 16, typed=True)
 def set_of(iteration: Number) -> int:
@@ -23,9 +25,14 @@ def set_of(iteration: Number) -> int:
 
     >>> set_of(300.0), set_of(Fraction(320))
     (2, 3)
+    >>> set_of(5e-324), set_of(1e200)
+    (-150, 150)
     """
+    k = round(math.log10(iteration))
+    if abs(k) > FARTHEST:
+        return FARTHEST if k > 0 else -FARTHEST
     base = Fraction(10) if isinstance(iteration, Fraction) else 10.0
-    k, square = round(math.log10(iteration)), iteration * iteration
+    square = iteration * iteration
     if square > base ** (2 * k + 1):
         return k + 1
     return k if square > base ** (2 * k - 1) else k - 1

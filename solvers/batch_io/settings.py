@@ -2,13 +2,15 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import Loop, Share
 
 Engine = Literal["auto", "python", "compiled"]
 Recording = Literal["auto", "yes", "no"]
+LEAST_EF = 1e-9
+"""The least expansion factor above 0."""
 
 
 class Settings(Record):
@@ -28,6 +30,15 @@ class Settings(Record):
     arithmetic: Literal["float", "exact"] = "float"
     engine: Engine = "auto"
     rates: Recording = "auto"
+
+    @field_validator("ef")
+    @classmethod
+    def _keeps_digits(cls, ef: float) -> float:
+        if 0 < ef < LEAST_EF:
+            raise ValueError(
+                f"volumes lose their digits below {LEAST_EF:g}; give 0, or at least that"
+            )
+        return ef
 
 
 class SharingSettings(Settings):

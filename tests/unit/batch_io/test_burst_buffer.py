@@ -241,6 +241,19 @@ def test_the_release_of_an_ended_job_is_predicted() -> None:
     assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 10]
 
 
+def test_the_release_of_a_killed_job_counts_no_stage_out() -> None:
+    """Rules 41 and 44. Job 0 writes 4 B by 2, is killed at 3 and drains to 6; its 8 B are not staged out.
+    So job 1 (10 of 16 B) is promised 6, and job 2, 5 s on all nodes at 4, waits until job 1 ends at 16."""
+    jobs = [
+        job((0, 4), (10, 0), B=10, O=8, wall=3), job((10, 0), B=10, submit=1),
+        job((5, 0), nodes=4, wall=5, submit=4),
+    ]  # fmt: skip
+    for engine in ENGINES:
+        rows = run(instance(*jobs, options={"kill": True}), engine=engine)
+        assert rows[0]["killed"] and rows[0]["released_seconds"] == 6
+        assert [row["start_seconds"] for row in rows] == [0, 6, 16]
+
+
 def test_staging() -> None:
     """Rule 45. Job 0 has the nodes to 3. Job 1 stages 4 B: from 3 to 7 at the start, ahead from 0 to 4, of
     which its nodes wait for the last second."""

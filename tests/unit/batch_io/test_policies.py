@@ -261,3 +261,9 @@ def test_set_10_top_hands_out_what_the_leaders_leave() -> None:
     assert [set_of(request.iteration) for request in state.requests] == [1, 2, 1, 2]
     assert policy("set-10").decide(state) == [4, 2, 0, 0]
     assert policy("set-10+top").decide(state) == [4, 2, 3, 1]
+
+
+def test_expansion_factors_that_lose_digits_are_refused() -> None:
+    with pytest.raises(UsageError, match="ef.*at least"):
+        ioopt.solve("mira-day", "fill", settings={"ef": 1e-10})
+    assert [set_of(seconds) for seconds in (5e-324, 1e-150, 1e200)] == [-150, -150, 150]
