@@ -264,6 +264,6 @@ def test_set_10_top_hands_out_what_the_leaders_leave() -> None:
 
 
 def test_expansion_factors_that_lose_digits_are_refused() -> None:
-    with pytest.raises(UsageError, match="ef.*at least"):
+    with pytest.raises(UsageError, match=r"ef.*at least"):
         ioopt.solve("mira-day", "fill", settings={"ef": 1e-10})
     assert [set_of(seconds) for seconds in (5e-324, 1e-150, 1e200)] == [-150, -150, 150]
