@@ -120,7 +120,7 @@ class PartLowering(NativeLowering):
         stub = _dynfunc.make_function(import_module(__name__), name, "", 0, made.env, ())
         state.cr = made._replace(cfunc=stub)
         state.targetctx.insert_user_function(stub, made.fndesc, [state.library])
-        state.reload_init.extend(state.library._reload_init)
+        state.reload_init.extend(getattr(state.library, "_reload_init", ()))  # numba 0.61 on
         return True
 
 

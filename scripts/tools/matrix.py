@@ -89,7 +89,7 @@ def main() -> int:
         made, venv = build(folder), f"{folder}/venv"
         if given.sizes:
             for extras in SIZES:
-                install(sys.executable, f"{made['wheel']}[{extras}]", [], venv)
+                install(sys.executable, made["wheel"] + (extras and f"[{extras}]"), [], venv)
                 print(f"{extras or 'base':10} {megabytes(venv)} MB", flush=True)
             return 0
         here = {minor: interpreter(minor) for minor in PYTHONS}
@@ -106,7 +106,7 @@ def main() -> int:
                 print(f"SKIPPED {name}: no such Python here", flush=True)
                 continue
             try:
-                inside = install(python, f"{made[form]}[{extras}]", pins, venv)
+                inside = install(python, made[form] + (extras and f"[{extras}]"), pins, venv)
                 smoke = Path(__file__).with_name("smoke.py")
                 run = subprocess.run([inside, "-I", str(smoke)], capture_output=True, text=True)
                 good, told = run.returncode == 0, (run.stdout + run.stderr)[-2000:]
