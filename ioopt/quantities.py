@@ -49,15 +49,17 @@ def column(name: str, values: Sequence[Any]) -> list[str | None]:
     ]
 
 
-def quantity(name: str, value: Any) -> str:
-    """One metric with its unit.
+def quantity(name: str, value: Any, *beside: Any) -> str:
+    """One metric with its unit, the one of *beside* where it is read beside those.
 
     >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
     ('9.748 s', '64 MB')
     >>> quantity("utilisation", 0.94), quantity("mean_slowdown", 1.5), quantity("evictions", 3)
     ('94 %', '1.5', '3')
+    >>> quantity("wait_seconds", 91.5), quantity("wait_seconds", 91.5, 140)
+    ('91.5 s', '1.525 min')
     """
-    text = column(name, [value])[0]
+    text = column(name, [value, *beside])[0]
     if text is None:
         return "-"
     number, space, unit = text.partition(" ")

@@ -44,9 +44,12 @@ def explain(file: str, result: str, time_limit: float, form: str) -> int:
         click.echo(dump_json(asdict(found)), nl=False)
         return ExitCode.ANSWER
     for sentence in found.sentences:
-        click.echo(click.wrap_text(sentence, terminal_width()))
-    values = column(found.measure, [knob.value for knob in found.knobs])
-    bounds = column(found.measure, [knob.bound for knob in found.knobs])
+        # A number stays beside its percent sign.
+        text = click.wrap_text(sentence.replace(" %", "\0%"), terminal_width())
+        click.echo(text.replace("\0%", " %"))
+    both = [knob.value for knob in found.knobs] + [knob.bound for knob in found.knobs]
+    cells = column(found.measure, both)
+    values, bounds = cells[: len(found.knobs)], cells[len(found.knobs) :]
     names = [knob.resource or "(as it is)" for knob in found.knobs]
     click.echo()
     headers = ("10 % more of", title(found.measure), "bound")

@@ -14,6 +14,7 @@ from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.quantities import quantity
 from ioopt.registry import SolverSpec, load_target
+from ioopt.registry.types import EXACT
 from ioopt.tables import render, terminal_width
 
 
@@ -97,7 +98,10 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="Variants too (such as cons-fcfs+top).")
 @format_option("table", "json")
 def solvers(name: str | None, family: str | None, everything: bool, form: str) -> int:
-    """List the solvers by family; JSON also gives settings, abilities and backends."""
+    """List the solvers by family; an exact one proves its answer optimal when given time.
+
+    JSON also gives settings, abilities and backends.
+    """
     from ioopt.formats.native import dump_json
 
     wanted = name or family
@@ -124,8 +128,11 @@ def _tables(chosen: Sequence[SolverSpec], everything: bool) -> str:
     parts = []
     for kinds, specs in groups.items():
         shown = [spec for spec in specs if everything or spec.variant_of is None]
-        rows = [(spec.name, spec.summary, spec.source) for spec in shown]
-        headers = ("solver", "what it does", "source")
+        rows = [
+            (spec.name, "yes" if EXACT in spec.abilities else None, spec.summary, spec.source)
+            for spec in shown
+        ]
+        headers = ("solver", "exact", "what it does", "source")
         parts.append(_heading(kinds) + render(headers, rows, width=terminal_width(), wrap=2))
     hidden = sum(spec.variant_of is not None for spec in chosen)
     if hidden and not everything:

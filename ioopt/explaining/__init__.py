@@ -12,7 +12,7 @@ from ioopt.errors import UsageError
 from ioopt.problems.base import Json
 from ioopt.quantities import quantity, title
 from ioopt.registry import load_target
-from ioopt.registry.types import WARM_START
+from ioopt.registry.types import ANYTIME, WARM_START
 from ioopt.result import Result
 from ioopt.solving import load
 from ioopt.tables import percent
@@ -88,14 +88,17 @@ def explain(
     measure = measure_of(kind)
     settings = result.options.get("settings") or {}
     limits: dict[str, Any] = {"time_limit": time_limit, "seed": result.seed or 0}
-    if WARM_START in registry.solver(result.solver, kind).abilities:
+    abilities = registry.solver(result.solver, kind).abilities
+    if WARM_START in abilities:
         limits["warm_start"] = result
     knobs = []
-    for resource, turn in ((None, lambda data: True), *family.knobs.items()):
+    # As it is comes last, when kernels are loaded: what they find more is no resource's gain.
+    for resource, turn in (*family.knobs.items(), (None, lambda data: True)):
         data = problem.model_dump(mode="json", by_alias=True)
         if turn(data):
             row = compare_rows(data, [result.solver], settings=settings, **limits)[0]
             knobs.append(Knob(resource, row["value"], row["value_bound"]))
+    knobs.insert(0, knobs.pop())
     # The plan at hand is one of the solver's too, however short the limit is now.
     best = (min if measure.sense == "min" else max)(
         (value for value in (measured(result.summary(), measure.name), knobs[0].value)
@@ -106,7 +109,7 @@ def explain(
         _standing(result, measure, knobs[0]),
         *family.told(problem, result),
         _held(measure, knobs),
-        _helped(measure, knobs),
+        _helped(measure, knobs, searching=ANYTIME in abilities),
     )
     return Explanation(sentences, measure.name, tuple(knobs))
 
@@ -118,12 +121,15 @@ def _standing(result: Result, measure: Measure, same: Knob) -> str:
     if value is None:
         return f"{result.solver} has no sound plan: its status is {result.status}."
     text = f"The {name} of {result.solver}'s plan is {quantity(measure.name, value)}"
+    if same.value is not None and abs(same.value - value) > 1e-9 * abs(value):
+        text += f" (solved again: {quantity(measure.name, same.value, value)})"
+        value = same.value
     if same.bound is None or not value:
         return f"{text}; how far the best plan is from it is not known."
     left = (value - same.bound) / value * (1 if measure.sense == "min" else -1)
     if left <= 1e-9:
         return f"{text}, which is proven to be the best."
-    least = quantity(measure.name, same.bound)
+    least = quantity(measure.name, same.bound, value)
     side = "less" if measure.sense == "min" else "more"
     return f"{text}; no plan has {side} than {least}, so at most {percent(left)} can be gained."
 
@@ -146,18 +152,34 @@ def _held(measure: Measure, knobs: Sequence[Knob]) -> str:
         return f"There is no bound of the {title(measure.name)} to look into."
     gain, knob = gains[0]
     if gain < 1e-3:
-        return "The bound is held by none of the resources tried: by work that follows other work."
-    return f"The bound is held by {knob.resource}: 10 % more of it move it by {percent(gain)}."
+        return (
+            "None of the resources tried holds the bound: 10 % more of any leaves it where it is, as the "
+            "work's own length or order does not change."
+        )
+    return f"The bound is held by {knob.resource}: 10 % more of it moves it by {percent(gain)}."
 
 
-def _helped(measure: Measure, knobs: Sequence[Knob]) -> str:
+def _helped(measure: Measure, knobs: Sequence[Knob], searching: bool) -> str:
     gains = _gains(measure, knobs, "value")
     if not gains or gains[0][0] < 1e-3:
-        return "10 % more of no single resource would help this solver."
+        text = "10 % more of no single resource would help this solver"
+        if gains and gains[-1][0] <= -1e-3:
+            loss, knob = gains[-1]
+            text += f"; with more {knob.resource} its plan is even {percent(-loss)} worse"
+        return f"{text}."
     gain, knob = gains[0]
     others = [f"{other.resource} {percent(more)}" for more, other in gains[1:] if more >= 1e-3]
     text = (
         f"10 % more of {knob.resource} would help most: {percent(gain)}, to "
-        f"{quantity(measure.name, knob.value)}"
+        f"{quantity(measure.name, knob.value, knobs[0].value)}"
     )
-    return f"{text} ({', '.join(others)})." if others else f"{text}; the others hardly."
+    text += f" ({', '.join(others)})." if others else "; the others hardly."
+    # A plan for speeds of 1.1 takes 1.1 times as long at speeds of 1: no more than that is theirs,
+    # and more of anything makes no plan worse.
+    most = {other.resource: 1.0 if other.resource == "disk" else 1 - 1 / MORE for _, other in gains}
+    if searching and any(not -1e-3 < more < most[row.resource] + 1e-3 for more, row in gains):
+        text += (
+            " Part of these differences is the search's, cut short: solve longer, and explain with a "
+            "longer --time-limit."
+        )
+    return text

@@ -24,11 +24,18 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
     for row in rows.values():
         moving += sum(io["finish_seconds"] - io["request_seconds"]
                       for io in row["io"] if io["finish_seconds"] is not None)  # fmt: skip
-    parts = (wait, compute / len(jobs), moving / len(jobs))
+    staging = sum(
+        max(0.0, stream["finish_seconds"] - max(stream["request_seconds"], row["start_seconds"]))
+        for row in rows.values()
+        for stream in row.get("streams", ())
+        if stream["kind"] == "in" and stream["finish_seconds"] is not None
+    )
+    parts = (wait, compute / len(jobs), moving / len(jobs), staging / len(jobs))
     shares = [percent(part / response) if response else "-" for part in parts]
+    staged = f", stages its input {shares[3]}" if staging else ""
     times = (
-        f"Of a job's mean response it waits in the queue {shares[0]}, computes {shares[1]} and has I/O "
-        f"outstanding {shares[2]}; congestion adds {quantity('io_delay_seconds', delay)} a job."
+        f"Of a job's mean response it waits in the queue {shares[0]}{staged}, computes {shares[1]} and has "
+        f"I/O outstanding {shares[2]}; congestion adds {quantity('io_delay_seconds', delay)} a job."
     )
     return [times, _hurt(rows)]
 
@@ -47,10 +54,11 @@ def _hurt(rows: dict[JobId, Json]) -> str:
         return "No request waits for its first byte."
     most = sorted(held, key=lambda name: -held[name])[: max(1, len(held) // 10)]
     share = percent(sum(held[name] for name in most) / total)
-    worst = quantity("wait_seconds", held[most[0]])
+    mean, worst = total / len(held), held[most[0]]
+    tenth = f"a tenth of the jobs has {share} of that, " if len(held) >= 10 else ""
     return (
-        f"Requests wait for their first byte {quantity('wait_seconds', total / len(held))} a job; a tenth of "
-        f"the jobs has {share} of that, job {most[0]} most ({worst})."
+        f"Requests wait for their first byte {quantity('wait_seconds', mean, worst)} a job; {tenth}"
+        f"job {most[0]} most ({quantity('wait_seconds', worst, mean)})."
     )
 
 

@@ -32,7 +32,7 @@ def told(problem: GangProblem, result: Result) -> list[str]:
         if away
         else "Every job ends at its files"
     )
-    return [times, f"{where}; {moved} tasks migrate; the matrix is filled to {wide}."]
+    return [times, f"{where}; {moved or 'no'} tasks migrate; the matrix is filled to {wide}."]
 
 
 def _migration(data: Json) -> bool:
@@ -62,6 +62,6 @@ FAMILY = Family(
     {
         "the speed of remote files": _remote,
         "the speed of migration": _migration,
-        "rows of the matrix": _row,
+        "rows of the matrix (at least one)": _row,
     },
 )

@@ -38,8 +38,9 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     remote = [row for row in transfers if row["source"] is None or row["destination"] is None]
     link = covered((row["start_seconds"], row["end_seconds"]) for row in remote)
     busy, after, waits = (percent(part / room) for part in (busy, after, room - busy - after))
+    crossing = f"Something crosses the remote link {percent(link / span)} of that time"
     times = (
-        f"Something crosses the remote link {percent(link / span)} of that time; cores compute {busy}, wait "
+        f"{crossing if link else 'Nothing crosses the remote link'}; cores compute {busy}, wait "
         f"for files, for other tasks or for room {waits} and have nothing left to do {after}."
     )
     return [times, _again(problem, transfers)]
@@ -60,16 +61,18 @@ def _again(problem: ReplicationProblem, transfers: list[dict[str, Any]]) -> str:
         else:
             first += sizes[name]
             seen.add(name)
-    total = quantity("remote_bytes", first + again)
+    total = quantity("remote_bytes", first + again) if first else "nothing"
     text = f"It fetches {total} from remote storage"
     if again:
         share = percent(again / (first + again))
         text += (
             f", {quantity('remote_bytes', again)} ({share}) of it files that were fetched before"
         )
-    else:
+    elif first:
         text += ", no file twice"
-    text += f"; {quantity('replica_bytes', copied)} are copied between nodes"
+    text += (
+        f"; {quantity('replica_bytes', copied) if copied else 'nothing'} is copied between nodes"
+    )
     return f"{text} and {quantity('saved_bytes', saved)} saved." if saved else f"{text}."
 
 

@@ -84,6 +84,8 @@ def test_solvers_are_listed_by_family_with_readable_sources(run):
     assert out.startswith("batch-io, for batch-io and io-requests instances (default: fill)")
     assert "cons-fcfs " in out and "cons-fcfs+top" not in out and "--all" in out
     assert "cons-fcfs+top" in run("solvers", "batch-io", "--all")[1]
+    marks = dict(line.split()[:2] for line in out.splitlines() if line[:1].isalpha())
+    assert marks["exact"] == "yes" and marks["fill"] == marks["cons-fcfs"] == "-"
     sources = [spec["source"] for spec in json.loads(run("solvers", "--format", "json")[1])]
     assert any(source.startswith("Khanna et al., Section 4.1") for source in sources)
     assert not any(re.search(r"\b00[0-3]\b|contract|rule", source) for source in sources)

@@ -8,8 +8,10 @@ import pytest
 
 import ioopt
 from ioopt.cli.main import main
+from ioopt.comparing import compare_rows
+from ioopt.comparing.measures import Measure
 from ioopt.errors import UsageError
-from ioopt.explaining import explain
+from ioopt.explaining import Knob, _helped, _standing, explain
 
 ONE = {
     "format": "ioopt/replication", "version": 1, "name": "one",
@@ -29,7 +31,7 @@ def test_times_bound_and_help_of_one_task():
     assert "room 60.0 % and have nothing left to do 0 %" in times
     assert again.startswith("It fetches 120 MB from remote storage, no file twice")
     # Link: 12 / 1.1 + 8 = 18.909 s, 5.5 % less. Speed: 12 + 8 / 1.1 = 19.273 s, 3.6 % less.
-    assert held == "The bound is held by the remote link: 10 % more of it move it by 5.5 %."
+    assert held == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
     assert helped == (
         "10 % more of the remote link would help most: 5.5 %, to 18.91 s (computing speed 3.6 %)."
     )
@@ -59,6 +61,65 @@ def test_what_is_fetched_again_is_told():
         "It fetches 18 MB from remote storage, 6 MB (33.3 %) of it files that were fetched before"
         in again
     )
+
+
+def test_as_it_is_is_solved_last(monkeypatch):
+    """What loaded kernels gain by then counts for the plan at hand, not for a resource."""
+    tried = []
+
+    def recorded(data, *words, **limits):
+        tried.append((data["network"]["remote_bytes_per_second"], data["nodes"][0]["speed"]))
+        return compare_rows(data, *words, **limits)
+
+    monkeypatch.setattr("ioopt.explaining.compare_rows", recorded)
+    found = explain(ONE, ioopt.solve(ONE, "minmin"), time_limit=1.0)
+    assert tried[0] == (pytest.approx(11e6), 1.0) and tried[-1] == (10e6, 1.0)
+    assert tried[-2] == (10e6, pytest.approx(1.1))
+    assert found.knobs[0].resource is None and found.knobs[1].resource == "the remote link"
+
+
+def test_gains_that_no_speed_can_bring_are_told_as_the_searchs():
+    """100 s now; 10 % more speed can bring 1 - 1/1.1 = 9.1 % at most, disk anything."""
+
+    def helped(resource, value, searching=True):
+        knobs = [Knob(None, 100.0, 50.0), Knob(resource, value, 50.0)]
+        return _helped(Measure("makespan_seconds", "min"), knobs, searching)
+
+    assert "is the search's, cut short" in helped("computing speed", 80.0)
+    assert "the search's" not in helped("computing speed", 91.0)
+    assert "the search's" not in helped("disk", 80.0)
+    assert "the search's" not in helped("computing speed", 80.0, searching=False)
+    assert helped("rows", 122.0, searching=False) == (
+        "10 % more of no single resource would help this solver; "
+        "with more rows its plan is even 22.0 % worse."
+    )
+
+
+def test_a_better_plan_of_the_second_solve_is_told():
+    """The plan at hand takes 20 s; the second solve finds 15 s, and no plan has less than 12 s."""
+    result = ioopt.solve(ONE, "minmin")
+    told = _standing(result, Measure("makespan_seconds", "min"), Knob(None, 15.0, 12.0))
+    assert told == (
+        "The makespan of minmin's plan is 20 s (solved again: 15 s); no plan has less than 12 s, so at "
+        "most 20.0 % can be gained."
+    )
+
+
+def test_nothing_is_not_counted():
+    """One task whose file lies on its node: no link, no copy; two jobs have no tenth."""
+    node = {"id": "n", "disk_bytes": None, "holds": ["f"]}
+    problem = {**ONE, "nodes": [node]}
+    times, again = explain_told(problem, ioopt.solve(problem, "minmin"))
+    assert times.startswith("Nothing crosses the remote link; cores compute 100.0 %")
+    assert again == "It fetches nothing from remote storage; nothing is copied between nodes."
+    writers = explain("two-writers", ioopt.solve("two-writers", "fill")).sentences
+    assert "a job; job B most (2 s)." in writers[2]
+
+
+def test_staging_has_its_share():
+    """One job of the eight stages its input for 48 s of 8 x 241.5 s: 2.5 %."""
+    found = explain("buffer-per-node-8", ioopt.solve("buffer-per-node-8", "fill"), time_limit=1.0)
+    assert "waits in the queue 68.0 %, stages its input 2.5 %, computes" in found.sentences[1]
 
 
 def explain_told(problem, result):
