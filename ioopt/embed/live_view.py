@@ -1,39 +1,136 @@
-"""What a dispatcher sees of a run that an engine carries out (workflow rule 11)."""
+"""What dispatchers see of tasks that really run: the view of the simulator, moved on by events.
+
+The engine says what becomes ready and what has ended. A node's files are those it holds and those
+on their way to it, so that no copy is counted twice.
+"""
 
 import math
-from collections.abc import Collection, Sequence
-from operator import attrgetter
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Self
 
-from ioopt.decisions.replication import Computing, DispatchView
-from ioopt.problems.replication import File, Network, Node, Task
+from ioopt import registry
+from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair
+from ioopt.errors import UsageError
+from ioopt.problems.replication import Network, Node, ReplicationProblem, Task
+
+LATENCY = 0.02
+"""Seconds for an end to be heard of and an answer to arrive: so much work may wait on a node."""
 
 
 class LiveView(DispatchView):
     """Tasks, files and nodes as the engine told of them, by position.
 
-    What is placed counts as computing from then on, and its inputs as complete: the engine stages.
-    *stored*: what tasks write is on the storage once they have ended.
+    With *prefetch* one task may wait on a busy node (workflow rule 11), or several short ones, and
+    planned ends count how long inputs travel; without, the engine stages, and what is placed counts
+    as computing. ``moved`` counts the bytes of the copies that the answers have asked for.
     """
 
-    prefetch = False
-
-    def __init__(self, network: Network, nodes: tuple[Node, ...], stored: bool) -> None:
-        self.network, self.nodes, self._stored = network, nodes, stored
-        self._files: list[File] = []
-        self._writer: dict[int, int] = {}
-        self._readers: dict[int, set[int]] = {}
-        self._written: set[int] = set()
-        self._holds: list[set[int]] = [set() for _ in nodes]
-        self._tasks: list[Task] = []
-        self._io: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+    def __init__(
+        self, network: Network, nodes: tuple[Node, ...], prefetch: bool = False, now: float = 0.0
+    ) -> None:
+        self.network, self.nodes, self.prefetch = network, nodes, prefetch
+        self.now, self.round, self.moved = now, 0, 0
         self.ready: list[int] = []
-        self._running: dict[int, tuple[int, float]] = {}
+        self._tasks: list[Task] = []
+        self._io: list[tuple[Sequence[int], Sequence[int]]] = []
+        self._sizes: list[int] = []
+        self._under_way = 0
+        self._holds: list[set[int]] = [set() for _ in nodes]
+        self._copies: Counter[int] = Counter()
+        self._wanted_by: dict[int, set[int]] = {}
+        self._running: dict[int, int] = {}
+        self._computing: list[dict[int, tuple[float, float]]] = [{} for _ in nodes]
+        self._waits: list[list[int]] = [[] for _ in nodes]
+        self._idle_since = [[now] * node.cores for node in nodes]
         self._down: set[int] = set()
-        self.now, self.round = 0.0, 0
+
+    @classmethod
+    def of(cls, problem: ReplicationProblem, now: float = 0.0, count: int | None = None) -> Self:
+        """A run of *problem* with prefetch from *now* on; its first *count* tasks are to be given.
+
+        The others, which a caller gives at once, were given before, and are no policy's business.
+        """
+        view = cls(problem.network, problem.nodes, True, now)
+        view._tasks = list(problem.tasks)
+        view._io = list(zip(problem.inputs, problem.outputs))
+        view._sizes = [file.bytes for file in problem.files]
+        view._under_way = 0 if count is None else len(view._tasks) - count
+        for i, held in enumerate(problem.holds):
+            view._come(held, i)
+        return view
+
+    def becomes_ready(self, k: int) -> None:
+        """All files of task *k* are somewhere."""
+        insort(self.ready, k)
+        for f in self.inputs(k):
+            self._wanted_by.setdefault(f, set()).add(k)
+
+    def is_not_ready(self, k: int) -> None:
+        """Task *k* is given, or withdrawn, or misses a file again; no matter if it was not ready."""
+        at = bisect_left(self.ready, k)
+        if self.ready[at : at + 1] == [k]:
+            del self.ready[at]
+            for f in self.inputs(k):
+                self._wanted_by[f].discard(k)
+
+    def ends(self, k: int, sizes: Mapping[int, int]) -> None:
+        """Task *k*, given before, has ended (or is no more); *sizes* are those of what it wrote."""
+        i = self._running.pop(k)
+        waiting = self._waits[i]
+        if k in waiting:
+            waiting.remove(k)
+        else:
+            del self._computing[i][k]
+            self._idle_since[i] += [self.now] * self.task(k).cores
+        for f, size in sizes.items():
+            self._sizes[f] = size
+        self._come(sizes, i)
+        while waiting and self.task(waiting[0]).cores <= self.idle_cores(i):
+            self._starts(waiting.pop(0), i, 0.0)
+
+    def ask(self, dispatcher: Dispatcher) -> Pair | None:
+        """What *dispatcher* answers now; the view has then taken it in."""
+        pair = dispatcher(self) if self.ready else None
+        if pair is not None:
+            self.give(*pair)
+        return pair
+
+    def give(self, k: int, i: int) -> None:
+        """Task *k* goes to node *i*, and its files with it."""
+        self.is_not_ready(k)
+        staged = self._come(self.inputs(k), i)
+        self.moved += staged
+        self._running[k] = i
+        if self.task(k).cores <= self.idle_cores(i):
+            rate = self.network.replica_bytes_per_second
+            self._starts(k, i, staged / rate if self.prefetch else 0.0)
+        else:
+            self._waits[i].append(k)
+
+    def _come(self, files: Collection[int], i: int) -> int:
+        """Files are on a node or on their way there; the bytes of those that were not."""
+        new = [f for f in files if f not in self._holds[i]]
+        self._holds[i].update(new)
+        self._copies.update(new)
+        return sum(self._sizes[f] for f in new)
+
+    def _go(self, files: Collection[int], i: int) -> None:
+        self._copies.subtract(self._holds[i].intersection(files))
+        self._holds[i].difference_update(files)
+
+    def _starts(self, k: int, i: int, staging: float) -> None:
+        del self._idle_since[i][: self.task(k).cores]
+        self._computing[i][k] = self.now, staging
+
+    def at_rest(self) -> bool:
+        """Whether nothing that was given is still to end."""
+        return not self._running
 
     def released(self) -> Sequence[int]:
-        """All tasks."""
-        return range(len(self._tasks))
+        """All tasks that are or were to be given."""
+        return range(len(self._tasks) - self._under_way)
 
     def task(self, k: int) -> Task:
         """A task."""
@@ -48,62 +145,92 @@ class LiveView(DispatchView):
         return self._io[k][1]
 
     def size(self, f: int) -> int:
-        """Bytes of a file."""
-        return self._files[f].bytes
+        """Bytes of a file, as far as is known."""
+        return self._sizes[f]
 
     def holds(self, i: int, f: int) -> bool:
-        """Whether a file is on a node, or on its way there."""
+        """Whether a file is on a node or on its way there."""
         return f in self._holds[i]
 
     def complete(self, i: int) -> Sequence[int]:
-        """The files of a node."""
-        return sorted(self._holds[i])
+        """The files on a node and on their way there."""
+        return list(self._holds[i])
 
     def ready_readers(self, f: int) -> Collection[int]:
         """The ready tasks that read a file."""
-        return self._readers.get(f, set()).intersection(self.ready)
+        return self._wanted_by.get(f, ())
 
     def copies(self, f: int) -> int:
-        """On how many nodes a file is."""
-        return sum(f in held for held in self._holds)
+        """On how many nodes a file is or will be."""
+        return self._copies[f]
 
     def on_remote(self, f: int) -> bool:
-        """Whether a file is on the storage."""
-        return f not in self._writer or (self._stored and f in self._written)
+        """Never, unless an engine with a storage says otherwise: all files are products."""
+        return False
 
     def incoming(self, i: int) -> int | None:
-        """None: the engine stages."""
+        """Not known: the engine fetches what it likes."""
         return None
 
     def unstarted(self, i: int) -> int | None:
-        """None: what is placed counts as computing."""
-        return None
+        """The last task that waits on a busy node; None while those do not fill LATENCY."""
+        waiting = self._waits[i]
+        short = sum(self.task(k).compute_seconds for k in waiting) < LATENCY
+        return None if short else waiting[-1]
 
     def computing(self, i: int) -> Sequence[Computing]:
-        """The tasks of a node; one past its planned time ends now."""
-        rows = [(k, start) for k, (where, start) in self._running.items() if where == i]
-        speed = self.nodes[i].speed
-        ends = [max(self.now, t + self._tasks[k].compute_seconds / speed) for k, t in rows]
-        return sorted(
-            (Computing(k, start, end) for (k, start), end in zip(rows, ends)),
-            key=attrgetter("task"),
-        )
+        """The tasks that compute on a node; one past its planned time ends now."""
+        speed, rows = self.nodes[i].speed, []
+        for k, (start, staging) in sorted(self._computing[i].items()):
+            end = start + (staging + self.task(k).compute_seconds / speed)
+            rows.append(Computing(k, start, max(self.now, end)))
+        return rows
 
     def idle_cores(self, i: int) -> int:
-        """Cores of a node that idle; none of a node that is lost."""
-        busy = sum(self._tasks[k].cores for k, (at, _) in self._running.items() if at == i)
-        return 0 if i in self._down else self.nodes[i].cores - busy
+        """How many cores of a node idle; none of a node that is lost."""
+        return 0 if i in self._down else len(self._idle_since[i])
 
     def core_times(self, i: int) -> Sequence[float]:
-        """Per core the planned end of its task, or now; ascending."""
+        """Per core, since when it idles, or the planned end of its task; ascending."""
         if i in self._down:
             return [math.inf] * self.nodes[i].cores
         rows = self.computing(i)
-        ends = [row.end_seconds for row in rows for _ in range(self._tasks[row.task].cores)]
-        return [self.now] * self.idle_cores(i) + sorted(ends)
+        busy = [row.end_seconds for row in rows for _ in range(self.task(row.task).cores)]
+        return sorted(busy + self._idle_since[i])
 
     def fits(self, k: int, i: int) -> bool:
         """Whether a node has the cores and the disk for a task."""
         disk = self.nodes[i].disk_bytes
-        room = disk is None or sum(self._files[f].bytes for row in self._io[k] for f in row) <= disk
-        return i not in self._down and room and self._tasks[k].cores <= self.nodes[i].cores
+        room = disk is None or sum(self._sizes[f] for row in self._io[k] for f in row) <= disk
+        return i not in self._down and room and self.task(k).cores <= self.nodes[i].cores
+
+
+class Follow:
+    """A dispatcher that follows queues: each node takes its tasks in their order."""
+
+    def __init__(self, queues: Sequence[Sequence[int]]) -> None:
+        self._queues = [list(reversed(queue)) for queue in queues]
+
+    def __call__(self, view: DispatchView) -> Pair | None:
+        """The head of the first open node whose head is ready."""
+        ready = set(view.ready)
+        for i in view.open_nodes():
+            queue = self._queues[i]
+            if queue and queue[-1] in ready and view.takes(queue[-1], i):
+                return queue.pop(), i
+        return None
+
+
+def make_dispatcher(
+    policy: str | Callable[[], Dispatcher], settings: Mapping[str, Any] | None
+) -> Dispatcher:
+    """A new dispatcher, made by *policy* or of that name; UsageError for another solver."""
+    if callable(policy):
+        return policy()
+    kind = registry.KINDS["replication"]
+    row = registry.solver(policy, kind)
+    if row.policy is None:
+        able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
+        raise UsageError(f"{policy!r} decides nothing while tasks run; use {', '.join(able)}")
+    made: Callable[[Any], Dispatcher] = registry.load_target(row.policy)
+    return made(registry.settings_for(row, settings or {}))

@@ -15,15 +15,13 @@
 [Placement(task='u', node='n0', stage=())]
 """
 
-from bisect import insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from ioopt import registry
-from ioopt.decisions.replication import Dispatcher, Pair
+from ioopt.decisions.replication import Pair
 from ioopt.embed.guard import Guard
-from ioopt.embed.live_view import LiveView
+from ioopt.embed.live_view import LiveView, make_dispatcher
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
@@ -78,17 +76,22 @@ class WorkflowDispatcher(LiveView):
         super().__init__(
             validate(Network, network, "network"),
             tuple(validate(Node, node, "nodes") for node in nodes),
-            products == "storage",
         )
+        self._stored = products == "storage"
         self._node = {node.id: i for i, node in enumerate(self.nodes)}
         if len(self._node) < len(self.nodes) or products not in ("storage", "nodes"):
             raise InstanceError("nodes: an id twice, or products neither 'storage' nor 'nodes'")
         self._how: Json = {"policy": policy, "settings": dict(settings or {}), "products": products}
-        self._policy = _dispatcher(policy, self._how["settings"])
+        self._policy = make_dispatcher(policy, self._how["settings"])
         self._file: dict[str, int] = {}
+        self._files: list[File] = []
+        self._writer: dict[int, int] = {}
+        self._readers: dict[int, set[int]] = {}
+        self._written: set[int] = set()
         self._add_files(files)
         self._born = tuple(self._files)
-        self._holds = [{self._known_file(f) for f in node.holds} for node in self.nodes]
+        for i, node in enumerate(self.nodes):
+            self._come({self._known_file(f) for f in node.holds}, i)
         self._place: dict[str, int] = {}
         self._given: set[int] = set()
         self._ended: set[str] = set()
@@ -110,13 +113,17 @@ class WorkflowDispatcher(LiveView):
         except (InstanceError, UsageError):
             for file in self._files[before:]:
                 del self._file[file.id]
-            del self._files[before:]
+            del self._files[before:], self._sizes[before:]
             raise
         for task in added:
             self._enter(task)
         news = [file.model_dump(mode="json") for file in self._files[before:]]
         self._journal.append(["submit", [task.model_dump(mode="json") for task in added], news])
         return len(self._tasks) - len(self._given)
+
+    def on_remote(self, f: int) -> bool:
+        """Whether a file is on the storage."""
+        return f not in self._writer or (self._stored and f in self._written)
 
     def knows(self, file: str) -> bool:
         """Whether there is a file of that name."""
@@ -138,12 +145,11 @@ class WorkflowDispatcher(LiveView):
     def completed(self, task: str, now: float) -> None:
         """A task that runs has ended, and its products are there."""
         k = self._runs(task)
-        node, _ = self._running.pop(k)
         self._tick(now)
+        self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
         self._ended.add(task)
-        self._written.update(self._io[k][1])
-        self._holds[node].update(self._io[k][1])
-        for f in self._io[k][1]:
+        self._written.update(self.outputs(k))
+        for f in self.outputs(k):
             for reader in self._readers.get(f, ()):
                 self._now_ready(reader)
         self._journal.append(["completed", task, now])
@@ -154,8 +160,8 @@ class WorkflowDispatcher(LiveView):
         self._journal.append(["failed", task, now])
 
     def _fail(self, k: int, now: float) -> None:
-        del self._running[k]
         self._tick(now)
+        self.ends(k, {})
         self._enter(self._tasks[k])
 
     def withdraw(self, task: str) -> None:
@@ -164,7 +170,7 @@ class WorkflowDispatcher(LiveView):
         if k is None or k in self._given:
             raise UsageError(f"task {task!r} does not wait")
         self._given.add(k)
-        self.ready = [other for other in self.ready if other != k]
+        self.is_not_ready(k)
         del self._place[task]
         self._journal.append(["withdraw", task])
 
@@ -182,9 +188,10 @@ class WorkflowDispatcher(LiveView):
         """A node is gone with its files: its tasks wait again, and those whose products it alone had."""
         i = self._index(node)
         self._down.add(i)
-        for k in [k for k, (where, _) in self._running.items() if where == i]:
+        for k in [k for k, where in self._running.items() if where == i]:
             self._fail(k, now)
-        gone, self._holds[i] = self._holds[i], set()
+        gone = set(self._holds[i])
+        self._go(gone, i)
         if not self._stored:
             for f in sorted(gone & self._written):
                 if not self.copies(f):
@@ -198,7 +205,7 @@ class WorkflowDispatcher(LiveView):
 
     def evicted(self, node: str, file: str) -> None:
         """*file* is no longer on *node*."""
-        self._holds[self._index(node)].discard(self._known_file(file))
+        self._go((self._known_file(file),), self._index(node))
         self._journal.append(["evicted", node, file])
 
     def _write_again(self, f: int) -> None:
@@ -207,8 +214,8 @@ class WorkflowDispatcher(LiveView):
         if task.id in self._ended:
             self._ended.discard(task.id)
             self._enter(task)
-        waiting = self._readers.get(f, set())
-        self.ready = [k for k in self.ready if k not in waiting]
+        for reader in self._readers.get(f, ()):
+            self.is_not_ready(reader)
 
     def _tick(self, now: float) -> None:
         self.now = max(self.now, float(now))
@@ -251,6 +258,7 @@ class WorkflowDispatcher(LiveView):
             place = self._file.setdefault(file.id, len(self._files))
             if place == len(self._files):
                 self._files.append(file)
+                self._sizes.append(file.bytes)
             elif self._files[place] != file:
                 raise InstanceError(f"files: {file.id!r} is known with other bytes or storage")
 
@@ -280,15 +288,15 @@ class WorkflowDispatcher(LiveView):
             self._readers.setdefault(f, set()).add(k)
         self._writer.update(dict.fromkeys(writes, k))
         self._written.difference_update(writes)
-        self.ready = [other for other in self.ready if self._is_ready(other)]
+        for f in writes:
+            for reader in self._readers.get(f, ()):
+                self.is_not_ready(reader)
         self._now_ready(k)
 
-    def _is_ready(self, k: int) -> bool:
-        return all(f not in self._writer or f in self._written for f in self._io[k][0])
-
     def _now_ready(self, k: int) -> None:
-        if k not in self._given and k not in self.ready and self._is_ready(k):
-            insort(self.ready, k)
+        there = all(f not in self._writer or f in self._written for f in self.inputs(k))
+        if there and k not in self._given and k not in self.ready:
+            self.becomes_ready(k)
 
     def _ask(self, until: Deadline, given: float | None) -> Pair | None:
         """What the dispatcher answers; past the deadline ``locality``."""
@@ -310,12 +318,12 @@ class WorkflowDispatcher(LiveView):
         return f"task {pair[0]} on node {pair[1]}, where it may not start"
 
     def _give(self, k: int, i: int) -> Placement:
-        missing = [f for f in self._io[k][0] if f not in self._holds[i]]
+        if k not in self.ready:
+            raise ValueError(f"task {k} is not ready")
+        missing = [f for f in self.inputs(k) if f not in self._holds[i]]
         stage = tuple((self._files[f].id, self._holder(f)) for f in missing)
-        self._holds[i].update(self._io[k][0])
-        self._running[k] = i, self.now
+        self.give(k, i)
         self._given.add(k)
-        self.ready.remove(k)
         return Placement(self._tasks[k].id, self.nodes[i].id, stage)
 
     def _holder(self, f: int) -> str | None:
@@ -336,14 +344,3 @@ class WorkflowDispatcher(LiveView):
         if name not in self._file:
             raise InstanceError(f"file {name!r} is unknown")
         return self._file[name]
-
-
-def _dispatcher(name: str, settings: Mapping[str, Any]) -> Dispatcher:
-    """The dispatcher called *name*; UsageError for another solver."""
-    spec = registry.solver(name, registry.KINDS["replication"])
-    if not spec.policy:
-        raise UsageError(
-            f"policy {name!r} is no dispatcher; rolling, locality, ready-min-min, fifo"
-        )
-    made: Callable[[Any], Dispatcher] = registry.load_target(spec.policy)
-    return made(registry.settings_for(spec, settings))

@@ -8,7 +8,7 @@ import pytest
 
 import ioopt
 from ioopt.decisions.replication import Dispatcher
-from ioopt.embed.adapters.dask_view import Follow, LiveView
+from ioopt.embed.live_view import Follow, LiveView
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
@@ -48,7 +48,7 @@ def live_run(
     problem: ReplicationProblem, policy: Dispatcher
 ) -> tuple[list[tuple[int, int]], LiveView]:
     """The answers of *policy* where tasks end as planned and transfers take no time."""
-    view = LiveView(problem)
+    view = LiveView.of(problem)
     missing = [len(before) for before in problem.predecessors]
     for k, left in enumerate(missing):
         if not left:
@@ -127,7 +127,7 @@ def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, t
         "nodes": [{"id": "n0", "holds": ["f"]}, {"id": "n1"}], "files": [{"id": "f", "bytes": 10**6}],
         "tasks": [{"id": t, "compute_seconds": 4.0, "inputs": ["f"]} for t in "abc"],
     })  # fmt: skip
-    view = LiveView(problem)
+    view = LiveView.of(problem)
     for k in range(3):
         view.becomes_ready(k)
     homes = Homes()
@@ -140,14 +140,14 @@ def test_short_tasks_fill_the_way_there_and_back():
     # 20 ms of work may wait: two tasks of 10 ms behind the one that computes
     problem = tree(4, 1, 0)
     tasks = tuple(t.model_copy(update={"compute_seconds": 0.01}) for t in problem.tasks)
-    view = LiveView(problem.model_copy(update={"tasks": tasks}))
+    view = LiveView.of(problem.model_copy(update={"tasks": tasks}))
     for k in (0, 1, 3, 4):
         view.becomes_ready(k)
     assert [view.ask(Homes()) for _ in range(4)] == [(0, 0), (1, 0), (3, 0), None]
 
 
 def test_queues_are_followed_in_their_order():
-    view = LiveView(tree(2, 2, 1))
+    view = LiveView.of(tree(2, 2, 1))
     view.becomes_ready(0)
     view.becomes_ready(1)
     follow = Follow([[1], [0, 2]])

@@ -8,7 +8,7 @@ import pytest
 
 import ioopt
 from ioopt.embed import WorkflowDispatcher
-from ioopt.embed.workflow import _dispatcher
+from ioopt.embed.live_view import make_dispatcher
 from ioopt.errors import InstanceError, UsageError
 from ioopt.sim.replication.dispatch import dispatch
 
@@ -106,6 +106,24 @@ def test_products_on_the_storage_outlive_their_node():
     assert run.next(5.0)[0].stage == (("b", None),)
 
 
+def test_fifo_gives_to_the_node_that_idles_longest_as_simulated():
+    # x computes on n0 from 0 to 2, y on n1 from 0 to 1; z comes at 3 and goes to n1, idle since 1
+    run = run_of("fifo")
+    run.submit([task("x", 2.0), task("y", 1.0)])
+    assert placed(run.next(0.0)) == [("x", "n0"), ("y", "n1")]
+    run.completed("y", 1.0)
+    run.completed("x", 2.0)
+    run.submit([task("z")])
+    assert placed(run.next(3.0)) == [("z", "n1")]
+    problem = ioopt.load({
+        "format": "ioopt/replication", "version": 1, "name": "idle", "network": NETWORK,
+        "nodes": [{"id": "n0"}, {"id": "n1"}],
+        "tasks": [task("x", 2.0), task("y", 1.0), task("z", release_seconds=3.0)],
+    })  # fmt: skip
+    plan, _ = dispatch(problem, make_dispatcher("fifo", {}))
+    assert plan.order == {"n0": ("x",), "n1": ("y", "z")}
+
+
 @pytest.mark.parametrize("policy", ["fifo", "locality", "ready-min-min", "rolling"])
 @pytest.mark.parametrize("name", ["flow-chains", "flow-montage"])
 def test_on_one_node_it_decides_as_simulated(policy, name):
@@ -117,7 +135,7 @@ def test_on_one_node_it_decides_as_simulated(policy, name):
     node = problem.nodes[0].model_copy(update={"disk_bytes": None})
     tasks = [t.model_copy(update={"release_seconds": 0.0}) for t in problem.tasks]
     alone = problem.model_copy(update={"network": network, "nodes": (node,), "tasks": tuple(tasks)})
-    plan, _ = dispatch(alone, _dispatcher(policy, {}), engine="python")
+    plan, _ = dispatch(alone, make_dispatcher(policy, {}), engine="python")
     run = WorkflowDispatcher(network, [node], problem.files, policy=policy)
     run.submit(tasks)
     order, running = [], []

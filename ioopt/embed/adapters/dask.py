@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-from ioopt import registry
 from ioopt.decisions.replication import Dispatcher
-from ioopt.embed.adapters.dask_view import Follow, LiveView
-from ioopt.errors import UsageError
+from ioopt.embed.live_view import Follow, LiveView, make_dispatcher
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
 from ioopt.solvers.replication.online.homes import Homes
 
@@ -76,7 +74,9 @@ class Placement(SchedulerPlugin):
         record: bool = False,
     ) -> None:
         if policy is not None:
-            _dispatcher(policy, settings)  # refuses an unknown one here, and not in the scheduler
+            make_dispatcher(
+                policy, settings
+            )  # refuses an unknown one here, and not in the scheduler
         self.policy, self.settings = policy, dict(settings or {})
         self.queues, self.copies, self.record = queues, copies or {}, record
         self.report = Report()
@@ -215,7 +215,7 @@ class Placement(SchedulerPlugin):
         problem = self.instance([*held, *under_way], workers)
         self._keys = [ts.key for ts in (*held, *under_way)]
         self._index = {key: k for k, key in enumerate(self._keys)}
-        self._view = view = LiveView(problem, time(), len(held))
+        self._view = view = LiveView.of(problem, time(), len(held))
         for k, ts in enumerate(held):
             if ts.state == "no-worker":
                 view.becomes_ready(k)
@@ -224,7 +224,7 @@ class Placement(SchedulerPlugin):
             if self._given[ts.key] in nodes:
                 view.give(k, nodes[self._given[ts.key]])
         if self.queues is None:
-            self._dispatcher = _dispatcher(self.policy, self.settings)
+            self._dispatcher = make_dispatcher(self.policy or Homes, self.settings)
         else:
             places = {_text(ts.key): k for k, ts in enumerate(held)}
             rows = [self.queues.get(str(ws.name), ()) for ws in workers]
@@ -299,19 +299,6 @@ def _end(dask_scheduler: "Scheduler") -> Report:
     placement: Placement = dask_scheduler.plugins[Placement.name]  # type: ignore[assignment]
     placement.let_go()
     return placement.report
-
-
-def _dispatcher(policy: Policy, settings: Settings) -> Dispatcher:
-    if callable(policy):
-        return policy()
-    kind = registry.KINDS["replication"]
-    row = registry.solver(policy, kind)
-    if row.policy is None:
-        able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
-        raise UsageError(f"{policy!r} decides nothing while tasks run; use {', '.join(able)}")
-    chosen = registry.settings_for(row, settings or {})
-    dispatcher: Dispatcher = registry.load_target(row.policy)(chosen)
-    return dispatcher
 
 
 def _is_free(ts: Any) -> bool:
