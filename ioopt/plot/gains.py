@@ -54,6 +54,7 @@ def plot_weeks(weeks: Sequence[float], nodes: Sequence[float], storage: Sequence
     axes.step(weeks, [100 * share for share in nodes], where="mid", color=COMPUTE, label="nodes")
     axes.step(weeks, [100 * share for share in storage], where="mid", color=IO, label="storage")
     axes.set_ylim(bottom=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     label_axis(axes.xaxis, "submitted in week", "number")
     label_axis(axes.yaxis, "asked of what there is", "%")
     axes.spines[["top", "right"]].set_visible(False)
