@@ -33,6 +33,7 @@ _MAX_NOTES = 100
 _JOURNAL = {
     "submit",
     "_give",
+    "_tick",
     "completed",
     "failed",
     "withdraw",
@@ -133,11 +134,14 @@ class WorkflowDispatcher(LiveView):
         """The tasks that start now, and where; *deadline* (s) counts all that is decided."""
         self._tick(now)
         self.round += 1
-        until, placed = Deadline(deadline), []
+        until = Deadline(deadline)
+        placed: list[Placement] = []
         while self.ready:
             pair = self._ask(until, deadline)
             if pair is None:
                 break
+            if not placed:
+                self._journal.append(["_tick", self.now])
             placed.append(self._give(*pair))
             self._journal.append(["_give", *pair])
         return placed

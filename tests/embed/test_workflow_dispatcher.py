@@ -218,3 +218,13 @@ def test_past_the_deadline_locality_answers():
     run.submit([task("x")])
     assert placed(run.next(0.0, deadline=0.0)) == [("x", "n0")]
     assert run.notes == []
+
+
+def test_a_restored_run_knows_when_its_tasks_began():
+    """z of 5 s is placed at 3, two seconds after the last event: it is due at 8, restored or not."""
+    run = run_of()
+    run.submit([task("z")])
+    run.next(3.0)
+    again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    for each in (run, again):
+        assert [(row.start_seconds, row.end_seconds) for row in each.computing(0)] == [(3.0, 8.0)]
