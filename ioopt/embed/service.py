@@ -43,16 +43,7 @@ METHODS: dict[str, frozenset[str]] = {
     "GangScheduler": frozenset({"arrive", "depart", "served", "matrix"}),
     "ReplicationPlanner": frozenset({"submit", "plan", "next", "staged", "evicted", "completed"}),
     "WorkflowDispatcher": frozenset(
-        {
-            "submit",
-            "next",
-            "completed",
-            "failed",
-            "withdraw",
-            "lost",
-            "back",
-            "evicted",
-        }
+        ["submit", "next", "completed", "failed", "withdraw", "lost", "back", "evicted", "observe"]
     ),
     "GangednessMonitor": frozenset({"observe", "ratio", "classify", "evidence"}),
 }

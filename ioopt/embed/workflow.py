@@ -22,6 +22,7 @@ from typing import Any, Literal, Self
 from ioopt.decisions.replication import Pair
 from ioopt.embed.guard import Guard
 from ioopt.embed.live_view import LiveView, make_dispatcher
+from ioopt.embed.service import METHODS
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
@@ -30,18 +31,7 @@ from ioopt.problems.replication import File, Network, Node, ReplicationProblem, 
 from ioopt.solvers.replication.dispatch import locality
 
 _MAX_NOTES = 100
-_JOURNAL = {
-    "submit",
-    "_give",
-    "_tick",
-    "completed",
-    "failed",
-    "withdraw",
-    "lost",
-    "back",
-    "evicted",
-    "observe",
-}
+_JOURNAL = METHODS["WorkflowDispatcher"] - {"next"} | {"_give", "_tick"}
 
 
 @dataclass(frozen=True)
