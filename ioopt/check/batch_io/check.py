@@ -6,9 +6,19 @@ Where a job says ``first_node`` its partition is checked too, and where requests
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import numpy as np
+
 from ioopt.check.batch_io.buffer import check_holding, check_space, check_streams, check_writes
-from ioopt.check.batch_io.metrics import metrics_of
-from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
+from ioopt.check.batch_io.columns import plain_columns
+from ioopt.check.batch_io.metrics import figures_of, metrics_of
+from ioopt.check.batch_io.rates import (
+    check_capacity,
+    check_grants,
+    check_rates,
+    check_totals,
+    loads_of,
+    spans_of,
+)
 from ioopt.check.batch_io.terms import JobView, Terms
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
@@ -30,25 +40,44 @@ def check(
     if not schedule or not isinstance(schedule.get("jobs"), list):
         missing = violation("schedule", problem.name, "there is no schedule.jobs to check")
         return CheckReport((missing,))
-    views, found = _matched(terms, schedule["jobs"])
+    rows = schedule["jobs"]
+    columns = plain_columns(terms, rows)
+    if columns is None:
+        views, found = _matched(terms, rows)
+    else:
+        views, found = [_view(terms, rows, k) for k in np.flatnonzero(~columns.plain)], []
     found += _check_storage(terms, schedule.get("storage_bytes_per_second"))
     for view in views:
         found += _check_job(terms, view)
+    if columns is None:
+        everyone = views
+    elif found or (terms.closed and (columns.crowded() or columns.unprompted())):
+        everyone = [_view(terms, rows, k) for k in range(len(rows))]
+    else:
+        everyone = []
     if terms.closed:
-        found += _check_nodes(terms, views)
-        found += _check_starts(views)
+        found += _check_nodes(terms, everyone)
+        found += _check_starts(everyone)
     if not found:
-        found += check_totals(terms, views)
-        found += check_capacity(terms, views)
-        found += check_writes(terms, views)
-        found += check_holding(terms, views)
-    if found or len(views) < len(problem.jobs):
+        found += check_totals(terms, columns.spans() if columns else spans_of(everyone))
+        found += check_capacity(terms, columns.loads() if columns else loads_of(everyone))
+        found += check_writes(terms, everyone)
+        found += check_holding(terms, everyone)
+    if found or len(rows) < len(problem.jobs):
         return CheckReport(tuple(found))
-    metrics = metrics_of(terms, views)
+    figures = figures_of(terms, everyone)
+    if columns:
+        bent = np.flatnonzero(~columns.plain).tolist()
+        figures = columns.figures(dict(zip(bent, views)))
+    metrics = metrics_of(terms, figures)
     ranges = {name: metrics.pop(name) for name in list(metrics) if isinstance(metrics[name], tuple)}
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
-    rounding = 1e-14 * max((view.end for view in views), default=0.0)
+    rounding = 1e-14 * max(figures.ends, default=0.0)
     return CheckReport((), objectives, metrics, ranges, rounding)
+
+
+def _view(terms: Terms, rows: list[Json], k: int) -> JobView:
+    return JobView.of(terms, terms.problem.jobs[k], rows[k])
 
 
 def _check_storage(terms: Terms, stated: object) -> list[Violation]:

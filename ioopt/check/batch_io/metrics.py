@@ -1,54 +1,64 @@
 """The metrics of rule 22, recomputed from a schedule."""
 
 from math import fsum
+from operator import mul, sub
 
-from ioopt.check.batch_io.terms import JobView, RequestView, Terms
+from ioopt.check.batch_io.terms import Figures, JobView, RequestView, Terms
 from ioopt.problems.base import Json
 
 
-def metrics_of(terms: Terms, views: list[JobView]) -> Json:
+def metrics_of(terms: Terms, of: Figures) -> Json:
     """All metrics; ``useful_utilisation`` as limits (least, most) where requests say no rates.
 
     The mean of nothing is 0. Utilisation is None when all jobs are submitted at one instant.
     """
-    count, nodes = max(1, len(views)), [view.nodes for view in views]
-    runtimes = [view.end - view.start for view in views]
-    ideals = [view.ideal + _staging(terms, view) for view in views]
-    slowdowns = [run / ideal if ideal > 0 else 1.0 for run, ideal in zip(runtimes, ideals)]
-    delays = [_delay(view) for view in views]
-    submits = [view.job.submit_seconds for view in views]
-    first_submit = min(submits, default=0.0)
+    count = max(1, len(of.starts))
+    runtimes = [*map(sub, of.ends, of.starts)]
+    slowdowns = [run / ideal if ideal > 0 else 1.0 for run, ideal in zip(runtimes, of.ideals)]
+    first_submit, last = min(of.submits, default=0.0), max(of.submits, default=0.0)
     metrics: Json = {
-        "mean_wait_seconds": fsum(v.start - v.job.submit_seconds for v in views) / count,
-        "mean_response_seconds": fsum(v.end - v.job.submit_seconds for v in views) / count,
+        "mean_wait_seconds": fsum(map(sub, of.starts, of.submits)) / count,
+        "mean_response_seconds": fsum(map(sub, of.ends, of.submits)) / count,
         "mean_runtime_seconds": fsum(runtimes) / count,
         "mean_slowdown": fsum(slowdowns) / count,
         "max_slowdown": max(slowdowns, default=0.0),
-        "makespan_seconds": max((v.end for v in views), default=first_submit) - first_submit,
-        "io_delay_seconds": fsum(delays) / count,
-        "node_weighted_io_delay": fsum(n * d for n, d in zip(nodes, delays)) / max(1, sum(nodes)),
+        "makespan_seconds": max(of.ends, default=first_submit) - first_submit,
+        "io_delay_seconds": fsum(of.delays) / count,
+        "node_weighted_io_delay": fsum(map(mul, of.nodes, of.delays)) / max(1, sum(of.nodes)),
         "utilisation": None,
     }
     if terms.problem.machine.burst_buffer is not None:
-        tails = [view.released - view.end for view in views]
+        tails = [*map(sub, of.released, of.ends)]
         metrics["mean_release_seconds"] = fsum(tails) / count
         metrics["max_release_seconds"] = max(tails, default=0.0)
-    last = max(submits, default=0.0)
     begin = first_submit + (last - first_submit) / 10
     capacity = terms.problem.machine.nodes * (last - begin)
-    if capacity > 0:
-        busy = fsum(v.nodes * _overlap(v.start, v.freed, begin, last) for v in views)
-        metrics["utilisation"] = busy / capacity
-    useful = [(v.nodes, _useful(terms, v, begin, last)) for v in views]
-    limits = tuple(fsum(n * seconds[k] for n, seconds in useful) for k in (0, 1))
-    recorded = all(r.rates is not None for v in views for r in v.requests)
+    metrics["useful_utilisation"] = None
     if capacity <= 0:
-        metrics["useful_utilisation"] = None
-    elif recorded:
-        metrics["useful_utilisation"] = limits[0] / capacity
-    else:
-        metrics["useful_utilisation"] = (limits[0] / capacity, limits[1] / capacity)
+        return metrics
+    held = zip(of.nodes, of.starts, of.freed)
+    busy = fsum(n * _overlap(since, until, begin, last) for n, since, until in held)
+    metrics["utilisation"] = busy / capacity
+    useful = of.useful(begin, last)
+    for k, view in of.views.items():
+        useful[k] = _useful(terms, view, begin, last)
+    least, most = (fsum(map(mul, of.nodes, side)) / capacity for side in zip(*useful))
+    metrics["useful_utilisation"] = least if of.recorded else (least, most)
     return metrics
+
+
+def figures_of(terms: Terms, views: list[JobView]) -> Figures:
+    """The figures of jobs looked at one by one."""
+    return Figures(
+        submits=[view.job.submit_seconds for view in views],
+        starts=[view.start for view in views], ends=[view.end for view in views],
+        freed=[view.freed for view in views], released=[view.released for view in views],
+        nodes=[view.nodes for view in views],
+        ideals=[view.ideal + _staging(terms, view) for view in views],
+        delays=[_delay(view) for view in views],
+        recorded=all(r.rates is not None for v in views for r in v.requests),
+        useful=lambda begin, end: [(0.0, 0.0)] * len(views), views=dict(enumerate(views)),
+    )  # fmt: skip
 
 
 def _overlap(since: float, until: float, begin: float, end: float) -> float:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ioopt.check.batch_io.columns import RELATIVE, Array, Spans
 from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
 from ioopt.check.pipes import Load, overloads
 from ioopt.result import Violation, violation
-
-if TYPE_CHECKING:
-    import numpy as np
-
-RELATIVE = 1e-9
 
 
 def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
@@ -76,27 +73,16 @@ def _spans(view: JobView, record: RequestView) -> Iterator[Violation]:
         before = until
 
 
-def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
+def check_totals(terms: Terms, spans: Spans) -> list[Violation]:
     """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
     streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
     """
-    if not terms.limited:
+    if not terms.limited or not len(spans.rate):
         return []
-    spans = [
-        (since, until, rate, record.peak, record.kind != "io")
-        for view in views
-        for record in chain(() if view.stream_peak else view.requests, view.streams)
-        for since, until, rate in record.rates or ()
-        if rate > 0
-    ]
-    if not spans:
-        return []
-    import numpy as np
-
-    since, until, rate, peak, stream = (np.array(column) for column in zip(*spans))
+    since, until, rate, peak, stream = spans
     time = np.concatenate([since, until])
 
-    def running(what: np.ndarray) -> np.ndarray:
+    def running(what: Array) -> np.ndarray:
         return np.cumsum(np.concatenate([what, -what])[order])
 
     # At one instant what ends is gone before what begins.
@@ -135,10 +121,8 @@ def check_totals(terms: Terms, views: list[JobView]) -> list[Violation]:
     return found
 
 
-def _lasting(time: np.ndarray, broken: np.ndarray) -> Iterator[int]:
+def _lasting(time: Array, broken: Array) -> Iterator[int]:
     """Where stretches begin over which *broken* holds for longer than rounding explains."""
-    import numpy as np
-
     edges = np.flatnonzero(np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8)))
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
         last = time[min(end, len(time) - 1)]
@@ -146,18 +130,34 @@ def _lasting(time: np.ndarray, broken: np.ndarray) -> Iterator[int]:
             yield begin
 
 
-def check_capacity(terms: Terms, views: list[JobView]) -> list[Violation]:
-    """Requests without rates that must move more in a span than the storage can."""
-    if not terms.limited or all(r.rates is not None for view in views for r in view.requests):
-        return []
-    loads = []
+def spans_of(views: list[JobView]) -> Spans:
+    """The spans of jobs looked at one by one; of a buffered job those of its streams (rule 39)."""
+    rows = [
+        (since, until, rate, record.peak, record.kind != "io")
+        for view in views
+        for record in chain(() if view.stream_peak else view.requests, view.streams)
+        for since, until, rate in record.rates or ()
+        if rate > 0
+    ]
+    stream = np.array([row[4] for row in rows], dtype=bool)
+    return Spans(*np.array([row[:4] for row in rows], dtype=float).reshape(-1, 4).T, stream)
+
+
+def loads_of(views: list[JobView]) -> Iterator[Load]:
+    """What went through the storage, where a request does not say at what rates."""
+    if all(r.rates is not None for view in views for r in view.requests):
+        return
     for view in views:
         for record in chain(() if view.stream_peak else view.requests, view.streams):
             if record.finish is not None and record.volume is not None:
                 begin = record.request if record.grant is None else record.grant
-                loads.append(Load(begin, record.finish, record.volume, view.job.id))
+                yield Load(begin, record.finish, record.volume, view.job.id)
+
+
+def check_capacity(terms: Terms, loads: Iterable[Load]) -> list[Violation]:
+    """Requests without rates that must move more in a span than the storage can."""
     found = []
-    for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
+    for load, left in overloads(terms.storage, loads, SLACK_SECONDS) if terms.limited else ():
         text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"
         found.append(violation("storage", load.item, text, left))
     return found

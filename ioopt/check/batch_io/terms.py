@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -160,6 +161,24 @@ class JobView:
             if stream.kind == "in":
                 return max(self.start, self.end if stream.finish is None else stream.finish)
         return self.start
+
+
+class Figures(NamedTuple):
+    """What the metrics are made of, by job; ``useful`` of the window's two ends tells the least and
+    the most seconds of uncongested work of each, but for those of ``views``, which it does not know.
+    """
+
+    submits: list[float]
+    starts: list[float]
+    ends: list[float]
+    freed: list[float]
+    released: list[float]
+    nodes: list[int]
+    ideals: list[float]
+    delays: list[float]
+    recorded: bool
+    useful: Callable[[float, float], list[tuple[float, float]]]
+    views: dict[int, JobView]
 
 
 def _finite(value: object) -> float:

@@ -175,7 +175,7 @@ def test_streams_above_the_drain_rate() -> None:
     problem = ioopt.load(two)
     views, found = batch_io._matched(batch_io.Terms.of(problem, None), schedule["jobs"])
     assert not found
-    lies = batch_io.check_totals(batch_io.Terms.of(problem, None), views)
+    lies = batch_io.check_totals(batch_io.Terms.of(problem, None), batch_io.spans_of(views))
     assert {item.rule for item in lies} == {"drain"}
 
 
