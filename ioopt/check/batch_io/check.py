@@ -45,7 +45,7 @@ def check(
     if columns is None:
         views, found = _matched(terms, rows)
     else:
-        views, found = [_view(terms, rows, k) for k in np.flatnonzero(~columns.plain)], []
+        views, found = [_view(terms, rows, k) for k in np.flatnonzero(~columns.plain).tolist()], []
     found += _check_storage(terms, schedule.get("storage_bytes_per_second"))
     for view in views:
         found += _check_job(terms, view)

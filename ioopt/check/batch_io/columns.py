@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -19,7 +19,8 @@ from ioopt.check.pipes import Load
 from ioopt.problems.base import Json
 
 RELATIVE = 1e-9
-Array = np.ndarray
+Array = Any
+"""An array of numpy, whose operators have no types of their own."""
 
 
 class Spans(NamedTuple):
@@ -271,8 +272,8 @@ class Columns:
         return Figures(
             submits=self.submit.tolist(), starts=self.start.tolist(), ends=self.end.tolist(),
             freed=self.end.tolist(), released=self.end.tolist(), nodes=self.nodes.tolist(),
-            ideals=[fsum(work[a:b]) for a, b in zip(first, first[1:])],
-            delays=[fsum(delays[a:b]) for a, b in zip(until, until[1:])],
+            ideals=[fsum(work[a:b]) for a, b in pairwise(first)],
+            delays=[fsum(delays[a:b]) for a, b in pairwise(until)],
             recorded=bool(self.recorded.all()), useful=self._useful,
             views=views,
         )  # fmt: skip
@@ -281,7 +282,8 @@ class Columns:
         """Least and most seconds of uncongested work of each plain job inside the window."""
 
         def inside(since: Array, until: Array) -> Array:
-            return np.maximum(0.0, np.minimum(until, end) - np.maximum(since, begin))
+            within: Array = np.minimum(until, end) - np.maximum(since, begin)
+            return np.maximum(within, 0.0, out=within)
 
         jobs, peak = len(self.jobs), self.peak[self.owner]
         begins = np.nan_to_num(self.begins)

@@ -140,7 +140,8 @@ def spans_of(views: list[JobView]) -> Spans:
         if rate > 0
     ]
     stream = np.array([row[4] for row in rows], dtype=bool)
-    return Spans(*np.array([row[:4] for row in rows], dtype=float).reshape(-1, 4).T, stream)
+    since, until, rate, peak = np.array([row[:4] for row in rows], dtype=float).reshape(-1, 4).T
+    return Spans(since, until, rate, peak, stream)
 
 
 def loads_of(views: list[JobView]) -> Iterator[Load]:

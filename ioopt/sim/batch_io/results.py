@@ -10,7 +10,7 @@ from ioopt.decisions.batch_io import Number
 from ioopt.sim.batch_io.trace import Run, Trace, known
 from ioopt.timeline import Interval, Timeline
 
-Rates = dict[int, list[tuple[Number, Number, Number]]]
+Rates = dict[int, list[list[Number]]]
 
 
 def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
@@ -40,18 +40,21 @@ def _by_place(run: Run) -> Rates | None:
         return None
     by_place: Rates = defaultdict(list)
     for place, since, until, rate in run.rates:
-        if since < run.request[place]:
-            continue  # of a stage-in that was undone (rule 45)
-        by_place[place].append((since, until, rate))
+        if since >= run.request[place]:  # else of a stage-in that was undone (rule 45)
+            by_place[place].append([since, until, rate])
+    for spans in by_place.values():
+        if len(spans) > 1:
+            spans.sort()
     return by_place
 
 
 def _job(trace: Trace, run: Run, rates: Rates | None, j: int) -> dict[str, Any]:
-    first = trace.offset[j]
+    first, until = trace.offset[j], trace.offset[j + 1]
+    columns = run.request[first:until], run.grant[first:until], run.finish[first:until]
     requests = [
-        _request(trace, run, rates, place, place - first)
-        for place in range(first, trace.offset[j + 1])
-        if known(run.request[place])
+        _request(trace, rates, first + phase, phase, values)
+        for phase, values in enumerate(zip(*columns))
+        if known(values[0])
     ]
     job: dict[str, Any] = {
         "id": trace.ids[j],
@@ -82,17 +85,26 @@ def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[dict[s
     """What job *j* moved between buffer and storage (rule 41); ``phase`` -1 is the stage-in."""
     last = trace.offset[j + 1] - trace.offset[j]
     first = trace.num_phases + trace.offset[j] + 2 * j + 1
+    columns = run.request, run.grant, run.finish
     return [
         {"kind": "in" if phase < 0 else "drain" if phase < last else "out"}
-        | _request(trace, run, rates, first + phase, phase)
+        | _request(
+            trace, rates, first + phase, phase, tuple(times[first + phase] for times in columns)
+        )
         for phase in range(-1, last + 1)
         if known(run.request[first + phase])
     ]
 
 
-def _request(trace: Trace, run: Run, rates: Rates | None, place: int, phase: int) -> dict[str, Any]:
-    values = run.request[place], run.grant[place], run.finish[place]
-    request, grant, finish = (float(value) if known(value) else None for value in values)
+def _request(
+    trace: Trace, rates: Rates | None, place: int, phase: int, times: tuple[Number, ...]
+) -> dict[str, Any]:
+    use_exact = trace.limits.exact
+    request, grant, finish = (
+        [None if time is None else float(time) for time in times]
+        if use_exact
+        else [time if time == time else None for time in times]
+    )
     record: dict[str, Any] = {
         "phase": phase,
         "request_seconds": request,
@@ -100,11 +112,11 @@ def _request(trace: Trace, run: Run, rates: Rates | None, place: int, phase: int
         "finish_seconds": finish,
     }
     if rates is not None:
-        spans = sorted(rates[place]) if place in rates else []
-        record["rates"] = [[float(a), float(b), float(rate)] for a, b, rate in spans]
-    if trace.limits.exact:
+        spans = rates.get(place, [])
+        record["rates"] = [[*map(float, span)] for span in spans] if use_exact else spans
+    if use_exact:
         names = ("request", "first_grant", "finish")
-        record["exact"] = {name: _text(value) for name, value in zip(names, values)}
+        record["exact"] = {name: _text(value) for name, value in zip(names, times)}
     return record
 
 
@@ -201,7 +213,7 @@ def _intervals(trace: Trace, run: Run, rates: Rates, j: int, name: str) -> Itera
             continue
         now = float(run.request[place])
         finish = float(run.finish[place]) if known(run.finish[place]) else end
-        spans = sorted(rates.get(place, [])) or [(now, finish, None)]
+        spans: list[Any] = rates.get(place, []) or [(now, finish, None)]
         for since, until, rate in spans:
             if float(since) > now:
                 yield Interval(now, float(since), name, "suspended", label)

@@ -93,8 +93,10 @@ def finish_run(trace: Trace, policy: IoPolicy, run: Run, m: Moment, spans: list[
 
 def _spread(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
     """Spans of every request from the changes of rho."""
+    if not trace.limits.exact:
+        return _spread_floats(trace, run, changes)
     times, rhos = [change[1] for change in changes], [change[3] for change in changes]
-    spans = []
+    spans: list[Span] = []
     for j, nodes in enumerate(trace.allocated):
         for place in range(trace.offset[j], trace.offset[j + 1]):
             if known(run.grant[place]):
@@ -102,6 +104,28 @@ def _spread(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
                 for since, until, rho in history(times, rhos, run.grant[place], last):
                     spans.append((place, since, until, rho * nodes))
     return spans
+
+
+def _spread_floats(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
+    """The same from arrays: each request at the steps between its grant and its finish."""
+    import numpy as np
+
+    granted = np.asarray(run.grant)
+    place = np.flatnonzero(~np.isnan(granted))
+    job = np.searchsorted(trace.offset, place, side="right") - 1
+    since, until = granted[place], np.asarray(run.finish)[place]
+    until = np.where(np.isnan(until), np.asarray(run.end, dtype=float)[job], until)
+    steps = np.array([(change[1], change[3]) for change in changes]).reshape(-1, 2)
+    times, rhos = np.append(steps[:, 0], np.inf), steps[:, 1]
+    first = np.searchsorted(steps[:, 0], since, side="right") - 1
+    count = np.maximum(np.searchsorted(steps[:, 0], until) - first, 0)
+    of = np.repeat(np.arange(len(place)), count)
+    step = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(of))
+    since, until = np.maximum(since[of], times[step]), np.minimum(until[of], times[step + 1])
+    rate = rhos[step] * np.asarray(trace.allocated)[job[of]]
+    long = until > since
+    columns = place[of][long], since[long], until[long], rate[long]
+    return list(zip(*(column.tolist() for column in columns)))
 
 
 def history(

@@ -38,11 +38,14 @@ def damaged(schedule: dict[str, Any], rng: random.Random) -> dict[str, Any]:
             place = rng.choice(("first_node", "allocated_nodes"))
             job[place] = rng.choice((0, 1, 512, 700, None))
         elif kind == 8:
-            rng.choice(
-                (lambda: records.pop() if records else None, lambda: changed["jobs"].pop(),
-                 lambda: spans.pop(), lambda: changed["jobs"].reverse(),
-                 lambda: job.update(killed=True), lambda: job.update(nodes=[0, 1]))
-            )()  # fmt: skip
+            how = rng.randrange(6)
+            if how < 3:
+                for part in [part for part in ((records, changed["jobs"], spans)[how],) if part]:
+                    part.pop()
+            elif how == 3:
+                changed["jobs"].reverse()
+            else:
+                job.update({"killed": True} if how == 4 else {"nodes": [0, 1]})
         elif record:
             record["phase"] = rng.choice((-1, 0, 1, 99))
     return changed
@@ -55,7 +58,7 @@ def by_job(monkeypatch: pytest.MonkeyPatch, *what: Any) -> CheckReport:
         return checker.check(*what)
 
 
-@pytest.mark.parametrize("policy", ["base-line", "cons-fcfs", "fill"])
+@pytest.mark.parametrize("policy", ["base-line", "cons-fcfs"])
 @pytest.mark.parametrize(("options", "rates"), [({}, "yes"), ({"kill": True}, "yes"), ({}, "no")])
 def test_arrays_find_what_a_look_at_every_job_finds(
     policy: str, options: dict[str, Any], rates: str, monkeypatch: pytest.MonkeyPatch
@@ -77,7 +80,7 @@ def test_arrays_find_what_a_look_at_every_job_finds(
     assert bool(sum(columns.killed)) == bool(options)
     rng = random.Random(f"{policy}{options}{rates}")
     found = 0
-    for trial in range(150):
+    for trial in range(16):
         schedule = damaged(result.schedule, rng) if trial else result.schedule
         quick = checker.check(problem, result.plan, schedule)
         slow = by_job(monkeypatch, problem, result.plan, schedule)
@@ -88,4 +91,4 @@ def test_arrays_find_what_a_look_at_every_job_finds(
             report.metrics.update({f"{k} least": v[0] for k, v in report.ranges.items()})
             report.metrics.update({f"{k} most": v[1] for k, v in report.ranges.items()})
         assert quick.metrics == pytest.approx(slow.metrics, rel=1e-12)
-    assert 75 < found < 149
+    assert 6 < found < 16
