@@ -70,17 +70,23 @@ def least_makespan(instance: dict[str, Any], policies: tuple[str, ...] = POLICIE
     )
 
 
-def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
-    """What the search answers otherwise on a random workflow (or batch); None where all is well."""
-    from ioopt.problems.replication import ReplicationProblem
-    from ioopt.solvers.replication.exact.queue_search import QueueSearch
-
+def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
+    """A random workflow on up to three nodes, or the batch that is left of it."""
     instance = random_workflow(seed, most_tasks)
     instance["nodes"] = instance["nodes"][:3]
     if batch:
         for task in instance["tasks"]:
             task |= {"outputs": [], "cores": 1, "release_seconds": 0}
         instance["nodes"] = [node | {"cores": 1} for node in instance["nodes"]]
+    return instance
+
+
+def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
+    """What the search answers otherwise on a random workflow (or batch); None where all is well."""
+    from ioopt.problems.replication import ReplicationProblem
+    from ioopt.solvers.replication.exact.queue_search import QueueSearch
+
+    instance = random_instance(seed, most_tasks, batch)
     problem = ReplicationProblem.model_validate(instance)
     nodes = range(len(problem.nodes))
     if not all(any(problem.fits(k, i) for i in nodes) for k in range(len(problem.tasks))):

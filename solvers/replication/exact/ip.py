@@ -4,13 +4,14 @@ from dataclasses import replace
 from typing import Literal
 
 from ioopt.check.replication.check import check
-from ioopt.errors import OutOfTime
+from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.replication.static import Moves, from_plan, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
+from ioopt.solvers.replication.exact import makespan
 from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import (
     SMALL_COLUMNS,
@@ -34,8 +35,13 @@ ANSWER_SECONDS, ANSWER_SECONDS_PER_TASK, LEAST_SHARE = 0.05, 4e-4, 0.6
 
 
 class Settings(Record):
-    """``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies;
-    ``anneal`` off: no annealing start."""
+    """``objective``: the batch time (13), or the makespan of the replay, to which the rest does not apply.
+
+    ``cycles`` as printed or acyclic (copies descend from a fetch); ``replication`` off: no copies;
+    ``anneal`` off: no annealing start.
+    """
+
+    objective: Literal["additive", "makespan"] = "additive"
 
     cycles: Literal["acyclic", "printed"] = "acyclic"
     replication: bool = True
@@ -50,8 +56,10 @@ def solve(
     Raises UnsolvableInstanceError for a task that no disk can hold, and NotApplicableError where
     one round provably cannot hold the batch.
     """
-    require_batch(problem)
     settings = request.settings or Settings()
+    if settings.objective == "makespan":
+        return _least_makespan(problem, request, settings)
+    require_batch(problem)
     if (hasty := in_haste(problem, request)) is not None:
         return hasty
     instance = reduce(problem)
@@ -65,6 +73,17 @@ def solve(
         _greedy_start(search)
         _run(search, settings, request.options.backend)
     return _outcome(search, problem, request, build)
+
+
+def _least_makespan(
+    problem: ReplicationProblem, request: SolveRequest, settings: Settings
+) -> Outcome[ReplicationPlan]:
+    if settings != Settings(objective="makespan") or request.options.backend is not None:
+        raise UsageError(
+            "objective=makespan searches replays, which copy on demand: leave out cycles, replication, "
+            "anneal and --backend"
+        )
+    return makespan.solve(problem, request)
 
 
 def _before(deadline: Deadline, tasks: int) -> Deadline:

@@ -1,0 +1,104 @@
+"""``ip`` with ``objective=makespan``: against every set of queues, by hand, never above the baselines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from replication_samples import tiny
+from workflow_exhaustive import least_makespan, random_instance
+
+import ioopt
+from ioopt.errors import UnsolvableInstanceError, UsageError
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.solvers.replication.exact import exact_workflow, makespan
+from ioopt.solvers.replication.greedy import minmin
+
+MAKESPAN = {"objective": "makespan"}
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernel is compiled for these."""
+    monkeypatch.setattr(exact_workflow, "available", lambda: False)
+
+
+def proves(seed: int, tasks: int) -> None:
+    """The optimum is that of all queues and policies, on the exact simulator that shares no code."""
+    instance = random_instance(seed, tasks, batch=True)
+    try:
+        result = ioopt.solve(instance, "ip", settings=MAKESPAN, time_limit=None)
+    except UnsolvableInstanceError:
+        return
+    assert result.status == "optimal" and result.objective_name == "makespan_seconds"
+    assert result.objective == pytest.approx(float(least_makespan(instance)), abs=1e-9)
+    assert result.bound == pytest.approx(result.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(300, 310))
+def test_proven_makespans_are_those_of_all_queues(seed: int) -> None:
+    proves(seed, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(400, 460))
+def test_proven_makespans_are_those_of_all_queues_often(seed: int) -> None:
+    proves(seed, 5)
+
+
+def test_additive_time_and_makespan_differ_by_hand() -> None:
+    """Two nodes, a shared link of 10 B/s, files of 10 and 30 bytes, 3 s of computing with each.
+
+    40 bytes take the link 4 s, and what comes last is computed with for 3 s: 7 s. Added up, the nodes
+    spend 1 + 3 and 3 + 3 s, as if each had a link of its own: 6 s.
+    """
+    problem = {
+        "format": "ioopt/replication", "version": 1,
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 1000},
+        "nodes": [{"id": "a"}, {"id": "b"}],
+        "files": [{"id": "x", "bytes": 10}, {"id": "y", "bytes": 30}],
+        "tasks": [
+            {"id": "one", "compute_seconds": 3, "inputs": ["x"]},
+            {"id": "two", "compute_seconds": 3, "inputs": ["y"]},
+        ],
+    }  # fmt: skip
+    least = ioopt.solve(problem, "ip", settings=MAKESPAN)
+    added = ioopt.solve(problem, "ip")
+    assert (least.status, least.objective) == ("optimal", 7.0)
+    assert (added.objective_name, added.objective) == ("additive_seconds", 6.0)
+
+
+def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where the start is MinMin's plan alone and no search follows; both baselines win somewhere."""
+
+    def only_minmin(problem: ReplicationProblem, request: SolveRequest[Any, Any]) -> Outcome[Any]:
+        return replace(
+            minmin.solve(problem, replace(request, settings=None)),
+            objective_name="makespan_seconds",
+        )
+
+    monkeypatch.setattr(makespan.link_aware, "solve", only_minmin)
+    monkeypatch.setattr(makespan, "MOST_TASKS", 0)
+    winners = set()
+    for seed in range(12):
+        problem = tiny(seed, nodes=2, tasks=7)
+        rows = {
+            name: ioopt.solve(problem, name).metrics["makespan_seconds"]
+            for name in ("minmin", "job-data-present")
+        }
+        result = ioopt.solve(problem, "ip", settings=MAKESPAN)
+        assert result.objective == min(rows.values())
+        assert "proofs are searched for up to 0 tasks" in result.notes
+        if len(set(rows.values())) == 2:
+            winners.add(min(rows, key=rows.__getitem__))
+    assert winners == {"minmin", "job-data-present"}
+
+
+@pytest.mark.parametrize(
+    "more", [{"cycles": "printed"}, {"replication": "false"}, {"anneal": "false"}]
+)
+def test_what_belongs_to_the_additive_model_is_refused(more: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="leave out cycles, replication, anneal and --backend"):
+        ioopt.solve(tiny(1), "ip", settings=MAKESPAN | more)
