@@ -6,7 +6,7 @@ metrics from its simulator, and a solver that fails is replaced by the kind's fa
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from ioopt import errors, registry
@@ -344,7 +344,7 @@ def _bound(
 
 
 def _options(request: SolveRequest) -> dict[str, Any]:
-    given = asdict(request.options)
+    given = dict(vars(request.options))
     if request.settings is not None:
         given["settings"] = request.settings.model_dump(mode="json")
     return given

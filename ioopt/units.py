@@ -22,6 +22,8 @@ _TIME_UNITS: dict[str, int | Fraction] = {
     "": 1, "s": 1, "ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000),
     "m": 60, "min": 60, "h": 3600, "d": 86400,
 }  # fmt: skip
+EXACT_INTEGERS = 2.0**53
+"""Below this, a float without a fraction is the whole number that its text names."""
 _QUANTITY = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]*)\s*$")
 
 
@@ -33,6 +35,8 @@ def exact(value: int | float | Fraction | str) -> Fraction:
     """
     if isinstance(value, (int, Fraction)):
         return Fraction(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS:
+        return Fraction(int(value))  # its text says no more
     return Fraction(repr(value) if isinstance(value, float) else value)
 
 

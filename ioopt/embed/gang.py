@@ -14,30 +14,35 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
+from ioopt.decisions.gang.rules import FILE_NODES, Rules
+from ioopt.decisions.gang.state import Gang, GangPolicy, State, Timing
+from ioopt.embed.gang_checks import is_number, refusal, rows_of, unsound
+from ioopt.embed.gang_turns import Turns
 from ioopt.embed.guard import Guard
-from ioopt.errors import InstanceError
+from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
-from ioopt.problems.base import LARGEST
 from ioopt.problems.gang import Machine, mask_of, nodes_of
 from ioopt.registry.policies import gang_policy
+from ioopt.sim.gang.board import BUDGET
+from ioopt.sim.gang.standing import Memory, StandingBoard
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
 _MAX_NOTES = 100
-_rows_of = lru_cache(maxsize=4096)(nodes_of)
+_HOW = ("memory_bytes", "host_nodes", "switch_seconds")
 
 
 class GangScheduler:
     """Keeps the Ousterhout matrix of a running machine.
 
     *machine* is a :class:`~ioopt.problems.gang.Machine` or its dictionary, *policy* the name of a
-    gang solver with *settings*, or a policy object. ``arrive`` and ``depart`` only note what
+    gang solver with *settings*, or a policy object. ``arrive``, ``depart`` and ``drain`` only note what
     happened; ``matrix(now)`` runs one update for all of it (simultaneous events are one event).
-    ``served`` tells attained service, for policies that weigh it.
+    ``served`` tells attained service, for policies that weigh it; ``turn(now)`` counts it itself.
+    *memory_bytes* are those of a host of *host_nodes* nodes, where all jobs of the matrix keep what
+    they have resident; *switch_seconds* is what a change of row costs.
     """
 
     def __init__(
@@ -45,26 +50,40 @@ class GangScheduler:
         machine: Machine | Mapping[str, Any],
         policy: str | GangPolicy = "guarded-iogs",
         settings: Mapping[str, Any] | None = None,
+        *,
+        memory_bytes: float | None = None,
+        host_nodes: int = 1,
+        switch_seconds: float = 0.0,
     ) -> None:
         given = machine if isinstance(machine, Machine) else validate(Machine, machine, "machine")
         self.machine: Machine = given
         self.policy_name = policy if isinstance(policy, str) else policy.name
         self.settings = dict(settings or {})
         self._policy = gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
+        rules = self._policy.rules
+        if (
+            not is_number(memory_bytes or 0, switch_seconds)
+            or (memory_bytes or 0) < 0 <= switch_seconds
+        ):
+            raise UsageError("memory_bytes and switch_seconds must be 0 or more")
+        if not isinstance(host_nodes, int) or host_nodes < 1:
+            raise UsageError(f"host_nodes must be 1 or more, not {host_nodes!r:.40}")
+        if host_nodes > 1 and (rules is None or rules.place != FILE_NODES):
+            raise UsageError(
+                "host_nodes above 1 needs a policy that keeps jobs at their files: iogs"
+            )
+        self._how = dict(zip(_HOW, (memory_bytes, host_nodes, switch_seconds)))
         self._timing = Timing.of(self.machine)
         self.notes: list[str] = []
+        self._slots: dict[Any, int] = {}
         self._ids: dict[int, Any] = {}
-        self._keys: dict[Any, int] = {}
         self._next = 0
-        self._queue: list[Gang] = []
-        self._gone: set[int] = set()
         self._dirty = False
-        self._attained: dict[int, float] = {}
-        self._need: dict[int, float] = {}
-        clock = Clock(0.0, self._timing.quantum, self._attained, self._need, self._timing.migration)
-        rows = [0] * self.machine.levels
-        self._matrix = State(self.machine.nodes, [], [], [], [], rows, self._queue, clock)
+        memory = None if memory_bytes is None else Memory(memory_bytes, host_nodes)
+        self._board = StandingBoard(self._timing, memory)
+        self._suspended = 0
         self._slice, self._budget = -1, self._timing.budget
+        self._turns = Turns(self.machine.quantum_seconds, switch_seconds)
         self._guard = Guard()
         self._shown: dict[int, tuple[int, list[int]]] = {}
 
@@ -75,124 +94,164 @@ class GangScheduler:
         local_seconds: float,
         remote_seconds: float,
         now: float,
+        *,
+        priority: int = 1,
+        resident_bytes: float = 0.0,
+        replicas: Sequence[Sequence[int]] = (),
     ) -> bool:
-        """Put a job at the end of the queue; False, with a note, when it cannot be one."""
-        problem = self._refusal(job, file_nodes, local_seconds, remote_seconds, now)
+        """Put a job at the end of the queue; False, with a note, when it cannot be one.
+
+        It stands before those of lower *priority* (rule 18), keeps *resident_bytes* on each of its
+        nodes (rule 19), and finds its files on each set of *replicas* as on *file_nodes* (rule 21).
+        """
+        numbers = local_seconds, remote_seconds, now
+        problem = self._refusal(job, file_nodes, numbers, priority, resident_bytes, replicas)
         if problem is not None:
             self._note(f"job {job!r} refused: {problem}")
             return False
-        key, self._next = self._next, self._next + 1
-        self._ids[key], self._keys[job] = job, key
-        size, files = len(file_nodes), mask_of(file_nodes)
-        self._queue.append(Gang(key, size, files, local_seconds, remote_seconds, now))
-        self._attained[key], self._need[key] = 0.0, local_seconds
+        masks = tuple(map(mask_of, replicas))
+        gang = Gang(self._next, len(file_nodes), mask_of(file_nodes), *numbers, priority,
+                    float(resident_bytes), masks)  # fmt: skip
+        self._next += 1
+        self._enter(job, gang)
         self._dirty = True
         return True
 
-    def _refusal(self, job: Any, nodes: Any, local: Any, remote: Any, now: Any) -> str | None:
-        if not isinstance(job, (int, str)):
-            return "its id must be a number or text"
-        if job in self._keys:
+    def _enter(self, job: Any, gang: Gang) -> int:
+        slot = self._slots[job] = self._board.add(gang)
+        self._ids[slot] = job
+        return slot
+
+    def _refusal(
+        self, job: Any, nodes: Any, times: tuple[Any, ...], priority: Any, size: Any, more: Any
+    ) -> str | None:
+        if isinstance(job, (int, str)) and job in self._slots:
             return "a job of that id is here already"
-        good = isinstance(nodes, (list, tuple)) and all(
-            isinstance(node, int) and 0 <= node < self.machine.nodes for node in nodes
-        )
-        if not good or not nodes or len(set(nodes)) != len(nodes):
-            return f"its file nodes must be different nodes of 0 .. {self.machine.nodes - 1}"
-        if not _is_number(local, remote, now) or not 0 < local <= remote:
-            return "it needs 0 < local_seconds <= remote_seconds"
-        return None
+        count, memory = self.machine.nodes, self._board.memory
+        return refusal(job, nodes, times, priority, size, more, count, memory)
 
     def depart(self, job: Any, now: float) -> bool:
         """Note that a job has finished (or was withdrawn); False, with a note, for an unknown one."""
-        key = self._keys.pop(job, None) if isinstance(job, (int, str)) else None
-        if key is None:
+        slot = self._slots.pop(job, None) if isinstance(job, (int, str)) else None
+        if slot is None:
             self._note(f"departure of {job!r} at {now} s ignored: no such job")
             return False
-        del self._ids[key], self._attained[key], self._need[key]
-        self._shown.pop(key, None)
-        self._gone.add(key)
+        if slot in self._turns.on:
+            if is_number(now):
+                self._turns.count(self._board, now)
+            self._turns.on.remove(slot)
+        self._board.remove(slot)
+        del self._ids[slot]
+        self._shown.pop(slot, None)
         self._dirty = True
         return True
 
     def served(self, job: Any, attained_seconds: float, needed_seconds: float) -> bool:
         """Tell the service a job has had and what it still needs; False, with a note, for nonsense."""
-        key = self._keys.get(job) if isinstance(job, (int, str)) else None
-        if key is None:
+        slot = self._slots.get(job) if isinstance(job, (int, str)) else None
+        if slot is None:
             self._note(f"service of {job!r} ignored: no such job")
             return False
-        if not _is_number(attained_seconds, needed_seconds):
+        if not is_number(attained_seconds, needed_seconds):
             given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
             self._note(f"service of {job!r} ignored: {given} are no times in seconds")
             return False
-        self._attained[key], self._need[key] = attained_seconds, needed_seconds
+        board = self._board
+        board.jobs.attained[slot] = attained_seconds / board.gangs[slot].priority
+        board.jobs.need[slot] = needed_seconds
+        return True
+
+    def drain(self, nodes: Sequence[int], suspend: bool = False) -> bool:
+        """*nodes*, and no others, take nobody new (rule 20); False, with a note, for nonsense.
+
+        Jobs there go on, or with *suspend* keep their place, and have no turn.
+        """
+        if not isinstance(nodes, (list, tuple)) or not all(
+            isinstance(node, int) and 0 <= node < self.machine.nodes for node in nodes
+        ):
+            self._note(f"drain of {nodes!r:.40} ignored: nodes are 0 .. {self.machine.nodes - 1}")
+            return False
+        self._board.drained = mask_of(nodes)
+        self._suspended = self._board.drained if suspend else 0
+        self._dirty = True
         return True
 
     def matrix(self, now: float, deadline: float | None = None) -> list[dict[str, Any]]:
         """The matrix after all that happened up to *now* (seconds), in start order.
 
-        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline* is in seconds;
+        Each job is ``{"id", "columns", "home_row", "rows", "local"}``; those of higher priority come
+        first, and one that is suspended has no rows. *deadline* is in seconds;
         a policy that fails, errs or is late is answered by Migrate-IOGS, and a note says so.
         """
-        if not _is_number(now):
-            self._note(f"matrix at {now!r}: no time in seconds; the matrix as it was last")
-        elif self._dirty:
-            if deadline is not None and not _is_number(deadline):
-                self._note(f"deadline {deadline!r:.40} ignored: no time in seconds")
-                deadline = None
-            self._drop_departed()
-            self._update(now, deadline)
-        shown, matrix = self._shown, []
-        for job, columns, home, span in _places(self._matrix):
-            known = shown.get(job.key)
-            if job.key in self._gone:
-                continue
+        self._bring_up(now, deadline)
+        shown, matrix, jobs = self._shown, [], self._board.jobs
+        for slot in self._board.running:
+            columns, known = jobs.columns[slot], shown.get(slot)
             if known is None or known[0] != columns:
-                known = shown[job.key] = (columns, list(nodes_of(columns)))
+                known = shown[slot] = (columns, list(nodes_of(columns)))
+            rows = [] if columns & self._suspended else list(rows_of(jobs.span[slot]))
             matrix.append(
                 {
-                    "id": self._ids[job.key], "columns": known[1], "home_row": home,
-                    "rows": list(_rows_of(span)), "local": columns == job.files,
+                    "id": self._ids[slot], "columns": known[1], "home_row": jobs.home[slot],
+                    "rows": rows, "local": jobs.local[slot],
                 }
             )  # fmt: skip
         return matrix
 
-    def _drop_departed(self) -> None:
-        if not self._gone:
-            return
-        self._queue = [job for job in self._queue if job.key not in self._gone]
-        stay = [place for place in _places(self._matrix) if place[0].key not in self._gone]
-        jobs, columns, homes, spans = zip(*stay) if stay else ((), (), (), ())
-        self._matrix = self._matrix._replace(jobs=jobs, columns=columns, homes=homes, spans=spans)
-        self._gone.clear()
+    def turn(self, now: float, deadline: float | None = None) -> dict[str, Any]:
+        """Who runs from *now* on, and when to ask again: ``{"row", "until", "jobs"}`` (rule 22).
+
+        For machines that have no clock of rows. Ask sooner when something has happened.
+        """
+        if is_number(now):
+            self._turns.count(self._board, now)
+        self._bring_up(now, deadline)
+        at = float(now) if is_number(now) else self._turns.last
+        slots = self._turns.take(self._board, at, self._suspended)
+        row = self._turns.row if slots else None
+        jobs = [self._ids[slot] for slot in slots]
+        return {"row": row, "until": self._turns.until, "jobs": jobs}
+
+    def _bring_up(self, now: float, deadline: float | None) -> None:
+        if not is_number(now):
+            self._note(f"matrix at {now!r}: no time in seconds; the matrix as it was last")
+        elif self._dirty:
+            if deadline is not None and not is_number(deadline):
+                self._note(f"deadline {deadline!r:.40} ignored: no time in seconds")
+                deadline = None
+            self._update(now, deadline)
 
     def _update(self, now: float, deadline: float | None) -> None:
-        quantum = self.machine.quantum_seconds
-        index = int((now + 1e-7) // quantum)
+        index = int((now + 1e-7) // self.machine.quantum_seconds)
         if index != self._slice:
             self._slice, self._budget = index, self._timing.budget
-        state = self._matrix._replace(
-            waiting=self._queue, clock=self._matrix.clock._replace(now=now), budget=self._budget
-        )
-        after, notes = self._guard.run(
-            lambda: self._policy.update(state), lambda: GREEDY.update(state),
-            lambda value: _unsound(state, value), deadline,
-        )  # fmt: skip
+        rules, board, budget = self._policy.rules, self._board, self._budget
+
+        def run(how: Rules) -> StandingBoard:  # on a copy: what errs or hangs changes nothing
+            return board.copy().update(how, now, budget)
+
+        def asked() -> StandingBoard | State:
+            return run(rules) if rules else self._policy.update(board.state(now, budget))
+
+        def wrong(found: StandingBoard | State) -> str | None:
+            if isinstance(found, StandingBoard):
+                return None
+            problem = unsound(board.state(now, budget), found)
+            return problem or board.copy().take(found).wrong_since(board)
+
+        found, notes = self._guard.run(asked, lambda: run(GREEDY.rules), wrong, deadline)
         for note in notes:
             self._note(f"{self.policy_name} at {now:g} s: {note}")
-        self._budget -= after.tasks_moved
-        self._matrix = self._matrix._replace(
-            jobs=after.jobs, columns=after.columns, homes=after.homes, spans=after.spans
-        )
-        started = {job.key for job in after.admitted}
-        if started:
-            self._queue = [job for job in self._queue if job.key not in started]
+        if isinstance(found, State):
+            self._board, self._budget = board.copy().take(found), budget - found.tasks_moved
+        else:
+            self._board, self._budget = found, found.board.tally[BUDGET]
         self._dirty = False
 
     @property
     def waiting(self) -> list[Any]:
-        """Ids of the jobs in the queue, in FCFS order."""
-        return [self._ids[job.key] for job in self._queue if job.key not in self._gone]
+        """Ids of the jobs in the queue, those of higher priority first, then in FCFS order."""
+        return [self._ids[slot] for slot in self._board.waiting]
 
     def _note(self, text: str) -> None:
         self.notes.append(text)
@@ -200,24 +259,29 @@ class GangScheduler:
 
     def state(self) -> dict[str, Any]:
         """The whole state as plain JSON values, for :meth:`restore`."""
-        self._drop_departed()
-        jobs = [
-            {
-                "key": job.key, "id": self._ids[job.key], "files": list(nodes_of(job.files)),
-                "local": job.local, "remote": job.remote, "arrival": job.arrival,
-                "attained": self._attained[job.key], "need": self._need[job.key],
-            }
-            for job in (*self._matrix.jobs, *self._queue)
-        ]  # fmt: skip
+        board, columns = self._board, self._board.jobs
+        jobs = []
+        for slot in (*board.running, *board.waiting):
+            gang = board.gangs[slot]
+            job = {
+                "key": gang.key, "id": self._ids[slot], "files": list(nodes_of(gang.files)),
+                "local": gang.local, "remote": gang.remote, "arrival": gang.arrival,
+                "attained": columns.attained[slot], "need": columns.need[slot],
+                "priority": gang.priority, "bytes": gang.bytes,
+                "replicas": [list(nodes_of(files)) for files in gang.replicas],
+            }  # fmt: skip
+            jobs.append(job)
         places = [
-            [list(nodes_of(columns)), home, list(nodes_of(span))]
-            for _, columns, home, span in _places(self._matrix)
+            [list(nodes_of(columns.columns[j])), columns.home[j], list(nodes_of(columns.span[j]))]
+            for j in board.running
         ]
         return {
             "format": "ioopt/gang-scheduler", "version": 1, "policy": self.policy_name,
             "settings": self.settings, "machine": self.machine.model_dump(mode="json"),
             "jobs": jobs, "places": places, "next": self._next, "dirty": self._dirty,
-            "slice": self._slice, "budget": self._budget,
+            "slice": self._slice, "budget": self._budget, **self._how,
+            "drained": list(nodes_of(board.drained)), "suspend": self._suspended > 0,
+            "turn": self._turns.state(), "on": [self._ids[slot] for slot in self._turns.on],
         }  # fmt: skip
 
     @classmethod
@@ -228,80 +292,47 @@ class GangScheduler:
         """
         try:
             return cls._restored(state)
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             text = f"{type(error).__name__}: {error}"
             raise InstanceError(f"not a saved gang scheduler ({text})") from None
 
     @classmethod
     def _restored(cls, state: Mapping[str, Any]) -> GangScheduler:
-        scheduler = cls(state["machine"], state["policy"], state["settings"])
-        gangs = []
+        how = {key: state[key] for key in _HOW if key in state}
+        made = cls(state["machine"], state["policy"], state["settings"], **how)
+        board, keys, slots = made._board, set(), []
         for job in state["jobs"]:
-            key = job["key"]
-            if not isinstance(key, int) or not key < state["next"] or key in scheduler._ids:
+            key, times = job["key"], (job["local"], job["remote"], job["arrival"])
+            more = job.get("priority", 1), job.get("bytes", 0.0), job.get("replicas", [])
+            wrong = made._refusal(job["id"], job["files"], times, *more)
+            if not isinstance(key, int) or not key < state["next"] or key in keys:
                 raise ValueError(f"key {key!r}")
-            wrong = scheduler._refusal(
-                job["id"], job["files"], job["local"], job["remote"], job["arrival"]
-            )
-            if wrong is not None or not _is_number(job["attained"], job["need"]):
+            if wrong is not None or not is_number(job["attained"], job["need"]):
                 raise ValueError(f"job {job['id']!r}: {wrong or 'attained, need'}")
-            scheduler._ids[key], scheduler._keys[job["id"]] = job["id"], key
-            scheduler._attained[key], scheduler._need[key] = job["attained"], job["need"]
-            gangs.append(
-                Gang(
-                    key, len(job["files"]), mask_of(job["files"]), job["local"], job["remote"],
-                    job["arrival"],
-                )
-            )  # fmt: skip
-        count = len(state["places"])
-        scheduler._queue = gangs[count:]
-        scheduler._matrix = scheduler._matrix._replace(
-            jobs=gangs[:count],
-            columns=[mask_of(columns) for columns, _, _ in state["places"]],
-            homes=[home for _, home, _ in state["places"]],
-            spans=[mask_of(rows) for _, _, rows in state["places"]],
-        )
-        scheduler._next, scheduler._dirty = state["next"], state["dirty"]
-        scheduler._slice, scheduler._budget = int(state["slice"]), int(state["budget"])
-        if len(gangs) < count:
+            keys.add(key)
+            sets = tuple(map(mask_of, more[2]))
+            gang = Gang(key, len(job["files"]), mask_of(job["files"]), *times, *more[:2], sets)
+            slots.append(made._enter(job["id"], gang))
+            board.jobs.attained[slots[-1]], board.jobs.need[slots[-1]] = (
+                job["attained"],
+                job["need"],
+            )
+        if len(slots) < len(state["places"]):
             raise ValueError("more places than jobs")
-        problem = _unsound(scheduler._matrix, scheduler._matrix)
-        if problem is not None:
-            raise ValueError(problem)
-        return scheduler
-
-
-def _is_number(*values: Any) -> bool:
-    """Whether all are finite numbers that can be times."""
-    return all(
-        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
-        for value in values
-    )
-
-
-def _places(matrix: State) -> Iterator[tuple[Gang, int, int, int]]:
-    """(job, columns, home, span) of every running job, in start order."""
-    return zip(matrix.jobs, matrix.columns, matrix.homes, matrix.spans)
-
-
-def _unsound(before: State, after: State) -> str | None:
-    """What is wrong with a matrix, None when it can be run."""
-    rows, slots, levels = [0] * len(before.rows), 0, len(before.rows)
-    for job, columns, home, span in _places(after):
-        if columns.bit_count() != job.size or columns >> before.nodes:
-            return f"a job of {job.size} tasks on the nodes {nodes_of(columns)}"
-        if not span >> home & 1 or span >> levels:
-            return f"home row {home} is not among the rows {nodes_of(span)}"
-        held = _rows_of(span)
-        slots += job.size * len(held)
-        for row in held:
-            rows[row] ^= columns
-    # A cell that two jobs hold cancels out.
-    if sum(row.bit_count() for row in rows) != slots:
-        return "two jobs on one node of a row"
-    known = {job.key for job in (*before.jobs, *after.admitted)}
-    if len(after.jobs) != len(known) or any(job.key not in known for job in after.jobs):
-        return "running jobs were lost or invented"
-    if after.tasks_moved > before.budget:
-        return f"{after.tasks_moved} tasks migrate, but only {before.budget} may"
-    return None
+        before = board.state(0.0, 0)
+        jobs = [board.gangs[slot] for slot in slots[: len(state["places"])]]
+        masks = [(mask_of(on), home, mask_of(rows)) for on, home, rows in state["places"]]
+        columns, homes, spans = zip(*masks) if masks else ((), (), ())
+        after = before._replace(
+            jobs=jobs, columns=columns, homes=homes, spans=spans, admitted=tuple(jobs)
+        )
+        problem = unsound(before, after) or board.take(after).overfull()
+        if problem is not None or not made.drain(
+            state.get("drained", []), state.get("suspend", False)
+        ):
+            raise ValueError(problem or "drained")
+        made._next, made._dirty = state["next"], state["dirty"]
+        made._slice, made._budget = int(state["slice"]), int(state["budget"])
+        on = [made._slots[job] for job in state.get("on", ())]
+        made._turns.restore(state.get("turn", made._turns.state()), on)
+        return made

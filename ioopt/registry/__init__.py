@@ -106,12 +106,11 @@ def solver(name: str | Callable[..., Any] | None, kind: KindSpec) -> SolverSpec:
     wanted = name or kind.default_solver
     if not isinstance(wanted, str) or ":" in wanted:
         return outside.solver_row(wanted, kind)
-    fitting = solvers_for(kind.kind)
-    for spec in fitting:
-        if spec.name == wanted:
-            return spec
     other = [spec for spec in SOLVERS if spec.name == wanted]
-    names = [spec.name for spec in fitting]
+    for spec in other:
+        if kind.kind in spec.kinds:
+            return spec
+    names = [spec.name for spec in solvers_for(kind.kind)]
     if other:
         raise UsageError(
             f"solver {wanted!r} takes {', '.join(other[0].kinds)}, not {kind.kind}; "

@@ -254,5 +254,6 @@ def view_of(
         )
         requests.append(request)
     requests.sort(key=lambda request: request.key)
-    limits = replace(limits, own_peaks=any(map(limits.has_own_peak, requests)))
+    if any(map(limits.has_own_peak, requests)):
+        limits = replace(limits, own_peaks=True)
     return View(limits, number(problem.now_seconds), requests)

@@ -125,7 +125,7 @@ def test_real_processes_stop_go_on_and_a_dead_one_hurts_nobody():
         [sys.executable, "-c", "import sys; sys.stdin.readline()"], stdin=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
-    turns = ProcessGangs(MACHINE, "gs")
+    turns = ProcessGangs(MACHINE)
     turns.add("a", {0: child.pid})
     assert os.waitstatus_to_exitcode is not None
     _, status = os.waitpid(child.pid, os.WUNTRACED)

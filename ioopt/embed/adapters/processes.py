@@ -10,15 +10,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ioopt.embed.gang import GangScheduler
 from ioopt.errors import UsageError
 
-AWAY = 1000.0
-"""Processes cannot move: a job elsewhere than its processes is taken to be so many times slower."""
 Switch = Callable[[int, bool], None]
 """Stops (False) or continues (True) a group."""
 
@@ -41,50 +38,37 @@ def by_cgroup(folders: Mapping[int, str]) -> Switch:
     return switch
 
 
-@dataclass
-class _Gang:
-    """``groups`` by node, ``priority`` slices a turn, resident ``bytes`` of all its groups."""
-
-    groups: dict[int, int]
-    arrival: tuple[Sequence[int], float, float]
-    priority: int
-    bytes: int
-    placed: bool = False
-    seconds: float = 0.0
-
-
 class ProcessGangs:
     """Time slices for process groups. ``tick`` is called at least once a quantum; reads no clock.
 
-    *machine* and *policy* are those of :class:`GangScheduler`. A row has as many slices a turn as the
-    highest priority in it. A job waits, those of higher priority first, while the resident bytes
-    of all that have been placed would pass *memory_bytes*: stopped processes keep theirs.
-    ``switches`` counts changes of row, ``seconds(job)`` is the time that a job was on.
+    *machine* is that of :class:`GangScheduler`, whose ``turn`` says who is on; processes cannot move, so
+    the policy is ``iogs`` with the processes' nodes for file nodes. A job waits, those of higher priority
+    first, while the resident bytes of all that have been placed would pass *memory_bytes*: stopped
+    processes keep theirs. ``switches`` counts changes of row, ``seconds(job)`` is the time that a
+    job was on. A slice is at least twenty times *switch_seconds* long.
     """
 
     def __init__(
         self,
         machine: Mapping[str, Any],
-        policy: str = "guarded-iogs",
         *,
-        memory_bytes: int | None = None,
+        memory_bytes: float | None = None,
+        switch_seconds: float = 0.0,
         switch: Switch = by_signal,
     ) -> None:
-        self._scheduler, self._memory, self._switch = (
-            GangScheduler(machine, policy),
-            memory_bytes,
-            switch,
-        )
-        self._quantum = self._scheduler.machine.quantum_seconds
-        self._jobs: dict[str, _Gang] = {}
-        self._row, self._left, self._until, self._last = -1, 0, 0.0, 0.0
+        self._scheduler = GangScheduler(
+            machine, "iogs", memory_bytes=memory_bytes, switch_seconds=switch_seconds,
+            host_nodes=machine["nodes"],
+        )  # fmt: skip
+        self._switch = switch
+        self._groups: dict[str, dict[int, int]] = {}
+        self._seconds: dict[str, float] = {}
         self._on: set[str] = set()
-        self._drained: set[int] = set()
-        self._dirty = False
+        self._last = 0.0
         self.switches = 0
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._groups)
 
     @property
     def notes(self) -> list[str]:
@@ -93,126 +77,68 @@ class ProcessGangs:
 
     def seconds(self, job: str) -> float:
         """How long a job has been on."""
-        return self._jobs[job].seconds
+        return self._seconds[job]
 
     def add(
-        self, job: str, groups: Mapping[int, int], *, expected_seconds: float = 1e6,
-        remote_seconds: float | None = None, priority: int = 1, resident_bytes: int = 0,
+        self, job: str, groups: Mapping[int, int], *, expected_seconds: float = 1e6, priority: int = 1,
+        resident_bytes: float = 0,
     ) -> None:  # fmt: skip
         """A job whose process group on a node is ``groups[node]``; it is stopped until its turn.
 
-        Processes cannot move, so a placement on other nodes is read as a row alone. Raises UsageError.
+        *resident_bytes* are those of all its groups. Raises UsageError for what cannot be a job.
         """
-        nodes = self._scheduler.machine.nodes
-        if job in self._jobs or not groups or not all(0 <= node < nodes for node in groups):
-            raise UsageError(
-                f"job {job!r}: there already, or its nodes are not among 0 .. {nodes - 1}"
-            )
-        if priority < 1 or (self._memory is not None and resident_bytes > self._memory):
-            raise UsageError(f"job {job!r}: priority below 1, or more bytes than there are")
-        arrival = sorted(groups), expected_seconds, remote_seconds or AWAY * expected_seconds
-        self._jobs[job] = _Gang(dict(groups), arrival, priority, resident_bytes)
+        share = resident_bytes / max(1, len(groups))
+        if not self._scheduler.arrive(
+            job, sorted(groups), expected_seconds, expected_seconds, self._last, priority=priority,
+            resident_bytes=share,
+        ):  # fmt: skip
+            raise UsageError(self._scheduler.notes.pop())
+        self._groups[job], self._seconds[job] = dict(groups), 0.0
         self._set(job, False)
-        self._dirty = True
 
     def end(self, job: str, now: float) -> float:
         """A job has ended, or is no longer ours; its groups go on. Returns how long it was on."""
         self._count(now)
-        gang = self._jobs.pop(job)
-        if gang.placed:
-            self._scheduler.depart(job, now)
-        for group in gang.groups.values():
-            self._switch(group, True)
+        self._scheduler.depart(job, now)
         self._on.discard(job)
-        self._dirty = True
-        return gang.seconds
+        self._set(job, True)
+        del self._groups[job]
+        return self._seconds.pop(job)
 
     def drain(self, nodes: Sequence[int]) -> None:
         """Jobs on *nodes*, and no others, have no turn: somebody else needs these."""
-        self._drained, self._dirty = set(nodes), True
+        self._scheduler.drain(nodes, suspend=True)
 
     def tick(self, now: float) -> float:
         """Give the slice at hand to its row; returns when the next call is due."""
         self._count(now)
-        if not self._dirty and now < self._until:
-            return self._until
-        self._admit(now)
-        rows = self._rows(now)
-        if not rows:
-            self._show(set())
-        elif self._dirty or now >= self._until:
-            self._turn(rows, now)
-        self._dirty = False
-        return self._until if rows else now + self._quantum
-
-    def _turn(self, rows: dict[int, set[str]], now: float) -> None:
-        """The row at hand while it has slices left, then the next that holds somebody."""
-        if now >= self._until:
-            self._left -= 1
-        if self._row not in rows or self._left <= 0:
-            later = [row for row in sorted(rows) if row > self._row]
-            self._row = later[0] if later else min(rows)
-            self._left = max(self._jobs[job].priority for job in rows[self._row])
-            self._until = now + self._quantum
-        elif now >= self._until:
-            self._until = now + self._quantum
-        self._show(rows[self._row])
-
-    def _admit(self, now: float) -> None:
-        used = sum(gang.bytes for gang in self._jobs.values() if gang.placed)
-        waiting = [(name, gang) for name, gang in self._jobs.items() if not gang.placed]
-        for name, gang in sorted(waiting, key=lambda row: -row[1].priority):
-            if self._memory is not None and used + gang.bytes > self._memory:
-                break  # nobody passes it
-            used += gang.bytes
-            nodes, local, remote = gang.arrival
-            gang.placed = self._scheduler.arrive(name, list(nodes), local, remote, now)
-
-    def _rows(self, now: float) -> dict[int, set[str]]:
-        """Row -> jobs; those whose processes are elsewhere have rows of their own, past the others."""
-        rows: dict[int, set[str]] = {}
-        extra = self._scheduler.machine.levels
-        for row in self._scheduler.matrix(now):
-            job, groups = row["id"], self._jobs[row["id"]].groups
-            if self._drained & groups.keys():
-                continue
-            if set(row["columns"]) == groups.keys():
-                for number in row["rows"]:
-                    rows.setdefault(number, set()).add(job)
-            else:
-                rows[extra] = {job}
-                extra += 1
-        # a job that fills empty rows has its own turn once
-        kept: dict[int, set[str]] = {}
-        for number, jobs in sorted(rows.items(), key=lambda row: (-len(row[1]), row[0])):
-            if not any(jobs <= others for others in kept.values()):
-                kept[number] = jobs
-        return kept
+        turn = self._scheduler.turn(now)
+        self._show(set(turn["jobs"]))
+        return float(turn["until"])
 
     def _show(self, jobs: set[str]) -> None:
         """Stop first, then continue, so that never two jobs are on a node."""
-        if jobs != self._on:
-            self.switches += 1
+        self.switches += jobs != self._on
         for job in self._on - jobs:
             self._set(job, False)
         for job in jobs - self._on:
             self._set(job, True)
-        self._on = set(jobs)
+        self._on = jobs
 
     def _set(self, job: str, on: bool) -> None:
-        for group in self._jobs[job].groups.values():
+        for group in self._groups[job].values():
             self._switch(group, on)
 
     def _count(self, now: float) -> None:
         for job in self._on:
-            self._jobs[job].seconds += max(0.0, now - self._last)
+            self._seconds[job] += max(0.0, now - self._last)
         self._last = max(self._last, now)
 
     def close(self) -> None:
         """Let everything go on, whatever has happened."""
-        for job in self._jobs:
+        for job in self._groups:
             self._set(job, True)
-        self._on = set(self._jobs)
+        self._on = set(self._groups)
 
 
 def run(

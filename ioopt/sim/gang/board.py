@@ -76,7 +76,8 @@ def make_jobs(gangs: Sequence[Gang], rules: Rules) -> Jobs:
     """The table of *gangs*, keyed by position, for plain Python; nothing placed yet."""
     num = len(gangs)
     # The fields of the jobs as columns at once: a live policy makes a table at every event.
-    _, size, files, local, remote, arrival = map(list, zip(*gangs)) if gangs else ([],) * 6
+    columns = map(list, zip(*gangs)) if gangs else ([],) * 6
+    _, size, files, local, remote, arrival, *_ = columns
     above, below = rules.pack_ratio.as_integer_ratio()
     packed = [away * below <= near * above for near, away in zip(local, remote)] if above else []
     return Jobs(
