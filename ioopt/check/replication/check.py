@@ -79,7 +79,7 @@ def moves_model(plan: ReplicationPlan) -> str:
 
 
 def _states_moves(plan: ReplicationPlan) -> bool:
-    if plan.moves in ("static", "printed") or plan.rounds is not None:
+    if plan.moves in ("static", "printed") or (plan.rounds is not None and plan.moves != "replay"):
         return True
     return bool(plan.remote or plan.copies or (plan.assign and plan.moves is None))
 

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from ioopt.solvers.replication.search.link_kernel import uniform
+from ioopt.solvers.replication.search.flow_kernel import uniform
 
 
 class Dealing(NamedTuple):

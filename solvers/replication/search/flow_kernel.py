@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 MODULUS = 2147483647
 LONGEST_BLOCK = 8
+EVALUATIONS, ACCEPTED, IMPROVED = 0, 1, 2
+NOW, BEST = 0, 1
 
 
 class Flow(NamedTuple):
@@ -36,6 +38,11 @@ def draw(random: Any, below: int) -> int:
     """The next number in 0 .. below - 1 (Park and Miller's generator, revised multiplier)."""
     random[0] = random[0] * 48271 % MODULUS
     return random[0] % below
+
+
+def uniform(random: Any) -> float:
+    """The next number strictly between 0 and 1."""
+    return draw(random, MODULUS) / MODULUS
 
 
 def keep(flow: Any) -> None:

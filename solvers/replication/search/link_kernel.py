@@ -5,16 +5,25 @@ from typing import Any, NamedTuple
 
 from ioopt.sim.replication.kernel import FINISHED, replay
 from ioopt.solvers.replication.search.flow_kernel import (
+    ACCEPTED,
+    BEST,
+    EVALUATIONS,
+    IMPROVED,
     LONGEST_BLOCK,
-    MODULUS,
+    NOW,
     change_flow,
     draw,
     keep,
     put_back,
+    uniform,
 )
-
-EVALUATIONS, ACCEPTED, IMPROVED = 0, 1, 2
-NOW, BEST = 0, 1
+from ioopt.solvers.replication.search.order_kernel import (
+    change_barriers,
+    keep_best,
+    keep_line,
+    put_back_line,
+    write_rounds,
+)
 
 
 class Search(NamedTuple):
@@ -22,7 +31,7 @@ class Search(NamedTuple):
 
     ``best_*`` and ``kept_*`` are copies of the queues, ``block`` is scratch, ``random`` holds the
     state of the generator; ``values``: present score, best score; ``counts``: evaluations,
-    acceptances, improvements.
+    acceptances, improvements. Of workflows ``flow``, of plans in rounds ``line`` is what moves change.
     """
 
     reader_ptr: Any
@@ -36,6 +45,7 @@ class Search(NamedTuple):
     values: Any
     counts: Any
     flow: Any
+    line: Any
 
 
 class Schedule(NamedTuple):
@@ -47,11 +57,6 @@ class Schedule(NamedTuple):
     hot: float
     cold: float
     target: float
-
-
-def uniform(random: Any) -> float:
-    """The next number strictly between 0 and 1."""
-    return draw(random, MODULUS) / MODULUS
 
 
 def node_at(plan: Any, place: int) -> int:
@@ -136,6 +141,32 @@ def copy_queues(ptr: Any, entry: Any, to_ptr: Any, to_entry: Any) -> None:
         to_entry[p] = entry[p]
 
 
+def propose(inst: Any, plan: Any, search: Any) -> bool:
+    """Make one random move, which :func:`undo` takes back; whether it changed what runs where and when."""
+    if plan.barriers:
+        keep_line(search.line)
+        change_barriers(inst, search.line)
+        return write_rounds(inst, plan, search.line)
+    if inst.plain:
+        copy_queues(plan.ptr, plan.entry, search.kept_ptr, search.kept_entry)
+        change(inst, plan, search)
+    else:
+        keep(search.flow)
+        change_flow(inst, plan, search)
+    return True
+
+
+def undo(inst: Any, plan: Any, search: Any) -> None:
+    """Take the last move back."""
+    if plan.barriers:
+        put_back_line(search.line)
+        write_rounds(inst, plan, search.line)
+    elif inst.plain:
+        copy_queues(search.kept_ptr, search.kept_entry, plan.ptr, plan.entry)
+    else:
+        put_back(search.flow)
+
+
 def anneal(inst: Any, plan: Any, st: Any, log: Any, search: Any, schedule: Any) -> None:
     """A stretch of an annealing, as *schedule* has it.
 
@@ -145,30 +176,29 @@ def anneal(inst: Any, plan: Any, st: Any, log: Any, search: Any, schedule: Any) 
     """
     first, hot, cold = schedule.first, schedule.hot, schedule.cold
     if schedule.steps == 0:
+        if plan.barriers:
+            write_rounds(inst, plan, search.line)
         value, code = replay(inst, plan, st, log, float("inf"))
         search.values[NOW] = value if code == FINISHED else float("inf")
     for step in range(first, first + schedule.steps):
         if search.values[BEST] <= schedule.target:
             return
         heat = hot * (cold / hot) ** (step / schedule.total)
-        if inst.plain:
-            copy_queues(plan.ptr, plan.entry, search.kept_ptr, search.kept_entry)
-            change(inst, plan, search)
-        else:
-            keep(search.flow)
-            change_flow(inst, plan, search)
+        changed = propose(inst, plan, search)
         limit = search.values[NOW] - heat * math.log(uniform(search.random))
-        value, code = replay(inst, plan, st, log, limit)
+        value, code = search.values[NOW], FINISHED
+        if changed:
+            value, code = replay(inst, plan, st, log, limit)
         search.counts[EVALUATIONS] += 1
         if code != FINISHED or value > limit:
-            if inst.plain:
-                copy_queues(search.kept_ptr, search.kept_entry, plan.ptr, plan.entry)
-            else:
-                put_back(search.flow)
+            undo(inst, plan, search)
             continue
         search.counts[ACCEPTED] += 1
         search.values[NOW] = value
         if value < search.values[BEST]:
             search.values[BEST] = value
             search.counts[IMPROVED] += 1
-            copy_queues(plan.ptr, plan.entry, search.best_ptr, search.best_entry)
+            if plan.barriers:
+                keep_best(search.line)
+            else:
+                copy_queues(plan.ptr, plan.entry, search.best_ptr, search.best_entry)

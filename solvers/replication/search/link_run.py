@@ -9,7 +9,7 @@ from typing import Any
 from ioopt.compiled import available, compile_apart
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import RULES
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem, Round
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.simulate import LOAD_SECONDS, simulate
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
@@ -22,16 +22,24 @@ from ioopt.solvers.replication.search.link_search import (
     Engine,
     OrderAnnealing,
     Queues,
+    RoundAnnealing,
     compile_kernels,
     kernels_ready,
 )
-from ioopt.solvers.replication.search.pace import Best, Pace
+from ioopt.solvers.replication.search.pace import (
+    FEWEST_PER_ORDER,
+    MANY_TASKS,
+    SLOW_CELLS,
+    Best,
+    Pace,
+    cells,
+    evaluations_within,
+    orders_pay,
+)
 from ioopt.solvers.replication.search.spectral import task_order
 
 DEFAULT_SECONDS = 60.0
 """Length of a run that has no time limit."""
-FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK, EVALUATIONS_PER_SECOND = 500, 200, 60
-"""Replays to make in a run that the deadline does not end."""
 AFTER_PROOF = 8.0
 """Reading, report, check and writing of a workflow take 5 to 6 times as long as its bounds."""
 COMPILE_SECONDS = 5.0
@@ -39,8 +47,8 @@ COMPILE_SECONDS = 5.0
 STRETCH_SECONDS = 0.1
 """Annealing between two looks at the clock, MOST_STEPS moves of it at the most."""
 MOST_STEPS = 100_000
-SMALL_CELLS, MEDIUM_CELLS, SLOW_CELLS = 150, 10_000, 90_000
-"""Inputs x nodes from which compiling pays, deals are tried before a replay, replays are slow."""
+SMALL_CELLS, MEDIUM_CELLS = 150, 10_000
+"""Inputs x nodes from which compiling pays, deals are tried before a replay."""
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 DEAL_SHARE, SLOW_DEAL_SHARE = 0.12, 0.85
 """Share of what is left of the run for dealing; where replays are slow nearly all of it."""
@@ -48,26 +56,12 @@ HOT, COLD, WARM, ORDER_HOT = 5e-3, 1e-4, 1e-3, 2.5e-2
 """First and last temperature as shares of the makespan, for up to MANY_TASKS tasks; the first after an
 annealed order, and the first for that order."""
 BY_ORDER = "annealing of one order"
-EVALUATIONS_PER_ROUND, ORDER_SHARE = 400, 0.25
-"""Replays a task from one annealed order to the next, and the share of them for that order."""
-MANY_TASKS = 100
-"""A move changes what a few tasks cost: in larger batches that is a smaller share."""
+EVALUATIONS_PER_ROUND, ORDER_SHARE, ORDERED_DEALS = 1500, 0.4, 0.02
+"""Replays a task from one annealed order to the next, the share of them for that order, and of all of them
+for deals before."""
 WINDOWS, PENALTIES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0)
 DRIFTS, NOISES = (0.0, 0.02, 0.1), (0.0, 0.1, 0.3)
 """Parameters of a deal, drawn at random: see :func:`deal_kernel.Dealing`."""
-
-
-def default_evaluations(problem: ReplicationProblem) -> int:
-    """Replays of a run that no deadline ends: 200 a task, at least 500."""
-    return max(FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK * len(problem.tasks))
-
-
-def evaluations_within(problem: ReplicationProblem, limit: float | None) -> int:
-    """The same for a *limit* in seconds: batches of MANY_TASKS and more get 60 a task for each of them."""
-    fewest, tasks = default_evaluations(problem), len(problem.tasks)
-    if problem.is_workflow or tasks < MANY_TASKS or not limit:
-        return fewest
-    return max(fewest, int(EVALUATIONS_PER_SECOND * limit * tasks))
 
 
 class LinkAwareRun(Pace):
@@ -86,8 +80,9 @@ class LinkAwareRun(Pace):
     ) -> None:
         self.problem, self.request = problem, request
         limit = request.options.time_limit_seconds
-        self.effort = evaluations or default_evaluations(problem)
-        self._most = evaluations or evaluations_within(problem, limit)
+        self.effort = evaluations or evaluations_within(problem, limit)
+        few = FEWEST_PER_ORDER * len(problem.tasks)
+        self._ordered = self.effort >= few and orders_pay(problem)
         self.by_clock, self._may_follow_clock = False, evaluations is None
         self.bound = self._proven()
         gap = request.options.gap or 0.0
@@ -100,7 +95,7 @@ class LinkAwareRun(Pace):
         self._said = -1.0
         self._replay_seconds = 0.0
         inputs = sum(map(len, problem.inputs))
-        self._cells = inputs * len(problem.nodes)
+        self._cells = cells(problem)
         # The front door still has to replay and check the plan.
         left = request.deadline.remaining()
         after = 0.05 + 4e-5 * inputs + AFTER_PROOF * self._proof_seconds
@@ -146,11 +141,12 @@ class LinkAwareRun(Pace):
         origin: str,
         eviction: EvictionPolicy = "farthest-next-use",
         plan: ReplicationPlan | None = None,
+        rounds: Queues | None = None,
     ) -> None:
         """Keep *queues* (or the baseline *plan* itself) if they score better; report once a second."""
         if score >= self.best.score:
             return
-        self.best = Best(score, queues, eviction, plan, origin)
+        self.best = Best(score, queues, eviction, plan, origin, rounds or [])
         now = self.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
@@ -165,11 +161,16 @@ class LinkAwareRun(Pace):
         return score
 
     def best_plan(self) -> ReplicationPlan:
-        """The best plan so far, with nothing but queues and eviction stated."""
+        """The best plan so far, with nothing but queues, eviction and rounds stated."""
         if self.best.plan is not None:
             return self.best.plan
         plan = build_plan(self.problem, self.best.queues, self.best.eviction)
-        return plan.model_copy(update=self.options.options())
+        more: dict[str, Any] = dict(self.options.options())
+        if len(self.best.rounds) > 1:
+            names = [task.id for task in self.problem.tasks]
+            parts = [Round(tasks=tuple(names[k] for k in part)) for part in self.best.rounds]
+            more |= {"rounds": tuple(parts), "barriers": True}
+        return plan.model_copy(update=more)
 
     def notes(self) -> tuple[str, ...]:
         """Where the plan came from."""
@@ -220,23 +221,15 @@ class LinkAwareRun(Pace):
         if self._over():
             return
         self._deal()
-        if not self._over():
-            self._anneal()
-        if self._orders_pay():
+        if self._over():
+            return
+        if self._ordered and not self.by_clock:
             self._orders()
-
-    def _orders_pay(self) -> bool:
-        """Whether there is time for more, and it decides what is fetched twice."""
-        problem = self.problem
-        if self._most <= self.evaluations or self.by_clock or self._reached() or self._late():
-            return False
-        read = sum(file.bytes for file, by in zip(problem.files, problem.readers) if by)
-        small = any((node.disk_bytes or read) < read for node in problem.nodes)
-        return small and problem.network.remote_link == "shared" and self._cells <= SLOW_CELLS
+        else:
+            self._anneal()
 
     def _orders(self) -> None:
-        """One order of all tasks annealed, then its queues by replays; again from other numbers."""
-        self.effort = self._most
+        """One order of all tasks annealed, then with barriers by replays; again from other numbers."""
         order, first = task_order(self.problem), self._progress()
         left = self.effort - self.evaluations
         rounds = max(1, left // (EVALUATIONS_PER_ROUND * len(order)))
@@ -247,23 +240,21 @@ class LinkAwareRun(Pace):
             self._cool(annealing, until, hot, BY_ORDER)
             if self._over():
                 return
-            queues = annealing.best_queues()
-            score = self._try(queues, BY_ORDER)
-            if score < float("inf"):
-                polished = self.engine.annealing(queues, score)
-                self._cool(
-                    polished, first + span * (number + 1), WARM, f"{BY_ORDER}, then of queues"
-                )
+            barred = RoundAnnealing(self.engine, annealing, len(self.problem.nodes))
+            until, hot = first + span * (number + 1), self._heat(self.bound, WARM)
+            self._cool(barred, until, hot, f"{BY_ORDER}, then with barriers")
+            if self._over():
+                return
 
     def _deal(self) -> None:
         """Random dispatches of the spectral order, both ways, for a share of the run."""
         order = task_order(self.problem)
         rng = random.Random(self.request.options.seed)
         self._segments(order)
-        slow = self._cells > SLOW_CELLS
-        until = self._progress() + (SLOW_DEAL_SHARE if slow else DEAL_SHARE) * (
-            1.0 - self._progress()
-        )
+        share = ORDERED_DEALS if self._ordered else DEAL_SHARE
+        if self._cells > SLOW_CELLS:
+            share = SLOW_DEAL_SHARE
+        until = self._progress() + share * (1.0 - self._progress())
         files = [file.bytes for file in self.problem.files] or [0]
         typical = sum(files) / len(files) / self.problem.network.remote_bytes_per_second
         deals = DEALS_PER_REPLAY if self._cells > MEDIUM_CELLS else 1
@@ -346,4 +337,5 @@ class LinkAwareRun(Pace):
             budget = min(STRETCH_SECONDS, 0.5 * max(0.0, self._left()))
             steps = min(MOST_STEPS, max(1, int(cost * budget / max(self._replay_seconds, 1e-7))))
             if annealing.best_score < self.best.score:
-                self._offer(annealing.best_queues(), annealing.best_score, origin)
+                queues, rounds = annealing.best_queues(), annealing.best_rounds()
+                self._offer(queues, annealing.best_score, origin, rounds=rounds)

@@ -15,6 +15,7 @@ from ioopt.solvers.replication.plans import flat, tiny_batch
 from ioopt.solvers.replication.search import deal_kernel, order_kernel
 from ioopt.solvers.replication.search import link_kernel as kernel
 from ioopt.solvers.replication.search.flow_arrays import flow_arrays
+from ioopt.solvers.replication.search.flow_kernel import MODULUS
 
 OUR_EVICTION = "farthest-next-use"
 Queues = list[list[int]]
@@ -50,7 +51,7 @@ class Engine:
         self, problem: ReplicationProblem, seed: int, fast: bool, options: ReplayOptions = RULES
     ) -> None:
         self.problem, self.fast, self.options = problem, fast, options
-        self._allocate(1 + (seed * 7919 + 104729) % (kernel.MODULUS - 1))
+        self._allocate(1 + (seed * 7919 + 104729) % (MODULUS - 1))
 
     def go_fast(self) -> None:
         """Go on with compiled kernels, exactly as the plain ones would have gone on."""
@@ -60,7 +61,7 @@ class Engine:
     def _allocate(self, seed: int) -> None:
         problem, fast = self.problem, self.fast
         self.inst = instance_arrays(problem, compiled=fast)
-        self._state = new_state(self.inst, compiled=fast)
+        self._state = new_state(self.inst, self.inst.num_tasks + 1, fast)
         self._log = new_log(self.inst, 0, 0, fast)
         self.box = boxes(fast)
         self.reader_ptr, self.readers = map(self.box, flat(problem.readers))
@@ -82,8 +83,37 @@ class Engine:
             kept_ptr=self.box(ptr), kept_entry=self.box(entries),
             block=self.box([0] * kernel.LONGEST_BLOCK), random=self.random,
             values=self.box([score, score], real=True), counts=self.box([0, 0, 0]),
-            flow=flow_arrays(self.problem, rows(ptr, entries), self.fast),
+            flow=flow_arrays(self.problem, rows(ptr, entries), self.fast), line=self.line([], []),
         )  # fmt: skip
+
+    def line(self, order: Sequence[int], node: Sequence[int]) -> order_kernel.Order:
+        """The state of a search that begins from *order*, task k on node ``node[k]``, without barriers."""
+        box, network, files = self.box, self.problem.network, self.inst.num_files
+        place, nodes = [0] * len(order), self.inst.num_nodes
+        for p, k in enumerate(order):
+            place[k] = p
+        kept = [box(row) for _ in range(2) for row in (order, node, [0] * len(order))]
+        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
+        return order_kernel.Order(
+            self.reader_ptr, self.readers, box(order), box(place), box(node), box([0] * len(order)),
+            kept_order=kept[0], kept_node=kept[1], kept_cut=kept[2], best_order=kept[3],
+            best_node=kept[4], best_cut=kept[5], queued=box([0] * (nodes + 1)),
+            on=box([0] * (nodes * files)), copies=box([0] * files), nxt=box([0] * files),
+            follow=box([0] * len(self.inst.files)), wanted=box([0] * files),
+            used=box([0] * nodes), residents=box([0] * (nodes * files)),
+            num_residents=box([0] * nodes), costs=box(costs, real=True), random=self.random,
+            values=box([0.0, 0.0], real=True), counts=box([0]),
+        )  # fmt: skip
+
+    def moved(self, line: order_kernel.Order) -> order_kernel.Order:
+        """The same state in the arrays of this engine."""
+        own = {"reader_ptr": self.reader_ptr, "readers": self.readers, "random": self.random}
+        rows = {
+            name: self.box(row, real=name in ("costs", "values"))
+            for name, row in line._asdict().items()
+            if name not in own
+        }
+        return order_kernel.Order(**rows, **own)
 
     def _dispatch_arrays(self) -> deal_kernel.Dispatch:
         """The arrays of a dispatch, all at their start."""
@@ -163,7 +193,7 @@ class Annealing:
         self._arrays = type(arrays)(*(engine.box(v) if isinstance(v, list) else v for v in arrays))
         new = engine.search(search.kept_ptr, search.kept_entry, 0.0)
         self._search = new._replace(
-            flow=type(search.flow)(*map(engine.box, search.flow)),
+            flow=type(search.flow)(*map(engine.box, search.flow)), line=engine.moved(search.line),
             best_ptr=engine.box(search.best_ptr), best_entry=engine.box(search.best_entry),
             values=engine.box(search.values, real=True), counts=engine.box(search.counts),
         )  # fmt: skip
@@ -182,6 +212,10 @@ class Annealing:
         """The queues of :attr:`best_score`."""
         return rows(self._search.best_ptr, self._search.best_entry)
 
+    def best_rounds(self) -> Queues:
+        """The tasks of each round of the best plan; none where it has no barriers."""
+        return []
+
 
 class OrderAnnealing:
     """One order of all tasks under improvement, with the interface of :class:`Annealing`.
@@ -195,56 +229,84 @@ class OrderAnnealing:
 
     def __init__(self, engine: Engine, order: Sequence[int]) -> None:
         self._engine = engine
-        nodes, files = engine.inst.num_nodes, engine.inst.num_files
-        tasks, cells = len(order), nodes * files
+        nodes, tasks = engine.inst.num_nodes, len(order)
         cuts = [tasks * i // nodes for i in range(nodes + 1)]
         rows = [order[cuts[i] : cuts[i + 1]] for i in range(nodes)]
         listed = [k for k in chain(*zip_longest(*rows, fillvalue=-1)) if k >= 0]
-        node, place = [0] * tasks, [0] * tasks
+        node = [0] * tasks
         for i, row in enumerate(rows):
             for k in row:
                 fitting = (
                     j % nodes for j in range(i, i + nodes) if engine.problem.fits(k, j % nodes)
                 )
                 node[k] = next(fitting)
-        for p, k in enumerate(listed):
-            place[k] = p
-        box, network = engine.box, engine.problem.network
-        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
-        self._work = order_kernel.Order(
-            engine.reader_ptr, engine.readers, box(listed), box(place), box(node), box(listed),
-            box(node), box(listed), box(node), box([0] * cells), box([0] * files),
-            box([0] * files), box([0] * len(engine.inst.files)), box([0] * files),
-            box([0] * nodes), box([0] * cells), box([0] * nodes), box(costs, real=True),
-            engine.random, box([0.0, 0.0], real=True), box([0]),
-        )  # fmt: skip
+        self.line = engine.line(listed, node)
 
     def run(
         self, steps: int, hot: float, cold: float, target: float, first: int = 0, total: int = 0
     ) -> None:
         """Moves from number *first* of *total* (0: all are *steps*), whatever the *target*."""
         schedule = kernel.Schedule(steps, first, total or steps, hot, cold, 0.0)
-        self._engine.run_order(self._work, schedule)
+        self._engine.run_order(self.line, schedule)
 
     def go_fast(self) -> None:
         """Go on with compiled kernels, once the engine does."""
-        box, shared = self._engine.box, ("reader_ptr", "readers", "random")
-        moved = {
-            name: getattr(self._engine, name)
-            if name in shared
-            else box(row, real=name in ("costs", "values"))
-            for name, row in self._work._asdict().items()
-        }
-        self._work = order_kernel.Order(**moved)
+        self.line = self._engine.moved(self.line)
 
     @property
     def evaluations(self) -> int:
         """Orders scored so far."""
-        return int(self._work.counts[kernel.EVALUATIONS])
+        return int(self.line.counts[kernel.EVALUATIONS])
 
     def best_queues(self) -> Queues:
         """Each node's part of the best order."""
-        queues: Queues = [[] for _ in range(self._engine.inst.num_nodes)]
-        for k in self._work.best_order:
-            queues[int(self._work.best_node[k])].append(int(k))
-        return queues
+        return parts(self.line, self._engine.inst.num_nodes)
+
+    def best_rounds(self) -> Queues:
+        """None: barriers come later."""
+        return []
+
+
+class RoundAnnealing(Annealing):
+    """Goes on from the best order of an :class:`OrderAnnealing` by replays, with barriers in it.
+
+    At first one stands after every *every* tasks.
+    """
+
+    def __init__(self, engine: Engine, ordered: OrderAnnealing, every: int) -> None:
+        tasks, line = engine.inst.num_tasks, ordered.line
+        cut = [int(p % every == 0) for p in range(tasks)]
+        line.order[:], line.node[:], line.cut[:] = line.best_order, line.best_node, engine.box(cut)
+        for p, k in enumerate(line.order):
+            line.place[k] = p
+        self._engine = engine
+        empty: Queues = [[] for _ in range(engine.inst.num_nodes - 1)]
+        self._arrays = queue_arrays(
+            [list(range(tasks)), *empty], OUR_EVICTION, [[0] * tasks], [()] * tasks, engine.fast,
+            engine.options,
+        )  # fmt: skip
+        self._search = engine.search([0], [], 0.0)._replace(line=line)
+        engine.run_anneal(self._arrays, self._search, kernel.Schedule(0, 0, 1, 1.0, 1.0, 0.0))
+        self._search.values[kernel.BEST] = self._search.values[kernel.NOW]
+        order_kernel.keep_best(line)
+
+    def best_queues(self) -> Queues:
+        """Each node's part of the best order."""
+        return parts(self._search.line, self._engine.inst.num_nodes)
+
+    def best_rounds(self) -> Queues:
+        """The tasks between two barriers, in the best order."""
+        line, rounds = self._search.line, Queues([[]])
+        for k, cut in zip(line.best_order, line.best_cut):
+            if cut and rounds[-1]:
+                rounds.append([])
+            rounds[-1].append(int(k))
+        return rounds
+
+
+def parts(line: order_kernel.Order, nodes: int) -> Queues:
+    """The queues of so many *nodes* in the best order."""
+    queues: Queues = [[] for _ in range(nodes)]
+    for k in line.best_order:
+        queues[int(line.best_node[k])].append(int(k))
+    return queues

@@ -1,19 +1,37 @@
-"""Annealing of one order of all tasks by the bytes it moves: pure Python and compiled alike.
+"""Annealing of one order of all tasks by the bytes it moves, and barriers in it: pure Python and compiled.
 
 The tasks run one after the other, each on its node, and a disk lets go what the order reads last (Belady).
 Nodes do not wait for each other there, so that a move changes little but the files it touches: annealing gets
-much further than over replays, a tenth as long each, and what it finds is where these go on.
+much further than over replays, a tenth as long each. In a replay nodes whose files are there run ahead and
+throw out what the order would have kept; a barrier, which no task of the order passes before all that stand
+ahead of it have ended, keeps them together for the seconds that the link idles while the last of these
+computes. Annealing over replays goes on from the order, and moves tasks and barriers.
 """
 
 import math
 from typing import Any, NamedTuple
 
-from ioopt.solvers.replication.search.flow_kernel import LONGEST_BLOCK, draw, keep, put_back
-from ioopt.solvers.replication.search.link_kernel import BEST, EVALUATIONS, NOW, uniform
+from ioopt.solvers.replication.search.flow_kernel import (
+    BEST,
+    EVALUATIONS,
+    LONGEST_BLOCK,
+    NOW,
+    draw,
+    keep,
+    put_back,
+    uniform,
+)
+
+BARRIER_MOVES = 15
+"""Per cent of the moves that change a barrier."""
+BARRIER_SHIFT = 4
+"""Places by which one moves at the most."""
 
 
 class Order(NamedTuple):
-    """The order under search (``order``, ``node`` and copies) and planned disks.
+    """The order under search (``order``, ``node``, ``cut`` and copies) and planned disks.
+
+    ``cut`` is 1 where a barrier stands before a place; ``queued``: where the next of a node's queue goes.
 
     Cells of ``on`` and ``residents`` as in ``Dispatch``; ``nxt``: place of the next reader of a file,
     ``follow`` of the one after each input, ``wanted`` of the last one. ``costs``: seconds a byte to
@@ -25,10 +43,14 @@ class Order(NamedTuple):
     order: Any
     place: Any
     node: Any
+    cut: Any
     kept_order: Any
     kept_node: Any
+    kept_cut: Any
     best_order: Any
     best_node: Any
+    best_cut: Any
+    queued: Any
     on: Any
     copies: Any
     nxt: Any
@@ -184,11 +206,75 @@ def reverse(row: Any, first: int, end: int) -> None:
         end -= 1
 
 
+def keep_line(work: Any) -> None:
+    """Remember order, nodes and barriers."""
+    keep(work)
+    for p in range(len(work.cut)):
+        work.kept_cut[p] = work.cut[p]
+
+
+def put_back_line(work: Any) -> None:
+    """Return to what :func:`keep_line` remembers."""
+    put_back(work)
+    for p in range(len(work.cut)):
+        work.cut[p] = work.kept_cut[p]
+
+
+def change_barriers(inst: Any, work: Any) -> None:
+    """One random move: a barrier set, taken away or shifted, or one of :func:`change`."""
+    tasks, random = inst.num_tasks, work.random
+    if draw(random, 100) >= BARRIER_MOVES:
+        change(inst, work)
+        for p in range(tasks):
+            work.place[work.order[p]] = p
+        return
+    p, kind = draw(random, tasks), draw(random, 3)
+    if kind == 0:
+        work.cut[p] = 1 - work.cut[p]
+        return
+    while p < tasks and not work.cut[p]:
+        p += 1
+    if p == tasks:
+        return
+    work.cut[p] = 0
+    if kind == 1:
+        p += draw(random, 2 * BARRIER_SHIFT + 1) - BARRIER_SHIFT
+        work.cut[min(tasks - 1, max(0, p))] = 1
+
+
+def write_rounds(inst: Any, plan: Any, work: Any) -> bool:
+    """The queues of *plan*, each node's part of the order, and their rounds; whether they have changed."""
+    changed = False
+    for i in range(inst.num_nodes + 1):
+        work.queued[i] = 0
+    for k in range(inst.num_tasks):
+        work.queued[work.node[k] + 1] += 1
+    for i in range(inst.num_nodes):
+        work.queued[i + 1] += work.queued[i]
+    for i in range(inst.num_nodes + 1):
+        if plan.ptr[i] != work.queued[i]:
+            plan.ptr[i] = work.queued[i]
+            changed = True
+    r = 0
+    for p in range(inst.num_tasks):
+        k = work.order[p]
+        if p > 0:
+            r += work.cut[p]
+        x = work.queued[work.node[k]]
+        work.queued[work.node[k]] += 1
+        if plan.entry[x] != k or plan.round_of[x] != r:
+            plan.entry[x] = k
+            plan.round_of[x] = r
+            changed = True
+    return changed
+
+
 def keep_best(work: Any) -> None:
-    """Remember the order and the nodes as the best."""
+    """Remember order, nodes and barriers as the best."""
     for x in range(len(work.order)):
         work.best_order[x] = work.order[x]
         work.best_node[x] = work.node[x]
+        work.best_cut[x] = work.cut[x]
 
 
 def anneal_order(inst: Any, work: Any, schedule: Any) -> None:

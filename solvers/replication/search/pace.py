@@ -3,12 +3,47 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.result import StopReason
 from ioopt.solvers.replication.search.link_search import Queues
 
 LAG = 0.2
 """Share of the time by which the count of replays may be late before the clock takes over."""
+
+FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200
+TASKS_PER_SECOND, FEWEST_PER_ORDER = 600_000, 50
+"""Replays to make in a run that the deadline does not end; those of an ordered one take time by the task.
+With fewer a task than the last there is none."""
+MANY_TASKS, SLOW_CELLS = 100, 90_000
+"""A move changes what a few tasks cost: in larger batches that is a smaller share. Inputs x nodes from which
+replays are slow."""
+
+
+def default_evaluations(problem: ReplicationProblem) -> int:
+    """Replays of a run that no deadline ends: 200 a task, at least 500."""
+    return max(FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK * len(problem.tasks))
+
+
+def evaluations_within(problem: ReplicationProblem, limit: float | None) -> int:
+    """The same for a *limit* in seconds, where it is known what a replay takes (:func:`orders_pay`)."""
+    if not limit or not orders_pay(problem):
+        return default_evaluations(problem)
+    return max(FEWEST_EVALUATIONS, int(TASKS_PER_SECOND * limit / len(problem.tasks)))
+
+
+def orders_pay(problem: ReplicationProblem) -> bool:
+    """Whether one order of all tasks decides what small disks fetch twice over a shared link."""
+    tasks = len(problem.tasks)
+    read = sum(file.bytes for file, by in zip(problem.files, problem.readers) if by)
+    small = any((node.disk_bytes or read) < read for node in problem.nodes)
+    if problem.is_workflow or tasks < MANY_TASKS or not small:
+        return False
+    return problem.network.remote_link == "shared" and cells(problem) <= SLOW_CELLS
+
+
+def cells(problem: ReplicationProblem) -> int:
+    """Inputs x nodes: what the time of a replay grows with."""
+    return sum(map(len, problem.inputs)) * len(problem.nodes)
 
 
 @dataclass
@@ -20,6 +55,8 @@ class Best:
     eviction: EvictionPolicy = "farthest-next-use"
     plan: ReplicationPlan | None = None
     origin: str = "nothing"
+    rounds: Queues = field(default_factory=list)
+    """The tasks between two barriers each, where the plan has any."""
 
 
 class Pace:

@@ -93,9 +93,9 @@ def test_bundled_workflows_are_answered_as_the_catalog_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["flow-groups", "flow-montage"])
 def test_auto_is_never_above_the_planners(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ioopt.solvers.replication.search import link_run
+    from ioopt.solvers.replication.search import pace
 
-    monkeypatch.setattr(link_run, "default_evaluations", lambda problem: 30)
+    monkeypatch.setattr(pace, "default_evaluations", lambda problem: 30)
     rows = ioopt.compare(name)
     best = rows.set_index("solver")["makespan_seconds"]
     assert set(best.index) == {"auto", "b-level", "fifo", "heft", "locality", "ready-min-min"}
@@ -135,13 +135,13 @@ def test_a_plan_that_there_was_no_time_to_replay_is_an_answer(
 ) -> None:
     from ioopt import solving
     from ioopt.errors import OutOfTime
-    from ioopt.solvers.replication.search import link_run
+    from ioopt.solvers.replication.search import pace
 
     def late(*_: Any, **__: Any) -> None:
         raise OutOfTime("no time is left")
 
     monkeypatch.setattr(solving, "simulate", late)
-    monkeypatch.setattr(link_run, "default_evaluations", lambda problem: 30)
+    monkeypatch.setattr(pace, "default_evaluations", lambda problem: 30)
     result = ioopt.solve("flow-chains", solver)
     assert (result.status, result.stop, result.objective) == ("feasible", "time", None)
     assert len(result.plan["assign"]) == 30 and result.violations == ()

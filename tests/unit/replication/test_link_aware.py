@@ -13,13 +13,14 @@ from ioopt import compiled as compiling
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
+from ioopt.problems.replication import ReplicationPlan
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.auto import pick
-from ioopt.solvers.replication.search import link_aware, link_run, order_kernel
+from ioopt.solvers.replication.search import link_aware, link_kernel, link_run, order_kernel, pace
 from ioopt.solvers.replication.search.deal_kernel import Dealing
-from ioopt.solvers.replication.search.link_search import Engine, OrderAnnealing
+from ioopt.solvers.replication.search.link_search import Engine, OrderAnnealing, RoundAnnealing
 from ioopt.solvers.replication.search.spectral import task_order
 
 
@@ -74,8 +75,9 @@ def ordered(order: list[int], nodes: list[int], fast: bool = False) -> OrderAnne
     """An annealing of one order of the chain's tasks that stands at *order* and *nodes*."""
     annealing = OrderAnnealing(Engine(ioopt.load(chain()), 3, fast), range(4))
     for p, k in enumerate(order):
-        annealing._work.order[p], annealing._work.place[k] = k, p
-    annealing._work.node[:] = nodes
+        annealing.line.order[p], annealing.line.place[k] = k, p
+    annealing.line.node[:] = nodes
+    order_kernel.keep_best(annealing.line)
     return annealing
 
 
@@ -92,14 +94,14 @@ def ordered(order: list[int], nodes: list[int], fast: bool = False) -> OrderAnne
 def test_seconds_of_one_order_by_hand(order: list[int], nodes: list[int], seconds: float) -> None:
     annealing = ordered(order, nodes)
     inst = annealing._engine.inst
-    assert order_kernel.seconds(inst, annealing._work, float("inf")) == pytest.approx(seconds)
+    assert order_kernel.seconds(inst, annealing.line, float("inf")) == pytest.approx(seconds)
 
 
 def test_annealing_of_one_order_finds_the_line() -> None:
     """However it begins, 300 moves find an order of four tasks that fetches no file twice."""
     annealing = ordered([0, 1, 2, 3], [0, 1, 0, 1])
     annealing.run(300, 5.0, 0.1, 0.0)
-    assert annealing._work.values[1] <= 20 + 2 * 0.04 + 1e-9
+    assert annealing.line.values[1] <= 20 + 2 * 0.04 + 1e-9
     assert annealing.evaluations == 300
     assert sorted(k for queue in annealing.best_queues() for k in queue) == [0, 1, 2, 3]
 
@@ -111,33 +113,81 @@ def test_plain_and_compiled_annealing_of_one_order_are_equal() -> None:
     for fast in (False, True):
         annealing = OrderAnnealing(Engine(problem, 5, fast), task_order(problem))
         annealing.run(300, 5.0, 0.1, 0.0)
-        answers.append((list(annealing._work.values), annealing.best_queues()))
+        barred = RoundAnnealing(annealing._engine, annealing, 3)
+        barred.run(200, 5.0, 0.1, 0.0)
+        answers.append((list(annealing.line.values), barred.best_score, barred.best_rounds()))
     assert answers[0] == answers[1]
 
 
-def test_rounds_of_one_order_follow_and_only_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """60 replays find what they found before; the 840 beyond anneal orders and find a better plan."""
-    problem = generate("bipartite-85", {"tasks": 14, "nodes": 3, "disk": "450MB"}, 0)
+@pytest.mark.parametrize(
+    ("every", "rounds", "seconds"),
+    [
+        # One after the other: 8 + 1 s, then three times a copy, .04 s, a fetch, 4 s, and 1 s.
+        (1, [[1], [3], [0], [2]], 9 + 3 * 5.04),
+        # f0 for t0 and f1 for t1 share the link until 8; t1 fetches f2 until 12 and computes until 13,
+        # when t0 has long copied f1. Then f3 and f4 for t3, 8 s, and 1 s; t2 copies f2 and f3.
+        (2, [[1, 3], [0, 2]], 13 + 9),
+    ],
+)
+def test_barriers_by_hand(every: int, rounds: list[list[int]], seconds: float) -> None:
+    """Tasks t0 t1 t2 t3 (1, 3, 0, 2) alternate between the nodes, with a barrier after so many."""
+    problem = ioopt.load(chain())
+    barred = RoundAnnealing(Engine(problem, 3, False), ordered([1, 3, 0, 2], [0, 0, 1, 1]), every)
+    assert barred.best_rounds() == rounds
+    assert barred.best_queues() == [[1, 0], [3, 2]]
+    assert barred.best_score == pytest.approx(seconds)
+
+
+def test_moves_of_barriers_are_taken_back_whole() -> None:
+    """Whatever a move did, order, places, nodes, barriers, queues and rounds return."""
+    problem = generate("bipartite-85", {"tasks": 12, "nodes": 3, "disk": "500MB"}, 0)
+    engine = Engine(problem, 1, False)
+    barred = RoundAnnealing(engine, OrderAnnealing(engine, range(12)), 3)
+    plan, search = barred._arrays, barred._search
+    changing = ("order", "place", "node", "cut")
+    before = (
+        [list(getattr(search.line, name)) for name in changing],
+        [list(row) for row in plan[:2]],
+    )
+    changed = 0
+    for _ in range(60):
+        changed += link_kernel.propose(engine.inst, plan, search)
+        assert sorted(search.line.order) == list(range(12))
+        assert [search.line.order[p] for p in search.line.place] == list(range(12))
+        link_kernel.undo(engine.inst, plan, search)
+        after = (
+            [list(getattr(search.line, name)) for name in changing],
+            [list(row) for row in plan[:2]],
+        )
+        assert after == before
+    assert 30 < changed < 60
+
+
+def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of 24 tasks and its barriers stand in the plan as rounds, and break no rule."""
+    problem = generate("bipartite-85", {"tasks": 24, "nodes": 3, "disk": "350MB"}, 0)
     monkeypatch.setattr(link_run, "available", lambda: False)
-    monkeypatch.setattr(link_run, "default_evaluations", lambda problem: 60)
-    monkeypatch.setattr(link_run, "EVALUATIONS_PER_ROUND", 20)
-    answers = []
-    for most in (60, 900):
-        monkeypatch.setattr(link_run, "evaluations_within", lambda problem, limit, n=most: n)
-        answers.append(link_aware.solve(problem, ticking(1e-7)))
-    before, after = (outcome.metrics["evaluations"] for outcome in answers)
-    assert (before, after) == (60, 900)
-    assert "annealing of one order" in answers[1].notes[0]
+    monkeypatch.setattr(pace, "MANY_TASKS", 24)
+    monkeypatch.setattr(link_run, "FEWEST_PER_ORDER", 10)
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 400})
+    assert result.metrics["evaluations"] == 400
+    assert result.plan["barriers"]
+    assert sum(len(part["tasks"]) for part in result.plan["rounds"]) == 24
+    assert result.violations == ()
+    replayed = ioopt.simulate(problem, ReplicationPlan.model_validate(result.plan))
+    assert result.objective == pytest.approx(replayed.metrics["makespan_seconds"])
+    assert "with barriers" in result.notes[0]
 
 
-def test_longer_limits_give_large_batches_more_replays() -> None:
-    """60 a task and second from 100 tasks on; 200 a task below, and for short limits."""
-    batch = generate("image-85", {}, 0)
+def test_longer_limits_give_batches_more_replays() -> None:
+    """600,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
+    batch, large = generate("image-85", {}, 0), generate("image-85", {"tasks": 400, "nodes": 8}, 0)
     seconds = (None, 2, 10, 60)
-    assert [link_run.evaluations_within(batch, s) for s in seconds] == [
-        20_000, 20_000, 60_000, 360_000
-    ]  # fmt: skip
-    assert link_run.evaluations_within(ioopt.load("two-pairs"), 60) == 800
+    within = pace.evaluations_within
+    assert [within(batch, s) for s in seconds] == [20_000, 12_000, 60_000, 360_000]
+    assert [within(large, s) for s in seconds] == [80_000, 3_000, 15_000, 90_000]
+    assert within(ioopt.load("two-pairs"), 60) == 800
+    assert within(generate("image-85", {"disk": "unlimited"}, 0), 60) == 20_000
 
 
 @pytest.mark.slow
@@ -222,7 +272,7 @@ def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run(solver: Any) ->
     slow, fast = (solver(problem, ticking(seconds)) for seconds in (1e-7, 1e-4))
     assert (slow.plan, slow.stop, slow.metrics) == (fast.plan, fast.stop, fast.metrics)
     assert slow.stop is StopReason.ITERATIONS
-    assert slow.metrics["evaluations"] == link_run.default_evaluations(problem) == 800
+    assert slow.metrics["evaluations"] == pace.default_evaluations(problem) == 800
     late = solver(problem, ticking(2.0))
     assert late.stop is StopReason.TIME
     assert late.plan is not None
