@@ -43,7 +43,18 @@ METHODS: dict[str, frozenset[str]] = {
     "GangScheduler": frozenset({"arrive", "depart", "served", "drain", "matrix", "turn"}),
     "ReplicationPlanner": frozenset({"submit", "plan", "next", "staged", "evicted", "completed"}),
     "WorkflowDispatcher": frozenset(
-        ["submit", "next", "completed", "failed", "withdraw", "lost", "back", "evicted", "observe"]
+        [
+            "submit",
+            "next",
+            "completed",
+            "failed",
+            "withdraw",
+            "lost",
+            "back",
+            "evicted",
+            "observe",
+            "forget",
+        ]
     ),
     "GangednessMonitor": frozenset({"observe", "ratio", "classify", "evidence"}),
 }

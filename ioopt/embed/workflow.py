@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 from ioopt.decisions.replication import Pair
 from ioopt.embed.guard import Guard
 from ioopt.embed.live_view import LiveView, make_dispatcher
-from ioopt.embed.service import METHODS
+from ioopt.embed.workflow_state import resume, saved
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
@@ -31,7 +31,7 @@ from ioopt.problems.replication import File, Network, Node, ReplicationProblem, 
 from ioopt.solvers.replication.dispatch import locality
 
 _MAX_NOTES = 100
-_JOURNAL = METHODS["WorkflowDispatcher"] - {"next"} | {"_give", "_tick"}
+_COMPACT = 256
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,13 @@ class WorkflowDispatcher(LiveView):
         self._readers: dict[int, set[int]] = {}
         self._written: set[int] = set()
         self._add_files(files)
-        self._born = tuple(self._files)
         for i, node in enumerate(self.nodes):
             self._come({self._known_file(f) for f in node.holds}, i)
         self._place: dict[str, int] = {}
         self._given: set[int] = set()
         self._ended: set[str] = set()
+        self._forgotten = 0
         self._guard = Guard()
-        self._journal: list[list[Any]] = []
         self.notes: list[str] = []
 
     def submit(self, tasks: Iterable[Mapping[str, Any] | Task], files: Iterable[Any] = ()) -> int:
@@ -108,8 +107,6 @@ class WorkflowDispatcher(LiveView):
             raise
         for task in added:
             self._enter(task)
-        news = [file.model_dump(mode="json") for file in self._files[before:]]
-        self._journal.append(["submit", [task.model_dump(mode="json") for task in added], news])
         return len(self._tasks) - len(self._given)
 
     def on_remote(self, f: int) -> bool:
@@ -130,10 +127,7 @@ class WorkflowDispatcher(LiveView):
             pair = self._ask(until, deadline)
             if pair is None:
                 break
-            if not placed:
-                self._journal.append(["_tick", self.now])
             placed.append(self._give(*pair))
-            self._journal.append(["_give", *pair])
         return placed
 
     def completed(self, task: str, now: float) -> None:
@@ -146,12 +140,10 @@ class WorkflowDispatcher(LiveView):
         for f in self.outputs(k):
             for reader in self._readers.get(f, ()):
                 self._now_ready(reader)
-        self._journal.append(["completed", task, now])
 
     def failed(self, task: str, now: float) -> None:
         """A task that runs has failed: it waits again, as if it had just been submitted."""
         self._fail(self._runs(task), now)
-        self._journal.append(["failed", task, now])
 
     def _fail(self, k: int, now: float) -> None:
         self._tick(now)
@@ -166,7 +158,6 @@ class WorkflowDispatcher(LiveView):
         self._given.add(k)
         self.is_not_ready(k)
         del self._place[task]
-        self._journal.append(["withdraw", task])
 
     def observe(self, seconds: Mapping[str, float]) -> None:
         """Better estimates (compute seconds at speed 1) of tasks, such as the mean of those alike."""
@@ -176,7 +167,6 @@ class WorkflowDispatcher(LiveView):
             k = self._place[name]
             given = self._tasks[k].model_dump() | {"compute_seconds": value}
             self._tasks[k] = validate(Task, given, "tasks")
-        self._journal.append(["observe", dict(seconds)])
 
     def lost(self, node: str, now: float) -> None:
         """A node is gone with its files: its tasks wait again, and those whose products it alone had."""
@@ -190,17 +180,14 @@ class WorkflowDispatcher(LiveView):
             for f in sorted(gone & self._written):
                 if not self.copies(f):
                     self._write_again(f)
-        self._journal.append(["lost", node, now])
 
     def back(self, node: str) -> None:
         """A lost node takes tasks again; its disk is empty."""
         self._down.discard(self._index(node))
-        self._journal.append(["back", node])
 
     def evicted(self, node: str, file: str) -> None:
         """*file* is no longer on *node*."""
         self._go((self._known_file(file),), self._index(node))
-        self._journal.append(["evicted", node, file])
 
     def _write_again(self, f: int) -> None:
         self._written.discard(f)
@@ -214,14 +201,40 @@ class WorkflowDispatcher(LiveView):
     def _tick(self, now: float) -> None:
         self.now = max(self.now, float(now))
 
+    def forget(self, task: str, files: Iterable[str] = ()) -> None:
+        """An ended task and its products are wanted no more, nor are *files* that no task has to read.
+
+        They go from all nodes, and their names are free. Raises UsageError while somebody needs them.
+        """
+        if task not in self._ended:
+            raise UsageError(f"task {task!r} has not ended")
+        k = self._place[task]
+        gone = {*self.outputs(k), *map(self._known_file, files)}
+        for f in sorted(gone):
+            readers = [
+                r for r in self._readers.get(f, ()) if self._place.get(self._tasks[r].id) == r
+            ]
+            done = all(self._tasks[r].id in self._ended for r in readers)
+            if not done or self._writer.get(f, k) != k:
+                raise UsageError(f"task {task!r}: file {self._files[f].id!r} is still needed")
+        del self._place[task]
+        self._ended.discard(task)
+        self._forgotten += 1
+        for f in gone:
+            for i in range(len(self.nodes)):
+                self._go((f,), i)
+            del self._file[self._files[f].id]
+            self._writer.pop(f, None)
+            self._written.discard(f)
+        if self._forgotten > max(_COMPACT, len(self._tasks) // 2):
+            kept = {"notes": self.notes, "_guard": self._guard}
+            if self._policy is locality.decide:
+                kept["_policy"] = self._policy
+            vars(self).update(vars(self.restore(self.state())) | kept)
+
     def state(self) -> Json:
-        """The run as plain JSON values: what it was made from, and all that has happened."""
-        return {
-            "network": self.network.model_dump(mode="json"),
-            "nodes": [node.model_dump(mode="json") for node in self.nodes],
-            "files": [file.model_dump(mode="json") for file in self._born],
-            "now": self.now, "journal": self._journal, **self._how,
-        }  # fmt: skip
+        """The run as plain JSON values: tasks and files that are not forgotten, and where they are."""
+        return saved(self)
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -234,12 +247,7 @@ class WorkflowDispatcher(LiveView):
                 state["network"], state["nodes"], state["files"], policy=state["policy"],
                 settings=state["settings"], products=state["products"],
             )  # fmt: skip
-            for method, *arguments in state["journal"]:
-                if method not in _JOURNAL:
-                    raise ValueError(f"journal: {method!r}")
-                getattr(made, method)(*arguments)
-            made._journal = [list(row) for row in state["journal"]]
-            made._tick(state["now"])
+            resume(made, state)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             text = f"{type(error).__name__}: {error}"
             raise InstanceError(f"not a saved run ({text})") from None

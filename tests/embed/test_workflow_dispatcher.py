@@ -174,7 +174,8 @@ def test_a_restored_run_goes_on_where_it_was(policy):
             again.completed(name, now + 1.0)
             ended.add(name)
     assert ended == {"y", "z", "w"} and not again.ready
-    for wrong in ({}, run.state() | {"journal": [["__init__"]]}, run.state() | {"journal": 3},
+    for wrong in ({}, run.state() | {"tasks": [["x"]]}, run.state() | {"tasks": 3},
+                  run.state() | {"idle": [[0.0] * 5, []]}, run.state() | {"down": [9]},
                   run.state() | {"policy": "minmin"}):  # fmt: skip
         with pytest.raises((InstanceError, UsageError)):
             WorkflowDispatcher.restore(wrong)
@@ -228,3 +229,40 @@ def test_a_restored_run_knows_when_its_tasks_began():
     again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
     for each in (run, again):
         assert [(row.start_seconds, row.end_seconds) for row in each.computing(0)] == [(3.0, 8.0)]
+
+
+@pytest.mark.parametrize("policy", ["locality", "rolling"])
+def test_what_is_forgotten_leaves_nothing_behind(policy):
+    """An engine that never ends: a chain of two, forgotten; tasks that are needed are kept."""
+    run, sizes = run_of(policy), []
+    for k in range(700):
+        write, read, file = f"w{k}", f"r{k}", f"f{k}"
+        run.submit(
+            [task(write, writes=[file]), task(read, reads=[file])], [{"id": file, "bytes": 1}]
+        )
+        with pytest.raises(UsageError, match="has not ended"):
+            run.forget(write)
+        assert [step.task for step in run.next(float(k))] == [write]
+        run.completed(write, float(k))
+        with pytest.raises(UsageError, match="still needed"):
+            run.forget(write)
+        assert [step.task for step in run.next(float(k))] == [read]
+        run.completed(read, float(k))
+        run.forget(read)
+        run.forget(write)
+        sizes.append((len(run._tasks), len(run._files), len(json.dumps(run.state()))))
+    assert max(tasks for tasks, _, _ in sizes) < 600 and max(files for _, files, _ in sizes) < 600
+    assert max(text for _, _, text in sizes[:9]) + 9 > max(text for _, _, text in sizes)
+    assert run.notes == []
+    run.submit([task("w0", writes=["f0"])], [{"id": "f0", "bytes": 7}])  # the names are free
+    assert [step.task for step in run.next(900.0)] == ["w0"]
+
+
+def test_a_withdrawn_writer_is_remembered():
+    """Nobody writes b any more: its reader waits for ever, restored or not."""
+    run = run_of()
+    run.submit([task("x", writes=["b"]), task("y", reads=["b"])])
+    run.withdraw("x")
+    again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    assert run.next(0.0) == again.next(0.0) == []
+    assert json.dumps(again.state()) == json.dumps(run.state())
