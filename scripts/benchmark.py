@@ -15,6 +15,7 @@ HERE = Path(__file__).resolve().parent
 
 NAMES = (
     "batch-io", "batch-io-exact", "batch-io-queues", "campaign", "embed", "flexgang", "gang", "gang-exact",
+    "gang-guard",
     "replication", "workflow", "workflow-exact", "workflow-online", "workflow-options",
     "workflow-trends",
 )  # fmt: skip

@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-PAPERS = ("khanna", "lee", "zhang", "zhou")
+PAPERS = ("khanna", "khanna-readings", "lee", "zhang", "zhang-calm", "zhou")
 """Modules of ``scripts/papers`` that have a paper's claims."""
 PAGE = ROOT / "docs" / "reproduction.md"
 EXPLAINED = """\
@@ -61,7 +61,7 @@ def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | No
     with open_campaign(arguments.store, arguments.workers, arguments.scheduler) as campaign:
         for paper in papers:
             begun = time.monotonic()
-            module = importlib.import_module(f"papers.{paper}")
+            module = importlib.import_module(f"papers.{paper.replace('-', '_')}")
             study = campaign.study(paper)
             with within(study):
                 rows = module.claims(arguments.quick)

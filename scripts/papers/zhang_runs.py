@@ -5,7 +5,8 @@ A run is kept as the handful of figures that the tables need, so that one sweep 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -46,12 +47,15 @@ class Figures:
 @cache
 def point(
     policy: str, load: int, intensity: Any, seed: int, jobs: int,
-    migration: float = 20.0, budget: int | None = 64,
+    migration: float = 20.0, budget: int | None = 64, **preset: Any,
 ) -> Figures:  # fmt: skip
-    """Simulate one workload of the preset; *load* counts the nine execution times from 0."""
+    """Simulate one workload of the preset; *load* counts the nine execution times from 0.
+
+    *preset* are other settings of the preset.
+    """
     settings = BluePacificLike(
         jobs=jobs, mean_local_seconds=LOADS_SECONDS[load], intensity=intensity,
-        migration_seconds=migration, migration_tasks_per_quantum=budget,
+        migration_seconds=migration, migration_tasks_per_quantum=budget, **preset,
     )  # fmt: skip
     table, timing = make_table(settings, seed), Timing.of(settings.machine)
     return figures(table, timing, run(table, timing, POLICIES[policy].rules))
@@ -66,12 +70,14 @@ def simulated(**settings: Any) -> dict[str, float]:
 class Runs:
     """How many jobs and seeds a table rests on, and access to its runs.
 
-    ``settling_seeds`` serve comparisons that ``num_seeds`` do not clearly decide.
+    ``settling_seeds`` serve comparisons that ``num_seeds`` do not clearly decide; ``preset`` are
+    settings of the preset that are changed.
     """
 
     jobs: int = 10_000
     num_seeds: int = 30
     settling_seeds: int = 200
+    preset: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def loads(self) -> tuple[float, ...]:
@@ -84,7 +90,7 @@ class Runs:
         """The figures of one point over the seeds 0, 1, ..."""
         asked = [
             {"policy": policy, "load": load, "intensity": intensity, "seed": seed,
-             "jobs": self.jobs, **options}
+             "jobs": self.jobs, **self.preset, **options}
             for seed in range(count or self.num_seeds)
         ]  # fmt: skip
         return [Figures(**found) for found in values_of(simulated, asked)]

@@ -1,8 +1,8 @@
 """guarded-iogs (ours): Migrate-IOGS that refuses remote starts on a crowded machine.
 
 A remote job holds its slots R/L times as long, which makes the next start remote too; the guard
-keeps the matrix empty enough for migration to undo remote starts. FCFS is kept: a refused head
-blocks the queue.
+keeps the matrix empty enough for migration to undo remote starts. A refused job does not block the
+queue, and is refused only until waiting has cost it a multiple of what remote reading would.
 """
 
 from typing import Annotated
@@ -14,13 +14,22 @@ from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
 from ioopt.solvers.gang.policy import Policy
 from ioopt.units import exact
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
 
 class Settings(policies.Settings):
-    """``guard``: share of all M P slots that home instances may fill after a remote start."""
+    """``guard``: share of all M P slots that home instances may fill after a remote start.
 
-    guard: Annotated[float, Field(ge=0, le=1)] = 0.7
+    ``patience``: once a job has waited this many times R - L, it may start remote all the same.
+    """
+
+    guard: Share = 0.7
+    patience: Annotated[float, Field(ge=0, le=1e9)] = 10.0
 
 
 def policy(settings: Settings) -> Policy:
     """Migrate-IOGS with the guard of *settings* on its Schedule phase."""
-    return Policy("guarded-iogs", MIGRATE_IOGS.rules._replace(guard=exact(settings.guard)))
+    rules = MIGRATE_IOGS.rules._replace(
+        guard=exact(settings.guard), patience=exact(settings.patience)
+    )
+    return Policy("guarded-iogs", rules)

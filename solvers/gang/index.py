@@ -11,14 +11,16 @@ from pydantic import Field
 
 from ioopt.decisions.gang.rules import ADAPTIVE, Rules
 from ioopt.decisions.gang.weights import WEIGHTS, Weight
-from ioopt.solvers.gang.guarded import Settings as GuardedSettings
+from ioopt.solvers.gang import policy as policies
+from ioopt.solvers.gang.guarded import Share
 from ioopt.solvers.gang.policy import Policy
 from ioopt.units import exact
 
 
-class Settings(GuardedSettings):
+class Settings(policies.Settings):
     """How jobs are weighed and how the queue is served.
 
+    ``guard``: share of all M P slots that home instances may fill after a remote start.
     ``weight``: ``las`` 1/(attained + T)^2 needs no run times; ``hdf`` 1/(max(L, T) max(remaining,
     50)) is clairvoyant; ``one`` treats all alike. ``queue=fcfs`` stops at the first job that does
     not fit. With ``age_seconds`` jobs that have waited longer go first, in FCFS order, and the
@@ -29,6 +31,7 @@ class Settings(GuardedSettings):
     migrate.
     """
 
+    guard: Share = 0.7
     weight: Weight = "las"
     queue: Literal["free", "fcfs"] = "free"
     age_seconds: Annotated[float, Field(ge=0)] = 80_000.0

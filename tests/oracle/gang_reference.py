@@ -101,10 +101,13 @@ class Reference:
         if self.policy in ("migrate-iogs", "guarded-iogs"):
             self.migrate()
         self.compact()
-        while self.queue and self.place(self.queue[0]):
-            job = self.queue.pop(0)
-            job.started = now
-            self.running.append(job)
+        for job in list(self.queue):
+            if self.place(job, now):
+                self.queue.remove(job)
+                job.started = now
+                self.running.append(job)
+            elif not self.refused:
+                break
         self.fill()
 
     def clean(self) -> None:
@@ -156,7 +159,8 @@ class Reference:
                         return True
         return False
 
-    def place(self, job: RefJob) -> bool:
+    def place(self, job: RefJob, now: Fraction) -> bool:
+        self.refused = False
         free = [self.P - self.used(row) for row in range(self.M)]
         if self.policy != "gs":
             fitting = [
@@ -173,7 +177,9 @@ class Reference:
             return False
         if self.policy == "guarded-iogs":
             taken = self.P * self.M - sum(free) + len(job.files)
-            if taken * 10 > 7 * self.P * self.M:
+            waited, dear = now - job.arrival, job.remote - job.local
+            if taken * 10 > 7 * self.P * self.M and waited < 10 * dear:
+                self.refused = True
                 return False
         row = min(fitting, key=lambda row: (free[row], row))
         columns = [node for node in range(self.P) if self.cells[row][node] is None]

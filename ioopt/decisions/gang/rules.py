@@ -28,6 +28,7 @@ class RuleNumbers(NamedTuple):
     free_queue: bool
     age: float
     limit: int
+    patience: Number
     quantum: Number
 
 
@@ -37,9 +38,10 @@ class Rules(NamedTuple):
     ``local_first``: FillMatrix serves local jobs to exhaustion, then remote ones. With a
     ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix, and a ``free_queue``
     passes over jobs that do not fit, but not over those that have waited longer than ``age``
-    seconds (0: none). A remote start may not fill more than the share ``guard`` of all slots. Jobs
-    whose R/L is at most ``pack_ratio`` hardly need their files: they start where they run most,
-    unguarded, and never migrate.
+    seconds (0: none). A remote start may not fill more than the share ``guard`` of all slots until the
+    job has waited ``patience`` (R - L); the queue passes over it meanwhile. Jobs whose R/L is at most
+    ``pack_ratio`` hardly need their files: they start where they run most, unguarded, and never
+    migrate.
     """
 
     place: int
@@ -49,14 +51,17 @@ class Rules(NamedTuple):
     free_queue: bool = False
     age: float = 0.0
     guard: Fraction = Fraction(1)
+    patience: Fraction = Fraction(UNLIMITED)
     pack_ratio: Fraction = Fraction(0)
 
     def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
         """The rules on a machine of *nodes* x *levels* slots with slices of *quantum* seconds."""
         limit = guard_slots(self.guard, nodes, levels)
+        exact = isinstance(quantum, Fraction)
+        patience = self.patience if exact else float(self.patience)
         return RuleNumbers(
             self.place, self.migrate, self.local_first, self.weight, self.free_queue,
-            float(self.age), limit, quantum,
+            float(self.age), limit, patience, quantum,
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ statistics are put into ``meta`` of every instance:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
@@ -85,6 +85,10 @@ def make(
 ) -> ReplicationProblem:
     """The instance that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
     workload = _workload(settings, rng)
+    if settings.order == "submission":
+        # Hot spot by hot spot; files lie date by date, along the curve, or event by event.
+        groups, requests = zip(*sorted(zip(workload.groups, workload.requests)))
+        workload = replace(workload, groups=groups, requests=requests)
     used = sorted({file for files in workload.requests for file in files})
     names = {file: workload.files[file][0] for file in used}
     stored = settings.storage_rate is not None

@@ -59,6 +59,8 @@ class Settings(Record):
     """Rate of a storage node's disk; None leaves the storage nodes out of the model."""
     overlap: Overlap = 0.85
     compute_seconds_per_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.001
+    order: Literal["random", "submission"] = "random"
+    """``submission``: tasks hot spot by hot spot, in each by what they read first."""
 
 
 class ImageSettings(Settings):

@@ -8,6 +8,7 @@ from ioopt.decisions.gang.rules import (
     ADAPTIVE,
     BEST_FIT,
     FILE_NODES,
+    UNLIMITED,
     UNWEIGHTED,
     Number,
     RuleNumbers,
@@ -35,6 +36,9 @@ from ioopt.sim.gang.nodes import (
     sort_keys,
     take_lowest,
 )
+
+NO_ROOM, REFUSED = -1, -2
+"""Instead of a row: none that fits, or the guard says no."""
 
 
 def take_out(board: Board, jobs: Jobs, j: int) -> None:
@@ -187,8 +191,8 @@ def rows_free(board: Board, sets: Sets, j: int) -> int:
     return count
 
 
-def place(board: Board, jobs: Jobs, rules: RuleNumbers, j: int) -> int:
-    """Choose columns for the waiting job *j*; its row, -1 when it may not start (rule 14).
+def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
+    """Choose columns for the waiting job *j*; its row, negative when it may not start (rule 14).
 
     A packed job starts where it runs most: its speed times the rows that have its columns free.
     """
@@ -200,13 +204,14 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, j: int) -> int:
         return row
     other = best_fit_row(board, jobs.size[j])
     if other < 0:
-        return -1
+        return NO_ROOM
     if rules.place == ADAPTIVE and not packed:
         occupied = jobs.size[j]
         for taken in board.population:
             occupied += taken
-        if occupied > rules.limit:
-            return -1
+        dear = jobs.remote[j] - jobs.at_files[j]
+        if occupied > rules.limit and now - jobs.arrival[j] < rules.patience * dear:
+            return REFUSED
     size = jobs.size[j]
     choose_nodes(board.homes, other, board.nodes, size, board.layers, jobs.columns, j)
     jobs.local[j] = equal(jobs.columns, jobs.files, j)
@@ -218,25 +223,33 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, j: int) -> int:
     return other
 
 
-def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
-    """Schedule: FCFS, stopping at the first job that does not fit (rule 14).
+def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> bool:
+    """Whether the queue passes over job *j*, which :func:`place` answered with *row*.
 
-    A free queue passes over it, unless it has waited longer than the age term allows.
+    A free queue does unless the job has waited longer than the age term allows, another only over a
+    job that the guard refuses for a time.
     """
+    if rules.free_queue:
+        return rules.age <= 0 or now - jobs.arrival[j] <= rules.age
+    return row == REFUSED and rules.patience < UNLIMITED
+
+
+def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+    """Schedule: FCFS, stopping at the first job that does not start nor is passed over (rule 14)."""
     queue, tally = board.queue, board.tally
     at = kept = tally[HEAD]
     while at < tally[TAIL]:
         j = queue[at]
-        row = place(board, jobs, rules, j)
+        row = place(board, jobs, rules, now, j)
         if row >= 0:
             put(board, jobs, j, row)
             board.run[tally[RUNNING]] = j
             tally[RUNNING] += 1
-        elif not rules.free_queue or (rules.age > 0 and now - jobs.arrival[j] > rules.age):
-            break
-        else:
+        elif passes(jobs, rules, now, j, row):
             queue[kept] = j
             kept += 1
+        else:
+            break
         at += 1
     while kept > tally[HEAD]:  # those passed over close up to those behind
         kept -= 1

@@ -6,7 +6,7 @@ file nodes (rules 18 to 21) are seen to here, job by job, for those machines and
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from ioopt.decisions.gang.rules import (
     ADAPTIVE,
@@ -37,6 +37,7 @@ from ioopt.sim.gang.phases import (
     compact,
     fill,
     migrate,
+    passes,
     place,
     put,
     schedule,
@@ -99,6 +100,8 @@ class StandingBoard:
             self._grow()
         slot = self._empty.pop()
         self.gangs[slot] = gang
+        column: Any
+        value: Any
         for column, value in zip(self.jobs, make_jobs((gang,), Rules(ADAPTIVE))):
             column[slot] = value[0]
         self._limited |= len(gang.replicas) > 0
@@ -112,6 +115,8 @@ class StandingBoard:
         count = max(_ROOM, len(self.gangs))
         self._empty = list(range(len(self.gangs) + count - 1, len(self.gangs) - 1, -1))
         self.gangs += [NOBODY] * count
+        column: Any
+        more: Any
         for column, more in zip(self.jobs, make_jobs([NOBODY] * count, Rules(ADAPTIVE))):
             column.extend(more)
         board = self.board
@@ -218,7 +223,7 @@ class StandingBoard:
         """Schedule on what nodes can take of each job; one kept out by drained nodes alone is passed."""
         tally = board.tally
         for j in board.queue[: tally[TAIL]]:
-            found = [self._place(j, files, numbers) for files in self.sets(j)]
+            found = [self._place(j, files, numbers, now) for files in self.sets(j)]
             local, _, row, columns = max(found, key=lambda place: place[:2])
             if row >= 0:
                 jobs.columns[j], jobs.local[j] = columns, local
@@ -226,13 +231,13 @@ class StandingBoard:
                 board.run[tally[RUNNING]] = j
                 tally[RUNNING] += 1
                 self._hold(j, 1)
-            elif not self._is_shut_out(j, numbers) and (
-                not numbers.free_queue or (numbers.age > 0 and now - jobs.arrival[j] > numbers.age)
-            ):
+            elif not self._is_shut_out(j, numbers) and not passes(jobs, numbers, now, j, row):
                 break
 
-    def _place(self, j: int, files: int, numbers: RuleNumbers) -> tuple[bool, int, int, int]:
-        """Whether local, population, row (-1: none) and columns of a waiting job with these file nodes.
+    def _place(
+        self, j: int, files: int, numbers: RuleNumbers, now: Number
+    ) -> tuple[bool, int, int, int]:
+        """Whether local, population, row (negative: none) and columns of a waiting job with these file nodes.
 
         What cannot take the job looks occupied to it, and the guard does not count that.
         """
@@ -242,9 +247,9 @@ class StandingBoard:
         seen = board._replace(homes=homes, population=[row.bit_count() for row in homes])
         more = sum(seen.population) - sum(board.population)
         jobs.files[j] = files
-        row = place(seen, jobs, numbers._replace(limit=numbers.limit + more), j)
+        row = place(seen, jobs, numbers._replace(limit=numbers.limit + more), now, j)
         columns = jobs.columns[j]
-        return columns in self.sets(j), board.population[row], row, columns
+        return columns in self.sets(j), board.population[row] if row >= 0 else row, row, columns
 
     def _is_shut_out(self, j: int, numbers: RuleNumbers) -> bool:
         """Whether drained nodes alone keep a job out, however empty the matrix is."""

@@ -5,7 +5,7 @@ from itertools import accumulate
 from operator import eq
 from typing import TypeVar
 
-from ioopt.decisions.gang.rules import UNWEIGHTED, Number, RuleNumbers, Rules, weight_of
+from ioopt.decisions.gang.rules import UNLIMITED, UNWEIGHTED, Number, RuleNumbers, Rules, weight_of
 from ioopt.decisions.gang.state import Gang, State
 from ioopt.sim.gang.board import (
     BUDGET,
@@ -123,6 +123,8 @@ def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     job that does not fit, only those can start that together fit in the free slots.
     """
     waiting, clock = state.waiting, state.clock
+    if not rules.free_queue and rules.patience < UNLIMITED:
+        return waiting  # the guard may refuse some, which then take no slots
     if not rules.free_queue:
         free = state.nodes * len(state.rows) - sum(job.size for job in state.jobs)
         fitting = 0

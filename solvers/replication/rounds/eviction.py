@@ -3,8 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Literal
 
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+
+Room = Literal["largest", "mean", "smallest"]
+"""The pending task for which a round begins with room on every node."""
 
 Removal = tuple[int, int]
 """File and node."""
@@ -22,8 +26,10 @@ def popularity(access_freq: int, file_bytes: int, num_copies: int) -> Fraction:
 class Disks:
     """Files on every node between rounds, and the round of their last use."""
 
-    def __init__(self, problem: ReplicationProblem, policy: EvictionPolicy) -> None:
-        self.problem, self.policy = problem, policy
+    def __init__(
+        self, problem: ReplicationProblem, policy: EvictionPolicy, room: Room = "largest"
+    ) -> None:
+        self.problem, self.policy, self.room = problem, policy, room
         self.present = [set(files) for files in problem.holds]
         self.last_use: dict[Removal, int] = {}
         self.access: Counter[int] = Counter()
@@ -40,19 +46,25 @@ class Disks:
         return sum(self.problem.files[file].bytes for file in self.present[node])
 
     def evict_for_one_task(self, pending: Sequence[int]) -> list[Removal]:
-        """Open a round: room for the largest pending task on every node (not farthest-next-use)."""
+        """Open a round: room for a pending task on every node (not farthest-next-use).
+
+        Which, the paper leaves open: the largest that fits there, the mean of those, or the smallest.
+        """
         self.open_round(pending)
         gone: list[Removal] = []
         if self.policy == "farthest-next-use":
             return gone
-        sizes = {self.sizes[task] for task in pending}
+        sizes = sorted(self.sizes[task] for task in pending)
         room: dict[int, int] = {}
         for node, item in enumerate(self.problem.nodes):
             disk = item.disk_bytes
             if disk is None:
                 continue
             if disk not in room:
-                room[disk] = max((size for size in sizes if size <= disk), default=0)
+                fitting = [size for size in sizes if size <= disk] or [0]
+                mean = -(-sum(fitting) // len(fitting))
+                wanted = {"largest": fitting[-1], "mean": mean, "smallest": fitting[0]}
+                room[disk] = wanted[self.room]
             gone += self.evict_until(node, disk - room[disk], ())
         return gone
 

@@ -25,7 +25,7 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
 from ioopt.solvers.replication.plans import build_plan, require_batch
 from ioopt.solvers.replication.rounds.allocation import Allocation, allocate, hasty_allocation
-from ioopt.solvers.replication.rounds.eviction import Disks, Removal
+from ioopt.solvers.replication.rounds.eviction import Disks, Removal, Room
 from ioopt.solvers.replication.rounds.selection import (
     Selection,
     greedy_selection,
@@ -46,6 +46,7 @@ SLACK_SECONDS = 0.3
 class Settings(Record):
     """``thresh`` of (17); ``eviction`` between rounds and in the replay; ``barriers`` between rounds.
 
+    ``room``: a round begins with room on every node for the largest, mean or smallest pending task.
     ``ties``: what (20) leaves open goes to ``any`` selection or to the one that brings the fewest
     ``bytes`` (ours). ``effort``: CP-SAT's deterministic seconds a model, so that a run that is not
     cut short by its deadline can be repeated.
@@ -53,6 +54,7 @@ class Settings(Record):
 
     eviction: EvictionPolicy = "popularity"
     barriers: bool = True
+    room: Room = "largest"
     thresh: Annotated[float, Field(ge=0, le=1000)] = 0.2
     ties: Literal["any", "bytes"] = "any"
     effort: Annotated[float, Field(gt=0, le=10_000)] = 1.0
@@ -70,7 +72,7 @@ class Rounds:
     ) -> None:
         self.problem, self.request, self.settings = problem, request, settings
         self.levels = levels
-        self.disks = Disks(problem, settings.eviction)
+        self.disks = Disks(problem, settings.eviction, settings.room)
         self.rounds: list[Round] = []
         self.queues: list[list[int]] = [[] for _ in problem.nodes]
         self.unbalanced = self.unproven = self.rushed = self.hurried = self.last_count = 0

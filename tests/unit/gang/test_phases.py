@@ -112,3 +112,29 @@ def test_every_slice_has_a_migration_budget_of_its_own(second: float, finish: fl
     assert [job["finish_seconds"] for job in (result.schedule or {})["jobs"]] == pytest.approx(
         [50.0, 1025.0, second, finish]
     )
+
+
+@pytest.mark.parametrize(
+    ("patience", "starts"), [(10.0, [0.0, 300.0, 50.0]), (2.0, [0.0, 250.0, 50.0])]
+)
+def test_a_refused_job_lets_others_pass_until_its_patience_ends(
+    patience: float, starts: list[float]
+) -> None:
+    """Half of 4 slots: job 0 holds node 0 until 300 s, job 1 has its file there and R - L = 100 s.
+
+    Two of the three slots left are free to it, but 1 + 2 are too many. Job 2, local on node 3, passes
+    it at 50 s and ends at 250 s, when job 1 has waited 2.5 (R - L): it starts, or waits for job 0.
+    """
+    times = [(0.0, [0], 300.0), (0.0, [0, 1], 100.0), (50.0, [3], 200.0)]
+    workload = {
+        "format": "ioopt/gang", "machine": {"nodes": 4, "levels": 1, "quantum_seconds": 10.0},
+        "jobs": [
+            {"id": k, "arrival_seconds": at, "file_nodes": nodes, "local_seconds": local,
+             "remote_seconds": local + 100.0}
+            for k, (at, nodes, local) in enumerate(times)
+        ],
+    }  # fmt: skip
+    for engine in ("python", "compiled"):
+        settings = {"guard": 0.5, "patience": patience, "engine": engine}
+        result = ioopt.solve(workload, "guarded-iogs", settings=settings)
+        assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]] == starts

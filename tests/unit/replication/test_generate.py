@@ -142,6 +142,20 @@ def test_follow_up_asks_more_often_for_some_patients():
     assert share("0") < 0.08 and share("1") > 0.12
 
 
+@pytest.mark.parametrize("preset", ["image-85", "sat-40", "ppa"])
+def test_submission_order_is_the_same_batch_hot_spot_by_hot_spot(preset):
+    drawn, sent = (generate(preset, {"order": order}, 3) for order in ("random", "submission"))
+    key = sorted([task.inputs for task in problem.tasks] for problem in (drawn, sent))
+    assert sorted(key[0]) == sorted(key[1])
+    position = {file.id: at for at, file in enumerate(sent.files)}
+    first = [position[task.inputs[0]] for task in sent.tasks]
+    if preset == "sat-40":  # 25 tasks a hot spot, along the curve in each
+        assert all(first[at : at + 25] == sorted(first[at : at + 25]) for at in range(0, 100, 25))
+    else:
+        assert first == sorted(first)
+    assert [task.inputs for task in drawn.tasks] != [task.inputs for task in sent.tasks]
+
+
 def test_sat_has_four_hot_spots_that_share_nothing():
     problem = generate("sat-85", {}, 0)
     sets = [set(files) for files in problem.inputs]

@@ -72,6 +72,17 @@ def test_eviction_makes_room_for_the_largest_pending_task_least_popular_first():
     assert disks.present == [{0}]
 
 
+@pytest.mark.parametrize(("room", "gone"), [("mean", [(2, 0)]), ("smallest", [(2, 0)])])
+def test_eviction_may_make_room_for_a_smaller_pending_task(room, gone):
+    """Tasks of 40, 40, 30 and 50 MB: mean 40, smallest 30; f2 (30 MB) goes for 40 and for 30.
+
+    At most 60 or 70 of the 100 MB may stay full, and 70 are without f2: the mean asks f1 to go too.
+    """
+    problem = make([40, 30, 30, 50], [[0], [0], [1], [3]], [100], holds=[[0, 1, 2]])
+    disks = Disks(problem, "popularity", room)
+    assert disks.evict_for_one_task([0, 1, 2, 3]) == [*gone, *([(1, 0)] if room == "mean" else [])]
+
+
 def test_two_copies_halve_the_popularity():
     # f0: 2 readers x 40 / 2 copies = 40; f1: 1 x 50 / 1 = 50. f0 goes first although more read it.
     problem = make([40, 50, 60], [[0], [0, 1], [2]], [90, 90], holds=[[0, 1], [0]])
