@@ -11,7 +11,8 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest, suggest
 
 
-def _root() -> Path:
+def root() -> Path:
+    """The folder of bundled instances, one sub-folder a family."""
     return Path(str(resources.files("ioopt"))) / "instances"
 
 
@@ -22,7 +23,7 @@ def entries() -> dict[str, dict[str, Any]]:
     Each family keeps its own ``catalog.json`` beside its instances.
     """
     found: dict[str, dict[str, Any]] = {}
-    for catalog in sorted(_root().glob("*/catalog.json")):
+    for catalog in sorted(root().glob("*/catalog.json")):
         for entry in json.loads(catalog.read_text("utf-8"))["instances"]:
             found[entry["name"]] = {**entry, "path": str(catalog.parent / entry["file"])}
     return found

@@ -14,12 +14,13 @@ HERE = Path(__file__).resolve().parent
 
 
 NAMES = (
-    "batch-io", "batch-io-exact", "batch-io-queues", "campaign", "embed", "flexgang", "gang", "gang-exact",
-    "gang-guard",
-    "replication", "workflow", "workflow-exact", "workflow-online", "workflow-options",
-    "workflow-trends",
+    "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "end-to-end",
+    "flexgang", "gang", "gang-exact", "gang-guard", "library", "replication", "workflow",
+    "workflow-exact", "workflow-online", "workflow-options", "workflow-trends",
 )  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main``."""
+WHOLE = ("bounds", "campaign", "end-to-end")
+"""Of all families together, in ``scripts/bench/whole``."""
 
 
 def main() -> None:
@@ -30,7 +31,8 @@ def main() -> None:
     arguments = parser.parse_args()
     sys.path[:0] = [str(HERE), str(HERE.parent)]
     for name in arguments.name:
-        importlib.import_module(f"bench.{name.replace('-', '_')}").main(arguments.quick)
+        room = "bench.whole" if name in WHOLE else "bench"
+        importlib.import_module(f"{room}.{name.replace('-', '_')}").main(arguments.quick)
 
 
 if __name__ == "__main__":

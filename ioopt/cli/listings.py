@@ -12,10 +12,10 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.quantities import quantity
+from ioopt.quantities import quantity, title
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
-from ioopt.tables import render, terminal_width
+from ioopt.tables import percent, render, terminal_width
 
 
 @click.group(cls=IooptGroup, invoke_without_command=True)
@@ -82,6 +82,50 @@ def copy(name: str, output: str | None) -> int:
         out.write(read_bytes(source) if target.endswith(".gz") else stream.read())
     click.echo(target)
     return ExitCode.ANSWER
+
+
+@instances.command(cls=IooptCommand)
+@click.argument("name", required=False)
+@options.library_option
+@format_option("table", "json")
+@output_option(text="Write the instance NAME there.")
+def best(name: str | None, library: str | None, form: str, output: str | None) -> int:
+    """The best plan known of NAME (an instance of the library, or its file), or a table of all.
+
+    Value, proven bound, who found it and its history; JSON has the plan too.
+    """
+    from ioopt.campaign.library import Entry, entries, entry_of
+    from ioopt.formats.native import dump_json, write_text
+
+    if name is None:
+        if output is not None:
+            raise UsageError("-o writes one instance; give its NAME")
+        shown: list[Entry] = [*entries(library).values()]
+        data: Any = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
+    else:
+        shown = [entry_of(name, library)]
+        data = shown[0].model_dump(mode="json")
+        if output is not None:
+            write_text(output, dump_json(shown[0].problem().model_dump(mode="json", by_alias=True)))
+    if form == "json":
+        click.echo(dump_json(data), nl=False)
+        return ExitCode.ANSWER
+    headers = ("name", "kind", "measure", "best", "bound", "gap", "found by", "version")
+    rows = [
+        (entry.name, entry.kind, title(entry.measure), quantity(entry.measure, found.best),
+         quantity(entry.measure, found.bound), percent(_gap(entry, found)), found.solver,
+         found.version)
+        for entry in shown
+        for found in (entry.history if name is not None else (entry.best,))
+    ]  # fmt: skip
+    click.echo(render(headers, rows, width=terminal_width(), wrap=0), nl=False)
+    return ExitCode.ANSWER
+
+
+def _gap(entry: Any, found: Any) -> float | None:
+    from ioopt.result import relative_gap
+
+    return relative_gap(found.best, found.bound, entry.sense)
 
 
 EPILOG = """\b

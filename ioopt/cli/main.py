@@ -32,6 +32,7 @@ COMMANDS = {
     "compile": ("ioopt.cli.compile:compile_", "Compile all kernels, once for this machine."),
     "doctor": ("ioopt.cli.doctor:doctor", "List what is installed here and what is missing."),
     "instances": ("ioopt.cli.listings:instances", "List, show and copy the bundled instances."),
+    "submit": ("ioopt.cli.check:submit", "Hand in a better plan for an instance of the library."),
     "solvers": ("ioopt.cli.listings:solvers", "List the solvers and what they can do."),
     "schema": ("ioopt.cli.schema:schema", "Print the JSON Schema of a format."),
 }

@@ -158,6 +158,12 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
                         shell_complete=known_solvers, **more)  # fmt: skip
 
 
+library_option = click.option(
+    "--library", metavar="FOLDER", type=PATH,
+    help="The library's folder; default: IOOPT_LIBRARY, the checkout's, else the user's own.",
+)  # fmt: skip
+
+
 def output_option(required: bool = False, text: str = "Where to write.") -> Callable[[F], F]:
     """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.replacing`)."""
     return click.option(

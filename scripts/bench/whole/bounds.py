@@ -1,0 +1,251 @@
+"""Bounds against plans: on random instances of all families no bound lies beyond any plan's value.
+
+A check is one bound (a solver's, a metric that bounds another, or the kind's own) against one plan's value
+of the same measure on the same instance; equal bounds and equal values of an instance count once. Solvers
+are asked through :func:`ioopt.solve` by their names in the registry, so that what is new there is
+checked too. Random plans of replication come from the oracle of workflows. 100,000 checks take minutes.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from bench.frame import ROOT, cpu, show, timed
+
+import ioopt
+from ioopt import registry
+from ioopt.comparing.measures import measure_of, own_bound
+from ioopt.errors import IooptError, NotApplicableError, SimulationError
+from ioopt.registry import load_target
+from ioopt.registry.types import REFERENCE
+from ioopt.statements import past_bound
+
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "oracle")]
+
+LIMIT_SECONDS = 2.0
+WHOLE, QUICK = 100_000, 2_000
+RANDOM_PLANS, RANDOM_ALPHAS = 200, 30
+"""Of an instance: random queues of replication, exponents of ``fill``."""
+AHEAD = "a random plan that copies ahead"
+REPLICATION = (
+    "auto", "ip", "ip-printed", "minmin", "two-stage", "anneal", "lpt", "lp-rounding",
+    "link-aware", "exact-workflow", "heft", "b-level", "fifo", "locality", "ready-min-min",
+)  # fmt: skip
+
+"""Without ip-no-replication, whose bound is of plans that copy nothing."""
+OWN = {"ip-printed": {"cycles": "acyclic"}}
+"""Settings without which a solver answers another question: copies that feed each other in a circle."""
+
+
+def batch(rng: random.Random) -> Any:
+    """A replication batch with tight disks, storages and held files."""
+    from random_replication import random_case
+
+    return ioopt.load(random_case(rng.randrange(1 << 30))[0])
+
+
+def workflow(rng: random.Random) -> Any:
+    """A workflow of 2 to 9 tasks, on disks or without."""
+    from random_workflows import random_workflow
+
+    seed = rng.randrange(1 << 30)
+    return ioopt.load({"format": "ioopt/replication", **random_workflow(seed, rng.randint(2, 9))})
+
+
+def trace(rng: random.Random) -> Any:
+    """A batch I/O trace, in one of three with a burst buffer."""
+    from batch_io_traces import random_trace
+
+    seed = rng.randrange(1 << 30)
+    if rng.random() < 1 / 3:
+        return _generated("batch-io", "burst-buffer", {"jobs": rng.randint(2, 8)}, rng)
+    return random_trace(seed, rng.randint(1, 12))
+
+
+def requests(rng: random.Random) -> Any:
+    """One I/O decision."""
+    machine = {"nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
+               "storage_bytes_per_second": rng.choice((2.0, 5.5, 9.0))}  # fmt: skip
+    asked = [
+        {"id": k, "nodes": rng.randint(1, 8), "request_seconds": rng.random() * 9,
+         "left_bytes": rng.uniform(1, 50), "moved_bytes": rng.uniform(0, 9), "start_seconds": 0.0}
+        for k in range(rng.randint(1, 9))
+    ]  # fmt: skip
+    return ioopt.load({"format": "ioopt/io-requests", "name": "decision", "machine": machine,
+                       "now_seconds": 10.0, "requests": asked})  # fmt: skip
+
+
+def gangs(rng: random.Random) -> Any:
+    """A gang workload with many things at one instant."""
+    from gang_tools import random_workload
+
+    return random_workload(rng.randrange(1 << 30), 10)
+
+
+def matrix(rng: random.Random) -> Any:
+    """One gang decision: everybody of a workload waits."""
+    found = gangs(rng)
+    keys = {"id", "file_nodes", "local_seconds", "remote_seconds"}
+    waiting = [
+        {**job.model_dump(include=keys), "remaining_fraction": rng.uniform(0.1, 1),
+         "attained_seconds": rng.choice((0.0, 100.0, 900.0))}
+        for job in found.jobs
+    ]  # fmt: skip
+    return ioopt.load({"format": "ioopt/gang-matrix", "name": found.name, "waiting": waiting,
+                       "machine": found.machine.model_dump(), "running": []})  # fmt: skip
+
+
+def flexible(rng: random.Random) -> Any:
+    """A mix of flexible gangs."""
+    settings = {"jobs": rng.randint(2, 5), "io_fraction": rng.choice((0.2, 0.4, 0.6)),
+                "lambda_weight": rng.choice((0, 0.1, 0.5))}  # fmt: skip
+    return _generated("flexible-gang", "heavy-mix", settings, rng)
+
+
+def quanta(rng: random.Random) -> Any:
+    """A choice of quanta."""
+    settings = {"io_jobs": rng.randint(1, 2), "compute_jobs": rng.randint(1, 2),
+                "compute_share": 0.1 * rng.randrange(5), "mu": 0.5 * rng.randrange(3)}  # fmt: skip
+    return _generated("quantum-selection", rng.choice(("plain", "mixed")), settings, rng)
+
+
+def selection(rng: random.Random) -> Any:
+    """A choice of ready jobs."""
+    settings = {
+        "jobs": rng.randint(2, 25),
+        "rules": rng.randint(1, 4),
+        "sharing": rng.randint(1, 5),
+    }
+    return _generated("job-selection", rng.choice(("ready", "shared")), settings, rng)
+
+
+def _generated(kind: str, preset: str, settings: dict[str, Any], rng: random.Random) -> Any:
+    given = {key: str(value) for key, value in settings.items()}
+    return registry.generate(registry.KINDS[kind], preset, given, rng.randrange(1 << 30))
+
+
+PARTS: dict[str, tuple[Callable[[random.Random], Any], tuple[str, ...], dict[str, Any], float]] = {
+    "replication batches": (batch, REPLICATION, {}, 0.2),
+    "workflows": (workflow, REPLICATION, {}, 0.25),
+    "batch I/O, closed loop": (trace, (), {}, 0.15),
+    "batch I/O, open loop": (trace, (), {"loop": "open"}, 0.13),
+    "I/O decisions": (requests, (), {}, 0.05),
+    "gangs": (gangs, (), {}, 0.167),
+    "gang decisions": (matrix, (), {}, 0.03),
+    "flexible gangs": (flexible, (), {}, 0.002),
+    "quanta": (quanta, (), {}, 0.001),
+    "job selection": (selection, (), {}, 0.02),
+}
+"""Instances, solvers (none: all of the kind), their settings, and the share of all checks."""
+
+
+def stated(
+    problem: Any, names: tuple[str, ...], settings: dict[str, Any], rng: random.Random
+) -> Any:
+    """Bounds and values by measure, each with who says so."""
+    kind = registry.kind_of_problem(problem)
+    rows = registry.solvers_for(kind.kind)
+    bounds: dict[str, dict[float, str]] = defaultdict(dict)
+    values: dict[str, dict[float, str]] = defaultdict(dict)
+    if kind.bound is not None and not settings:
+        with suppress(NotApplicableError):
+            bound = load_target(kind.bound)(problem)
+            if bound is not None:
+                bounds[kind.objective_name][bound] = "the kind"
+    for row in (row for row in rows if not names or row.name in names):
+        try:
+            result = ioopt.solve(
+                problem, row.name, time_limit=LIMIT_SECONDS, seed=rng.randrange(99),
+                settings=settings | OWN.get(row.name, {}),
+            )  # fmt: skip
+        except IooptError:
+            continue  # a solver that does not take this instance
+        if (result.plan or {}).get("loop", "closed") != settings.get("loop", "closed"):
+            continue  # a solver of open loops alone
+        metrics = {**result.metrics, str(result.objective_name): result.objective}
+        if result.bound is not None:
+            bounds[str(result.objective_name)].setdefault(result.bound, row.name)
+        for measure in (*kind.bound_metrics, *kind.proven_metrics):
+            told = [own_bound({**result.summary()}, kind, measure),
+                    metrics.get(kind.proven_metrics.get(measure, ""))]  # fmt: skip
+            bounds[measure].update({bound: row.name for bound in told if bound is not None})
+        if any("contradicts" in note for note in result.notes):
+            bounds["of " + row.name][1.0] = values["of " + row.name][0.0] = "; ".join(result.notes)
+        if not result.violations and REFERENCE not in row.abilities:
+            for measure in {*bounds, kind.objective_name, str(result.objective_name)}:
+                if isinstance(metrics.get(measure), (int, float)):
+                    values[measure][metrics[measure]] = row.name
+    if kind.kind == "replication":
+        for value, who in random_makespans(problem, rng):
+            values["makespan_seconds"].setdefault(value, who)
+    for _ in range(RANDOM_ALPHAS if kind.kind == "batch-io" else 0):
+        alpha = {"alpha": rng.uniform(0, 2), **settings}
+        result = ioopt.solve(problem, "fill", settings=alpha, bound=False)
+        values[kind.objective_name][float(result.objective or 0.0)] = "fill"
+    return kind, bounds, values
+
+
+def random_makespans(problem: Any, rng: random.Random) -> Iterator[tuple[float, str]]:
+    """Makespans of plans dealt at random, some with entries that fetch files ahead of their task."""
+    from workflow_bounds import random_plan
+
+    if any(not any(problem.fits(k, i) for i in range(len(problem.nodes)))
+           for k in range(len(problem.tasks))):  # fmt: skip
+        return
+    for _ in range(RANDOM_PLANS):
+        plan = random_plan(problem, rng)
+        ahead = any(not isinstance(item, str) for queue in plan.order.values() for item in queue)
+        try:
+            value = ioopt.simulate(problem, plan).metrics["makespan_seconds"]
+        except SimulationError:
+            continue  # a copy that finds no room
+        yield value, AHEAD if ahead else "a random plan"
+
+
+def checked(part: str, wanted: int, seed: int) -> list[Any]:
+    """A row of the table: at least so many checks of one family."""
+    make, names, settings, _ = PARTS[part]
+    rng = random.Random(f"{part} {seed}")
+    instances = checks = tight = 0
+    wrong: list[str] = []
+    while checks < wanted:
+        problem = make(rng)
+        kind, bounds, values = stated(problem, names, settings, rng)
+        instances += 1
+        for measure in bounds:
+            known = {kind.objective_name, *kind.compare_columns}
+            sense = measure_of(kind, measure).sense if measure in known else kind.sense
+            for bound, by in bounds[measure].items():
+                for value, who in values[measure].items():
+                    if (by, who) == ("exact-workflow", AHEAD):
+                        continue  # it proves the best queues without such entries
+                    checks += 1
+                    tight += abs(bound - value) <= 1e-9 * max(1.0, abs(value))
+                    past = past_bound(sense, value, bound, 1e-9)
+                    if past is not None:
+                        wrong.append(
+                            f"{problem.name}: {measure} {bound!r} of {by} past {value!r} of {who}"
+                        )
+    for line in wrong[:10]:
+        print(f"  {part}: {line}", file=sys.stderr)
+    return [part, instances, checks, tight, len(wrong)]
+
+
+def main(quick: bool, seed: int = 1) -> int:
+    """Print checks and violations of each family; returns the number of violations."""
+    total = QUICK if quick else WHOLE
+    table = []
+    for part, (*_, share) in PARTS.items():
+        seconds, row = timed(
+            lambda part=part, share=share: checked(part, int(total * share), seed), cpu
+        )
+        table.append([*row, f"{seconds:.0f}"])
+    table.append(["all", *(sum(row[k] for row in table) for k in (1, 2, 3, 4)), ""])
+    head = ("family", "instances", "checks", "bound met", "bounds beyond a plan", "CPU seconds")
+    show("Bounds against plans", head, table)
+    return int(table[-1][4])

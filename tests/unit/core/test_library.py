@@ -1,0 +1,159 @@
+"""The library of best known plans: every stored plan holds, and only better ones get in."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt.campaign import library
+from ioopt.cli.main import main
+from ioopt.errors import ExitCode, UsageError
+from ioopt.formats.native import dump_json
+from ioopt.statements import past_bound, true_objective
+
+STORED = library.entries()
+LONG = {
+    "batch-io-mira-week-seed-1", "flexgang-heavy-20", "flow-groups", "gang-blue-pacific-like-100-seed-1",
+    "gang-crowded-300", "mira-day",
+}  # fmt: skip
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in sorted(STORED)
+]
+
+
+def test_there_are_sixty_of_all_families_in_two_megabytes() -> None:
+    assert len(STORED) >= 60
+    families = {"replication", "batch-io", "io-requests", "gang", "gang-matrix", "flexible-gang"}
+    assert {entry.kind for entry in STORED.values()} >= families
+    assert sum(path.stat().st_size for path in library.bundled_folder().iterdir()) < 2_000_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stored_plan_is_worth_what_its_entry_says(name: str) -> None:
+    entry = STORED[name]
+    report = library.report_of(entry.problem(), entry.plan)
+    assert report.violations == ()
+    value = true_objective(entry.measure, report)
+    assert value == pytest.approx(entry.best.best, rel=1e-9)
+    assert past_bound(entry.sense, value, entry.best.bound) is None
+    for before, after in zip(entry.history, entry.history[1:], strict=False):
+        assert entry.model_copy(update={"history": (before,)}).betters(after.best)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A library in which the best of held is 10 s: t0 and t1 on one node take 2 s (see its story)."""
+    entry = STORED["held"]
+    worse = entry.history[0].model_copy(update={"best": 10.0, "bound": None})
+    library.write(entry.model_copy(update={"history": (worse,)}), str(tmp_path / "kept"))
+    return str(tmp_path / "kept")
+
+
+def alone(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "bundled_folder", lambda: Path(folder))
+
+
+def result_file(tmp_path: Path, **changes: Any) -> str:
+    result = {**ioopt.solve("held", "minmin", seed=7).to_dict(), **changes}
+    path = tmp_path / "result.json"
+    path.write_text(dump_json(result))
+    return str(path)
+
+
+def test_a_better_plan_gets_in_and_the_next_is_refused(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone(folder, monkeypatch)
+    path = result_file(tmp_path)
+    assert main(["submit", "held", path, "--library", folder]) == ExitCode.ANSWER
+    entry = library.entries(folder)["held"]
+    assert (entry.best.best, entry.best.solver, entry.best.seed) == (1.064, "minmin", 7)
+    assert [found.best for found in entry.history] == [10.0, 1.064]
+    assert os.listdir(folder) == ["held.json"]
+    before = Path(folder, "held.json").read_bytes()
+    assert main(["submit", "held", path, "--library", folder]) == ExitCode.USAGE
+    assert "1.064 is not better than 1.064" in capsys.readouterr().err
+    assert Path(folder, "held.json").read_bytes() == before
+    assert main(["instances", "best", "held", "--library", folder, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"] == entry.plan
+
+
+def test_what_a_result_states_counts_for_nothing(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone(folder, monkeypatch)
+    lied = result_file(tmp_path, metrics={"makespan_seconds": 0.5})
+    assert main(["submit", "held", lied, "--library", folder]) == ExitCode.VIOLATIONS
+    assert "makespan_seconds" in capsys.readouterr().out
+    assert library.entries(folder)["held"].best.best == 10.0
+
+
+def test_a_value_past_a_proven_bound_is_no_best(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone(folder, monkeypatch)
+    entry = library.entries(folder)["held"]
+    bounded = entry.best.model_copy(update={"bound": 2.0})
+    entry = entry.model_copy(update={"history": (bounded,)})
+    same, found = library.submit(entry, ioopt.solve("held", "minmin").to_dict(), "result", folder)
+    assert same == entry and [item.rule for item in found] == ["bound"]
+
+
+@pytest.mark.parametrize(
+    ("solver", "settings", "words"),
+    [("no-congestion", {}, "breaks a rule of the machine"), ("fill", {"loop": "open"}, "another question"),
+     ("fill", {"ef": 0.5}, "another question")],
+)  # fmt: skip
+def test_answers_to_other_questions_are_refused(
+    solver: str, settings: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    result = ioopt.solve("two-writers", solver, settings=settings).to_dict()
+    with pytest.raises(UsageError, match=words):
+        library.submit(STORED["two-writers"], result, "result", str(tmp_path))
+
+
+def test_a_library_of_special_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone(str(tmp_path), monkeypatch)
+    os.mkfifo(tmp_path / "held.json")
+    assert library.entries() == {}
+    with pytest.raises(UsageError, match="no regular file"):
+        library.write(STORED["held"], str(tmp_path))
+    target = tmp_path / "elsewhere"
+    target.write_text("mine")
+    (tmp_path / "rounds4.json").symlink_to(target)
+    with pytest.raises(UsageError, match="no regular file"):
+        library.write(STORED["rounds4"], str(tmp_path))
+    assert target.read_text() == "mine"
+
+
+def test_where_the_library_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(library.FOLDER_VARIABLE, raising=False)
+    assert library.writable_folder() == library.bundled_folder()  # of a checkout
+    alone(str(tmp_path / "site-packages" / "ioopt" / "instances" / "library"), monkeypatch)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert library.writable_folder() == tmp_path / "ioopt" / "library"
+    monkeypatch.setenv(library.FOLDER_VARIABLE, str(tmp_path / "mine"))
+    assert library.writable_folder() == tmp_path / "mine"
+    assert library.writable_folder("given") == Path("given")
+
+
+def test_the_better_of_two_entries_counts(tmp_path: Path) -> None:
+    entry = STORED["held"]
+    for value, expected in ((0.5, 0.5), (3.0, entry.best.best)):
+        other = entry.best.model_copy(update={"best": value})
+        library.write(entry.model_copy(update={"history": (other,)}), str(tmp_path))
+        assert library.entries(str(tmp_path))["held"].best.best == expected
+
+
+def test_an_entry_is_found_by_the_content_of_a_file(tmp_path: Path) -> None:
+    entry = STORED["tiny-seed-1"]
+    path = tmp_path / "any.json"
+    path.write_text(dump_json(entry.problem().model_dump(mode="json", by_alias=True)))
+    assert library.entry_of(str(path)) == entry
+    with pytest.raises(UsageError, match="did you mean 'tiny-seed-1'"):
+        library.entry_of("tiny-seed1")
