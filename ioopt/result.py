@@ -77,17 +77,20 @@ def relative_gap(
 ) -> float | None:
     """``|objective - bound|`` over the objective, over the bound when maximising; None if unknown.
 
-    Either way the larger of the two is below, so that no answer is more than 100 % from a bound
-    of its sign, and a plan worth nothing is at 100 %.
+    So a plan worth nothing is 100 % from the best. On two sides of 0 no percentage says how far
+    they are apart, and there is none.
 
-    >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max")
-    (0.1, 0.999)
+    >>> relative_gap(10.0, 9.0), relative_gap(1.0, 1000.0, "max"), relative_gap(-1.2, 1.0, "max")
+    (0.1, 0.999, None)
     """
     if objective is None or bound is None or not math.isfinite(bound):
         return None
     if objective == bound:
         return 0.0
-    return abs(objective - bound) / max(abs(bound if sense == "max" else objective), TINY)
+    whole = bound if sense == "max" else objective
+    if whole == 0 or objective * bound < 0:
+        return None
+    return abs(objective - bound) / max(abs(whole), TINY)
 
 
 class Result(BaseModel):

@@ -153,8 +153,9 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
     tighter = usable & (own.isna() | (sign * (shared - own) > 0))
     bound = own.where(~tighter, shared)
     frame["value_bound"] = bound
-    below = frame["value"].abs().where(~maximise, bound.abs()).clip(lower=TINY)
-    gap = (frame["value"] - bound).abs() / below
+    whole = frame["value"].where(~maximise, bound).abs()
+    apart = (whole != 0) & (frame["value"] * bound >= 0) | (frame["value"] == bound)
+    gap = (frame["value"] - bound).abs().where(apart) / whole.clip(lower=TINY)
     frame["value_gap"] = gap.where(gap > OPTIMAL_RELATIVE_GAP, 0.0).where(gap.notna())
 
 

@@ -50,6 +50,7 @@ KINDS: tuple[KindSpec, ...] = (
     ),
     _kind(
         "quantum-selection", "QuantumPlan", "QuantumCycle", "quantum_cycle",
+        bound="ioopt.models.flexgang.quantum_costs:least_cost",
         simulate="ioopt.sim.flexgang.quantum_selection:simulate",
         default_solver="quantum-ip",
         fallback="quantum-greedy",

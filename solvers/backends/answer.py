@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ioopt.protocols import SolveRequest
-from ioopt.result import Status, StopReason
+from ioopt.result import TINY, Status, StopReason
 
 ResultT = TypeVar("ResultT")
 
@@ -19,6 +19,13 @@ LEAVING_SECONDS = 5.0
 """How long an interrupted backend may take to end."""
 LEAST_SECONDS = 0.001
 """No backend is given less: some take 0 for no limit."""
+
+
+def proven(objective: float | None, bound: float | None) -> bool:
+    """Whether what a backend calls optimal is: at the gap asked for some call an answer so."""
+    if objective is None or bound is None:
+        return True
+    return abs(objective - bound) <= 1e-9 * max(abs(objective), TINY)
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError
-from ioopt.result import Status, StopReason, relative_gap
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, run_interruptibly
+from ioopt.result import Status, StopReason
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, proven, run_interruptibly
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, CpSolverSolutionCallback
 
 NAME = "CP-SAT"
-PROVEN = 1e-9
 CLOCK_SHARE = 0.95
 """A run that took this part of its seconds was ended by the clock (CP-SAT does not say)."""
 
@@ -103,10 +102,9 @@ def _earned(
     if status is Status.INFEASIBLE:
         return status, StopReason.FINISHED
     if status is Status.OPTIMAL:
-        gap = relative_gap(objective, bound)
-        if gap is not None and gap > PROVEN:
-            return Status.FEASIBLE, StopReason.GAP
-        return status, StopReason.FINISHED
+        if proven(objective, bound):
+            return status, StopReason.FINISHED
+        return Status.FEASIBLE, StopReason.GAP
     if limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds:
         return status, StopReason.TIME
     return status, StopReason.ITERATIONS

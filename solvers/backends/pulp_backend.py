@@ -22,15 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError, UsageError
-from ioopt.result import Status, StopReason, relative_gap
+from ioopt.result import Status, StopReason
 from ioopt.solvers.backends import pulp_commands as commands
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, run_interruptibly
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits, proven, run_interruptibly
 
 if TYPE_CHECKING:
     from pulp import LpProblem
 
 BACKENDS = ("HiGHS", "CBC", "SCIP", "GLPK")
-PROVEN = 1e-9
 FEASIBILITY = 1e-5
 APART_TERMS = 30_000
 """Coefficients from which HiGHS runs in a process of its own, where a time limit is set."""
@@ -118,8 +117,7 @@ def _judged(lp: LpProblem, raw: commands.RawAnswer, name: str, seconds: float) -
         return BackendAnswer(Status.UNKNOWN, stop, {}, None, bound, seconds, name, raw.version)
     objective = _evaluate(lp.objective, values)
     if status is Status.OPTIMAL:
-        gap = relative_gap(objective, bound) if stop is StopReason.GAP else None
-        if gap is not None and gap > PROVEN:
+        if stop is StopReason.GAP and not proven(objective, bound):
             status = Status.FEASIBLE
         else:
             stop, bound = StopReason.FINISHED, objective

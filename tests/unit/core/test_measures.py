@@ -60,6 +60,16 @@ def test_gap_of_a_maximisation_divides_by_the_bound():
     assert relative_gap(0.8, 1000.0, "max") == pytest.approx(0.9992)  # not 124900 %
     assert relative_gap(0.0, 5.0, "max") == 1.0
     assert relative_gap(10.0, 9.0) == pytest.approx(0.1)
+    assert relative_gap(-1.2, -0.9, "max") == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(("value", "bound", "sense"), [(-1.2, 1.0, "max"), (-1.2, 0.0, "max"),
+                                                       (4.0, -1.0, "min")])  # fmt: skip
+def test_there_is_no_gap_across_0(value, bound, sense):
+    assert relative_gap(value, bound, sense) is None
+    row = result_row("feasible", value) | {"bound": bound, "objective_name": "makespan_seconds"}
+    add_measure([row], REPLICATION, Measure("makespan_seconds", sense))
+    assert (row["value_bound"], row["value_gap"]) == (bound, None)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ioopt.errors import InstanceError
 from ioopt.generate.flexgang.quantum_selection import generate
 from ioopt.measure.io_surface import Surface
 from ioopt.models.flexgang.quantum import QuantumModel
-from ioopt.models.flexgang.quantum_costs import QuantumCosts
+from ioopt.models.flexgang.quantum_costs import QuantumCosts, least_cost
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.flexgang.quantum_selection import (
     QuantumPlan,
@@ -80,7 +80,7 @@ def test_dynamic_program_equals_both_integer_programs(seed: int) -> None:
     costs = QuantumCosts(random_problem(seed))
     grid = cycle_grid(costs)
     oracle = min(best_for_cycle(costs, cycle)[1] for cycle in grid)
-    assert math.isfinite(oracle)
+    assert math.isfinite(oracle) and least_cost(costs.problem) <= oracle
     model = QuantumModel(costs, grid)
     for backend in ("HiGHS", "CP-SAT"):
         request = SolveRequest(SolveOptions(120, backend=backend), Deadline(120))
@@ -91,6 +91,19 @@ def test_dynamic_program_equals_both_integer_programs(seed: int) -> None:
         assert costs.total(options) == pytest.approx(oracle, abs=1e-6)
     greedy = greedy_options(costs)
     assert greedy is None or costs.total(greedy) >= oracle - 1e-9
+
+
+def test_the_closed_bound_by_hand() -> None:
+    # Both compute half of their time; half of the cycle is left. x = 1/3 and 1/6 are as sqrt(w r):
+    # 4 (.5 / (1/3) - 1) + (.5 / (1/6) - 1) = 4 * .5 + 2 = 4, and .999 * 9 - 5 = 3.991.
+    io = {"kind": "io", "burst_seconds": 0.010, "io_seconds": 0.010}
+    jobs = [{"id": "a", "weight": 4.0, **io}, {"id": "b", **io},
+            {"id": "c", "kind": "compute", "floor": 0.5}]  # fmt: skip
+    problem = ioopt.load({**TINY, "jobs": jobs, "surface": None})
+    assert least_cost(problem) == pytest.approx(3.991)
+    assert least_cost(ioopt.load(TINY)) == 0.0  # its responses are its own
+    late = ioopt.solve("quantum-mixed", "quantum-dp", time_limit=1e-9)
+    assert late.bound == least_cost(ioopt.load("quantum-mixed")) > 0
 
 
 def test_dynamic_program_equals_trying_everything() -> None:
