@@ -120,10 +120,10 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
-def set_option(text: str) -> Callable[[F], F]:
+def set_option(text: str, **more: Any) -> Callable[[F], F]:
     """--set KEY=VALUE, any number of times; the command gets them as a mapping, ``settings``."""
     return click.option(
-        "--set", "settings", multiple=True, metavar="KEY=VALUE", help=text,
+        "--set", "settings", multiple=True, metavar="KEY=VALUE", help=text, **more,
         callback=lambda context, option, words: parse_assignments(words),
     )  # fmt: skip
 

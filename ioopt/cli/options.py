@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -13,7 +13,7 @@ from ioopt.cli.lazy import F, set_option, together
 from ioopt.errors import InstanceError
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
-from ioopt.registry import KindSpec
+from ioopt.registry import KindSpec, load_target
 from ioopt.result import Result
 from ioopt.solving import require_form
 
@@ -75,6 +75,50 @@ def presets(context: click.Context, parameter: click.Parameter, begun: str) -> l
     return _offer(((name, row.kind) for row in kinds for name in row.presets), begun)
 
 
+def _assignments(classes: Iterable[Any], begun: str) -> list[CompletionItem]:
+    """KEY= of every field, with its values where there are only so many."""
+    rows = {}
+    for cls in map(load_target, classes):
+        for key, field in cls.model_fields.items():
+            for value in _choices(field.annotation) or ("",):
+                text = "" if field.is_required() else f"default: {field.default}"
+                rows[f"{key}={value}"] = text
+    return _offer(rows.items(), begun)
+
+
+def _choices(annotation: Any) -> list[str]:
+    if annotation is bool:
+        return ["true", "false"]
+    if get_origin(annotation) is Literal:
+        return [str(value) for value in get_args(annotation)]
+    return [value for part in get_args(annotation) for value in _choices(part)]
+
+
+def solver_settings(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Settings of the solvers named before, else of the default of the bundled instance."""
+    from ioopt import registry
+    from ioopt.catalog import entries
+
+    kinds = {entries()[name]["kind"] for name in context.args if name in entries()}
+    named = {context.params.get("solver"), *context.params.get("solvers", ())} - {None}
+    named = named or {registry.KINDS[kind].default_solver for kind in kinds}
+    rows = [row for row in registry.SOLVERS if row.name in named and kinds <= {*row.kinds}]
+    return _assignments((row.settings for row in rows if row.settings), begun)
+
+
+def preset_settings(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Settings of the preset named before."""
+    from ioopt import registry
+
+    preset = context.params.get("preset")
+    tables = [row.presets for row in registry.KINDS.values()]
+    return _assignments((table[preset] for table in tables if preset in table), begun)
+
+
 def _target(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """A file to be written: one that cannot be is refused at once, not after the work."""
     if value is not None and value != "-":
@@ -98,7 +142,7 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Threads the backend may use."),
         click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
         click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
-        set_option("A setting of the solver; may be given again."),
+        set_option("A setting of the solver; may be given again.", shell_complete=solver_settings),
         click.option("--log", metavar="FILE", type=PATH, callback=_target,
                      help="File to which the backend's log is appended."),
     )(gathered)  # fmt: skip
