@@ -157,12 +157,15 @@ class Result(BaseModel):
         resolve_name("ioopt.pictures:save_result")(self, path)
 
     def to_frame(self) -> Any:
-        """The schedule as a pandas DataFrame, a row for each task or job; empty without a schedule."""
+        """The schedule as a pandas DataFrame, a row for each task or job; empty without a schedule.
+
+        What has neither gives the first table that it has.
+        """
         import pandas as pd
 
         schedule = self.schedule or {}
-        rows: Any = next((schedule[part] for part in ("tasks", "jobs") if part in schedule), [])
-        return pd.DataFrame(rows)
+        parts = [schedule.get("tasks"), schedule.get("jobs"), *schedule.values()]
+        return pd.DataFrame(next((part for part in parts if part and isinstance(part, list)), []))
 
     def rows(self) -> list[tuple[str, str]]:
         """What it found as (name, value with its unit), tables of more than a few values left out."""
@@ -186,8 +189,14 @@ class Result(BaseModel):
         ]
         return [(name, show(value)) for name, value in rows]
 
-    def __rich__(self) -> str:
+    def __str__(self) -> str:
         return render(("what", "value"), self.rows(), width=terminal_width(), wrap=1)
+
+    __rich__ = __str__
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}: {value}" for name, value in self.rows()[2:5])
+        return f"<Result of {self.solver} on {self.instance}: {told}>"
 
     def _repr_html_(self) -> str:
         """A table, and the picture where there is one (for notebooks)."""

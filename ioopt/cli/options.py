@@ -114,7 +114,7 @@ def preset_settings(
     """Settings of the preset named before."""
     from ioopt import registry
 
-    preset = context.params.get("preset")
+    preset = context.params.get("preset") or ""
     tables = [row.presets for row in registry.KINDS.values()]
     return _assignments((table[preset] for table in tables if preset in table), begun)
 

@@ -4,6 +4,7 @@
                                             that pyproject.toml allows on the oldest of them
 ``... --pin ortools==9.14.* highspy==1.13.*``   the same with other versions
 ``... --sizes``                             how many MB each set of extras takes
+``... --first``                             seconds of README's first command: install, then the table
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Sequence
 from glob import glob
@@ -70,6 +72,19 @@ def install(python: str, package: str, pins: Sequence[str], venv: str) -> str:
     return inside
 
 
+def first(wheel: str, venv: str) -> None:
+    """Print how long README's first command takes where nothing is installed nor compiled."""
+    line = re.search(r"install '\.(\[[\w,]+\])' && (ioopt .*)", (ROOT / "README.md").read_text())
+    assert line is not None
+    begun = time.monotonic()
+    install(sys.executable, wheel + line[1], [], venv)
+    print(f"installed in {time.monotonic() - begun:.1f} s", flush=True)
+    begun = time.monotonic()
+    empty = {**os.environ, "NUMBA_CACHE_DIR": f"{venv}/kernels"}
+    subprocess.run([f"{venv}/bin/ioopt", *line[2].split()[1:]], check=True, env=empty)
+    print(f"the table after {time.monotonic() - begun:.1f} s more, nothing compiled before")
+
+
 def megabytes(folder: str) -> int:
     """What the files of *folder* take on disk."""
     return int(subprocess.check_output(["du", "-sm", folder], text=True).split()[0])
@@ -83,6 +98,7 @@ def main() -> int:
     parser.add_argument("--pin", nargs="+", default=[], metavar="PACKAGE==VERSION")
     parser.add_argument("--extras", default="", help="such as fast,plot")
     parser.add_argument("--sizes", action="store_true")
+    parser.add_argument("--first", action="store_true")
     given = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -91,6 +107,9 @@ def main() -> int:
             for extras in SIZES:
                 install(sys.executable, made["wheel"] + (extras and f"[{extras}]"), [], venv)
                 print(f"{extras or 'base':10} {megabytes(venv)} MB", flush=True)
+            return 0
+        if given.first:
+            first(made["wheel"], venv)
             return 0
         here = {minor: interpreter(minor) for minor in PYTHONS}
         rows = [(minor, given.extras, given.pin) for minor in PYTHONS]

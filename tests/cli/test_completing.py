@@ -48,7 +48,9 @@ def test_settings_of_the_solver_or_preset():
     """Keys of the solver named, else of the instance's default; values where they are few."""
     assert offered("solve cycle3 --solver ip --set", "cyc") == ["cycles=acyclic", "cycles=printed"]
     assert offered("solve cycle3 --solver link-aware --set", "eval") == ["evaluations="]
-    assert offered("compare cycle3 --solver minmin --solver ip --set", "cycles=p") == ["cycles=printed"]
+    assert offered("compare cycle3 --solver minmin --solver ip --set", "cycles=p") == [
+        "cycles=printed"
+    ]
     assert offered("solve mira-day --solver minmin --set", "") == []
     assert offered("generate replication --preset chains --set", "cha") == ["chains="]
     assert offered("solve flexgang-tiny --set", "pat") == ["patterns=all", "patterns=strict"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from conftest import ROOT
@@ -16,9 +18,9 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.protocols import Outcome
 
 PAGE = (ROOT / "docs/extending.md").read_text("utf-8")
-PYPROJECT, MODULE = re.findall(
-    r"```(?:toml|python)\n# (?:pyproject.toml|ioopt_first_node.py)\n(.*?)```", PAGE, re.DOTALL
-)
+FILES = dict(re.findall(r"```(?:toml|python)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
+MODULE = FILES["first-node/ioopt_first_node.py"]
+(THREE,) = re.findall(r'```json\n(\{"format": "ioopt/transfers".*?)```', PAGE, re.DOTALL)
 POINTS = """[ioopt.solvers]
 first-node = ioopt_first_node:ROW
 lost = no_such_module:ROW
@@ -102,22 +104,58 @@ def test_a_function_by_name_from_the_working_folder(tmp_path, monkeypatch, capsy
     assert sys.path == before
 
 
+def record(folder, name, points):
+    """What pip leaves of a package beside its modules."""
+    info = folder / f"{name}-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text(points)
+
+
+def write_page(folder):
+    """Both packages of the page."""
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def beside(*folders):
+    """A function that runs ioopt with *folders* on the import path."""
+
+    def run(*words):
+        path = os.pathsep.join([*map(str, folders), str(ROOT)])
+        code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
+        return subprocess.run([sys.executable, "-c", code, *words], cwd=folders[0], text=True,
+                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+
+    return run
+
+
 @pytest.fixture
 def plugins(tmp_path):
     """A folder as pip leaves it: a module, and a package's record with good and broken points."""
     (tmp_path / "ioopt_first_node.py").write_text(MODULE + EXTRA)
-    info = tmp_path / "ioopt_first_node-0.1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: ioopt-first-node\nVersion: 0.1\n")
-    (info / "entry_points.txt").write_text(POINTS)
+    record(tmp_path, "ioopt-first-node", POINTS)
+    return beside(tmp_path)
 
-    def run(*words):
-        path = os.pathsep.join([str(tmp_path), str(ROOT)])
-        code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
-        return subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, text=True,
-                              capture_output=True, env={**os.environ, "PYTHONPATH": path})  # fmt: skip
 
-    return run
+@pytest.fixture
+def family(tmp_path):
+    """The page's family, installed in the same way, and an instance of it."""
+    write_page(tmp_path)
+    record(tmp_path, "ioopt-transfers", points_of(FILES["transfers/pyproject.toml"]))
+    (tmp_path / "three.json").write_text(THREE)
+    return beside(tmp_path, tmp_path / "transfers")
+
+
+def points_of(project):
+    """The entry points of a pyproject.toml as pip records them."""
+    groups = tomllib.loads(project)["project"]["entry-points"]
+    return "\n".join(
+        line
+        for group, rows in groups.items()
+        for line in (f"[{group}]", *(f"{name} = {at}" for name, at in rows.items()))
+    )
 
 
 def test_entry_points_are_solvers_and_importers(plugins):
@@ -150,19 +188,36 @@ def test_the_function_must_be_one():
         ioopt.solve("cycle3", "sys:maxsize")
 
 
+def test_a_family_from_outside_is_solved_compared_and_checked(family, tmp_path):
+    # 30, 10 and 20 MB at 10 MB/s take 3, 1 and 2 s. Smallest first they end at 1, 3 and 6 s, in
+    # order of the file at 3, 4 and 6 s: means 10/3 and 13/3.
+    compared = family("compare", "three.json", "--format", "json")
+    rows = json.loads(compared.stdout)["rows"]
+    assert [row["objective"] for row in rows] == pytest.approx([10 / 3, 13 / 3])
+    assert [row["value_gap"] for row in rows] == pytest.approx([0, 3 / 13])
+    assert family("solve", "three.json", "-o", "r.json").returncode == 0
+    assert "no violation" in family("check", "three.json", "r.json").stdout
+    told = tmp_path / "r.json"
+    told.write_text(told.read_text().replace('"order": [', '"order": ["a", '))
+    wrong = family("check", "three.json", "r.json")
+    assert wrong.returncode == 5 and "wanted every file once" in wrong.stdout
+    assert "shortest" in family("solvers", "transfers").stdout
+    assert "bytes_per_second" in family("schema", "transfers").stdout
+    (tmp_path / "none.json").write_text(THREE.replace("10e6,", "0,"))
+    refused = family("solve", "none.json")
+    assert refused.returncode == 2 and "none.json: bytes_per_second" in refused.stderr
+
+
 @pytest.mark.slow
-def test_the_page_s_package_is_built_installed_and_run(tmp_path):
-    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
-    (tmp_path / "ioopt_first_node.py").write_text(MODULE)
+@pytest.mark.parametrize(("name", "file", "solver"), [("first-node", "cycle3", "first-node"),
+                                                      ("transfers", "three.json", "shortest")])  # fmt: skip
+def test_the_page_s_packages_are_built_installed_and_run(tmp_path, name, file, solver):
+    write_page(tmp_path)
     site = tmp_path / "site"
     subprocess.run(
         [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
-         "--target", str(site), str(tmp_path)], check=True,
+         "--target", str(site), str(tmp_path / name)], check=True,
     )  # fmt: skip
-    code = "import sys; from ioopt.cli.main import main; sys.exit(main())"
-    path = os.pathsep.join([str(site), str(ROOT)])
-    run = subprocess.run(
-        [sys.executable, "-c", code, "solve", "cycle3", "--solver", "first-node"],
-        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert run.returncode == 0 and "first-node" in run.stdout, run.stderr
+    (site / "three.json").write_text(THREE)
+    run = beside(site)("solve", file, "--solver", solver)
+    assert run.returncode == 0 and solver in run.stdout, run.stderr

@@ -86,10 +86,13 @@ def test_a_result_draws_writes_and_shows_itself(tmp_path):
     assert "<svg" in (tmp_path / "r.svg").read_text()
     page = result._repr_html_()
     assert "<th>makespan</th><td>50.00 s</td>" in page and "<svg" in page
-    assert "makespan" in result.__rich__()
+    assert "makespan" in str(result) and result.__rich__() == str(result)
+    assert repr(result).startswith("<Result of locality on ") and "\n" not in repr(result)
     with pytest.raises(UsageError, match="a picture's name ends in"):
         result.save(str(tmp_path / "r.txt"))
-    assert ioopt.solve("perturbation-blocking", time_limit=20).to_frame().empty
+    assert ioopt.solve("cycle3", "minmin").model_copy(update={"schedule": None}).to_frame().empty
+    slots = ioopt.solve("quantum-plain", "quantum-greedy").to_frame()
+    assert list(slots["job"]) == ["io0", "io1", "c0", "c1"]
 
 
 def test_public_names_are_listed():
