@@ -21,7 +21,7 @@ class Path(NamedTuple):
     from or to the remote storage by file, ``near``: a byte through an interface; ``remote_rate``:
     bytes per second of all links together; ``producer`` by file, -1 none; ``fits`` by task and node.
     The rest is scratch: by task ``state`` and ``on`` (its node), ``start``, ``end``; by file
-    ``after``, ``owed``.
+    ``after``, ``owed``; by core ``free`` and ``power``.
     """
 
     order: Any
@@ -39,6 +39,8 @@ class Path(NamedTuple):
     end: Any
     after: Any
     owed: Any
+    free: Any
+    power: Any
 
 
 def seconds_at_least(inst: Any, plan: Any, st: Any, path: Any) -> float:
@@ -125,8 +127,29 @@ def earliest(inst: Any, plan: Any, st: Any, path: Any, k: int, i: int) -> float:
             missing += inst.size[f]
     if missing > 0 and first and st.recv[i] >= 0:
         missing += left_of(st, i, now)
-    start = max(start, begun + missing * path.near)
+    start = max(start, begun + missing * path.near, now + link_seconds(inst, st, path, k, i, p))
     return max(start, cores_free(inst, st, k, i))
+
+
+def link_seconds(inst: Any, st: Any, path: Any, k: int, i: int, p: int) -> float:
+    """What must cross the links before task *k* at place *p* of node *i* starts, whoever fetches it.
+
+    Its own inputs that are nowhere yet, and those of all that stands before it.
+    """
+    total = 0.0
+    for f in range(inst.num_files):
+        if NO_PLACE < st.nxt[i * inst.num_files + f] < p and nowhere(st, f):
+            total += inst.size[f]
+    for x in range(inst.ptr[k], inst.ptr[k + 1]):
+        f = inst.files[x]
+        if not NO_PLACE < st.nxt[i * inst.num_files + f] < p and nowhere(st, f):
+            total += inst.size[f]
+    return total / path.remote_rate
+
+
+def nowhere(st: Any, f: int) -> bool:
+    """Whether file *f* is on remote storage alone, and not on its way."""
+    return bool(st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2)
 
 
 def left_of(st: Any, y: int, now: float) -> float:
@@ -176,31 +199,34 @@ def cores_free(inst: Any, st: Any, k: int, i: int) -> float:
 
 
 def work_left(inst: Any, plan: Any, st: Any, path: Any) -> float:
-    """What is left to compute, on the cores of all nodes that still get tasks, by its tail."""
-    now = st.clock[0]
-    best = power = 0.0
+    """What is left to compute, on the cores of all nodes that still get tasks, by its tail.
+
+    A core takes nothing new before its own task has ended, nor before its node can start a task.
+    """
+    used = 0
     for i in range(inst.num_nodes):
         if in_use(plan, st, i):
-            power += inst.node_cores[i] * inst.speed[i]
-    if power == 0.0:
-        return 0.0
+            opens = node_opens(inst, plan, st, path, i)
+            for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
+                free = opens
+                if st.running[c] >= 0:
+                    free = max(free, path.end[st.running[c]])
+                place = used
+                while place > 0 and path.free[place - 1] > free:
+                    path.free[place] = path.free[place - 1]
+                    path.power[place] = path.power[place - 1]
+                    place -= 1
+                path.free[place] = free
+                path.power[place] = inst.speed[i]
+                used += 1
+    best = fresh = 0.0
+    first = float("inf")
     for turn in range(inst.num_tasks):
-        after = path.tail[path.urgent[turn]]
-        fresh = running = 0.0
-        first = float("inf")
-        for other in range(inst.num_tasks):
-            k = path.urgent[other]
-            if path.tail[k] < after:
-                break
-            if path.state[k] == RUNNING and in_use(plan, st, path.on[k]):
-                running += (path.end[k] - now) * inst.cores[k] * inst.speed[path.on[k]]
-            elif path.state[k] <= QUEUED:
-                fresh += inst.compute[k] * inst.cores[k]
-                first = min(first, path.start[k])
-        if fresh > 0.0:
-            best = max(best, first + fresh / power + after)
-        if running > 0.0:
-            best = max(best, now + (running + fresh) / power + after)
+        k = path.urgent[turn]
+        if path.state[k] <= QUEUED:
+            fresh += inst.compute[k] * inst.cores[k]
+            first = min(first, path.start[k])
+            best = max(best, filled(path, used, first, fresh) + path.tail[k])
     return best
 
 
@@ -208,6 +234,30 @@ def in_use(plan: Any, st: Any, i: int) -> bool:
     """Whether another task can start on node *i*."""
     p = st.head[i]
     return is_open(plan, st, i) >= 0 or (p < plan.ptr[i + 1] and plan.entry[p] >= 0)
+
+
+def node_opens(inst: Any, plan: Any, st: Any, path: Any, i: int) -> float:
+    """When node *i* can start a task again: its head, or the first of those that may come to stand there."""
+    p = st.head[i]
+    if p < plan.ptr[i + 1] and plan.entry[p] >= 0:
+        return float(path.start[plan.entry[p]])
+    opens = float("inf")
+    for k in range(inst.num_tasks):
+        if path.state[k] == LOOSE and path.fits[k * inst.num_nodes + i]:
+            opens = min(opens, earliest(inst, plan, st, path, k, i))
+    return opens
+
+
+def filled(path: Any, used: int, first: float, work: float) -> float:
+    """When *work* can be done at the earliest on *used* cores, each from when it is free, from *first* on."""
+    power = lost = 0.0
+    for c in range(used):
+        begun = max(first, path.free[c])
+        if begun == float("inf") or (power > 0.0 and begun * power - lost >= work):
+            break
+        power += path.power[c]
+        lost += begun * path.power[c]
+    return (work + lost) / power if power > 0.0 else 0.0
 
 
 def bytes_left(inst: Any, st: Any, path: Any) -> float:
@@ -219,7 +269,7 @@ def bytes_left(inst: Any, st: Any, path: Any) -> float:
         path.after[f] = 0.0
         if inst.keep[f] and st.saved[f] == 0:
             whole += inst.size[f]
-        elif st.need[f] > 0 and st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2:
+        elif st.need[f] > 0 and nowhere(st, f):
             path.owed[f] = inst.size[f]
     for y in range(inst.num_flows):
         f = st.recv[y]

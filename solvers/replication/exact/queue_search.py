@@ -52,6 +52,7 @@ class QueueSearch:
         problem, bounds = self.problem, self._bounds
         tasks, nodes, files = len(problem.tasks), len(problem.nodes), len(problem.files)
         urgent = sorted(range(tasks), key=lambda k: -bounds.tail[k])
+        cores = sum(node.cores for node in problem.nodes)
         links = 1 if problem.network.remote_link == "shared" else nodes
         return Path(
             order=np.array(bounds.order), urgent=np.array([*urgent, kernel.CLOSE]),
@@ -63,6 +64,7 @@ class QueueSearch:
             state=np.zeros(tasks, np.int64), on=np.zeros(tasks, np.int64),
             start=np.zeros(tasks), end=np.zeros(tasks),
             after=np.zeros(files), owed=np.zeros(files),
+            free=np.zeros(cores), power=np.zeros(cores),
         )  # fmt: skip
 
     def _fits(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
+from ioopt.solvers.replication.exact.queue_bound import filled, link_seconds
 from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch
 from ioopt.solvers.replication.plans import build_plan
 
@@ -99,6 +101,40 @@ def test_the_bound_rises_to_the_optimum() -> None:
     assert (whole.visited, whole.upper) == (search.visited, search.upper)
     assert len(bounds) > 3 and bounds == sorted(bounds)
     assert bounds[0] < bounds[-1] <= search.upper
+
+
+def test_work_is_poured_into_cores_as_they_come_free() -> None:
+    """Cores free at 0 and 4 s: 3 s of work end at 3, 10 s at (10 + 4) / 2; from 5 on, at 5 + 10 / 2."""
+    scratch = SimpleNamespace(free=[0.0, 4.0], power=[1.0, 1.0])
+    ends = [filled(scratch, 2, first, work) for first, work in ((0, 3), (0, 10), (5, 10))]
+    assert ends == [3.0, 7.0, 10.0]
+    # A core that nothing can reach any more gives nothing.
+    scratch.free[1] = float("inf")
+    assert filled(scratch, 2, 0.0, 10.0) == 10.0
+
+
+def test_a_task_waits_for_all_that_must_cross_the_link_before_it() -> None:
+    """Three tasks on one node, each with 10 bytes of its own, at 10 bytes/s.
+
+    When the long one stands last, its input is the third over the link, at 3 s; with the first one there
+    already, 20 bytes are left.
+    """
+    problem = ReplicationProblem.model_validate({
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 1000},
+        "nodes": [{"id": "n"}],
+        "files": [{"id": name, "bytes": 10} for name in "xyz"],
+        "tasks": [
+            {"id": name, "compute_seconds": seconds, "inputs": [name]}
+            for name, seconds in (("x", 0), ("y", 0), ("z", 4))
+        ],
+    })  # fmt: skip
+    search = QueueSearch(problem, POLICY, 5.0 + 1e-6, fast=False)
+    search.run(0)
+    path, state, inst = search._path, search._state, search._inst
+    state.nxt[:2] = 0, 1  # x and y stand before z in the queue
+    assert link_seconds(inst, state, path, 2, 0, 2) == 3.0
+    state.copies[0] = 1  # x has come
+    assert link_seconds(inst, state, path, 2, 0, 2) == 2.0
 
 
 def test_stops_at_the_number_of_replays() -> None:
