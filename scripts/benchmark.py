@@ -14,7 +14,8 @@ HERE = Path(__file__).resolve().parent
 
 
 NAMES = (
-    "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "end-to-end",
+    "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "embed-dask",
+    "embed-snakemake", "end-to-end",
     "flexgang", "gang", "gang-exact", "gang-guard", "library", "replication", "workflow",
     "workflow-exact", "workflow-online", "workflow-options", "workflow-trends",
 )  # fmt: skip
@@ -32,6 +33,8 @@ def main() -> None:
     sys.path[:0] = [str(HERE), str(HERE.parent)]
     for name in arguments.name:
         room = "bench.whole" if name in WHOLE else "bench"
+        if name.startswith("embed-"):
+            room = "bench.engines"
         importlib.import_module(f"{room}.{name.replace('-', '_')}").main(arguments.quick)
 
 

@@ -111,6 +111,15 @@ class DispatchView(ABC):
         """When enough cores are free on a node for a task, as far as planned (workflow rule 12)."""
         return self.core_times(i)[self.task(k).cores - 1]
 
+    def missing_seconds(self, k: int, i: int) -> float:
+        """Seconds in which a link brings the files of a task that a node lacks, if nothing is in the way."""
+        missing = sum(self.size(f) for f in self.inputs(k) if not self.holds(i, f))
+        return missing / self.network.replica_bytes_per_second
+
+    def staging_seconds(self, k: int, i: int) -> float:
+        """Seconds until the files of a task are on a node, as far as is known."""
+        return self.missing_seconds(k, i)
+
     def open_nodes(self) -> list[int]:
         """Nodes that may be given a task at all."""
         return [

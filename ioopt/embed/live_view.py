@@ -6,7 +6,6 @@ on their way to it, so that no copy is counted twice.
 
 import math
 from bisect import bisect_left, insort
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self
 
@@ -38,7 +37,9 @@ class LiveView(DispatchView):
         self._sizes: list[int] = []
         self._under_way = 0
         self._holds: list[set[int]] = [set() for _ in nodes]
-        self._copies: Counter[int] = Counter()
+        self._places: dict[int, list[int]] = {}
+        self._sends = [now] * len(nodes)
+        self._receives = [now] * len(nodes)
         self._wanted_by: dict[int, set[int]] = {}
         self._running: dict[int, int] = {}
         self._computing: list[dict[int, tuple[float, float]]] = [{} for _ in nodes]
@@ -75,6 +76,12 @@ class LiveView(DispatchView):
             for f in self.inputs(k):
                 self._wanted_by[f].discard(k)
 
+    def expect(self, k: int, seconds: float, size: int) -> None:
+        """Task *k*, still to be given, is expected to take *seconds* and to write *size* bytes a file."""
+        self._tasks[k] = self._tasks[k].model_copy(update={"compute_seconds": seconds})
+        for f in self.outputs(k):
+            self._sizes[f] = size
+
     def ends(self, k: int, sizes: Mapping[int, int]) -> None:
         """Task *k*, given before, has ended (or is no more); *sizes* are those of what it wrote."""
         i = self._running.pop(k)
@@ -100,24 +107,35 @@ class LiveView(DispatchView):
     def give(self, k: int, i: int) -> None:
         """Task *k* goes to node *i*, and its files with it."""
         self.is_not_ready(k)
-        staged = self._come(self.inputs(k), i)
-        self.moved += staged
+        staging = self.staging_seconds(k, i)
+        self.moved += self._stage(self.inputs(k), i)
         self._running[k] = i
         if self.task(k).cores <= self.idle_cores(i):
-            rate = self.network.replica_bytes_per_second
-            self._starts(k, i, staged / rate if self.prefetch else 0.0)
+            self._starts(k, i, staging if self.prefetch else 0.0)
         else:
             self._waits[i].append(k)
 
-    def _come(self, files: Collection[int], i: int) -> int:
-        """Files are on a node or on their way there; the bytes of those that were not."""
+    def _stage(self, files: Collection[int], i: int) -> int:
+        """Files set out for a node, each from its first place; the bytes of those that do."""
         new = [f for f in files if f not in self._holds[i]]
-        self._holds[i].update(new)
-        self._copies.update(new)
+        for f in new:
+            seconds = self._sizes[f] / self.network.replica_bytes_per_second
+            self._receives[i] = max(self.now, self._receives[i]) + seconds
+            for j in self._places.get(f, ())[:1]:
+                self._sends[j] = max(self.now, self._sends[j]) + seconds
+        self._come(new, i)
         return sum(self._sizes[f] for f in new)
 
+    def _come(self, files: Collection[int], i: int) -> None:
+        """Files are on a node or on their way there."""
+        for f in files:
+            if f not in self._holds[i]:
+                self._holds[i].add(f)
+                self._places.setdefault(f, []).append(i)
+
     def _go(self, files: Collection[int], i: int) -> None:
-        self._copies.subtract(self._holds[i].intersection(files))
+        for f in self._holds[i].intersection(files):
+            self._places[f].remove(i)
         self._holds[i].difference_update(files)
 
     def _starts(self, k: int, i: int, staging: float) -> None:
@@ -162,7 +180,21 @@ class LiveView(DispatchView):
 
     def copies(self, f: int) -> int:
         """On how many nodes a file is or will be."""
-        return self._copies[f]
+        return len(self._places.get(f, ()))
+
+    def staging_seconds(self, k: int, i: int) -> float:
+        """Seconds until a task's files are on a node, behind what its links have been given before."""
+        sent: dict[int, float] = {}
+        rate, total = self.network.replica_bytes_per_second, 0.0
+        for f in self.inputs(k):
+            if f not in self._holds[i]:
+                total += self._sizes[f] / rate
+                for j in self._places.get(f, ())[:1]:
+                    sent[j] = sent.get(j, 0.0) + self._sizes[f] / rate
+        if not total:
+            return 0.0
+        ends = [max(self.now, self._sends[j]) + seconds for j, seconds in sent.items()]
+        return max(max(self.now, self._receives[i]) + total, *ends, 0.0) - self.now
 
     def on_remote(self, f: int) -> bool:
         """Never, unless an engine with a storage says otherwise: all files are products."""

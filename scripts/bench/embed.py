@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -17,7 +18,7 @@ from timeit import timeit
 from typing import Any
 
 from bench.embed_memory import MACHINE, memory_rows
-from bench.frame import ROOT, Run, compare, show
+from bench.frame import ROOT, Check, Run, check, compare, show
 
 from ioopt.decisions.batch_io import View
 from ioopt.embed import GangScheduler, IoArbiter
@@ -97,33 +98,26 @@ def decisions_per_second(count: int) -> float:
     return count / seconds
 
 
-Check = tuple[str, str, str, str]
-
-
-def _check(what: str, wanted: str, measured: float, holds: bool) -> Check:
-    return what, wanted, f"{measured:.4g}", "yes" if holds else "NO"
-
-
 def objects(quick: bool) -> list[Check]:
     """Costs and memory of the embedded objects."""
     rows = list(arbiter_rows(20 if quick else 100))
     head = ("policy", "requests", "bare policy us", "embedded us", "more us")
     show("IoArbiter", head, rows)
     worst = max(row[4] for row in rows)
-    checks = [_check("IoArbiter beyond the bare policy, us, at most", "10", worst, worst <= 10)]
+    checks = [check("IoArbiter beyond the bare policy, us, at most", "10", worst, worst <= 10)]
     gang = list(gang_rows(500 if quick else 4000))
     show("GangScheduler, 320 nodes", ("policy", "us an event, best", "median"), gang)
     slowest = max(row[1] for row in gang)
-    checks.append(_check("GangScheduler us an event (best run)", "100", slowest, slowest <= 100))
+    checks.append(check("GangScheduler us an event (best run)", "100", slowest, slowest <= 100))
     rate = decisions_per_second(1000 if quick else 10_000)
     print(f"serve --stdio: {rate:.0f} decisions a second, each waited for")
-    checks.append(_check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
+    checks.append(check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
     memory = list(memory_rows(20_000 if quick else 1_000_000))
     heads = ("object", "events", "MB after 1/10", "MB at the end", "growth MB", "seconds")
     show("Memory", heads, memory)
     grown = max(row[4] for row in memory)
     checks.append(
-        _check("growth in memory, MB", f"{MEGABYTE_LIMIT:g}", grown, grown <= MEGABYTE_LIMIT)
+        check("growth in memory, MB", f"{MEGABYTE_LIMIT:g}", grown, grown <= MEGABYTE_LIMIT)
     )
     return checks
 
@@ -139,37 +133,6 @@ def selection(quick: bool) -> None:
     }
     runs = {name: Run(name, {"time_limit": 2.0}) for name in ("select", "first-fit")}
     compare("Job selection, 2 s", cases, runs, (0,))
-
-
-def snakemake(quick: bool) -> list[Check]:
-    """Real runs of Snakemake; nothing is wanted of them."""
-    from bench import embed_snakemake as own
-
-    rows = [
-        row for workflow, cores in own.workflows(quick) for row in own.real_rows(workflow, cores)
-    ]
-    heads = ("workflow", "scheduler", "seconds", "peak GB", "quota GB", "seconds in it",
-             "peak GB in it")  # fmt: skip
-    show("Real Snakemake, stub commands", heads, rows)
-    return []
-
-
-def dask(quick: bool) -> list[Check]:
-    """Ten graphs on real clusters with capped links, placed by ioopt and by Dask."""
-    from bench.on_dask import graphs as own
-
-    rows = [row for workers in ((4,) if quick else (4, 8)) for row in own.rows(workers, quick)]
-    show("On Dask, each worker sends 25 MB/s: Dask itself / ioopt", own.HEADS, rows)
-    fewer = sum(row.bytes[1] < row.bytes[0] for row in rows)
-    faster = sum(row.seconds[1] < row.seconds[0] for row in rows)
-    slowest = max(row.overhead_ms for row in rows)
-    return [
-        _check(
-            "graphs of which ioopt moves fewer bytes", str(len(rows)), fewer, fewer == len(rows)
-        ),
-        _check("graphs that ioopt ends sooner", "most", faster, 2 * faster > len(rows)),
-        _check("ms of deciding a task on Dask, at most", "1", slowest, slowest <= 1),
-    ]
 
 
 GANG_TASK = """
@@ -213,9 +176,9 @@ def main(quick: bool) -> None:
     heads = ("jobs", "gangs", "last end s", "mean end s", "last / first")
     show("Two processes a job on two cores, slices of 0.2 s", heads, list(process_rows(quick)))
     selection(quick)
-    for name, part in (("distributed", dask), ("snakemake", snakemake)):
+    for name in ("dask", "snakemake"):
         if importlib.util.find_spec(name) is None:
             print(f"{name} is not installed: python -m pip install 'ioopt[embed]'")
         else:
-            checks += part(quick)
+            checks += importlib.import_module(f"bench.engines.embed_{name}").table(quick)
     show("Beside what was wanted", ("criterion", "wanted", "measured", "holds"), checks)

@@ -29,6 +29,15 @@ class Run(NamedTuple):
     options: Mapping[str, Any]
 
 
+Check = tuple[str, str, str, str]
+"""A criterion, what was wanted, what was measured, and whether it holds."""
+
+
+def check(what: str, wanted: str, measured: float, holds: bool) -> Check:
+    """A row beside what was wanted."""
+    return what, wanted, f"{measured:.4g}", "yes" if holds else "NO"
+
+
 def show(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print a titled table."""
     print(f"\n{title}\n\n{render(head, list(rows))}", flush=True)

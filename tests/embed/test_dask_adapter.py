@@ -97,6 +97,15 @@ def silent(view):
     return None
 
 
+def test_kinds_are_learnt_without_looking_at_the_whole_graph_again(client):
+    from ioopt.embed.adapters.dask import placed
+
+    graph = {(f"kind{chr(97 + k)}", j): (bytes, 10) for k in range(9) for j in range(4)}
+    with placed(client) as report:
+        client.get(graph, list(graph))
+    assert report.decisions == 36 and report.plans == 1
+
+
 def test_an_error_of_a_task_reaches_the_client(client):
     from ioopt.embed.adapters.dask import placed
 

@@ -136,6 +136,76 @@ def test_an_idle_node_takes_what_would_wait_longer_than_its_bytes_travel(rate, t
     assert view.moved == (10**6 if taken else 0)
 
 
+def view_of(nodes, files, tasks) -> LiveView:
+    """A view of ready tasks: *nodes* hold files, *files* have bytes (1 MB/s), *tasks* seconds and inputs."""
+    problem = ioopt.load({
+        "format": "ioopt/replication", "version": 1, "name": "v",
+        "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e6},
+        "nodes": [{"id": f"n{i}", "holds": held} for i, held in enumerate(nodes)],
+        "files": [{"id": f, "bytes": size} for f, size in files.items()],
+        "tasks": [{"id": t, "compute_seconds": s, "inputs": read} for t, (s, read) in tasks.items()],
+    })  # fmt: skip
+    view = LiveView.of(problem)
+    for k in range(len(tasks)):
+        view.becomes_ready(k)
+    return view
+
+
+def test_a_task_of_no_time_is_not_worth_a_transfer():
+    # a computes and b waits where all files are (9 s each). To move c, of no time, takes nothing off n0
+    # and d .5 s for 1 s of link; e 3 s for 1 s
+    tasks = {
+        "a": (9.0, ["f"]),
+        "b": (9.0, ["f"]),
+        "c": (0.0, ["f"]),
+        "d": (0.5, ["f"]),
+        "e": (3.0, ["f"]),
+    }
+    for left, wanted in ((4, None), (5, (4, 1))):
+        view = view_of([["f"], []], {"f": 10**6}, dict(list(tasks.items())[:left]))
+        homes = Homes()
+        view.give(0, 0)
+        view.give(1, 0)
+        assert view.ask(homes) == wanted
+        assert view.moved == (10**6 if wanted else 0)
+
+
+def test_short_tasks_go_first():
+    view = view_of([[]], {}, {"a": (9.0, []), "b": (0.001, []), "c": (0.0, [])})
+    homes = Homes()
+    assert [view.ask(homes) for _ in range(3)] == [(1, 0), (2, 0), (0, 0)]
+
+
+def test_of_those_that_wait_the_cheapest_to_bring_goes():
+    # both take 4 s off n0; b reads 2 MB (2 s), c 1 MB (1 s)
+    view = view_of([["f", "g"], []], {"f": 2 * 10**6, "g": 10**6},
+                   {"a": (9.0, ["g"]), "x": (9.0, ["g"]), "c": (4.0, ["g"]), "b": (4.0, ["f"])})  # fmt: skip
+    homes = Homes()
+    assert [view.ask(homes) for _ in range(3)] == [(0, 0), (1, 0), (2, 1)]
+    assert view.moved == 10**6
+
+
+def test_those_who_read_from_everywhere_do_not_all_meet_on_one_node():
+    # each of three reads 1 MB from every node, and n0 has a little more: of no use to those for whom
+    # its link already works. First: n0 2 s of link, the others 2.1; then n0 2 + 2 + 2 = 6, n1 2.1 + 2.1
+    held = [["a0", "b0", "c0", "x"], ["a1", "b1", "c1"], ["a2", "b2", "c2"]]
+    files = {f: 10**6 for row in held for f in row} | {"x": 10**5}
+    tasks = {t: (1.0, [f"{t}{i}" for i in range(3)] + ["x"]) for t in "abc"}
+    homes, view = Homes(), view_of(held, files, tasks)
+    assert [view.ask(homes) for _ in range(3)] == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_links_are_busy_until_what_they_were_given_is_through():
+    # n0 sends f (2 s) to n1, and then g (1 s) would take its turn: 3 s; n2 gets h from n1 in 1 s
+    view = view_of([["f", "g"], ["h"], []], {"f": 2 * 10**6, "g": 10**6, "h": 10**6},
+                   {"a": (1.0, ["f"]), "b": (1.0, ["g"]), "c": (1.0, ["h"])})  # fmt: skip
+    view.give(0, 1)
+    assert [view.staging_seconds(k, 2) for k in (1, 2)] == [3.0, 1.0]
+    assert view.staging_seconds(1, 0) == 0.0
+    view.now = 2.5
+    assert view.staging_seconds(1, 2) == 1.0
+
+
 def test_short_tasks_fill_the_way_there_and_back():
     # 20 ms of work may wait: two tasks of 10 ms behind the one that computes
     problem = tree(4, 1, 0)

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ["ioopt", "ilp"])
 def test_real_snakemake_runs_to_the_end(tmp_path, scheduler) -> None:
     pytest.importorskip("snakemake")
-    from bench.embed_snakemake import run_stub
-    from bench.snakemake_workflows import variant_calling, write
+    from bench.engines.embed_snakemake import run_stub
+    from bench.engines.snakemake_workflows import variant_calling, write
 
     workflow = variant_calling(2, 2)
     write(workflow, tmp_path, 2.0)
@@ -28,8 +28,8 @@ def test_a_disk_that_greedy_fills_is_enough_for_the_data_order(tmp_path, schedul
     sample at a time needs no more than what it has trimmed and mapped: 20.2 GB of the largest.
     """
     pytest.importorskip("snakemake")
-    from bench.embed_snakemake import run_stub
-    from bench.snakemake_workflows import variant_calling, write
+    from bench.engines.embed_snakemake import run_stub
+    from bench.engines.snakemake_workflows import variant_calling, write
 
     workflow, quota = variant_calling(4, 2), 25 * 10**9
     write(workflow, tmp_path, 2.0, quota)

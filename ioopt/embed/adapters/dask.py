@@ -45,12 +45,13 @@ class Report:
     """What was decided and how long it took; ``ran_on`` (key -> worker's name) where asked for.
 
     ``wanted_bytes`` are the copies between workers that the decisions ask for, ``seconds`` those
-    spent deciding and keeping accounts in the scheduler.
+    spent deciding and keeping accounts in the scheduler; a dispatcher began ``plans`` times.
     """
 
     decisions: int = 0
     seconds: float = 0.0
     wanted_bytes: int = 0
+    plans: int = 0
     notes: list[str] = field(default_factory=list)
     ran_on: dict[str, str] = field(default_factory=dict)
 
@@ -142,8 +143,8 @@ class Placement(SchedulerPlugin):
             size = max(0, ts.nbytes)
             count, total = self._bytes.get(ts.prefix.name, (0, 0))
             self._bytes[ts.prefix.name] = count + 1, total + size
-            if count == 0:
-                self._view = None  # now it is known how large these are, and how long they take
+            if self._view is not None and count & (count + 1) == 0:  # 1, 2, 4, ... have ended
+                self._learn(ts, count == 0)
             for name in self.copies.get(_text(key), ()):
                 self._copy(ts, name)
             if self.record:
@@ -154,6 +155,18 @@ class Placement(SchedulerPlugin):
             self._view.now = time()
             self._view.ends(self._index[key], sizes)
         self._ask()
+
+    def _learn(self, ts: Any, first: bool) -> None:
+        """Expect of tasks still to come what those of the kind of *ts* have taken; plan anew at the first."""
+        assert self._view is not None
+        for k in self._kinds.get(ts.prefix.name, ()):
+            if self._keys[k] in self._held:
+                self._view.expect(k, _seconds(ts), self._size(self._scheduler.tasks[self._keys[k]]))
+        learn = getattr(self._dispatcher, "learn", None)
+        if first and learn is not None:
+            learn()
+        elif first and self.queues is None:
+            self._view = None
 
     def _copy(self, ts: Any, name: str) -> None:
         for ws in self._scheduler.workers.values():
@@ -206,6 +219,7 @@ class Placement(SchedulerPlugin):
     def _begin(self) -> LiveView:
         """A view of all that is held, and a dispatcher that has seen nothing of it."""
         scheduler = self._scheduler
+        self.report.plans += 1
         workers = sorted(scheduler.running, key=lambda ws: (str(ws.name), ws.address))
         self._addresses = [ws.address for ws in workers]
         held = sorted(
@@ -215,6 +229,9 @@ class Placement(SchedulerPlugin):
         problem = self.instance([*held, *under_way], workers)
         self._keys = [ts.key for ts in (*held, *under_way)]
         self._index = {key: k for k, key in enumerate(self._keys)}
+        self._kinds: dict[str, list[int]] = {}
+        for k, ts in enumerate(held):
+            self._kinds.setdefault(ts.prefix.name, []).append(k)
         self._view = view = LiveView.of(problem, time(), len(held))
         for k, ts in enumerate(held):
             if ts.state == "no-worker":
@@ -235,7 +252,9 @@ class Placement(SchedulerPlugin):
         """Tasks of the scheduler, what they read, and its workers as an instance, by estimates."""
         files = {ts: None for ts in states} | {d: None for ts in states for d in ts.dependencies}
         names = {ts: _text(ts.key) for ts in files}
-        rate = float(self._scheduler.bandwidth)
+        # of the pair that shared its links least: who shares them is known to the view
+        pairs = self._scheduler.bandwidth_workers.values()
+        rate = float(max(self._scheduler.bandwidth, *pairs, 0.0))
         return ReplicationProblem.model_construct(
             name="dask", storages=(),
             network=Network(remote_bytes_per_second=rate, replica_bytes_per_second=rate),

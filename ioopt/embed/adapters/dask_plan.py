@@ -105,7 +105,7 @@ def execute(
 def task_graph(
     problem: ReplicationProblem, load: Loader, work: Worker, scale: float = 1.0
 ) -> dict[Key, Any]:
-    """The graph; its ``("ends", task)`` are small. A task's key begins with the letters of its id.
+    """The graph; its ``("ends", task)`` are small. A task's key begins with its id without digits.
 
     So Dask tells kinds of tasks apart, whose bytes and seconds it averages.
     """
@@ -123,7 +123,7 @@ def task_graph(
 
 
 def _key(task: str) -> Key:
-    return re.split(r"[^A-Za-z]", task)[0] or "task", task
+    return re.sub(r"[\d-]+", "", task) or "task", task
 
 
 def _part(made: Mapping[str, Any], name: str) -> Any:

@@ -1,23 +1,45 @@
-"""Tasks go where most of their bytes are; tasks without any are dealt in stretches of the order.
+"""Tasks go where their files are, or come soonest; tasks without any are dealt in stretches of the order.
 
 The order of the instance is to be depth-first, as Dask's is: then those who read the same file stand
-together, and meet on one node. A node that idles takes the last task waiting for another where that
-task would wait for longer than its files take to come, and what it writes to go back. Ours.
+together, and meet on one node. A node that idles takes a task that waits for another where this saves
+more time than links spend on its files, and on what it writes going back. Ours.
 """
+
+from typing import NamedTuple
 
 from ioopt.decisions.replication import DispatchView, Pair
 
+SHORT_SECONDS = 0.02
+"""Tasks shorter than this hold nobody up and let others begin: they go first. Ours."""
+
+
+class Place(NamedTuple):
+    """The node that a ready task waits for, its seconds there, and those of links there and elsewhere."""
+
+    home: int
+    seconds: float
+    coming: float
+    links: float
+
 
 class Homes:
-    """The dispatcher; it remembers the node that each ready task waits for."""
+    """The dispatcher; it remembers the place of each ready task."""
 
     def __init__(self) -> None:
-        self._home: dict[int, int] = {}
+        self._places: dict[int, Place] = {}
         self._dealt: dict[int, int] = {}
+        self._coming: dict[int, float] = {}
+        self._arrived = 0
+
+    def learn(self) -> None:
+        """Seconds and bytes are expected to be others: find all places anew."""
+        self._places.clear()
+        self._coming.clear()
         self._arrived = 0
 
     def __call__(self, view: DispatchView) -> Pair | None:
-        """The first ready task whose node takes it; else the last that an idle node saves time on."""
+        """The first ready task whose node takes it, short ones before others; else one that an idle
+        node saves time on."""
         nodes = view.open_nodes()
         if not nodes or not view.ready:
             return None
@@ -25,14 +47,23 @@ class Homes:
             self._arrived = len(view.released())
             self._deal(view)
         waiting: dict[int, list[int]] = {}
+        first: Pair | None = None
         for k in view.ready:
-            home = self._home.get(k)
-            if home is None:
-                home = self._home[k] = self._find(view, k)
+            place = self._places.get(k)
+            if place is None:
+                place = self._places[k] = self._find(view, k)
+            home = place.home
             if home in nodes and view.takes(k, home):
-                return k, home
+                if place.seconds < SHORT_SECONDS:
+                    first = k, home
+                    break
+                first = first or (k, home)
             waiting.setdefault(home, []).append(k)
-        return self._rescue(view, [i for i in nodes if view.idle_cores(i)], waiting)
+        pair = first or self._rescue(view, [i for i in nodes if view.idle_cores(i)], waiting)
+        if pair is not None:
+            place = self._places[pair[0]]
+            self._coming[place.home] -= place.coming
+        return pair
 
     def _deal(self, view: DispatchView) -> None:
         """Tasks that read no product: stretches of equal work, in proportion to cores and speed."""
@@ -48,33 +79,58 @@ class Homes:
             done += seconds
             self._dealt[k] = i
 
-    def _find(self, view: DispatchView, k: int) -> int:
-        """The node with the most bytes of a task; ties: the one it was dealt to, then the first."""
-        here = {i: 0 for i in range(len(view.nodes)) if view.fits(k, i)}
-        for f in view.inputs(k):
-            for i in here:
-                if view.holds(i, f):
-                    here[i] += view.size(f)
-        return min(here, key=lambda i: (-here[i], i != self._dealt.get(k), i))
+    def _find(self, view: DispatchView, k: int) -> Place:
+        """The node that has the files soonest for the least transfers; ties: as dealt, then the first."""
+        missing = {i: view.missing_seconds(k, i) for i in range(len(view.nodes)) if view.fits(k, i)}
+        costs = {
+            i: seconds and seconds + view.staging_seconds(k, i) + self._coming.get(i, 0.0)
+            for i, seconds in missing.items()
+        }
+        home = min(costs, key=lambda i: (costs[i], i != self._dealt.get(k), i))
+        coming = missing.pop(home)
+        self._coming[home] = self._coming.get(home, 0.0) + coming
+        away = min(missing.values(), default=0.0)
+        made = sum(map(view.size, view.outputs(k))) / view.network.replica_bytes_per_second
+        own = view.task(k).compute_seconds / view.nodes[home].speed
+        return Place(home, own, coming, away + made)
 
     def _rescue(
         self, view: DispatchView, idle: list[int], waiting: dict[int, list[int]]
     ) -> Pair | None:
-        """The pair that saves the most time; ties: the lowest node, then the lowest home."""
-        best: tuple[float, Pair] | None = None
-        for home, tasks in waiting.items() if idle else ():
-            k = tasks[-1]
-            seconds = sum(view.task(x).compute_seconds for x in tasks[:-1])
-            wait = view.core_time(k, home) - view.now
-            wait += seconds / view.nodes[home].cores / view.nodes[home].speed
-            for i in idle:
-                saved = wait - self._toll(view, k, i)
-                if saved > 0 and view.takes(k, i) and (best is None or saved > best[0]):
-                    best = saved, (k, i)
-        return None if best is None else best[1]
+        """The pair that saves the most time; ties: the first home, its first task, the lowest node.
 
-    def _toll(self, view: DispatchView, k: int, i: int) -> float:
-        """Seconds to bring the files of *k* to node *i*, and to take away what it writes."""
-        moved = sum(view.size(f) for f in view.inputs(k) if not view.holds(i, f))
-        moved += sum(map(view.size, view.outputs(k)))
-        return moved / view.network.replica_bytes_per_second
+        Without the task its home is done that much earlier, if it is not done later elsewhere; what
+        links spend is time that others wait for them.
+        """
+        best = 0.0
+        pair: Pair | None = None
+        for home, tasks in waiting.items() if idle else ():
+            wait, k = self._worth_most(view, home, tasks)
+            if k is None:
+                continue
+            own = self._places[k].seconds
+            made = sum(map(view.size, view.outputs(k))) / view.network.replica_bytes_per_second
+            for i in idle:
+                saved = min(own, wait - view.staging_seconds(k, i) - made)
+                saved -= view.missing_seconds(k, i) + made
+                if saved > best and view.takes(k, i):
+                    best, pair = saved, (k, i)
+        return pair
+
+    def _worth_most(
+        self, view: DispatchView, home: int, tasks: list[int]
+    ) -> tuple[float, int | None]:
+        """How long the task waits whose leaving saves the most, and the task; None if none does."""
+        best = 0.0
+        found: tuple[float, int | None] = 0.0, None
+        ahead, node = view.unstarted(home), view.nodes[home]
+        wait = view.core_time(tasks[0], home) - view.now
+        if ahead is not None:
+            wait += view.task(ahead).compute_seconds / node.speed / node.cores
+        for k in tasks:
+            own, links = self._places[k].seconds, self._places[k].links
+            saved = min(own, wait - links) - links
+            if saved > best:
+                best, found = saved, (wait, k)
+            wait += own * view.task(k).cores / node.cores
+        return found

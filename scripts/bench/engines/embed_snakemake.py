@@ -13,11 +13,43 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.frame import ROOT, shared_data, timed
-from bench.snakemake_workflows import StubWorkflow, from_wfformat, variant_calling, write
+from bench.engines.snakemake_workflows import StubWorkflow, from_wfformat, variant_calling, write
+from bench.frame import ROOT, Check, check, shared_data, show, timed
 
-SCHEDULERS = ("ioopt", "greedy", "ilp")
+NAMES = ("ioopt data", "ioopt", "greedy", "ilp")
 RECORDED = ("montage-chameleon-2mass-005d-001", "epigenomics-chameleon-hep-1seq-100k-001")
+
+
+HEADS = (
+    "workflow",
+    "scheduler",
+    "seconds",
+    "peak GB",
+    "quota GB",
+    "seconds in it",
+    "peak GB in it",
+)
+
+
+def main(quick: bool) -> None:
+    """Print the table, and what was wanted beside what was measured."""
+    show("Beside what was wanted", ("criterion", "wanted", "measured", "holds"), table(quick))
+
+
+def table(quick: bool) -> list[Check]:
+    """Three rule graphs under every scheduler, without a quota of the disk and with one."""
+    rows = [row for workflow, cores in workflows(quick) for row in real_rows(workflow, cores)]
+    show("Real Snakemake, stub commands", HEADS, rows)
+    full = {name: sum(row[1] == name and row[-1] == "full" for row in rows) for name in NAMES}
+    saved = sum(
+        row[1] == "greedy" and row[-1] == "full"
+        and all(r[-1] != "full" for r in rows if r[:2] == (row[0], NAMES[0])) for row in rows
+    )  # fmt: skip
+    return [
+        check("Snakemake runs of a full disk, --scheduler-ioopt-data", "0", full[NAMES[0]],
+              full[NAMES[0]] == 0),
+        check("of which greedy's end on a full disk, and this finishes", "1", saved, saved >= 1),
+    ]  # fmt: skip
 
 
 def workflows(quick: bool) -> list[tuple[StubWorkflow, int]]:
@@ -37,8 +69,8 @@ def real_rows(workflow: StubWorkflow, cores: int) -> Iterator[tuple[Any, ...]]:
 
     The quota is 1.1 times what ``--scheduler-ioopt-data`` held; a run that it ends is "full".
     """
-    free = {name: _timed(workflow, cores, name, None) for name in ("ioopt data", *SCHEDULERS)}
-    quota = int(1.1 * (free["ioopt data"][1] or 0))
+    free = {name: _timed(workflow, cores, name, None) for name in NAMES}
+    quota = int(1.1 * (free[NAMES[0]][1] or 0))
     for name, (seconds, peak) in free.items():
         held, most = _timed(workflow, cores, name, quota)
         told = "full" if most is None else f"{most / 1e9:.4g}"
@@ -64,7 +96,7 @@ def run_stub(
     command = [sys.executable, "-m", "snakemake", "--scheduler", scheduler.split()[0],
                "--cores", str(cores), "--directory", str(directory),
                "--snakefile", str(directory / "Snakefile")]  # fmt: skip
-    if scheduler == "ioopt data":
+    if scheduler == NAMES[0]:
         disk = [] if quota is None else ["--scheduler-ioopt-disk-mb", str(quota // 10**6)]
         command += ["--scheduler-ioopt-data", *disk]
     with (directory / "log").open("w") as log:

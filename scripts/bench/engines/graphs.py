@@ -1,18 +1,16 @@
-"""Dask graphs under ioopt's placement and under Dask's own, on worker processes with capped links."""
+"""Ten Dask graphs: workflows of sleeping tasks, and collections of arrays and frames."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from bench.frame import shared_data
-from bench.on_dask.cluster import Meter, capped
 
 from ioopt import registry
-from ioopt.embed.adapters.dask import Homes, placed
-from ioopt.embed.adapters.dask_plan import sent_bytes, task_graph
+from ioopt.embed.adapters.dask_plan import task_graph
 from ioopt.problems.replication import ReplicationProblem
 
 RATE = 25e6
@@ -21,13 +19,8 @@ TOTAL = 160e6
 """Bytes of all files of a workflow together."""
 SECONDS = 2.0
 """A worker's share of all sleeping."""
-MEMORY = 100_000_000
-"""Bytes a worker may hold; beyond .6 of that Dask spills."""
-REPEATS = 2
 Graph = Callable[[Any], Any]
 """``run(client)``: compute it."""
-HEADS = ("graph", "workers", "tasks", "seconds", "MB moved", "peak MB, a worker", "peak MB, all",
-         "MB spilled", "ms a task")  # fmt: skip
 
 
 def sleeping(seconds: dict[str, float], task: str, writes: dict[str, int], *read: bytes) -> Any:
@@ -151,74 +144,3 @@ def graphs(workers: int, quick: bool) -> Iterator[tuple[str, Graph]]:
     yield "x @ x.T", _product
     yield "rechunk", _rechunk
     yield "dataframe shuffle", _shuffle
-
-
-class Row(NamedTuple):
-    """A row of the table; pairs are Dask's own figure and ours, each the least of the repeats."""
-
-    graph: str
-    workers: int
-    tasks: int
-    seconds: Pair
-    bytes: Pair
-    peak: Pair
-    peak_all: Pair
-    spilled: Pair
-    overhead_ms: float
-
-
-class Pair(tuple[float, float]):
-    """Two figures, shown beside each other."""
-
-    def __str__(self) -> str:
-        return f"{self[0]:.3g} / {self[1]:.3g}"
-
-
-def rows(workers: int, quick: bool) -> Iterator[Row]:
-    """Every graph on one cluster, in turn as Dask and as ioopt place it.
-
-    Dask's estimates of earlier runs stay for both. Who comes first alternates.
-    """
-    with capped(workers, RATE, MEMORY) as client:
-        client.register_plugin(Meter())
-        for name, run in graphs(workers, quick):
-            found: dict[bool, list[tuple[float, ...]]] = {False: [], True: []}
-            for ours in (False, True, True, False)[: 2 * REPEATS]:
-                found[ours].append(_measured(client, run, ours))
-            best = [[min(column) for column in zip(*found[ours])] for ours in (False, True)]
-            seconds, moved, peak, total, spilled = (Pair(pair) for pair in list(zip(*best))[:5])
-            yield Row(
-                name, workers, int(best[1][5]), seconds, moved, peak, total, spilled, best[1][6]
-            )
-
-
-def _measured(client: Any, run: Graph, ours: bool) -> tuple[float, ...]:
-    """Seconds, MB moved, peak MB of a worker and of all, MB spilled, decisions, ms a decision."""
-    client.run_on_scheduler(_peaks)
-    before, spilled = sent_bytes(client), sum(client.run(_spilled).values())
-    begun = time.perf_counter()
-    with placed(client, Homes if ours else None) as report:
-        run(client)
-    seconds = time.perf_counter() - begun
-    moved = sent_bytes(client) - before
-    spilled = sum(client.run(_spilled).values()) - spilled
-    peaks = client.run_on_scheduler(_peaks)
-    number = max(1, report.decisions)
-    return (
-        seconds,
-        *(x / 1e6 for x in (moved, *peaks, spilled)),
-        number,
-        1e3 * report.seconds / number,
-    )
-
-
-def _peaks(dask_scheduler: Any) -> tuple[int, int]:
-    meter = dask_scheduler.plugins[Meter.name]
-    found = meter.worst, meter.total
-    meter.worst = meter.total = 0
-    return found
-
-
-def _spilled(dask_worker: Any) -> float:
-    metrics = getattr(dask_worker.data, "cumulative_metrics", {})
-    return sum(value for key, value in metrics.items() if key == ("disk-write", "bytes"))
