@@ -5,7 +5,7 @@ import math
 from ioopt.models.flexgang.frame import PatternData, Placement, lay_out
 from ioopt.models.flexgang.relaxation import RelaxedModel
 from ioopt.models.flexgang.tau import TauModel
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.result import Status
 from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 
@@ -38,3 +38,14 @@ def relaxed_bound(data: PatternData) -> float:
     if answer.status is Status.INFEASIBLE:
         return -math.inf
     return math.inf if answer.objective is None else answer.objective
+
+
+def upper_bound(problem: FlexibleGangProblem) -> float | None:
+    """No plan of any pattern has a higher model objective; None where nothing bounds one.
+
+    For solvers that prove nothing; 1.5 s for 40 jobs and 46 patterns, nearly all of it responses, which
+    are kept from one use to the next.
+    """
+    found = [PatternData.of(problem, pattern) for pattern in problem.patterns()]
+    bound = max((relaxed_bound(data) for data in found if data is not None), default=math.inf)
+    return bound if math.isfinite(bound) else None
