@@ -13,6 +13,7 @@ orders (:mod:`ioopt.solvers.replication.search.flow_deal`); annealing moves task
 of all that keeps producers before readers (:mod:`ioopt.solvers.replication.search.flow_kernel`).
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from pydantic import Field
@@ -22,7 +23,7 @@ from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import (
     LOAD_SECONDS,
@@ -35,7 +36,10 @@ from ioopt.solvers.replication.greedy.minmin import planning_seconds
 from ioopt.solvers.replication.search.flow_run import FlowRun
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import kernels_ready
+from ioopt.solvers.replication.search.pace import SLOW_CELLS, cells
 
+SEEDS_APART = 1_000_003
+"""Between the seeds of two threads."""
 NO_TIME_SECONDS = 0.03
 """A limit that leaves so little more than the greedy takes is none."""
 
@@ -45,6 +49,7 @@ class Settings(ReplayOptions):
 
     The rest are options of the replays beyond the rules.
 
+    ``threads`` run as many searches from other random numbers beside each other, and the best plan counts.
     A run that ends by count repeats exactly, on any machine, compiled or not. Without a count of
     its own it follows the clock where the deadline would come first.
     """
@@ -61,15 +66,46 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     problem.require_room()
     if not problem.is_workflow and _too_large(problem, request):
         return _greedy(problem, request)
-    kind = FlowRun if problem.is_workflow else LinkAwareRun
-    search = kind(problem, request, (request.settings or Settings()).evaluations)
-    search.start()
+    runs = _runs(problem, request)
     build = request.deadline.elapsed()
-    search.improve()
+    with ThreadPoolExecutor(len(runs)) as pool:
+        others = [pool.submit(_search, run) for run in runs[1:]]
+        stopped = True
+        try:
+            _search(runs[0])
+            stopped = runs[0].stop() is not StopReason.ITERATIONS
+        finally:
+            for run in runs[1:] if stopped else ():
+                run.give_up()
+        for other in others:
+            other.result()
+    search = min(runs, key=lambda run: run.best.score)
     return Outcome(
         search.best_plan(), search.bound, search.stop(), objective_name="makespan_seconds",
-        build_seconds=build, notes=search.notes(), metrics={"evaluations": search.evaluations},
+        build_seconds=build, notes=search.notes(),
+        metrics={"evaluations": sum(run.evaluations for run in runs)},
     )  # fmt: skip
+
+
+def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
+    """A run for every thread, each from other random numbers; the first is that of a single thread.
+
+    Machine code runs beside other threads, plain Python does not: large batches, of which few replays are
+    made, get one run.
+    """
+    kind = FlowRun if problem.is_workflow else LinkAwareRun
+    evaluations = (request.settings or Settings()).evaluations
+    runs = [kind(problem, request, evaluations)]
+    for turn in range(1, request.options.threads if cells(problem) <= SLOW_CELLS else 1):
+        options = replace(request.options, seed=request.options.seed + turn * SEEDS_APART)
+        apart = replace(request, options=options, incumbents=Incumbents(request.deadline))
+        runs.append(kind(problem, apart, evaluations))
+    return runs
+
+
+def _search(run: LinkAwareRun) -> None:
+    run.start()
+    run.improve()
 
 
 def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:

@@ -52,9 +52,11 @@ SMALL_CELLS, MEDIUM_CELLS = 150, 10_000
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 DEAL_SHARE, SLOW_DEAL_SHARE = 0.12, 0.85
 """Share of what is left of the run for dealing; where replays are slow nearly all of it."""
-HOT, COLD, WARM, ORDER_HOT = 5e-3, 1e-4, 1e-3, 2.5e-2
+HOT, COLD, WARM = 5e-3, 1e-4, 1e-3
 """First and last temperature as shares of the makespan, for up to MANY_TASKS tasks; the first after an
-annealed order, and the first for that order."""
+annealed order."""
+ORDERS = ((True, 1e-2), (False, 2.5e-2), (True, 5e-3))
+"""Orders annealed before the best goes on: whether nodes take turns in it at first, first temperature."""
 BY_ORDER = "annealing of one order"
 EVALUATIONS_PER_ROUND, ORDER_SHARE, ORDERED_DEALS = 1500, 0.4, 0.02
 """Replays a task from one annealed order to the next, the share of them for that order, and of all of them
@@ -235,16 +237,23 @@ class LinkAwareRun(Pace):
         rounds = max(1, left // (EVALUATIONS_PER_ROUND * len(order)))
         span = (1.0 - first) / rounds
         for number in range(rounds):
-            annealing = OrderAnnealing(self.engine, order)
-            until, hot = first + span * (number + ORDER_SHARE), self._heat(self.bound, ORDER_HOT)
-            self._cool(annealing, until, hot, BY_ORDER)
-            if self._over():
-                return
-            barred = RoundAnnealing(self.engine, annealing, len(self.problem.nodes))
+            tried = []
+            for turn, (in_turn, share) in enumerate(ORDERS, start=1):
+                tried.append(OrderAnnealing(self.engine, order, in_turn))
+                until = first + span * (number + ORDER_SHARE * turn / len(ORDERS))
+                self._cool(tried[-1], until, self._heat(self.bound, share), BY_ORDER)
+                if self._over():
+                    return
+            best = min(tried, key=lambda annealing: annealing.seconds)
+            barred = RoundAnnealing(self.engine, best, len(self.problem.nodes))
             until, hot = first + span * (number + 1), self._heat(self.bound, WARM)
             self._cool(barred, until, hot, f"{BY_ORDER}, then with barriers")
             if self._over():
                 return
+
+    def give_up(self) -> None:
+        """Let the run, in a thread of its own, end as soon as it looks at the clock."""
+        self._end = -float("inf")
 
     def _deal(self) -> None:
         """Random dispatches of the spectral order, both ways, for a share of the run."""

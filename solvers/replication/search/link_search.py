@@ -220,18 +220,19 @@ class Annealing:
 class OrderAnnealing:
     """One order of all tasks under improvement, with the interface of :class:`Annealing`.
 
-    It begins from stretches of *order*, one a node, side by side. Scores are seconds of transfers.
+    It begins from *order* with the nodes taking turns, or from stretches of it, one a node, side by side.
+    Scores are seconds of transfers.
     """
 
     STEPS_PER_REPLAY = 10
     best_score = float("inf")
     """Of a replay: none was made."""
 
-    def __init__(self, engine: Engine, order: Sequence[int]) -> None:
+    def __init__(self, engine: Engine, order: Sequence[int], in_turn: bool = False) -> None:
         self._engine = engine
         nodes, tasks = engine.inst.num_nodes, len(order)
         cuts = [tasks * i // nodes for i in range(nodes + 1)]
-        rows = [order[cuts[i] : cuts[i + 1]] for i in range(nodes)]
+        rows = [order[i::nodes] if in_turn else order[cuts[i] : cuts[i + 1]] for i in range(nodes)]
         listed = [k for k in chain(*zip_longest(*rows, fillvalue=-1)) if k >= 0]
         node = [0] * tasks
         for i, row in enumerate(rows):
@@ -254,6 +255,11 @@ class OrderAnnealing:
         self.line = self._engine.moved(self.line)
 
     @property
+    def seconds(self) -> float:
+        """Transfers of the best order."""
+        return float(self.line.values[kernel.BEST])
+
+    @property
     def evaluations(self) -> int:
         """Orders scored so far."""
         return int(self.line.counts[kernel.EVALUATIONS])
@@ -274,7 +280,7 @@ class RoundAnnealing(Annealing):
     """
 
     def __init__(self, engine: Engine, ordered: OrderAnnealing, every: int) -> None:
-        tasks, line = engine.inst.num_tasks, ordered.line
+        tasks, line = engine.inst.num_tasks, engine.moved(ordered.line)
         cut = [int(p % every == 0) for p in range(tasks)]
         line.order[:], line.node[:], line.cut[:] = line.best_order, line.best_node, engine.box(cut)
         for p, k in enumerate(line.order):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -343,3 +344,22 @@ def test_auto_on_real_workflows_with_a_third_of_the_bytes_on_disk() -> None:
         minmin = ioopt.solve(problem, "minmin").metrics["makespan_seconds"]
         assert result.violations == (), path.stem
         assert result.metrics["makespan_seconds"] <= minmin * 1.001, path.stem
+
+
+def test_two_threads_run_two_searches_and_answer_with_the_better() -> None:
+    """The first is that of one thread; the second begins from another seed; each makes its replays."""
+    problem = generate("bipartite-85", {"tasks": 12, "nodes": 2, "disk": "450MB"}, 1)
+
+    def asked(threads: int, seed: int = 4) -> Any:
+        return link_aware.solve(problem, replace(
+            ticking(1e-7, evaluations=60), options=SolveOptions(threads=threads, seed=seed)))  # fmt: skip
+
+    first, second = asked(1), asked(1, 4 + link_aware.SEEDS_APART)
+    both = asked(2)
+    ends = [
+        ioopt.simulate(problem, run.plan).metrics["makespan_seconds"]
+        for run in (first, second, both)
+    ]
+    assert ends[2] == min(ends[:2])
+    assert both.metrics["evaluations"] == 120
+    assert both.plan == (first if ends[0] <= ends[1] else second).plan
