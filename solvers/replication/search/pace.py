@@ -11,7 +11,7 @@ LAG = 0.2
 """Share of the time by which the count of replays may be late before the clock takes over."""
 
 FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200
-TASKS_PER_SECOND, FEWEST_PER_ORDER = 600_000, 50
+TASKS_PER_SECOND, FEWEST_PER_ORDER = 800_000, 50
 """Replays to make in a run that the deadline does not end; those of an ordered one take time by the task.
 With fewer a task than the last there is none."""
 MANY_TASKS, SLOW_CELLS = 100, 90_000

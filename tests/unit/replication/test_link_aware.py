@@ -181,12 +181,12 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
 
 
 def test_longer_limits_give_batches_more_replays() -> None:
-    """600,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
+    """800,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
     batch, large = generate("image-85", {}, 0), generate("image-85", {"tasks": 400, "nodes": 8}, 0)
     seconds = (None, 2, 10, 60)
     within = pace.evaluations_within
-    assert [within(batch, s) for s in seconds] == [20_000, 12_000, 60_000, 360_000]
-    assert [within(large, s) for s in seconds] == [80_000, 3_000, 15_000, 90_000]
+    assert [within(batch, s) for s in seconds] == [20_000, 16_000, 80_000, 480_000]
+    assert [within(large, s) for s in seconds] == [80_000, 4_000, 20_000, 120_000]
     assert within(ioopt.load("two-pairs"), 60) == 800
     assert within(generate("image-85", {"disk": "unlimited"}, 0), 60) == 20_000
 
