@@ -24,6 +24,7 @@ from typing import Any, Self
 from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
 from ioopt.decisions.batch_io_kernels import slow_down
 from ioopt.embed.guard import Guard
+from ioopt.embed.history import History
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
@@ -70,7 +71,7 @@ class IoArbiter:
         self._own: set[Any] = set()
         self._requests: list[Request] = []
         self._by_id: dict[Any, Request] = {}
-        self._finished: dict[Any, tuple[int, float]] = {}
+        self._finished: History[Any] = History()
         self._guard = Guard()
         unlimited = self._policy.ignores_limit
         self._most = float("inf") if unlimited else self._limits.storage * _SLACK
@@ -133,9 +134,8 @@ class IoArbiter:
         known = new.compute_so_far + new.ideal_so_far + new.left / new.peak
         new.iteration = float(iteration_seconds or known)
         if self._policy.believes:
-            done, moved = self._finished.get(id, (0, 0.0))
             mean = float(size if mean_bytes is None else mean_bytes)
-            before = moved / done if done else 0.0
+            done, before = int(self._finished.weight(id)), self._finished.mean(id, 0.0)
             new.belief = self._policy.believes(id, done, float(size), mean, before)
         self._by_id[id] = new
         insort(self._requests, new, key=_KEY)
@@ -156,8 +156,7 @@ class IoArbiter:
         self._own.discard(id)
         self._requests.remove(request)
         if self._policy.believes:
-            done, moved = self._finished.get(id, (0, 0.0))
-            self._finished[id] = done + 1, moved + request.left + request.moved
+            self._finished.add(id, request.left + request.moved)
 
     def observe(self, id: int | str, sizes: Iterable[float]) -> None:
         """Requests of *id* that ended elsewhere, in bytes, for ``estimate=history``.
@@ -167,12 +166,11 @@ class IoArbiter:
         seen = list(sizes)
         if not all(0 <= size <= LARGEST for size in seen):
             raise UsageError(f"{id!r}: its sizes must be bytes, 0 or more")
-        done, moved = self._finished.get(id, (0, 0.0))
-        self._finished[id] = done + len(seen), moved + sum(seen)
+        self._finished.add(id, sum(seen), len(seen))
 
     def forget(self, id: int | str) -> None:
         """Drop what requests of *id* have moved: its job has ended."""
-        self._finished.pop(id, None)
+        self._finished.forget(id)
 
     def decide(self, now: float, deadline: float | None = None) -> dict[Any, float]:
         """Bytes per second for every outstanding request, 0 for those that wait. Never raises.
@@ -214,7 +212,7 @@ class IoArbiter:
 
     def state(self) -> Json:
         """The whole state as plain JSON values."""
-        finished = [[name, *counts] for name, counts in self._finished.items()]
+        finished = self._finished.state()
         return {
             "machine": self.machine.model_dump(mode="json"),
             "policy": self.policy,
@@ -247,7 +245,7 @@ class IoArbiter:
                 for key in _KEPT:
                     setattr(request, key, type(getattr(request, key))(item[key]))
                 request.belief = float(item.get("belief", request.belief))
-            made._finished = {name: (n, moved) for name, n, moved in state.get("finished", ())}
+            made._finished = History.restore(state.get("finished", ()))
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             text = f"{type(error).__name__}: {error}"
             raise InstanceError(f"not a saved arbiter ({text})") from None

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ioopt.embed.history import History
 from ioopt.embed.workflow import WorkflowDispatcher
 from ioopt.errors import InstanceError, UsageError
 from ioopt.problems import base
@@ -30,7 +31,7 @@ class Run:
         self.edges: dict[int, tuple[int, int]] = {}
         self.tasks: dict[int, Json] = {}
         self.batch: list[int] | None = None
-        self._seconds: dict[str, tuple[int, float]] = {}
+        self._seconds: History[str] = History()
 
     def add_task(self, number: int, config: Mapping[str, Any]) -> None:
         """Register a task; in a batch it is decided on when the batch ends."""
@@ -84,14 +85,12 @@ class Run:
 
     def expected(self, process: str) -> float:
         """Mean seconds of the tasks of a process that have ended."""
-        count, total = self._seconds.get(process, (0, 0.0))
-        return total / count if count else UNKNOWN_SECONDS
+        return self._seconds.mean(process, UNKNOWN_SECONDS)
 
     def observe(self, number: int, seconds: float) -> None:
         """A task has taken *seconds*: those of its process that wait or come are expected to."""
         process = self.tasks[number]["process"]
-        count, total = self._seconds.get(process, (0, 0.0))
-        self._seconds[process] = count + 1, total + seconds
+        self._seconds.add(process, seconds)
         self.dispatcher.observe({
             str(k): self.expected(process) for k, row in self.tasks.items()
             if row["process"] == process and row["state"] == "UNSCHEDULED"

@@ -21,25 +21,25 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ioopt.embed.guard import Decision, Guard
+from ioopt.embed.history import History
+from ioopt.embed.replication_orders import Order, greedy, order_of, wrong
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import (
-    CopyEntry,
     File,
     Network,
     Node,
-    ReplicationPlan,
     ReplicationProblem,
     Task,
 )
 from ioopt.result import Result
 from ioopt.solving import solve
 
-Order = dict[str, list[str]]
 TaskLike = Task | Mapping[str, Any]
 FileLike = File | Mapping[str, Any]
+LONGEST_SECONDS = 1e10
 DEADLINE_SHARE = 0.8
 """Part of a call's deadline that the solver is told; the rest is for checking and the fallback."""
 
@@ -81,6 +81,8 @@ class ReplicationPlanner:
         self._running: dict[str, str] = {}
         self._started: dict[str, Task] = {}
         self._queues: Order = {name: [] for name in self._nodes}
+        self._kinds: dict[str, str] = {}
+        self._pace: History[str] = History()
         self._guard = Guard()
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
@@ -100,11 +102,13 @@ class ReplicationPlanner:
         tasks: Iterable[TaskLike],
         files: Iterable[FileLike] = (),
         deadline: float | None = 10.0,
+        kinds: Mapping[str, str] | None = None,
     ) -> Decision[int]:
         """Add tasks (and files new to the planner) and plan all that have not started.
 
         Returns how many tasks wait, with objective, bound and gap of the plan. *deadline* is in
-        seconds and counts model building. Nothing changes when the input is invalid.
+        seconds and counts model building. Nothing changes when the input is invalid. *kinds* (task
+        -> name) tell which tasks are alike, for :meth:`observe`; all others are of the kind "".
         """
         until = Deadline(deadline)
         before = dict(self._files), self._tasks
@@ -116,7 +120,9 @@ class ReplicationPlanner:
         except (InstanceError, NotApplicableError):
             self._files, self._tasks = before
             raise
-        return self._planned(problem, until)
+        given = self._tasks.keys() & (kinds or {}).keys()
+        self._kinds |= {name: str((kinds or {})[name]) for name in given}
+        return self._planned(self._problem() if given else problem, until)
 
     def _new_tasks(self, tasks: Iterable[TaskLike]) -> dict[str, Task]:
         """The tasks as given, by id; InstanceError for a known id or an unknown file."""
@@ -147,10 +153,14 @@ class ReplicationPlanner:
 
         def wanted() -> Order:
             found.append(solve(problem, self._solver, **how))
-            return _order(found[0].plan)
+            return order_of(found[0].plan)
 
         order, notes = self._guard.run(
-            wanted, lambda: self._greedy(problem), self._wrong, deadline, until.limit_seconds
+            wanted,
+            lambda: greedy(problem),
+            lambda order: wrong(problem, order),
+            deadline,
+            until.limit_seconds,
         )
         self._queues = {name: list(order.get(name, [])) for name in self._nodes}
         count = len(self._tasks)
@@ -174,45 +184,29 @@ class ReplicationPlanner:
         )
         given = {
             "name": "embedded", "network": self._network, "nodes": nodes, "files": files,
-            "tasks": tuple(self._tasks.values()),
+            "tasks": tuple(map(self._expected, self._tasks.values())),
         }  # fmt: skip
         problem: ReplicationProblem = validate(ReplicationProblem, given, "planner")
         problem.require_batch("the planner")
         return problem
 
-    def _wrong(self, order: Order) -> str | None:
-        """What is wrong with an order: every waiting task once, on a node whose disk holds it."""
-        placed = [(name, node) for node, queue in order.items() for name in queue]
-        if sorted(name for name, _ in placed) != sorted(self._tasks):
-            return "not every waiting task stands in it exactly once"
-        for name, node in placed:
-            if node not in self._nodes:
-                return f"there is no node {node!r}"
-            if not self._fits(self._tasks[name], node):
-                return f"task {name!r} does not fit on {node!r}"
-        return None
+    def _expected(self, task: Task) -> Task:
+        """The task with the seconds that those of its kind make likely."""
+        pace = self._pace.mean(self._kinds.get(task.id, ""), 1.0)
+        if pace == 1.0:
+            return task
+        seconds = min(task.compute_seconds * pace, LONGEST_SECONDS)
+        return task.model_copy(update={"compute_seconds": seconds})
 
-    def _fits(self, task: Task, node: str) -> bool:
-        disk = self._nodes[node].disk_bytes
-        return disk is None or sum(self._files[name].bytes for name in task.inputs) <= disk
+    def observe(self, kind: str, seconds: float, expected: float) -> None:
+        """Tasks of a kind took *seconds* in all where *expected* were told (at speed 1).
 
-    def _greedy(self, problem: ReplicationProblem) -> Order:
-        """Each task in order of submission to the node with the least to fetch, then the least load."""
-        order: Order = {name: [] for name in self._nodes}
-        planned = {name: set(held) for name, held in self._holds.items()}
-        load = dict.fromkeys(self._nodes, 0.0)
-        for task in problem.tasks:
-            missing = {
-                node: sum(self._files[name].bytes for name in task.inputs if name not in held)
-                for node, held in planned.items()
-                if self._fits(task, node)
-            }
-            node = min(missing, key=lambda name: (missing[name], load[name]))
-            load[node] += task.compute_seconds / self._nodes[node].speed
-            load[node] += missing[node] / self._network.remote_bytes_per_second
-            planned[node].update(task.inputs)
-            order[node].append(task.id)
-        return order
+        What waits is expected to take as many times its own seconds, from the next plan on.
+        Raises UsageError, and changes nothing, for what are no times.
+        """
+        if not (0 <= seconds <= LONGEST_SECONDS and 0 <= expected <= LONGEST_SECONDS):
+            raise UsageError(f"{kind!r}: {seconds!r} s where {expected!r} s were told: no times")
+        self._pace.add(kind, float(seconds), float(expected))
 
     def next(self, node: str) -> Step | None:
         """Start the next task of *node* and say what to stage; None when nothing waits for it.
@@ -252,11 +246,14 @@ class ReplicationPlanner:
             raise UsageError(f"there is no node {node!r} with a file {file!r}")
         return self._holds[node]
 
-    def completed(self, task: str, inputs: Iterable[str] | None = None) -> None:
+    def completed(
+        self, task: str, inputs: Iterable[str] | None = None, seconds: float | None = None
+    ) -> None:
         """Note that a running task has ended; its inputs are now on its node's disk.
 
         Files that no longer fit beside them are taken for evicted: those of no waiting task
-        first, then the rest, each in name order. *inputs* tells which files stayed (default: all).
+        first, then the rest, each in name order. *inputs* tells which files stayed (default: all),
+        *seconds* how long it computed there, which is observed of its kind.
         """
         if task not in self._running:
             raise UsageError(f"task {task!r} is not running")
@@ -264,8 +261,12 @@ class ReplicationPlanner:
         stayed = set(own if inputs is None else inputs)
         if not stayed <= set(own):
             raise UsageError(f"task {task!r} does not read {min(stayed - set(own))!r}")
-        node = self._running.pop(task)
-        del self._started[task]
+        node = self._running[task]
+        if seconds is not None:
+            expected = self._started[task].compute_seconds
+            self.observe(self._kinds.get(task, ""), seconds * self._nodes[node].speed, expected)
+        del self._running[task], self._started[task]
+        self._kinds.pop(task, None)
         self._holds[node] |= stayed
         self._make_room(node, stayed)
 
@@ -295,6 +296,7 @@ class ReplicationPlanner:
             "holds": {name: sorted(held) for name, held in self._holds.items()},
             "queues": {name: list(queue) for name, queue in self._queues.items()},
             "solver": self._solver, "settings": self._settings, "seed": self._seed,
+            "kinds": dict(self._kinds), "pace": self._pace.state(),
         }  # fmt: skip
 
     @classmethod
@@ -315,6 +317,8 @@ class ReplicationPlanner:
             }
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
             planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
+            planner._kinds = {name: str(kind) for name, kind in state.get("kinds", {}).items()}
+            planner._pace = History.restore(state.get("pace", ()))
             planner._problem().require_room()
             sound = planner._is_whole()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -336,14 +340,3 @@ class ReplicationPlanner:
             and set(self._running.values()) <= nodes
             and all(set(task.inputs) <= self._files.keys() for task in self._started.values())
         )
-
-
-def _order(plan: Mapping[str, Any] | None) -> Order:
-    """The tasks of a plan's queues; copy entries are left to the scheduler's own staging."""
-    if plan is None:
-        raise UsageError("the solver found no plan")
-    queues = ReplicationPlan.model_validate(plan).order
-    return {
-        node: [entry for entry in queue if not isinstance(entry, CopyEntry)]
-        for node, queue in queues.items()
-    }

@@ -41,7 +41,9 @@ DEADLINE_SHARE = 0.8
 METHODS: dict[str, frozenset[str]] = {
     "IoArbiter": frozenset({"request", "progress", "finish", "observe", "forget", "decide"}),
     "GangScheduler": frozenset({"arrive", "depart", "served", "drain", "matrix", "turn"}),
-    "ReplicationPlanner": frozenset({"submit", "plan", "next", "staged", "evicted", "completed"}),
+    "ReplicationPlanner": frozenset(
+        {"submit", "plan", "next", "staged", "evicted", "completed", "observe"}
+    ),
     "WorkflowDispatcher": frozenset(
         [
             "submit",

@@ -17,6 +17,7 @@ from functools import partial
 from timeit import timeit
 from typing import Any
 
+from bench import embed_estimates as own_estimates
 from bench.embed_memory import MACHINE, memory_rows
 from bench.frame import ROOT, Check, Run, check, compare, show
 
@@ -113,9 +114,9 @@ def objects(quick: bool) -> list[Check]:
     print(f"serve --stdio: {rate:.0f} decisions a second, each waited for")
     checks.append(check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
     memory = list(memory_rows(20_000 if quick else 1_000_000))
-    heads = ("object", "events", "MB after 1/10", "MB at the end", "growth MB", "seconds")
-    show("Memory", heads, memory)
-    grown = max(row[4] for row in memory)
+    heads = ("object", "decisions", "a CPU second", "MB after 1/10", "MB at the end", "growth MB")
+    show("Soak", heads, memory)
+    grown = max(row[5] for row in memory)
     checks.append(
         check("growth in memory, MB", f"{MEGABYTE_LIMIT:g}", grown, grown <= MEGABYTE_LIMIT)
     )
@@ -150,6 +151,14 @@ for _ in range(rounds):
 """
 
 
+def estimates(quick: bool) -> None:
+    """What wrong estimates cost each object, and what telling it better brings; in simulated time."""
+    heads = ("object", "measure", "observes", *(name for name, *_ in own_estimates.ERRORS))
+    show(
+        "Estimates are wrong by sigma or by a factor", heads, own_estimates.rows(3 if quick else 20)
+    )
+
+
 def process_rows(quick: bool) -> Iterator[tuple[Any, ...]]:
     """(jobs, gangs?, last end, mean end, last / first end): two processes a job that exchange often."""
     from ioopt.embed.adapters.processes import run
@@ -173,6 +182,7 @@ def process_rows(quick: bool) -> Iterator[tuple[Any, ...]]:
 def main(quick: bool) -> None:
     """Print the tables, and at the end what was wanted beside what was measured."""
     checks = objects(quick)
+    estimates(quick)
     heads = ("jobs", "gangs", "last end s", "mean end s", "last / first")
     show("Two processes a job on two cores, slices of 0.2 s", heads, list(process_rows(quick)))
     selection(quick)

@@ -1,16 +1,25 @@
-"""A million random events through each embedded object: resident memory before and after."""
+"""A million decisions of each embedded object, as random events: how many a second, resident memory."""
 
 from __future__ import annotations
 
 import gc
+import json
 import os
 import random
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter, ReplicationPlanner
+from bench.frame import cpu
+
+from ioopt.embed import (
+    GangednessMonitor,
+    GangScheduler,
+    IoArbiter,
+    ReplicationPlanner,
+    WorkflowDispatcher,
+)
+from ioopt.embed.service import Service
 
 Step = Callable[[int], None]
 
@@ -46,19 +55,74 @@ def arbiter_step() -> Step:
 
 
 def gang_step() -> Step:
-    """Arrivals, departures and refused calls, each with its matrix."""
-    scheduler = GangScheduler({"nodes": 64, "levels": 3, "quantum_seconds": 200.0})
+    """Arrivals with all that they can tell, departures, drains and refused calls, each with a turn."""
+    scheduler = GangScheduler(
+        {"nodes": 64, "levels": 3, "quantum_seconds": 200.0}, memory_bytes=100.0, switch_seconds=1.0
+    )
     rng, here = random.Random(4), list[int]()
 
     def step(k: int) -> None:
         if rng.random() < 0.02:
             scheduler.depart("nobody", float(k))
+        elif rng.random() < 0.02:
+            scheduler.drain([rng.randrange(64)])
         elif len(here) < 8 and (rng.random() < 0.5 or not here):
-            scheduler.arrive(k, [rng.randrange(64)], 100.0, 200.0, float(k))
+            nodes = rng.sample(range(64), 2)
+            scheduler.arrive(k, [nodes[0]], 100.0, 200.0, float(k), priority=rng.randint(1, 3),
+                             resident_bytes=40.0, replicas=[[nodes[1]]])  # fmt: skip
             here.append(k)
         else:
             scheduler.depart(here.pop(rng.randrange(len(here))), float(k))
-        scheduler.matrix(float(k))
+        scheduler.turn(float(k))
+
+    return step
+
+
+def workflow_step() -> Step:
+    """Pairs of a writer and its reader, in a run that never ends; each step asks for what may start."""
+    run = WorkflowDispatcher(
+        {"remote_bytes_per_second": 1e7, "replica_bytes_per_second": 1e8},
+        [{"id": f"n{k}"} for k in range(4)],
+        policy="locality",
+    )
+    rng, running = random.Random(7), list[str]()
+
+    def step(k: int) -> None:
+        if len(run.ready) < 3:
+            run.submit(
+                [{"id": f"w{k}", "compute_seconds": 1.0, "outputs": [f"f{k}"]},
+                 {"id": f"r{k}", "compute_seconds": 1.0, "inputs": [f"f{k}"]}],
+                [{"id": f"f{k}", "bytes": 10**6}],
+            )  # fmt: skip
+        running.extend(placed.task for placed in run.next(float(k)))
+        if running:
+            ended = running.pop(rng.randrange(len(running)))
+            run.completed(ended, float(k))
+            if ended[0] == "r":
+                run.forget(ended)
+                run.forget(f"w{ended[1:]}")
+
+    return step
+
+
+def service_step() -> Step:
+    """Lines to a session of the service: requests come and go, each with a decision."""
+    service = Service()
+
+    def ask(op: str, **more: Any) -> None:
+        line = json.dumps({"ioopt": 1, "id": 1, "op": op, **more}).encode()
+        if not json.loads(service.handle(line))["ok"]:
+            raise SystemExit("the service refused a message")
+
+    ask("open", object="IoArbiter", arguments={"machine": MACHINE})
+
+    def step(k: int) -> None:
+        name = {"id": k % 8}
+        if k >= 8:
+            ask("call", session=1, method="finish", arguments=name)
+        more = {"nodes": 512, "size": 1e11, "now": float(k)}
+        ask("call", session=1, method="request", arguments=name | more)
+        ask("call", session=1, method="decide", arguments={"now": float(k)})
 
     return step
 
@@ -111,19 +175,20 @@ STEPS: dict[str, Callable[[], Step]] = {
     "IoArbiter": arbiter_step,
     "GangScheduler": gang_step,
     "ReplicationPlanner": planner_step,
+    "WorkflowDispatcher": workflow_step,
+    "service, a session": service_step,
     "GangednessMonitor": monitor_step,
 }
 
 
 def memory_rows(events: int) -> Iterator[tuple[Any, ...]]:
-    """(object, events, MB after a tenth of them, MB at the end, growth in MB, seconds)."""
+    """(object, decisions, a CPU second, MB after a tenth of them, MB at the end, growth in MB)."""
     for name, make in STEPS.items():
-        step, begun = make(), time.perf_counter()
+        step, begun = make(), cpu()
         for k in range(events // 10):
             step(k)
         before = resident_bytes()
         for k in range(events // 10, events):
             step(k)
-        after = resident_bytes()
-        yield (name, events, before / 1e6, after / 1e6, (after - before) / 1e6,
-                     time.perf_counter() - begun)  # fmt: skip
+        rate, after = events / (cpu() - begun), resident_bytes()
+        yield name, events, rate, before / 1e6, after / 1e6, (after - before) / 1e6
