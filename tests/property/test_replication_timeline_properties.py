@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import ioopt
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.bandwidth import max_min_rates
 from ioopt.sim.replication.simulate import simulate
@@ -74,7 +75,8 @@ def test_planners_check_out_and_no_disk_overflows(
     limit = {node.id: node.disk_bytes for node in problem.nodes}
     most = most_on_disk(problem, result.schedule)
     assert all(most[name] <= limit[name] for name in most)
-    assert result.metrics["makespan_seconds"] >= makespan_bound_seconds(problem) - 1e-9
+    bound = max(makespan_bound_seconds(problem), TransferBound(problem).seconds)
+    assert result.metrics["makespan_seconds"] >= bound - 1e-9
 
 
 @settings(max_examples=25, deadline=None)

@@ -80,9 +80,8 @@ class _Run:
     request: SolveRequest[Settings, ReplicationPlan]
 
     def __post_init__(self) -> None:
-        self.floor = makespan_bound_seconds(self.problem)
-        if self.problem.is_workflow:
-            self.floor = max(self.floor, TransferBound(self.problem).seconds)
+        plain = makespan_bound_seconds(self.problem)
+        self.floor = max(plain, TransferBound(self.problem).seconds)
         self.upper = self.planned = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []

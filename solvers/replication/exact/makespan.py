@@ -8,6 +8,7 @@ MinMin's or JobDataPresent's, and as far as it goes ``exact-workflow`` searches 
 from dataclasses import replace
 
 from ioopt.errors import OutOfTime
+from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.simulate import replay_fits, simulate
@@ -35,7 +36,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Replica
         exact = exact_workflow.solve(problem, replace(request, settings=None, start=started.plan))
         return replace(exact, notes=(*started.notes, *exact.notes))
     limits = () if provable else (f"proofs are searched for up to {MOST_TASKS} tasks",)
-    return replace(started, notes=(*started.notes, *limits))
+    bound = max(started.bound or 0.0, TransferBound(problem).seconds)
+    return replace(started, bound=bound, notes=(*started.notes, *limits))
 
 
 def _or_job_data_present(

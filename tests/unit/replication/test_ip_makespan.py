@@ -96,6 +96,20 @@ def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     assert winners == {"minmin", "job-data-present"}
 
 
+def test_the_bound_of_larger_batches_knows_whole_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three tasks of 4 s on two nodes, nothing to fetch: 12 / 2 = 6 s of area, but one node runs two: 8 s."""
+    monkeypatch.setattr(makespan, "MOST_TASKS", 0)
+    problem = {
+        "format": "ioopt/replication", "version": 1,
+        "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 10},
+        "nodes": [{"id": "a"}, {"id": "b"}], "files": [],
+        "tasks": [{"id": name, "compute_seconds": 4} for name in "xyz"],
+    }  # fmt: skip
+    result = ioopt.solve(problem, "ip", settings=MAKESPAN)
+    assert (result.metrics["lower_bound_seconds"], result.bound) == (6.0, 8.0)
+    assert (result.status, result.objective) == ("optimal", 8.0)
+
+
 @pytest.mark.parametrize(
     "more", [{"cycles": "printed"}, {"replication": "false"}, {"anneal": "false"}]
 )
