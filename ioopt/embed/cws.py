@@ -16,20 +16,33 @@ from ioopt.problems import base
 from ioopt.problems.base import Json
 
 MAX_RUNS = 64
+STRATEGIES = {"fifo": "fifo", "rank": "rolling", "rank_min": "rolling", "rank_max": "rolling",
+              "wow": "locality", "wowgroup": "locality"}  # fmt: skip
+"""The server's strategies, without what follows "-", and the dispatchers that come closest."""
 UNKNOWN_SECONDS = 60.0
 """What a task is expected to take before one of its process has ended."""
+
+
+class Unknown(UsageError):
+    """What a call names is not there (the server's 404)."""
 
 
 class Run:
     """One execution: the graph of its processes, its tasks and what they have taken so far."""
 
-    def __init__(self, site: Mapping[str, Any], policy: str) -> None:
-        self.dispatcher = WorkflowDispatcher(
-            site["network"], site["nodes"], site.get("files", ()), policy=policy
-        )
+    def __init__(self, site: Mapping[str, Any], strategy: str) -> None:
+        self.policy = STRATEGIES.get(strategy.lower().split("-")[0], strategy)
+        try:
+            self.dispatcher = WorkflowDispatcher(
+                site["network"], site["nodes"], site.get("files", ()), policy=self.policy
+            )
+        except UsageError as error:
+            raise Unknown(f"no scheduler for strategy {strategy!r}: {error}") from None
+        self.daemons: Mapping[str, str] = site.get("daemons", {})
         self.vertices: dict[int, Json] = {}
         self.edges: dict[int, tuple[int, int]] = {}
         self.tasks: dict[int, Json] = {}
+        self.files: dict[str, tuple[str | None, int]] = {}
         self.batch: list[int] | None = None
         self._seconds: History[str] = History()
 
@@ -41,12 +54,18 @@ class Run:
         names = list(dict.fromkeys(str(row["value"]["storePath"]) for row in files))
         size = math.ceil(float(config.get("inputSize") or 0) / max(1, len(names)))
         self.tasks[number] = {"state": "RECEIVED_CONFIG", "node": None,
+                              "run_name": config.get("runName"),
                               "process": str(config.get("task", "")), "cores": math.ceil(float(cpus)),
                               "files": {name: size for name in names}}  # fmt: skip
         if self.batch is None:
             self.submit([number])
         else:
             self.batch.append(number)
+
+    def __getitem__(self, number: int) -> Json:
+        if number not in self.tasks:
+            raise Unknown(f"task {number} is not registered")
+        return self.tasks[number]
 
     def submit(self, numbers: list[int]) -> None:
         """Give tasks to the dispatcher, those of the longest way to the end of the graph first."""
@@ -89,7 +108,7 @@ class Run:
 
     def observe(self, number: int, seconds: float) -> None:
         """A task has taken *seconds*: those of its process that wait or come are expected to."""
-        process = self.tasks[number]["process"]
+        process = self[number]["process"]
         self._seconds.add(process, seconds)
         self.dispatcher.observe({
             str(k): self.expected(process) for k, row in self.tasks.items()
@@ -100,19 +119,56 @@ class Run:
         """The tasks that start now."""
         rows = []
         for step in self.dispatcher.next(now, deadline):
-            self.tasks[int(step.task)].update(state="SCHEDULED", node=step.node)
+            state = "SCHEDULED" if step.stage else "PREPARED"
+            self.tasks[int(step.task)].update(state=state, node=step.node)
             rows.append({"task": int(step.task), "node": step.node, "stage": step.stage})
         return rows
 
-    def end(self, number: int, now: float, failed: bool) -> None:
-        """A task has ended; one that failed waits again."""
+    def prepared(self, run_name: str) -> None:
+        """The files of the task of this ``runName`` are where it runs."""
+        for row in self.tasks.values():
+            if row["run_name"] == run_name and row["state"] == "SCHEDULED":
+                row["state"] = "PREPARED"
+
+    def end(self, number: int, now: float, failed: bool, again: bool) -> None:
+        """A task has ended; one that failed waits again, or not."""
+        state = "UNSCHEDULED" if again else "FINISHED_WITH_ERROR"
+        row = self[number]
         (self.dispatcher.failed if failed else self.dispatcher.completed)(str(number), now)
-        self.tasks[number].update(state="UNSCHEDULED" if failed else "FINISHED")
+        if failed and not again:
+            self.dispatcher.withdraw(str(number))
+        row["state"] = state if failed else "FINISHED"
+
+    def locate(self, path: str) -> Json:
+        """Where a file is, as nf-cws's ``getFileLocation`` reads it; on no node: the engine has it."""
+        known = path in self.files
+        node = self.files[path][0] if known else None
+        return {"path": path, "sameAsEngine": node is None, "node": node,
+                "daemon": self.daemons.get(node or ""), "symlinks": [], "notInContext": not known,
+                "locationWrapperID": self.files[path][1] if known else -1}  # fmt: skip
+
+    def add_location(self, given: Mapping[str, Any], node: str | None, method: str) -> None:
+        """A file is on *node* too (``add``), or there alone (``overwrite``)."""
+        if method not in ("add", "overwrite"):
+            raise Unknown(f"method not found: {method}")
+        path, wrapper = str(given["path"]), int(given.get("locationWrapperID") or 0)
+        if node is not None:
+            self.dispatcher.staged(node, path, int(given.get("size") or 0))
+            if method == "overwrite":
+                for other in {n.id for n in self.dispatcher.nodes} - {node}:
+                    self.dispatcher.evicted(other, path)
+        self.files[path] = node, wrapper
+
+    def daemon(self, node: str) -> str:
+        """Where the daemon of a node listens (``daemons`` of the site)."""
+        if node not in self.daemons:
+            raise Unknown(f"no daemon for node found: {node}")
+        return self.daemons[node]
 
     def delete(self, number: int) -> None:
         """A task that waits is not wanted any more."""
         if self.batch is not None and number in self.batch:
             self.batch.remove(number)
-        elif self.tasks[number]["state"] == "UNSCHEDULED":
+        elif self[number]["state"] == "UNSCHEDULED":
             self.dispatcher.withdraw(str(number))
         self.tasks[number]["state"] = "DELETED"

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from ioopt.embed.cws import MAX_RUNS, Run
+from ioopt.embed.cws import MAX_RUNS, Run, Unknown
 from ioopt.embed.service import DEFAULT_DEADLINE_SECONDS, KEYS, Service, finite
 from ioopt.errors import BackendMissingError, IooptError, UsageError
 from ioopt.formats.native import unique_keys
@@ -41,10 +41,23 @@ ROUTES: dict[tuple[str, str], tuple[str, str]] = {
     ("GET", RUN + "/task/{id}"): ("task_state", "State of a task, and its node"),
     ("DELETE", RUN + "/task/{id}"): ("delete_task", "A task is not wanted any more"),
     ("POST", RUN + "/metrics/task/{id}"): ("metrics", "What a task took (realtime, ms)"),
+    ("GET", "/v1/file/{run}"): ("locate", "Node of a file; query: path"),
+    ("POST", "/v1/file/{run}/location/{method}"): ("add_file", "The engine has a file"),
+    ("POST", "/v1/file/{run}/location/{method}/{node}"): ("add_location", "A node has a file"),
+    ("GET", "/v1/daemon/{run}/{node}"): ("daemon", "Address of the daemon of a node"),
+    ("POST", "/v1/downloadtask/{run}"): (
+        "prepared",
+        "The files of a task are there; body: runName",
+    ),
     ("POST", RUN + "/next"): ("next", "Ours: the tasks that start now; body: now, deadline"),
-    ("POST", RUN + "/task/{id}/completed"): ("completed", "Ours: a task ended; body: now, failed"),
+    ("POST", RUN + "/task/{id}/completed"): (
+        "completed",
+        "Ours: a task ended; body: now, failed, again",
+    ),
 }
 """(method, path) -> (what answers it, summary)."""
+STATUS = {"200": "answer", "400": "why not", "401": "no token", "404": "what is named is not there"}
+PARTS = {"run": "[^/]+", "id": r"\d{1,18}", "method": r"\w+", "node": "[^/]+"}
 
 
 class Calls:
@@ -59,14 +72,21 @@ class Calls:
         self._service, self._site, self._clock = service, site, clock
         self._runs: dict[str, tuple[Run, float]] = {}
 
-    def answer(self, name: str, body: bytes, run: str = "", id: str = "0") -> tuple[int, bytes]:
-        """HTTP status and JSON body. Never raises."""
+    def answer(
+        self, name: str, body: bytes, run: str = "", id: str = "0", **place: str
+    ) -> tuple[int, bytes]:
+        """HTTP status and JSON body; *place* are other parts of the path. Never raises."""
         if name == "message":
             return 200, self._service.handle(body)
         try:
-            given = json.loads(body, parse_constant=finite, parse_float=finite,
-                               object_pairs_hook=unique_keys) if body.strip() else {}  # fmt: skip
-            value = self._do(name, given, run, int(id))
+            if name == "prepared":  # curl sends the name as the key of a form
+                given: Any = body.decode().removesuffix("=")
+            else:
+                given = json.loads(body, parse_constant=finite, parse_float=finite,
+                                   object_pairs_hook=unique_keys) if body.strip() else {}  # fmt: skip
+            value = self._do(name, given, run, int(id), place)
+        except Unknown as error:
+            return 404, _error(str(error))
         except IooptError as error:
             return 400, _error(str(error))
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -75,7 +95,7 @@ class Calls:
             return 500, _error(f"{type(error).__name__}: {error}")
         return 200, json.dumps(value).encode()
 
-    def _do(self, name: str, given: Any, run: str, number: int) -> Any:
+    def _do(self, name: str, given: Any, run: str, number: int, place: Mapping[str, str]) -> Any:
         if name == "health":
             return {"version": __version__}
         if name == "openapi":
@@ -87,16 +107,24 @@ class Calls:
         if name == "forget":
             del self._runs[run]
             return {}
-        return self._of_run(name, given, *self._runs[run], number)
+        found, began = self._runs[run]
+        if name == "locate":
+            return found.locate(place["path"])
+        if name == "daemon":
+            return found.daemon(place["node"])
+        if name in ("add_file", "add_location"):
+            found.add_location(given, place.get("node"), place["method"])
+            return {}
+        return self._of_run(name, given, found, began, number)
 
     def _register(self, run: str, given: Mapping[str, Any]) -> Json:
         if self._site is None:
             raise UsageError("start the service with --site FILE (network and nodes)")
         if run in self._runs or len(self._runs) >= MAX_RUNS:
             raise UsageError(f"{run} is registered already, or {MAX_RUNS} executions are")
-        policy = given.get("strategy") or "rolling"
-        self._runs[run] = Run(self._site, policy), self._clock()
-        return {"policy": policy}
+        made = Run(self._site, given.get("strategy") or "rolling")
+        self._runs[run] = made, self._clock()
+        return {"policy": made.policy}
 
     def _of_run(self, name: str, given: Any, run: Run, began: float, number: int) -> Any:
         """A call about one execution."""
@@ -122,15 +150,18 @@ class Calls:
         elif name == "add_task":
             run.add_task(number, given)
         elif name == "task_state":
-            return {key: run.tasks[number].get(key) for key in ("state", "node", "error")}
+            return {key: run[number].get(key) for key in ("state", "node", "error")}
         elif name == "delete_task":
             run.delete(number)
         elif name == "metrics":
-            run.observe(number, float(given["realtime"]) / 1000)
+            if given.get("realtime") is not None:  # a trace need not have it
+                run.observe(number, float(given["realtime"]) / 1000)
+        elif name == "prepared":
+            run.prepared(given)
         elif name == "next":
             return run.next(now, given.get("deadline", DEFAULT_DEADLINE_SECONDS))
         elif name == "completed":
-            run.end(number, now, bool(given.get("failed")))
+            run.end(number, now, bool(given.get("failed")), bool(given.get("again", True)))
         return {}
 
 
@@ -145,9 +176,11 @@ def openapi() -> Json:
         call: Json = {"operationId": name, "summary": summary, "parameters": [
             {"name": key, "in": "path", "required": True,
              "schema": {"type": "integer" if key == "id" else "string"}}
-            for key in ("run", "id") if "{" + key + "}" in path
-        ], "responses": {"200": {"description": "answer"}, "400": {"description": "why not"},
-                         "401": {"description": "no token"}}}  # fmt: skip
+            for key in PARTS if "{" + key + "}" in path
+        ], "responses": {code: {"description": text} for code, text in STATUS.items()}}  # fmt: skip
+        if name == "locate":
+            call["parameters"].append({"name": "path", "in": "query", "required": True,
+                                       "schema": {"type": "string"}})  # fmt: skip
         if method in ("POST", "PUT"):
             schema: Json = {} if name != "message" else {
                 "type": "object", "required": ["ioopt", "op"], "properties": {
@@ -248,6 +281,8 @@ class HttpServer:
                 open_to_all = name in ("health", "openapi")
                 if not (open_to_all or hmac.compare_digest(given.encode(), server._token)):
                     return self._say(401, _error("no token, or not that of the token file"))
+                if name == "locate":
+                    place["path"] = self.get_query_argument("path", "")
                 self._say(*await server._decide(name, self.request.body, place))
 
             def _say(self, status: int, body: bytes) -> None:
@@ -262,7 +297,9 @@ class HttpServer:
 
         paths: dict[str, dict[str, str]] = {}
         for (method, path), (name, _) in ROUTES.items():
-            place = path.replace("{run}", "(?P<run>[^/]+)").replace("{id}", r"(?P<id>\d{1,18})")
+            place = path.replace("/v1/", "/v1/+")  # nf-cws puts "/v1/" and "/scheduler" together
+            for key, form in PARTS.items():
+                place = place.replace("{" + key + "}", f"(?P<{key}>{form})")
             paths.setdefault(place, {})[method] = name
         rows = [(rf"(?:/(?P<token>[\w-]{{16,}}))?{place}", Handler, {"names": names})
                 for place, names in paths.items()]  # fmt: skip

@@ -53,6 +53,7 @@ METHODS: dict[str, frozenset[str]] = {
             "withdraw",
             "lost",
             "back",
+            "staged",
             "evicted",
             "observe",
             "forget",

@@ -22,12 +22,12 @@ from typing import Any, Literal, Self
 from ioopt.decisions.replication import Pair
 from ioopt.embed.guard import Guard
 from ioopt.embed.live_view import LiveView, make_dispatcher
-from ioopt.embed.workflow_state import resume, saved
+from ioopt.embed.workflow_state import check, resume, saved
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
+from ioopt.problems.replication import File, Network, Node, Task
 from ioopt.solvers.replication.dispatch import locality
 
 _MAX_NOTES = 100
@@ -99,7 +99,7 @@ class WorkflowDispatcher(LiveView):
         added = [validate(Task, task, "tasks") for task in tasks]
         try:
             self._add_files(files)
-            self._check(added)
+            check(self, added)
         except (InstanceError, UsageError):
             for file in self._files[before:]:
                 del self._file[file.id]
@@ -189,6 +189,12 @@ class WorkflowDispatcher(LiveView):
         """*file* is no longer on *node*."""
         self._go((self._known_file(file),), self._index(node))
 
+    def staged(self, node: str, file: str, size: int = 0) -> None:
+        """*file* has come to be on *node* by itself; a new one has *size* bytes."""
+        if file not in self._file:
+            self._add_files([{"id": file, "bytes": size}])
+        self._come((self._known_file(file),), self._index(node))
+
     def _write_again(self, f: int) -> None:
         self._written.discard(f)
         task = self._tasks[self._writer[f]]
@@ -263,22 +269,6 @@ class WorkflowDispatcher(LiveView):
                 self._sizes.append(file.bytes)
             elif self._files[place] != file:
                 raise InstanceError(f"files: {file.id!r} is known with other bytes or storage")
-
-    def _check(self, added: Sequence[Task]) -> None:
-        """Whether tasks can be added: ids, files, one writer a file, no circle, some node."""
-        waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
-        names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
-        files = tuple(self._files[self._known_file(f)] for f in sorted(names))
-        given: Json = {"name": "run", "network": self.network, "files": files,
-                       "nodes": tuple(n.model_copy(update={"holds": ()}) for n in self.nodes),
-                       "tasks": (*waiting, *added)}  # fmt: skip
-        validate(ReplicationProblem, given, "run").require_room()
-        for task in added:
-            if task.id in self._place:
-                raise InstanceError(f"tasks: {task.id!r} was submitted before")
-            for name in task.outputs:
-                if self._file[name] in self._writer:
-                    raise InstanceError(f"tasks: {task.id!r} writes {name!r}, as another task does")
 
     def _enter(self, task: Task) -> None:
         """A task, or one that runs again, has a place of its own: dispatchers remember what they gave."""

@@ -1,11 +1,12 @@
 """A workflow run as plain values and back: what is left of it, not how it came about."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ioopt.errors import InstanceError
 from ioopt.formats.native import validate
 from ioopt.problems.base import Json
-from ioopt.problems.replication import Task
+from ioopt.problems.replication import ReplicationProblem, Task
 
 Run = Any
 """A :class:`ioopt.embed.WorkflowDispatcher`, which imports this module."""
@@ -45,7 +46,7 @@ def resume(run: Run, state: Mapping[str, Any]) -> None:
     """Bring a new *run* to where :func:`saved` left one; ValueError and the like for a damaged state."""
     run.now, run.round = float(state["now"]), int(state["round"])
     tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
-    run._check([task for task, how in tasks if how != WITHDRAWN])
+    check(run, [task for task, how in tasks if how != WITHDRAWN])
     for k, (task, how) in enumerate(tasks):
         if how != WAITS:
             run._given.add(k)
@@ -72,3 +73,20 @@ def resume(run: Run, state: Mapping[str, Any]) -> None:
     for k in range(len(run._tasks)):
         run.is_not_ready(k)
         run._now_ready(k)
+
+
+def check(run: Run, added: Sequence[Task]) -> None:
+    """Whether tasks can be added: ids, files, one writer a file, no circle, some node; raises if not."""
+    waiting = [run._tasks[k] for k in run._place.values() if k not in run._given]
+    names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
+    files = tuple(run._files[run._known_file(f)] for f in sorted(names))
+    given: Json = {"name": "run", "network": run.network, "files": files,
+                   "nodes": tuple(n.model_copy(update={"holds": ()}) for n in run.nodes),
+                   "tasks": (*waiting, *added)}  # fmt: skip
+    validate(ReplicationProblem, given, "run").require_room()
+    for task in added:
+        if task.id in run._place:
+            raise InstanceError(f"tasks: {task.id!r} was submitted before")
+        for name in task.outputs:
+            if run._file[name] in run._writer:
+                raise InstanceError(f"tasks: {task.id!r} writes {name!r}, as another task does")

@@ -26,6 +26,7 @@ from ioopt.errors import UsageError
 SITE = {
     "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8},
     "nodes": [{"id": "k1", "cores": 2}, {"id": "k2", "cores": 2}],
+    "daemons": {"k1": "10.0.0.5"},
 }
 TOKEN = "0123456789abcdef"
 
@@ -63,8 +64,13 @@ CONVERSATION = [
         {"task": 2, "node": "k1", "stage": [["/d/a", None], ["/d/b", None]]},
         {"task": 1, "node": "k2", "stage": [["/d/s", None]]}]),
     ("GET", RUN + "/task/2", None, 200, {"state": "SCHEDULED", "node": "k1"}),
+    ("POST", "/v1/downloadtask/sad_euler", b"nf-align=", 200, {}),  # its files are there
+    ("GET", RUN + "/task/2", None, 200, {"state": "PREPARED", "node": "k1"}),
+    ("GET", RUN + "/task/1", None, 200, {"state": "SCHEDULED"}),
     ("POST", RUN + "/task/2/completed", {"now": 9.0}, 200, {}),
     ("POST", RUN + "/metrics/task/2", {"realtime": 8000, "peakRss": 1}, 200, {}),
+    ("POST", RUN + "/metrics/task/2", {"realtime": None, "peakRss": None}, 200, {}),
+    ("POST", RUN + "/metrics/task/99", {"realtime": 8000}, 404, {}),
     ("POST", RUN + "/task/1/completed", {"now": 9.0, "failed": True}, 200, {}),
     ("POST", RUN + "/next", {"now": 9.0}, 200, [{"task": 1, "node": "k2", "stage": []}]),
     ("POST", RUN + "/task/3", task("report", "/d/a"), 200, {}),
@@ -74,13 +80,51 @@ CONVERSATION = [
     ("POST", RUN + "/task/5", task("align", cpus=2), 200, {}),
     ("DELETE", RUN + "/task/5", None, 200, {}),
     ("GET", RUN + "/task/5", None, 200, {"state": "DELETED"}),
-    ("GET", RUN + "/task/99", None, 400, {}),
+    ("POST", RUN + "/task/7", task("align"), 200, {}),
+    ("POST", RUN + "/next", {"now": 9.0}, 200, [{"task": 7, "node": "k1", "stage": []}]),
+    ("POST", RUN + "/task/7/completed", {"now": 9.5, "failed": True, "again": False}, 200, {}),
+    ("GET", RUN + "/task/7", None, 200, {"state": "FINISHED_WITH_ERROR"}),
+    ("POST", RUN + "/next", {"now": 9.5}, 200, []),
+    ("GET", RUN + "/task/99", None, 404, {}),
+    ("DELETE", RUN + "/task/99", None, 404, {}),
     ("POST", RUN + "/task/6", {"cpus": "many"}, 400, {}),
     ("DELETE", RUN + "/DAG/vertices", [3], 200, {}),
     ("DELETE", RUN + "/DAG/edges", [7, 70], 200, {}),
     ("DELETE", RUN, None, 200, {}),
     ("DELETE", RUN, None, 400, {}),
-    ("POST", "/v1/scheduler/other", {"strategy": "minmin"}, 400, {}),  # plans, dispatches nothing
+    ("POST", "/v1/scheduler/other", {"strategy": "minmin"}, 404, {}),  # plans, dispatches nothing
+]  # fmt: skip
+FILE = "/v1/file/sad_euler"
+AT = {"size": 7, "timestamp": 1, "locationWrapperID": 3}
+LOCATIONS = [
+    # SchedulerClient: getFileLocation, getDaemonOnNode, addFileLocation; dns ends with a slash
+    ("POST", "/v1//scheduler/sad_euler", {"strategy": "FIFO", "namespace": "default"}, 200,
+     {"policy": "fifo"}),
+    ("GET", FILE + "?path=%2Fd%2Fa+b", None, 200,
+     {"path": "/d/a b", "sameAsEngine": True, "node": None, "daemon": None, "symlinks": [],
+      "notInContext": True, "locationWrapperID": -1}),
+    ("POST", FILE + "/location/add/k1", {"path": "/d/a b", **AT}, 200, {}),
+    ("POST", FILE + "/location/add/k2", {"path": "/d/c", **AT}, 200, {}),
+    ("GET", FILE + "?path=%2Fd%2Fa+b", None, 200,
+     {"path": "/d/a b", "sameAsEngine": False, "node": "k1", "daemon": "10.0.0.5", "symlinks": [],
+      "notInContext": False, "locationWrapperID": 3}),
+    ("GET", "/v1//daemon/sad_euler/k1", None, 200, "10.0.0.5"),
+    ("GET", "/v1/daemon/sad_euler/k2", None, 404, {}),
+    ("POST", RUN + "/task/1", task("x", "/d/c"), 200, {}),
+    ("POST", RUN + "/task/2", task("x", "/d/a b", cpus=2), 200, {}),
+    ("POST", FILE + "/location/overwrite/k1", {"path": "/d/c", **AT}, 200, {}),
+    # /d/c is no longer on k2: fifo gives 1 to k1, without staging, and 2 to k2
+    ("POST", RUN + "/next", {"now": 0.0}, 200, [
+        {"task": 1, "node": "k1", "stage": []}, {"task": 2, "node": "k2", "stage": [["/d/a b", "k1"]]}]),
+    ("GET", RUN + "/task/1", None, 200, {"state": "PREPARED"}),
+    ("POST", FILE + "/location/add", {"path": "/e", **AT}, 200, {}),  # the engine has it
+    ("GET", FILE + "?path=/e", None, 200, {"sameAsEngine": True, "notInContext": False}),
+    ("POST", FILE + "/location/add/k9", {"path": "/e", **AT}, 400, {}),
+    ("POST", FILE + "/location/move", {"path": "/e", **AT}, 404, {}),
+    ("POST", "/v1/scheduler/b", {"strategy": "rank_max-fair"}, 200, {"policy": "rolling"}),
+    ("POST", "/v1/scheduler/c", {"strategy": "wow", "locationAware": True}, 200, {"policy": "locality"}),
+    ("POST", "/v1/scheduler/d", {"strategy": "random-rr"}, 404, {}),  # nobody here decides so
+    ("GET", "/v1/file/other?path=/e", None, 400, {}),
 ]  # fmt: skip
 
 
@@ -109,14 +153,17 @@ def call(server, method, path, body=None, token=TOKEN, raw=None):
         where.close()
 
 
-def test_a_conversation_of_nf_cws_is_understood(server):
+@pytest.mark.parametrize("conversation", [CONVERSATION, LOCATIONS], ids=["tasks", "locations"])
+def test_a_conversation_of_nf_cws_is_understood(server, conversation):
     assert server.endpoint.startswith("http://127.0.0.1:")
-    for method, path, body, status, holds in CONVERSATION:
-        code, value = call(server, method, path, body)
+    for method, path, body, status, holds in conversation:
+        raw = body if isinstance(body, bytes) else None
+        code, value = call(server, method, path, body, raw=raw)
         assert code == status, (method, path, value)
-        if isinstance(holds, list):
+        if isinstance(holds, dict):
+            assert holds.items() <= value.items(), (path, value)
+        else:
             assert value == holds
-        assert isinstance(holds, list) or holds.items() <= value.items(), (path, value)
 
 
 def test_the_token_is_asked_for(server):
@@ -135,7 +182,8 @@ def test_messages_are_those_of_the_other_services(server):
     for text in (b'{"ioopt": 1, "id": 7, "op": "ping"}', b"{", b'{"ioopt": 2}', b""):
         wanted = json.loads(Service(4096).handle(text))
         assert call(server, "POST", "/v1/messages", raw=text) == (200, wanted)
-    opened = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": SITE}
+    machine = {key: SITE[key] for key in ("network", "nodes")}
+    opened = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher", "arguments": machine}
     session = call(server, "POST", "/v1/messages", opened)[1]["result"]["session"]
     for method, arguments in (("submit", {"tasks": [{"id": "t", "compute_seconds": 1}]}),
                               ("next", {"now": 0.0})):  # fmt: skip
@@ -167,8 +215,8 @@ def test_no_body_breaks_the_calls():
               b'[{"uid": "x"}]', b'{"now": "x"}', b'{"deadline": "x"}', b'{"inputs": []}']  # fmt: skip
     for name, _ in ROUTES.values():
         for body in bodies:
-            status, reply = calls.answer(name, body, "r", "1")
-            assert status in (200, 400), (name, body, reply)
+            status, reply = calls.answer(name, body, "r", "1", path="p", node="k1", method="add")
+            assert status in (200, 400, 404), (name, body, reply)
             json.loads(reply)
             if name == "forget" and status == 200:
                 calls.answer("register", b"{}", "r")

@@ -67,10 +67,13 @@ def workflows(quick: bool) -> list[tuple[StubWorkflow, int]]:
 def real_rows(workflow: StubWorkflow, cores: int) -> Iterator[tuple[Any, ...]]:
     """(workflow, scheduler, seconds, peak GB, the same under a quota) of real Snakemake on stubs.
 
-    The quota is 1.1 times what ``--scheduler-ioopt-data`` held; a run that it ends is "full".
+    The quota is 1.25 times what one job has to have beside itself: the temporary files that it reads
+    and writes, at the most. A run that it ends is "full".
     """
     free = {name: _timed(workflow, cores, name, None) for name in NAMES}
-    quota = int(1.1 * (free[NAMES[0]][1] or 0))
+    temp = {name: job.makes[name] for job in workflow.jobs for name in job.temp}
+    beside = ({*job.reads, *job.makes} & temp.keys() for job in workflow.jobs)
+    quota = 5 * max(sum(temp[name] for name in names) for names in beside) // 4
     for name, (seconds, peak) in free.items():
         held, most = _timed(workflow, cores, name, quota)
         told = "full" if most is None else f"{most / 1e9:.4g}"
