@@ -8,6 +8,8 @@ A builder may stand wherever an instance may: ``ioopt.solve(batch)``.
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
+from ioopt.errors import InstanceError, UsageError
+from ioopt.options import suggest
 from ioopt.problems.base import Json
 from ioopt.solving import load
 from ioopt.units import parse_bytes, parse_rate, parse_seconds
@@ -41,6 +43,8 @@ class Builder:
 
         *part* is ``nodes``, ``files``, ``tasks`` or ``jobs``.
         """
+        if part not in self.lists:
+            raise UsageError(f"add_frame: no part {part!r}; {suggest(part, self.lists)}")
         for row in frame.to_dict("records"):
             # A column with gaps holds floats, of sizes too; NaN is not equal to itself.
             kept = {
@@ -123,18 +127,26 @@ class Batch(Builder):
     def add_graph(self, graph: Any, compute: str = "compute_seconds", size: str = "bytes") -> Self:
         """The tasks of a networkx DiGraph: nodes with *compute*, edges with *size*, a file each.
 
-        Edges with the same ``file`` attribute carry one file.
+        Edges with the same ``file`` attribute carry one file. Raises InstanceError for a node or an
+        edge without its attribute.
         """
         written: dict[Any, list[str]] = {task: [] for task in graph}
         read: dict[Any, list[str]] = {task: [] for task in graph}
         for source, target, data in graph.edges(data=True):
             name = str(data.get("file", f"{source}>{target}"))
             if name not in written[source]:
-                written[source].append(self.add_file(data[size], name))
+                written[source].append(self.add_file(_of(data, size, f"edge {name}"), name))
             read[target].append(name)
         for task, data in graph.nodes(data=True):
-            self.add_task(data[compute], str(task), inputs=read[task], outputs=written[task])
+            seconds = _of(data, compute, f"node {task}")
+            self.add_task(seconds, str(task), inputs=read[task], outputs=written[task])
         return self
+
+
+def _of(data: Mapping[str, Any], key: str, where: str) -> Any:
+    if key not in data:
+        raise InstanceError(f"{where} has no {key!r}; it has {', '.join(map(repr, data)) or 'none'}")
+    return data[key]
 
 
 class Machine(Builder):

@@ -33,7 +33,7 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
     return name, parse_assignments(words.split(",")) if words else {}
 
 
-Solvers = Sequence[str | Callable[..., Any]]
+Solvers = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 
 
 def compare(source: Any, solvers: Solvers | None = None, **options: Any) -> pd.DataFrame:
@@ -76,7 +76,8 @@ def compare_rows(
     problem = load(source)
     kind = registry.kind_of_problem(problem)
     by = measure_of(kind, measure)
-    texts = solvers or default_solvers(kind, problem)
+    named = [solvers] if isinstance(solvers, str) or callable(solvers) else solvers
+    texts = named or default_solvers(kind, problem)
     chosen = [_chosen(kind, text, settings or {}) for text in texts]
     known = {key for choice in chosen for key in choice.known}
     for key in settings or {}:
