@@ -112,17 +112,20 @@ def shown(output: Any) -> str:
 
 
 def solver_table() -> str:
-    """Every solver of the registry as a Markdown table."""
+    """Every solver of the registry, a Markdown table under a heading for each kind of instance."""
     from ioopt import registry
     from ioopt.tables import render
 
-    headers = ("solver", "takes", "what it does", "source", "abilities", "backends")
-    rows = [
-        (f"`{spec.name}`", ", ".join(spec.kinds), spec.summary, spec.source,
-         ", ".join(sorted(spec.abilities)) or None, ", ".join(spec.backends) or None)
-        for spec in registry.SOLVERS
-    ]  # fmt: skip
-    return "\n" + render(headers, rows, "markdown")
+    headers = ("solver", "what it does", "source", "abilities", "backends")
+    text = ""
+    for kind in registry.KINDS.values():
+        rows = [
+            (f"`{spec.name}`", spec.summary, spec.source,
+             ", ".join(sorted(spec.abilities)) or None, ", ".join(spec.backends) or None)
+            for spec in registry.solvers_for(kind.kind)
+        ]  # fmt: skip
+        text += f"\n## {kind.kind}\n\n{kind.summary}\n\n" + render(headers, rows, "markdown")
+    return text
 
 
 def schema_table() -> str:
