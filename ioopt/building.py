@@ -145,7 +145,9 @@ class Batch(Builder):
 
 def _of(data: Mapping[str, Any], key: str, where: str) -> Any:
     if key not in data:
-        raise InstanceError(f"{where} has no {key!r}; it has {', '.join(map(repr, data)) or 'none'}")
+        raise InstanceError(
+            f"{where} has no {key!r}; it has {', '.join(map(repr, data)) or 'none'}"
+        )
     return data[key]
 
 
