@@ -7,6 +7,7 @@ Where requests have own peaks it is a knapsack proper, solved by a dynamic progr
 value) that no other dominates (rule 26).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,8 @@ from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.conservative import grant_left_over, made
 from ioopt.solvers.batch_io.settings import Settings
 
+FIRST_BACK = 8
+"""Of the items that fit one after the other, how many are looked at again at first."""
 Subset = Callable[..., list[int]]
 """(weights, capacity, values=weights) -> positions of a subset of the largest value that fits."""
 
@@ -32,11 +35,31 @@ class MaxUtilSettings(Settings):
 def best_subset(weights: Sequence[int], capacity: int) -> list[int]:
     """Positions of the subset with the largest total within *capacity*; of equals the first.
 
-    *weights* are whole numbers >= 1; "first" is lexicographic in the positions. Bit s of
-    ``reach[k]`` says that some subset of the items from k on sums to s.
+    *weights* are whole numbers >= 1; "first" is lexicographic in the positions. Where the first items
+    and some of the others fill the capacity, no subset is before or above theirs: then the table is
+    as wide as what those leave, and not as the capacity.
     """
-    if sum(weights) <= capacity:
-        return list(range(len(weights)))
+    room, fit = capacity, 0
+    while fit < len(weights) and weights[fit] <= room:
+        room -= weights[fit]
+        fit += 1
+    if fit == len(weights):
+        return list(range(fit))
+    unit = math.gcd(*weights) if fit > FIRST_BACK else 1
+    back = FIRST_BACK
+    while True:
+        first = max(0, fit - back)
+        left = capacity - sum(weights[:first])
+        chosen = _best_of(weights[first:], left)
+        if not first or left - sum(weights[first + k] for k in chosen) < unit:
+            return [*range(first), *(first + k for k in chosen)]
+        back *= 8
+
+
+def _best_of(weights: Sequence[int], capacity: int) -> list[int]:
+    """:func:`best_subset` by the whole table: bit s of ``reach[k]`` says that some subset of the items
+    from k on sums to s.
+    """
     mask = (1 << (capacity + 1)) - 1
     reach = [1]
     row = 1

@@ -1,5 +1,6 @@
 """``ip`` and ``ip-no-replication``: the static problem of Section 4.1 by a formulation and bounds of ours."""
 
+import sys
 from dataclasses import replace
 from typing import Literal
 
@@ -11,7 +12,6 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.exact import makespan
 from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import (
     SMALL_COLUMNS,
@@ -26,6 +26,8 @@ from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 
 HURRY_SECONDS = 3.0
 """With less left than that annealing is begun twice only, unless the instance is small."""
+LOADING_PAYS_SECONDS = 1.5
+"""With less left than that annealing comes before the bound for which CP-SAT is loaded."""
 ANNEAL_SHARE, SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS = 0.6, 0.2, 6
 """Share of the limit for annealing (less where a proof is likely), and from how many seeds."""
 BUILD_SHARE, LONGEST_SEARCH_SECONDS = 0.3, 120.0
@@ -83,6 +85,8 @@ def _least_makespan(
             "objective=makespan searches replays, which copy on demand: leave out cycles, replication, "
             "anneal and --backend"
         )
+    from ioopt.solvers.replication.exact import makespan  # loads what the rest does without
+
     return makespan.solve(problem, request)
 
 
@@ -128,6 +132,9 @@ def _stands(search: Search, moves: Moves) -> bool:
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
     """Bounds, annealing, then the model on the backend asked for (None: whichever pays)."""
     instance = search.instance
+    left = search.deadline.remaining()
+    if settings.anneal and left < LOADING_PAYS_SECONDS and "ortools" not in sys.modules:
+        search.anneal(ANNEAL_SHARE, 2)  # the first second is not spent on loading CP-SAT
     if not search.over():
         search.partition_bound()
         search.pack()

@@ -1,0 +1,174 @@
+"""End to end: what a user waits for, start-up, loading, checks and writing included, before and after.
+
+Processor seconds of whole commands and of calls in a process that has loaded everything. A tree of before is
+another checkout with its own Python, ``IOOPT_BEFORE=FOLDER:PYTHON``; without it its columns are empty.
+Every figure is the least of several runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.frame import ROOT, show
+
+
+class Tree(NamedTuple):
+    """A checkout and the Python that runs it."""
+
+    folder: Path
+    python: str
+
+
+class Cost(NamedTuple):
+    """Processor seconds, most memory in bytes, and what was printed."""
+
+    seconds: float
+    peak: int
+    text: str
+
+
+CALLS = {
+    "month of batch I/O": """
+        problem = ioopt.load(file)
+        work = lambda: ioopt.solve(problem, "fill", settings={"engine": "compiled"})""",
+    "check of the month": """
+        problem = ioopt.load(file)
+        result = ioopt.solve(problem, "base-line")
+        work = lambda: ioopt.check(problem, result)""",
+    "gang workload": """
+        problem = ioopt.load(file)
+        work = lambda: ioopt.solve(problem, "migrate-iogs", bound=False)""",
+    "knapsack, K = 200": """
+        from ioopt.solvers.batch_io.max_util import best_subset
+        weights = [1 + 7919 * k % 1000 for k in range(200)]
+        work = lambda: best_subset(weights, sum(weights) // 2)""",
+    "knapsack, K = 2000": """
+        from ioopt.solvers.batch_io.max_util import best_subset
+        weights = [1 + 7919 * k % 1000 for k in range(2000)]
+        work = lambda: best_subset(weights, sum(weights) // 2)""",
+    "the same by OR-Tools": """
+        from ioopt.solvers.batch_io.knapsack_engines import subset_by
+        weights, solve = [1 + 7919 * k % 1000 for k in range(2000)], subset_by("or-tools")
+        work = lambda: solve(weights, sum(weights) // 2)""",
+}
+PROLOGUE = "import gc, sys, time, ioopt\ngc.set_threshold(200_000, 20, 100)\nfile = sys.argv[1]\n"
+EPILOGUE = """
+work()
+best = 1e9
+for _ in range(3):
+    begun = time.process_time()
+    work()
+    best = min(best, time.process_time() - begun)
+print(best)
+"""
+
+
+def run(tree: Tree, *arguments: str) -> Cost:
+    """One run of Python in *tree*."""
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(
+            [tree.python, *arguments], cwd=tree.folder, stdout=out, stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(tree.folder)},
+        )  # fmt: skip
+        _, _, used = os.wait4(process.pid, 0)
+        out.seek(0)
+        return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, out.read())
+
+
+def call(tree: Tree, name: str, file: str) -> float:
+    """Seconds of one of CALLS in a warm process."""
+    lines = [line.strip() for line in CALLS[name].strip().splitlines()]
+    code = PROLOGUE + "\n".join(lines) + EPILOGUE
+    return float(run(tree, "-c", code, file).text or "nan")
+
+
+def commands(folder: str, quick: bool) -> Iterator[tuple[str, list[str], str]]:
+    """Title, arguments of ``ioopt``, and the aim."""
+    month, gangs, sweep = (
+        str(Path(folder, name)) for name in ("month.json", "gang.json", "s.toml")
+    )
+    out = str(Path(folder, "out.json"))
+    yield "solve, month of batch I/O, fill", ["solve", month, "--solver", "fill"], "1 s"
+    yield "solve, month, base-line", ["solve", month, "--solver", "base-line"], "1 s"
+    yield "the same, result written", ["solve", month, "--solver", "base-line", "-o", out], ""
+    yield "solve, gangs, migrate-iogs", ["solve", gangs, "--solver", "migrate-iogs"], "1.5 s"
+    for workers in () if quick else ("1", "2"):
+        store = str(Path(folder, f"runs-{os.getpid()}-{workers}.sqlite"))
+        yield f"sweep, 200 points, --workers {workers}", ["sweep", sweep, "--store", store,
+              "--workers", workers], "1 s"  # fmt: skip
+
+
+def gap_rows(trees: list[Tree]) -> Iterator[list[Any]]:
+    """What ``ip`` reaches in a second of the wall clock, from the command line."""
+    row: list[Any] = ["ip --time-limit 1, image-85 without disk limits, gap"]
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = str(Path(folder, "image.json")), Path(folder, "out.json")
+        run(trees[-1], "-m", "ioopt", "generate", "replication", "--preset", "image-85", "--set",
+            "disk=unlimited", "--seed", "1", "-o", file)  # fmt: skip
+        for tree in trees:
+            run(
+                tree,
+                "-m",
+                "ioopt",
+                "solve",
+                file,
+                "--solver",
+                "ip",
+                "--time-limit",
+                "1",
+                "-o",
+                str(out),
+            )
+            gap = json.loads(out.read_text())["gap"]
+            row.append(f"{100 * gap:.2f} %")
+    yield [*row, "2 %"]
+
+
+def main(quick: bool) -> None:
+    """Print the table of one run."""
+    trees = [Tree(ROOT, sys.executable)]
+    before = os.environ.get("IOOPT_BEFORE")
+    if before:
+        folder, _, python = before.partition(":")
+        trees.insert(0, Tree(Path(folder), python))
+    rows: list[list[Any]] = []
+    times = 1 if quick else 3
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = ["--set", "jobs=300"] if quick else []
+        for family, preset, name in (
+            ("batch-io", "mira-month", "month"),
+            ("gang", "blue-pacific-like", "gang"),
+        ):
+            run(trees[-1], "-m", "ioopt", "generate", family, "--preset", preset, *jobs, "-o",
+                str(Path(folder, f"{name}.json")))  # fmt: skip
+        Path(folder, "s.toml").write_text(
+            "time_limit = 5\n[[instances]]\ngenerate = 'batch-io'\npreset = 'small'\n"
+            f"seeds = {list(range(50))}\n"
+            + "".join(
+                f"[[solvers]]\nname = '{name}'\n"
+                for name in ("fill", "adaptive", "set-10", "base-line")
+            )
+        )
+        for title, arguments, aim in commands(folder, quick):
+            costs = []
+            for tree in trees:
+                for path in Path(folder).glob("*.sqlite*"):
+                    path.unlink()
+                costs.append(min(run(tree, "-m", "ioopt", *arguments) for _ in range(times)))
+            rows.append(
+                [title, *(f"{cost.seconds:.2f} s, {cost.peak / 1e6:.0f} MB" for cost in costs), aim]
+            )
+        for name in CALLS:
+            file = str(Path(folder, "gang.json" if "gang" in name else "month.json"))
+            found = [call(tree, name, file) for tree in trees]
+            rows.append([f"warm: {name}", *(f"{1000 * seconds:.3g} ms" for seconds in found), ""])
+    rows += gap_rows(trees)
+    head = ("what", *(("before",) if before else ()), "now", "aim")
+    show("End to end, processor seconds", head, rows)
