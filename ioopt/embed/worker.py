@@ -135,7 +135,10 @@ def main(arguments: list[str]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     with contextlib.suppress(SystemExit, BrokenPipeError):
-        server.run()
+        try:
+            server.run()
+        except OSError as error:  # nobody hears another answer, but its reason is heard
+            print(f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True)
     # what is left of a hung solver's thread must not hold up the end
     with contextlib.suppress(OSError):
         sys.stdout.flush()

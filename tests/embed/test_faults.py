@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import random
@@ -14,12 +15,16 @@ from pathlib import Path
 
 import pytest
 from batsim_stand_in import StandIn
+from conftest import ROOT
 
-from ioopt.embed import WorkflowDispatcher
+from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.embed.adapters.processes import ProcessGangs, by_cgroup
+from ioopt.embed.adapters.slurm import SlurmPlacer
 from ioopt.embed.http import Calls
 from ioopt.embed.service import Service
+from ioopt.embed.worker import StreamServer
+from ioopt.errors import BackendFailureError, InstanceError
 
 NETWORK = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0}
 
@@ -144,3 +149,264 @@ def test_another_version_is_refused_and_the_service_goes_on(version):
     assert json.loads(calls.answer("message", wrong)[1])["error"]["code"] == "version"
     right = b'{"ioopt": 1, "id": 1, "op": "ping"}'
     assert json.loads(calls.answer("message", right)[1])["ok"]
+
+
+class Slurm:
+    """A Slurm that remembers jobs; *fails* (words) raises, or gives what to answer instead."""
+
+    def __init__(self, fails=lambda words: None):
+        self.fails, self.number = fails, 100
+        self.jobs = [
+            {"job_id": k, "job_state": "PENDING", "state_reason": "JobHeldUser",
+             "comment": 'ioopt:{"inputs": ["f"], "compute_seconds": 5}'} for k in (1, 2, 3)
+        ]  # fmt: skip
+
+    def __call__(self, words):
+        other = self.fails(words)
+        if other is not None:
+            return other
+        if words[0] == "squeue":
+            return json.dumps({"jobs": self.jobs})
+        if words[0] == "sbatch":
+            self.number += 1
+            comment = next(w for w in words if w.startswith("--comment=")).partition("=")[2]
+            self.jobs.append({"job_id": self.number, "job_state": "PENDING", "state_reason": "None",
+                              "comment": comment})  # fmt: skip
+            return f"{self.number}\n"
+        if words[1] == "release":
+            self.jobs[int(words[2]) - 1]["state_reason"] = "None"
+        return ""
+
+    @property
+    def released(self):
+        return {job["job_id"] for job in self.jobs[:3] if job["state_reason"] == "None"}
+
+
+SITE = {
+    "network": NETWORK,
+    "nodes": [{"id": "n0"}, {"id": "n1"}],
+    "files": [{"id": "f", "bytes": 9}],
+}
+
+
+def placer(slurm):
+    said = []
+    made = SlurmPlacer(SITE, "stage {file}", solver="minmin", runner=slurm, say=said.append)
+    return made, said
+
+
+@pytest.mark.parametrize("command", ["sbatch", "scontrol update", "scontrol release"])
+@pytest.mark.parametrize("error", [BackendFailureError("slurmctld does not answer"),
+                                   OSError(errno.ENOSPC, "no space left")])  # fmt: skip
+def test_slurm_fails_once_and_every_job_is_placed_in_the_end(command, error):
+    left = [error]
+
+    def fails(words):
+        if " ".join(words).startswith(command) and left:
+            raise left.pop()
+
+    slurm = Slurm(fails)
+    made, said = placer(slurm)
+    made.place()
+    assert len(slurm.released) == 2 and len(said) == 1 and "stays held" in said[0]
+    made.place()
+    assert slurm.released == {1, 2, 3} and len(said) == 1
+    assert len({job["comment"] for job in slurm.jobs[3:]}) == len(slurm.jobs) - 3  # staged once
+
+
+@pytest.mark.parametrize("answer", ["", "{", '{"jobs": [', "[]", '{"jobs": [{}]}', '{"jobs": 3}',
+                                    "slurm_load_jobs error: Unable to contact"])  # fmt: skip
+def test_what_squeue_never_says_costs_one_round(answer):
+    left = [answer]
+    slurm = Slurm(lambda words: left.pop() if words[0] == "squeue" and left else None)
+    made, _ = placer(slurm)
+    with pytest.raises(InstanceError, match="squeue --json"):
+        made.place()
+    made.place()
+    assert slurm.released == {1, 2, 3}
+
+
+def test_a_placer_is_killed_at_any_command_and_another_ends_it():
+    for last in range(9):
+        left = [last]
+
+        def dying(words, left=left):
+            if not left[0]:
+                left[0] = -1
+                raise KeyboardInterrupt
+            left[0] -= 1
+
+        slurm = Slurm(dying)
+        try:
+            placer(slurm)[0].place()
+        except KeyboardInterrupt:
+            placer(slurm)[0].place()
+        assert slurm.released == {1, 2, 3}
+        assert len({job["comment"] for job in slurm.jobs[3:]}) == len(slurm.jobs) - 3
+
+
+def ask(service, **message):
+    return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 1} | message).encode()))
+
+
+MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat",
+           "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}  # fmt: skip
+
+
+def test_a_service_is_killed_and_what_was_saved_goes_on_in_another():
+    one, request = Service(), {"id": 1, "nodes": 4, "size": 9.0, "now": 0.0}
+    ask(one, op="open", object="IoArbiter", arguments={"machine": MACHINE})
+    assert ask(one, op="call", session=1, method="request", arguments=request)["ok"]
+    state = ask(one, op="save", session=1)["result"]["state"]
+    two = Service()
+    assert ask(two, op="call", session=1, method="decide")["error"]["code"] == "unknown"
+    assert ask(two, op="open", object="IoArbiter", state=state)["ok"]
+    decide = {"op": "call", "session": 1, "method": "decide", "arguments": {"now": 1.0}}
+    assert ask(two, **decide) == ask(one, **decide)
+
+
+@pytest.mark.parametrize("cut", range(0, 30, 3))
+def test_a_line_that_breaks_off_is_answered(cut):
+    sink, line = io.BytesIO(), b'{"ioopt": 1, "id": 1, "op": "ping"}'
+    assert StreamServer(io.BytesIO(line[:cut]), sink, Service()).run() == (cut > 0)
+    replies = [json.loads(reply) for reply in sink.getvalue().splitlines()]
+    assert [reply["error"]["code"] for reply in replies] == ["malformed"] * (cut > 0)
+
+
+def test_an_output_that_is_full_ends_the_service_with_its_reason(monkeypatch, capsys):
+    from ioopt.embed import worker
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    class Ended(Exception):
+        pass
+
+    def ended(code):
+        raise Ended
+
+    source = io.BytesIO(b'{"ioopt": 1, "op": "ping"}\n')
+    monkeypatch.setattr(os, "_exit", ended)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "stdin", type("In", (), {"buffer": source}))
+    monkeypatch.setattr(sys, "stdout", type("Out", (), {"buffer": Full(), "flush": lambda: None}))
+    with pytest.raises(Ended):
+        worker.main(["stdio", "1000"])
+    assert "ioopt: standard output: No space left" in capsys.readouterr().err
+
+
+def test_answers_that_come_ten_seconds_late_are_only_late():
+    """Time passes between question and answer: transfers move on, and what ended meanwhile is gone."""
+    arbiter, now = IoArbiter(MACHINE), 0.0
+    for name in "abc":
+        arbiter.request(name, 4, 40.0, now)
+    ended = 0
+    for _ in range(20):
+        rates = arbiter.decide(now)
+        now += 10.0  # the answer is used only now, for what is still there
+        for name, rate in rates.items():
+            moved = min(40.0, 40.0 - arbiter._by_id[name].left + 10.0 * rate)
+            arbiter.progress(name, moved)
+            if moved >= 40.0:
+                arbiter.finish(name)
+                ended += 1
+        if not len(arbiter):
+            break
+    assert ended == 3 and arbiter.decide(now) == {}
+    turns = ProcessGangs({"nodes": 1, "levels": 2, "quantum_seconds": 1.0}, switch=lambda *_: None)
+    turns.add("a", {0: 1})
+    turns.add("b", {0: 2})
+    for tick in range(8):
+        turns.tick(10.0 * tick)  # ten quanta late, each time
+    assert {turns.seconds("a"), turns.seconds("b")} == {40.0, 30.0}
+
+
+WAYS = ("service killed", "engine gone", "worker lost", "disk full", "late", "version", "garbage")
+TIME = "it reads no clock, and nobody waits for it"
+NO_FILE = "it writes no file"
+NO_VERSION = "its peer tells no version"
+FAULTS = {
+    "in process": {
+        "service killed": "test_faults.py::test_tasks_fail_nodes_die_and_the_scheduler_is_killed",
+        "engine gone": "it is part of the engine",
+        "worker lost": "test_faults.py::test_tasks_fail_nodes_die_and_the_scheduler_is_killed",
+        "disk full": NO_FILE,
+        "late": "test_faults.py::test_answers_that_come_ten_seconds_late_are_only_late",
+        "version": "test_embedded_objects.py::test_a_damaged_state_is_refused_or_harmless",
+        "garbage": "test_embedded_objects.py::test_a_solver_that_goes_wrong_is_answered_by_the_greedy",
+    },
+    "service": {
+        "service killed": "test_faults.py::test_a_service_is_killed_and_what_was_saved_goes_on_in_another",
+        "engine gone": "test_service.py::test_the_solver_of_a_client_that_left_is_stopped",
+        "worker lost": "test_service.py::test_a_process_that_dies_costs_its_own_client_alone",
+        "disk full": "test_faults.py::test_an_output_that_is_full_ends_the_service_with_its_reason",
+        "late": "test_embedded_objects.py::test_a_solver_that_goes_wrong_leaves_the_service_standing",
+        "version": "test_faults.py::test_another_version_is_refused_and_the_service_goes_on",
+        "garbage": "test_faults.py::test_a_line_that_breaks_off_is_answered",
+    },
+    "http": {
+        "service killed": "test_faults.py::test_a_service_is_killed_and_what_was_saved_goes_on_in_another",
+        "engine gone": "test_http.py::test_a_body_that_breaks_off_costs_nobody_else",
+        "worker lost": "one thread decides: it has no workers",
+        "disk full": "test_http.py::test_a_token_is_for_its_owner",
+        "late": "test_embedded_objects.py::test_a_solver_that_goes_wrong_leaves_the_service_standing",
+        "version": "test_faults.py::test_another_version_is_refused_and_the_service_goes_on",
+        "garbage": "test_http.py::test_no_body_breaks_the_calls",
+    },
+    "batsim": {
+        "service killed": "Batsim ends with its scheduler, by its protocol",
+        "engine gone": "test_faults.py::test_batsim_dies_at_any_message_and_the_next_run_is_as_the_first",
+        "worker lost": "test_batsim_adapter.py::test_machines_that_are_away_get_no_jobs",
+        "disk full": NO_FILE,
+        "late": "simulated time stands still until it answers",
+        "version": NO_VERSION,
+        "garbage": "test_batsim_adapter.py::test_one_peer_is_served_and_junk_of_anybody_ends_nothing",
+    },
+    "processes": {
+        "service killed": "test_process_gangs.py::test_what_runs_when_the_scheduler_fails_is_ended",
+        "engine gone": "it is the engine",
+        "worker lost": "test_faults.py::test_a_job_that_is_killed_leaves_its_turns_to_the_others",
+        "disk full": "test_faults.py::test_a_full_disk_does_not_stop_the_turns",
+        "late": "test_faults.py::test_answers_that_come_ten_seconds_late_are_only_late",
+        "version": NO_VERSION,
+        "garbage": "test_process_gangs.py::test_memory_keeps_jobs_out_and_nobody_passes",
+    },
+    "slurm": {
+        "service killed": "test_faults.py::test_a_placer_is_killed_at_any_command_and_another_ends_it",
+        "engine gone": "test_faults.py::test_slurm_fails_once_and_every_job_is_placed_in_the_end",
+        "worker lost": "Slurm itself runs a job again; the placer sees held ones only",
+        "disk full": "test_faults.py::test_slurm_fails_once_and_every_job_is_placed_in_the_end",
+        "late": TIME,
+        "version": NO_VERSION,
+        "garbage": "test_faults.py::test_what_squeue_never_says_costs_one_round",
+    },
+    "dask": {
+        "service killed": "the plugin lives and ends with Dask's scheduler",
+        "engine gone": "the plugin lives and ends with Dask's scheduler",
+        "worker lost": "test_dask_adapter.py::test_a_worker_that_leaves_takes_no_work_with_it",
+        "disk full": NO_FILE,
+        "late": "test_dask_adapter.py::test_a_dispatcher_that_answers_nothing_is_not_waited_for",
+        "version": NO_VERSION,
+        "garbage": "test_dask_adapter.py::test_a_dispatcher_that_fails_leaves_the_graph_to_dask",
+    },
+}  # fmt: skip
+"""Per adapter and service, where each fault is tested, or why there is none."""
+PARTS = {"batsim_steps": "batsim", "batsim_transport": "batsim", "dask_plan": "dask"}
+
+
+def test_every_adapter_has_its_faults():
+    """A new module of ioopt/embed/adapters needs a row; a test that is named must be there."""
+    here = {path.stem for path in (ROOT / "ioopt/embed/adapters").glob("[!_]*.py")}
+    assert {PARTS.get(name, name) for name in here} == FAULTS.keys() - {
+        "in process",
+        "service",
+        "http",
+    }
+    for adapter, rows in FAULTS.items():
+        assert rows.keys() == set(WAYS), adapter
+        for where in rows.values():
+            file, _, name = where.partition("::")
+            if name:
+                assert f"\ndef {name}(" in (ROOT / "tests/embed" / file).read_text(), where
+        assert sum("::" in where for where in rows.values()) >= 3, adapter

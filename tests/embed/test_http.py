@@ -11,6 +11,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -283,3 +284,13 @@ def test_the_command_serves_and_stops(tmp_path):
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     process.stderr.close()
+
+
+def test_a_body_that_breaks_off_costs_nobody_else(server):
+    where = server.endpoint.removeprefix("http://").split(":")
+    for sent in (b"POST /v1/mess", b"POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                 + TOKEN.encode() + b"\r\nContent-Length: 99\r\n\r\n{\"ioopt\": 1"):  # fmt: skip
+        with socket.create_connection((where[0], int(where[1]))) as broken:
+            broken.sendall(sent)
+    ping = {"ioopt": 1, "id": 1, "op": "ping"}
+    assert call(server, "POST", "/v1/messages", ping)[1]["ok"]

@@ -308,7 +308,7 @@ def listening(tmp_path, **options):
         thread.join()
 
 
-def test_the_solver_of_a_client_that_left_is_stopped_and_the_service_goes_on(tmp_path):
+def test_the_solver_of_a_client_that_left_is_stopped(tmp_path):
     with listening(tmp_path) as server:
         with connect(server.path) as client:
             client.sendall(PING + long_decision())

@@ -14,7 +14,7 @@ import threading
 import pytest
 
 from ioopt.embed.adapters.slurm import SlurmPlacer, main, run_command
-from ioopt.errors import BackendMissingError, InstanceError
+from ioopt.errors import BackendMissingError
 
 FILES = [{"id": f"f{k}", "bytes": 1000} for k in range(6)]
 NODES = [{"id": f"n{k}", "disk_bytes": 3000} for k in range(4)]
@@ -86,10 +86,14 @@ def test_a_dry_run_prints_and_changes_nothing():
     assert [line.split()[0] for line in said] == ["sbatch", "scontrol", "scontrol"]
 
 
-def test_a_wrong_comment_names_the_job():
-    job = held(9, "f0") | {"comment": 'ioopt:{"input": 3}'}
-    with pytest.raises(InstanceError, match="comment of job 9"):
-        placer(Recorded([job])).place()
+@pytest.mark.parametrize("comment", ['ioopt:{"input": 3}', "ioopt:{", 'ioopt:{"inputs": ["no"]}',
+                                     'ioopt:{"inputs": [["f0"]]}',
+                                     'ioopt:{"inputs": ["f0"], "compute_seconds": -1}',
+                                     'ioopt-stage:{"file": 3}', "ioopt-stage:[]"])  # fmt: skip
+def test_a_wrong_comment_names_the_job_and_holds_up_no_other(comment):
+    said, slurm = [], Recorded([held(9, "f0") | {"comment": comment}, held(10, "f0")])
+    assert [done.job for done in placer(slurm, say=said.append).place()] == [10]
+    assert len(said) == 1 and "comment of job 9" in said[0]
 
 
 def test_missing_programs_and_files_are_one_line(tmp_path, capsys):

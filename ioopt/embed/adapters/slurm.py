@@ -11,18 +11,21 @@ staging job is found by its comment, so the placer may be stopped and started at
 ``dry_run`` the commands are printed and nothing is changed. Written for Slurm 22.05.
 """
 
+import contextlib
 import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ioopt.embed.replication import ReplicationPlanner, Step
 from ioopt.errors import BackendFailureError, BackendMissingError, InstanceError, UsageError
-from ioopt.formats.native import parse_json
+from ioopt.formats.native import parse_json, reading, validate
 from ioopt.problems.base import Json
+from ioopt.problems.replication import Task
 
 JOB_MARK = "ioopt:"
 STAGE_MARK = "ioopt-stage:"
@@ -75,9 +78,10 @@ class SlurmPlacer:
         say: Callable[[str], None] = print,
     ) -> None:
         self._sizes = {file["id"]: file["bytes"] for file in site["files"]}
-        self._planner = ReplicationPlanner(
-            site["network"], site["nodes"], site["files"], solver=solver
+        self._plan = partial(
+            ReplicationPlanner, site["network"], site["nodes"], site["files"], solver=solver
         )
+        self._planner = self._plan()
         self._nodes = [node["id"] for node in site["nodes"]]
         self._stage, self._dry_run = stage, dry_run
         self._run, self._say = runner, say
@@ -85,24 +89,43 @@ class SlurmPlacer:
         self._dry_id = 0
 
     def place(self, deadline: float | None = 10.0) -> list[Placement]:
-        """Plan all held jobs that name inputs, and place and release each; returns what was done."""
-        jobs = self._queue()
+        """Plan all held jobs that name inputs, and place and release each; returns what was done.
+
+        A job that cannot be read or placed is told of, stays held, and holds up no other; the next
+        call sees it again. Raises BackendFailureError when the queue cannot be had.
+        """
+        jobs, self._planner = self._queue(), self._plan()  # what a call left undone is in the queue
         staged = self._staging(jobs)
-        tasks = [task for job in jobs if (task := self._task(job)) is not None]
+        tasks = []
+        for job in jobs:
+            with self._told(f"job {job['job_id']} stays held"):
+                tasks += [task for task in (self._task(job),) if task is not None]
         if not tasks:
             return []
         self._planner.submit(tasks, deadline=deadline)
         placed = []
         for node in self._nodes:
             while (step := self._planner.next(node)) is not None:
-                placed.append(self._place_one(node, step, staged))
-                self._planner.completed(step.task)
+                stayed: tuple[str, ...] | None = ()
+                with self._told(f"job {step.task} stays held"):
+                    placed.append(self._place_one(node, step, staged))
+                    stayed = None
+                self._planner.completed(step.task, stayed)
         return placed
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Say what has failed, and go on."""
+        try:
+            yield
+        except (InstanceError, BackendFailureError, OSError, ValueError) as error:
+            self._say(f"ioopt: {what}: {error}")
 
     def _queue(self) -> list[Json]:
         listing = parse_json(self._run(["squeue", "--json"]), "squeue --json")
-        jobs: list[Json] = listing["jobs"]
-        return sorted(jobs, key=lambda job: int(job["job_id"]))
+        with reading("squeue --json"):
+            jobs: list[Json] = listing["jobs"]
+            return sorted(jobs, key=lambda job: int(job["job_id"]))
 
     def _staging(self, jobs: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
         """(file, node) -> staging job that has not failed; also notes what its end leaves on disk."""
@@ -111,13 +134,16 @@ class SlurmPlacer:
             comment = job.get("comment") or ""
             if not comment.startswith(STAGE_MARK) or job["job_state"] in ENDED:
                 continue
-            told = parse_json(comment[len(STAGE_MARK) :], f"comment of job {job['job_id']}")
-            found[told["file"], told["node"]] = int(job["job_id"])
-            if told["file"] in self._sizes and told["node"] in self._nodes:
-                self._planner.staged(told["node"], told["file"])
+            where = f"comment of job {job['job_id']}"
+            with self._told("a staging job is not counted"), reading(where):
+                told = parse_json(comment[len(STAGE_MARK) :], where)
+                file, node = told["file"], told["node"]
+                if file in self._sizes and node in self._nodes:
+                    self._planner.staged(node, file)
+                found[file, node] = int(job["job_id"])
         return found
 
-    def _task(self, job: Mapping[str, Any]) -> Json | None:
+    def _task(self, job: Mapping[str, Any]) -> Task | None:
         """The task of a held job that names its inputs; None for every other job."""
         comment = job.get("comment") or ""
         held = job["job_state"] == "PENDING" and str(job["state_reason"]).startswith("JobHeld")
@@ -128,7 +154,12 @@ class SlurmPlacer:
         if not isinstance(told, dict) or not isinstance(told.get("inputs"), list):
             raise InstanceError(f'{where}: wanted {{"inputs": [...]}}, not {comment!r:.60}')
         seconds = told.get("compute_seconds", 0)
-        return {"id": str(job["job_id"]), "compute_seconds": seconds, "inputs": told["inputs"]}
+        given = {"id": str(job["job_id"]), "compute_seconds": seconds, "inputs": told["inputs"]}
+        task: Task = validate(Task, given, where)
+        for name in task.inputs:
+            if name not in self._sizes:
+                raise InstanceError(f"{where}: {name!r:.60} is none of the files of the site")
+        return task
 
     def _place_one(self, node: str, step: Step, staged: dict[tuple[str, str], int]) -> Placement:
         """Stage what is missing, give the job its node and what it waits for, release it."""
