@@ -5,21 +5,20 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-import os
 import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
 from timeit import timeit
 from typing import Any
 
-from bench import embed_estimates as own_estimates
-from bench.embed_memory import MACHINE, memory_rows
 from bench.frame import ROOT, Check, Run, check, compare, show
+from bench.live import estimates as wrong
+from bench.live import gangs as real
+from bench.live.soak import MACHINE, memory_rows
 
 from ioopt.decisions.batch_io import View
 from ioopt.embed import GangScheduler, IoArbiter
@@ -112,7 +111,7 @@ def objects(quick: bool) -> list[Check]:
     checks.append(check("GangScheduler us an event (best run)", "100", slowest, slowest <= 100))
     rate = decisions_per_second(1000 if quick else 10_000)
     print(f"serve --stdio: {rate:.0f} decisions a second, each waited for")
-    checks.append(check("serve --stdio decisions a second", "2000", rate, rate >= 2000))
+    checks.append(check("serve --stdio decisions a second", "3000", rate, rate >= 3000))
     memory = list(memory_rows(20_000 if quick else 1_000_000))
     heads = ("object", "decisions", "a CPU second", "MB after 1/10", "MB at the end", "growth MB")
     show("Soak", heads, memory)
@@ -136,55 +135,19 @@ def selection(quick: bool) -> None:
     compare("Job selection, 2 s", cases, runs, (0,))
 
 
-GANG_TASK = """
-import sys
-rounds, out, back, first = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4] == "1"
-if first:
-    out, back = open(out, "wb", 0), open(back, "rb", 0)
-else:
-    out, back = open(out, "rb", 0), open(back, "wb", 0)
-    out, back = back, out
-for _ in range(rounds):
-    sum(range(60_000))
-    out.write(b"x")
-    back.read(1)
-"""
-
-
 def estimates(quick: bool) -> None:
     """What wrong estimates cost each object, and what telling it better brings; in simulated time."""
-    heads = ("object", "measure", "observes", *(name for name, *_ in own_estimates.ERRORS))
-    show(
-        "Estimates are wrong by sigma or by a factor", heads, own_estimates.rows(3 if quick else 20)
-    )
-
-
-def process_rows(quick: bool) -> Iterator[tuple[Any, ...]]:
-    """(jobs, gangs?, last end, mean end, last / first end): two processes a job that exchange often."""
-    from ioopt.embed.adapters.processes import run
-
-    rounds = "200" if quick else "1000"
-    machine = {"nodes": 2, "levels": 8, "quantum_seconds": 0.2}
-    for count in (2, 4, 8):
-        for gangs in (True, False):
-            with tempfile.TemporaryDirectory() as folder:
-                commands = {}
-                for k in range(count):
-                    pipes = [f"{folder}/{k}{end}" for end in "ab"]
-                    for pipe in pipes:
-                        os.mkfifo(pipe)
-                    task = [sys.executable, "-c", GANG_TASK, rounds, *pipes]
-                    commands[str(k)] = [[*task, "1"], [*task, "0"]]
-                ends = run(commands, machine, gangs=gangs).values()
-            yield (count, gangs, max(ends), statistics.mean(ends), max(ends) / min(ends))
+    heads = ("object", "measure", "observes", *(name for name, *_ in wrong.ERRORS))
+    show("Estimates are wrong by sigma or by a factor", heads, wrong.rows(3 if quick else 20))
 
 
 def main(quick: bool) -> None:
     """Print the tables, and at the end what was wanted beside what was measured."""
     checks = objects(quick)
     estimates(quick)
-    heads = ("jobs", "gangs", "last end s", "mean end s", "last / first")
-    show("Two processes a job on two cores, slices of 0.2 s", heads, list(process_rows(quick)))
+    heads = ("waits", "jobs", "gangs", "last end s", "mean end s", "Jain", "waited", "CPU s",
+             "slice s")  # fmt: skip
+    show("Two processes a job on two cores, slices of 0.1 s", heads, real.rows(quick))
     selection(quick)
     for name in ("dask", "snakemake"):
         if importlib.util.find_spec(name) is None:

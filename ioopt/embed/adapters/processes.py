@@ -171,7 +171,7 @@ def run(
                     turns.end(job, now)
                     ended[job] = now
             due = turns.tick(now) if gangs else now
-            wait(min(max(due - now, 0.0), 0.01) or 0.001)
+            wait(min(max(due - now, 0.0), 0.004) or 0.001)
     finally:
         for task in (task for row in tasks.values() for task in row if task.poll() is None):
             os.killpg(task.pid, signal.SIGKILL)
