@@ -11,6 +11,7 @@ from ioopt.problems.replication import (
     MovesModel,
     ReplicationPlan,
     ReplicationProblem,
+    Round,
 )
 
 Move = tuple[int, int, int]
@@ -37,10 +38,12 @@ def build_plan(
     eviction: EvictionPolicy,
     moves: Iterable[Move] = (),
     moves_model: MovesModel | None = "replay",
+    rounds: Sequence[Sequence[int]] = (),
 ) -> ReplicationPlan:
     """The plan in which node i runs ``queues[i]``: task positions, or ``-1 - file`` to copy a file.
 
     *moves* are what the planner meant to transfer; *moves_model* the rules they are held to.
+    Between two of *rounds*, where there are any, stands a barrier.
     """
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
@@ -59,6 +62,8 @@ def build_plan(
         copies=tuple((files[f], nodes[source], nodes[i]) for f, source, i in listed if source >= 0),
         eviction=eviction,
         moves=moves_model,
+        rounds=tuple(Round(tasks=tuple(tasks[k] for k in part)) for part in rounds) or None,
+        barriers=bool(rounds),
     )
 
 

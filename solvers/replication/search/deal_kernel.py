@@ -1,8 +1,13 @@
 """Dealing the tasks of an order to the nodes by link cost: pure Python and compiled alike."""
 
+from random import Random
 from typing import Any, NamedTuple
 
 from ioopt.solvers.replication.search.flow_kernel import uniform
+
+WINDOWS, PENALTIES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0)
+DRIFTS, NOISES = (0.0, 0.02, 0.1), (0.0, 0.1, 0.3)
+"""Parameters of a deal, drawn at random."""
 
 
 class Dealing(NamedTuple):
@@ -17,6 +22,13 @@ class Dealing(NamedTuple):
     penalty: float
     drift: float
     noise: float
+
+
+def random_dealing(rng: Random, typical: float) -> Dealing:
+    """Random parameters; drifts are shares of *typical* seconds."""
+    return Dealing(
+        rng.choice(WINDOWS), rng.choice(PENALTIES), rng.choice(DRIFTS) * typical, rng.choice(NOISES)
+    )
 
 
 class Dispatch(NamedTuple):

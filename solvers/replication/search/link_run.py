@@ -9,13 +9,13 @@ from typing import Any
 from ioopt.compiled import available, compile_apart
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import RULES
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem, Round
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.simulate import LOAD_SECONDS, simulate
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
 from ioopt.solvers.replication.plans import build_plan
-from ioopt.solvers.replication.search.deal_kernel import Dealing
+from ioopt.solvers.replication.search.deal_kernel import Dealing, random_dealing
 from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
@@ -27,13 +27,13 @@ from ioopt.solvers.replication.search.link_search import (
     kernels_ready,
 )
 from ioopt.solvers.replication.search.pace import (
-    FEWEST_PER_ORDER,
     MANY_TASKS,
     SLOW_CELLS,
     Best,
     Pace,
     cells,
     evaluations_within,
+    has_orders,
     orders_pay,
 )
 from ioopt.solvers.replication.search.spectral import task_order
@@ -57,13 +57,12 @@ HOT, COLD, WARM = 5e-3, 1e-4, 1e-3
 annealed order."""
 ORDERS = ((True, 1e-2), (False, 2.5e-2), (True, 5e-3))
 """Orders annealed before the best goes on: whether nodes take turns in it at first, first temperature."""
-BY_ORDER = "annealing of one order"
+TURNS = (1, 4, 16)
+"""Of the nodes between two barriers, in large batches."""
+BY_ORDER, IN_TURN = "annealing of one order", "nodes in turn with barriers"
 EVALUATIONS_PER_ROUND, ORDER_SHARE, ORDERED_DEALS = 1500, 0.4, 0.02
 """Replays a task from one annealed order to the next, the share of them for that order, and of all of them
 for deals before."""
-WINDOWS, PENALTIES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0)
-DRIFTS, NOISES = (0.0, 0.02, 0.1), (0.0, 0.1, 0.3)
-"""Parameters of a deal, drawn at random: see :func:`deal_kernel.Dealing`."""
 
 
 class LinkAwareRun(Pace):
@@ -83,8 +82,6 @@ class LinkAwareRun(Pace):
         self.problem, self.request = problem, request
         limit = request.options.time_limit_seconds
         self.effort = evaluations or evaluations_within(problem, limit)
-        few = FEWEST_PER_ORDER * len(problem.tasks)
-        self._ordered = self.effort >= few and orders_pay(problem)
         self.by_clock, self._may_follow_clock = False, evaluations is None
         self.bound = self._proven()
         gap = request.options.gap or 0.0
@@ -98,6 +95,7 @@ class LinkAwareRun(Pace):
         self._replay_seconds = 0.0
         inputs = sum(map(len, problem.inputs))
         self._cells = cells(problem)
+        self._ordered = has_orders(problem, self.effort)
         # The front door still has to replay and check the plan.
         left = request.deadline.remaining()
         after = 0.05 + 4e-5 * inputs + AFTER_PROOF * self._proof_seconds
@@ -166,13 +164,9 @@ class LinkAwareRun(Pace):
         """The best plan so far, with nothing but queues, eviction and rounds stated."""
         if self.best.plan is not None:
             return self.best.plan
-        plan = build_plan(self.problem, self.best.queues, self.best.eviction)
-        more: dict[str, Any] = dict(self.options.options())
-        if len(self.best.rounds) > 1:
-            names = [task.id for task in self.problem.tasks]
-            parts = [Round(tasks=tuple(names[k] for k in part)) for part in self.best.rounds]
-            more |= {"rounds": tuple(parts), "barriers": True}
-        return plan.model_copy(update=more)
+        best = self.best
+        plan = build_plan(self.problem, best.queues, best.eviction, rounds=best.rounds)
+        return plan.model_copy(update=self.options.options())
 
     def notes(self) -> tuple[str, ...]:
         """Where the plan came from."""
@@ -220,9 +214,8 @@ class LinkAwareRun(Pace):
 
     def improve(self) -> None:
         """Deal and anneal until time, count or bound says stop."""
-        if self._over():
-            return
-        self._deal()
+        if not self._over():
+            self._deal()
         if self._over():
             return
         if self._ordered and not self.by_clock:
@@ -251,15 +244,13 @@ class LinkAwareRun(Pace):
             if self._over():
                 return
 
-    def give_up(self) -> None:
-        """Let the run, in a thread of its own, end as soon as it looks at the clock."""
-        self._end = -float("inf")
-
     def _deal(self) -> None:
         """Random dispatches of the spectral order, both ways, for a share of the run."""
         order = task_order(self.problem)
         rng = random.Random(self.request.options.seed)
         self._segments(order)
+        if self._cells > SLOW_CELLS and orders_pay(self.problem):
+            self._in_turn(order)
         share = ORDERED_DEALS if self._ordered else DEAL_SHARE
         if self._cells > SLOW_CELLS:
             share = SLOW_DEAL_SHARE
@@ -285,14 +276,22 @@ class LinkAwareRun(Pace):
             if queues is not None:
                 self._try(queues, "dispatch in spectral order")
 
+    def _in_turn(self, order: list[int]) -> None:
+        """The order with nodes taking turns and barriers after so many turns: next to no planning."""
+        nodes, line = len(self.problem.nodes), OrderAnnealing(self.engine, order, in_turn=True)
+        for turns in TURNS:
+            if self._over():
+                return
+            barred = RoundAnnealing(self.engine, line, turns * nodes)
+            self.evaluations += 1
+            queues, end = barred.best_queues(), barred.best_score
+            self._offer(queues, end, IN_TURN, rounds=barred.best_rounds())
+
     def _random_deal(
         self, order: list[int], rng: random.Random, typical: float, first: bool
     ) -> tuple[float, Queues] | None:
         """A dispatch under random parameters (at *first* under fixed ones), with its planned end."""
-        dealing = Dealing(
-            rng.choice(WINDOWS), rng.choice(PENALTIES), rng.choice(DRIFTS) * typical,
-            rng.choice(NOISES),
-        )  # fmt: skip
+        dealing = random_dealing(rng, typical)
         queues = self.engine.deal(order, Dealing(40, 2.0, 0.1 * typical, 0.0) if first else dealing)
         return None if queues is None else (self.engine.planned_end(), queues)
 
@@ -310,7 +309,7 @@ class LinkAwareRun(Pace):
     def _anneal(self) -> None:
         """Anneal from the best queues until the run is over."""
         score = self.best.score
-        if self.best.eviction != OUR_EVICTION or self.best.plan is not None:
+        if self.best.eviction != OUR_EVICTION or self.best.plan is not None or self.best.rounds:
             score = self.engine.score(self.best.queues)
         if score == float("inf"):
             self._end = self.clock()

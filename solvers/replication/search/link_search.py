@@ -307,7 +307,7 @@ class RoundAnnealing(Annealing):
             if cut and rounds[-1]:
                 rounds.append([])
             rounds[-1].append(int(k))
-        return rounds
+        return rounds if len(rounds) > 1 else []
 
 
 def parts(line: order_kernel.Order, nodes: int) -> Queues:

@@ -26,7 +26,7 @@ def default_evaluations(problem: ReplicationProblem) -> int:
 
 def evaluations_within(problem: ReplicationProblem, limit: float | None) -> int:
     """The same for a *limit* in seconds, where it is known what a replay takes (:func:`orders_pay`)."""
-    if not limit or not orders_pay(problem):
+    if not limit or not orders_pay(problem) or cells(problem) > SLOW_CELLS:
         return default_evaluations(problem)
     return max(FEWEST_EVALUATIONS, int(TASKS_PER_SECOND * limit / len(problem.tasks)))
 
@@ -38,7 +38,13 @@ def orders_pay(problem: ReplicationProblem) -> bool:
     small = any((node.disk_bytes or read) < read for node in problem.nodes)
     if problem.is_workflow or tasks < MANY_TASKS or not small:
         return False
-    return problem.network.remote_link == "shared" and cells(problem) <= SLOW_CELLS
+    return problem.network.remote_link == "shared"
+
+
+def has_orders(problem: ReplicationProblem, effort: int) -> bool:
+    """Whether so many replays are enough to anneal an order, and each fast enough."""
+    enough = effort >= FEWEST_PER_ORDER * len(problem.tasks)
+    return enough and orders_pay(problem) and cells(problem) <= SLOW_CELLS
 
 
 def cells(problem: ReplicationProblem) -> int:
@@ -76,6 +82,10 @@ class Pace:
 
     def _left(self) -> float:
         return self._end - self.clock()
+
+    def give_up(self) -> None:
+        """Let the run, in a thread of its own, end as soon as it looks at the clock."""
+        self._end = -float("inf")
 
     def _affords(self, replays: int) -> bool:
         """Whether there is time for so many replays; where there is not, the clock ends the run."""
