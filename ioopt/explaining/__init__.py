@@ -126,7 +126,7 @@ def _standing(result: Result, measure: Measure, same: Knob) -> str:
         value = same.value
     if same.bound is None or not value:
         return f"{text}; how far the best plan is from it is not known."
-    left = (value - same.bound) / value * (1 if measure.sense == "min" else -1)
+    left = (value - same.bound) / abs(value) * (1 if measure.sense == "min" else -1)
     if left <= 1e-9:
         return f"{text}, which is proven to be the best."
     least = quantity(measure.name, same.bound, value)
@@ -139,7 +139,7 @@ def _gains(measure: Measure, knobs: Sequence[Knob], what: str) -> list[tuple[flo
     now = getattr(knobs[0], what)
     up = 1 if measure.sense == "min" else -1
     gains = [
-        (up * (now - getattr(knob, what)) / now, knob)
+        (up * (now - getattr(knob, what)) / abs(now), knob)
         for knob in knobs[1:]
         if now and getattr(knob, what) is not None
     ]
