@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+
 import pytest
 
 import ioopt
@@ -12,6 +16,8 @@ distributed = pytest.importorskip("distributed")
 
 
 def cluster(processes: bool, workers: int = 3):
+    # which drops copies that are not read for two seconds: a slow machine would count them twice
+    dask.config.set({"distributed.scheduler.active-memory-manager.start": False})
     return distributed.LocalCluster(
         n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50,
         processes=processes,
@@ -84,6 +90,72 @@ def failing(view):
     raise ValueError("broken")
 
 
+class Fading:
+    """Gives the first task to the first node, and then is asked once more."""
+
+    def __init__(self, then):
+        self.then, self.asked = then, 0
+
+    def __call__(self, view):
+        self.asked += 1
+        return self.then(view) if self.asked > 1 else (view.ready[0], 0)
+
+
+def test_what_was_decided_before_a_dispatcher_died_is_done(client):
+    from ioopt.embed.adapters.dask import placed
+
+    graph, last = tree_graph(8)
+    with placed(client, lambda: Fading(failing)) as report:
+        assert client.get(graph, last) == bytes(1000)
+    assert report.decisions == 1 and report.notes == ["ValueError: broken"]
+
+
+CLOCK = [0.0]
+
+
+def late(view):
+    CLOCK[0] += 11.0
+    return view.ready[0], 1
+
+
+def test_a_late_answer_is_the_last(client, monkeypatch):
+    from ioopt.embed.adapters import dask as adapter
+
+    if client.cluster.processes:
+        pytest.skip("the scheduler's clock is another process's")
+    monkeypatch.setattr(adapter, "perf_counter", lambda: CLOCK[0])
+    graph, last = tree_graph(8)
+    with adapter.placed(client, lambda: late) as report:
+        assert client.get(graph, last) == bytes(1000)
+    assert report.notes == ["TimeoutError: no answer within 10 s"] and report.decisions == 1
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_takes_no_work_with_it(tmp_path):
+    from ioopt.embed.adapters.dask import placed
+
+    graph, last = tree_graph(16)
+    mark = str(tmp_path / "killed")
+    graph["fatal"] = (kill_once, mark, ("sum", 1, 0))
+    graph["end"] = (join, "fatal", last)
+    with (
+        cluster(True, 2) as made,
+        distributed.Client(made, set_as_default=False) as client,
+        placed(client, record=True) as report,
+    ):
+        assert client.get(graph, "end") == bytes(1000)
+    assert (tmp_path / "killed").exists() and report.notes == []
+    assert set(map(str, graph)) == report.ran_on.keys()
+
+
+def kill_once(mark: str, content: bytes) -> bytes:
+    """Kill the process that runs this, the first time."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return content
+
+
 def test_a_dispatcher_that_answers_nothing_is_not_waited_for(client):
     from ioopt.embed.adapters.dask import placed
 
@@ -133,6 +205,29 @@ def test_a_worker_that_leaves_takes_no_work_with_it():
 def wait_for(name: str, k: int) -> int:
     distributed.Event(name).wait()
     return k
+
+
+def test_pins_copies_and_releases(client):
+    from ioopt.embed.adapters.dask import placed
+
+    names = [str(row["name"]) for row in client.scheduler_info(n_workers=-1)["workers"].values()]
+    first, second, third = sorted(names)
+    queues, copies = {second: ["x"], third: ["y"]}, {"x": [first]}
+    with placed(client, None, queues=queues, copies=copies, record=True) as report:
+        x = client.submit(bytes, 1000, key="x")
+        y = client.submit(len, x, key="y")
+        assert y.result() == 1000
+        on = {
+            str(row["name"]): a for a, row in client.scheduler_info(n_workers=-1)["workers"].items()
+        }
+        # made on the second, read on the third, and copied to the first, which nobody asked
+        while len(held := client.who_has([x])["x"]) < 3:
+            assert client.status == "running"
+        assert set(held) == set(on.values())
+        del x, y
+        while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+            assert client.status == "running"
+    assert report.ran_on == {"x": second, "y": third} and report.decisions == 2
 
 
 @pytest.mark.parametrize("kind", ["dict", "model"])

@@ -56,7 +56,7 @@ class Engine:
                 stream.truncate(size * 10**6)
         for file in job.input:  # the last reader lets it go
             if all(j in self.done for j in self.jobs if file in j.input):
-                (self.folder / file).unlink()
+                (self.folder / file).unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -111,3 +111,33 @@ def test_what_fits_nowhere_starts_where_nothing_runs(engine):
 def test_priority_comes_before_data(engine):
     jobs = [*two_samples(), Job("urgent", (), {"u": 1}, priority=1)]
     assert engine(jobs).select(1) == ["urgent"]
+
+
+def test_a_job_that_failed_leaves_its_room_to_the_next_try(engine):
+    # as on a full disk: what the job would have written is not held against it, and it starts again
+    run = engine(two_samples(), 20)
+    assert run.select() == ["trim1"]
+    run.going.clear()
+    assert run.select() == ["trim1"]
+    run.end("trim1")
+    assert run.select() == ["map1"]
+
+
+def test_a_file_that_somebody_deletes_takes_no_room(engine):
+    run = engine(two_samples(), 20)
+    run.select()
+    run.end("trim1")
+    assert run.select() == ["map1"]
+    (run.folder / "t1").unlink()
+    assert run.select() == []  # 10 MB will be written, and the step after it needs as much
+    run.end("map1")
+    assert run.select() == ["call1"]
+
+
+def test_where_the_data_order_fails_snakemake_chooses(engine):
+    run, said = engine(two_samples(), 20), []
+    run.scheduler.logger = SimpleNamespace(warning=said.append)
+    run.scheduler._data.choose = None  # whatever goes wrong
+    sizes, jobs = {}, run.jobs
+    assert run.scheduler.select_jobs(jobs[:1], jobs, {"_cores": 1}, sizes) is None
+    assert "greedy" in said[0]

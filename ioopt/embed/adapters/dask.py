@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 UNKNOWN_SECONDS = 0.5
 """Of a task of whose prefix none has ended; Dask's own guess."""
 UNKNOWN_BYTES = 1 << 20
+DEADLINE_SECONDS = 10.0
+"""Of a round of decisions; once one is late, Dask places the rest."""
 NOBODY = "ioopt://held"
 """The address of no worker: a task restricted to it waits."""
 Policy = str | Callable[[], Dispatcher] | None
@@ -183,24 +185,23 @@ class Placement(SchedulerPlugin):
 
     def _decide(self) -> None:
         begun, self._asked = perf_counter(), False
+        found: dict[Any, str] = {}
         try:
-            found = self._answers()
-        except Exception as error:  # Dask's loop must go on
+            self._answer(found, begun + DEADLINE_SECONDS)
+        except Exception as error:  # Dask's loop must go on, with what was decided before
             logging.getLogger("distributed.ioopt").warning("ioopt: %s; Dask places", error)
             self.report.notes.append(f"{type(error).__name__}: {error}")
             self.let_go()
-            return
         for key, address in found.items():
             self._scheduler.tasks[key].worker_restrictions = Pin([address])
         self.report.decisions += len(found)
         self.report.seconds += perf_counter() - begun
         self._scheduler.transitions(dict.fromkeys(found, "processing"), f"ioopt-{time()}")
 
-    def _answers(self) -> dict[Any, str]:
-        """The tasks that the dispatcher gives now, and their workers' addresses."""
-        found: dict[Any, str] = {}
+    def _answer(self, found: dict[Any, str], until: float) -> None:
+        """Add the tasks that the dispatcher gives now, and their workers' addresses."""
         if not self._held or not self._scheduler.running:
-            return found
+            return
         view = self._view or self._begin()
         view.now, moved = time(), view.moved
         while view.ready:
@@ -213,8 +214,9 @@ class Placement(SchedulerPlugin):
             key, address = self._keys[pair[0]], self._addresses[pair[1]]
             found[key] = self._given[key] = address
             del self._held[key]
+            if perf_counter() > until:
+                raise TimeoutError(f"no answer within {DEADLINE_SECONDS:g} s")
         self.report.wanted_bytes += view.moved - moved
-        return found
 
     def _begin(self) -> LiveView:
         """A view of all that is held, and a dispatcher that has seen nothing of it."""
