@@ -10,10 +10,19 @@ Variables: u[o] 0/1, option o is taken; y[o] integer, its rows (u_o <= y_o <= M 
   (6) guard (ours): n_j of running jobs + sum of n_o u_o over slower remote options <= share M P
 Objective: max sum of worth_o y_o. Exact where all column sets are intervals of a line (interval
 graphs are perfect) and the remote jobs find room; else an upper bound of
-:mod:`ioopt.models.gang.assignment`. With ``replicated`` remote options may have up to M rows,
-which bounds every policy's matrix, also of those that replicate jobs they start remote.
+:mod:`ioopt.models.gang.assignment`.
+
+:class:`ReplicatedModel` lets remote options have up to M rows, which bounds every policy's matrix, also of
+those that replicate jobs they start remote. Such a job stands on the same columns in all its rows,
+so where F rows of a column are taken it may have M - F at most. With the columns in classes A (|A| alike:
+the same options cover them), z[o,k] 0/1, o has k rows, and t[A,k] the columns of A so used, one for
+each of the tasks:
+  (7) sum_k z_ok = u_o, sum_k k z_ok = y_o;  sum_A t_Ak = sum_o n_o z_ok
+  (8) |A| F_A + sum_k k t_Ak <= |A| M,  F_A = sum of y over the options that cover A
+  (9) sum of t_Ai over i >= k <= |A| g_Ak,  k g_Ak <= M - F_A, g whole: a column takes so many of k rows
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -116,3 +125,53 @@ class RowFreeModel:
     def counts(self, point: Sequence[int]) -> dict[int, int]:
         """The rows of every option that has any, of a solution."""
         return {o: point[at] for o, at in enumerate(self.rows) if point[at]}
+
+
+class ReplicatedModel(RowFreeModel):
+    """The row-free program with remote options over several rows, which stand on the same columns."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question, replicated=True)
+        if question.remote:
+            self.add_columns(self.add_row_counts())
+
+    def add_row_counts(self) -> list[list[tuple[int, int]]]:
+        """z[o,k] with (7); for k = 1 .. M the (variable, tasks) of all remote options."""
+        levels, program = self.question.levels, self.program
+        counted: list[list[tuple[int, int]]] = [[] for _ in range(levels)]
+        for o in self.question.remote:
+            have = [program.binary(f"z_{o}_{k}") for k in range(1, levels + 1)]
+            taken = self.taken[o]
+            assert taken is not None
+            program.add(f"one_{o}", [*((z, 1) for z in have), (taken, -1)], 0, 0)
+            linked = [(z, k) for k, z in enumerate(have, start=1)]
+            program.add(f"rows_{o}", [*linked, (self.rows[o], -1)], 0, 0)
+            for tasks, z in zip(counted, have):
+                tasks.append((z, self.question.options[o].size))
+        return counted
+
+    def add_columns(self, counted: list[list[tuple[int, int]]]) -> None:
+        """(8), (9) for every class of columns, and that each task has one (7)."""
+        question, program, levels = self.question, self.program, self.question.levels
+        fixed = [o for o, option in enumerate(question.options) if option.columns]
+        classes = Counter(
+            tuple(o for o in fixed if question.options[o].columns >> node & 1)
+            for node in range(question.nodes)
+        )
+        places: list[list[tuple[int, int]]] = [[] for _ in range(levels)]
+        for a, (cover, size) in enumerate(classes.items()):
+            used = [
+                program.whole(f"t_{a}_{k}", 0, size * (levels // k)) for k in range(1, levels + 1)
+            ]
+            taken = [(self.rows[o], 1) for o in cover]
+            slots = [(at, size) for at, _ in taken] + [(t, k) for k, t in enumerate(used, start=1)]
+            program.add(f"column_slots_{a}", slots, most=size * levels)
+            for k in range(2, levels + 1):
+                room = program.whole(f"g_{a}_{k}", 0, levels // k)
+                program.add(f"room_{a}_{k}", [*taken, (room, k)], most=levels)
+                deep = [(t, 1) for t in used[k - 1 :]]
+                program.add(f"deep_{a}_{k}", [*deep, (room, -size)], most=0)
+            for k, t in enumerate(used):
+                places[k].append((t, -1))
+        for k, tasks in enumerate(counted, start=1):
+            program.add(f"tasks_{k}", [*tasks, *places[k - 1]], 0, 0)

@@ -3,12 +3,14 @@
 from ioopt.decisions.gang.state import state_of
 from ioopt.decisions.gang.weights import Weight
 from ioopt.models.gang.question import ask
-from ioopt.models.gang.row_free import RowFreeModel
+from ioopt.models.gang.row_free import ReplicatedModel
 from ioopt.problems.gang import GangMatrixProblem
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
-WORK = 2.0
+PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
+"""CP-SAT: the full linear relaxation proves most programs at the root; hints survive."""
+WORK = 1.0
 """Deterministic seconds of CP-SAT: where they do not suffice, the bound is weaker but holds."""
 
 
@@ -16,13 +18,13 @@ def upper_bound(problem: GangMatrixProblem, weight: Weight = "las") -> float:
     """A bound of the value of every matrix for *problem* under *weight*.
 
     Holds for any policy: the whole queue may start in any order, and jobs that start away from
-    their files may have up to M rows (:mod:`ioopt.models.gang.row_free`, ``replicated``).
+    their files may have up to M rows (:class:`ioopt.models.gang.row_free.ReplicatedModel`).
     """
     question = ask(state_of(problem), weight)
     if not question.options:
         return 0.0
-    model = RowFreeModel(question, replicated=True)
-    answer = solve_by_cpsat(model.program, BackendLimits(work=WORK))
+    model = ReplicatedModel(question)
+    answer = solve_by_cpsat(model.program, BackendLimits(work=WORK), parameters=PARAMETERS)
     if not answer.found or answer.bound is None:
         # Stopped in presolve CP-SAT states a bound of 0 that means nothing.
         return model.program.limit() / question.scale

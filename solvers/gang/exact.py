@@ -32,13 +32,11 @@ from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.gang import index, run
-from ioopt.solvers.gang.bound import upper_bound
+from ioopt.solvers.gang.bound import PARAMETERS, upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
 from ioopt.solvers.gang.row_order import urgent_rows_first
 from ioopt.units import exact
 
-PARAMETERS = {"symmetry_level": 0, "linearization_level": 2}
-"""CP-SAT: the full linear relaxation proves most row models at the root; hints survive."""
 EVENT_LIMIT, SNAPSHOT_LIMIT = 0.1, 2.0
 """Deterministic seconds of CP-SAT for a program: at every event, and for one decision alone."""
 PROVEN = 1e-9

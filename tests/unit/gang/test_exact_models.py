@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import ioopt
 from ioopt.check.gang.matrix import check, weight_of
 from ioopt.decisions.gang.state import state_of
 from ioopt.models.gang.assignment import AssignmentModel
@@ -286,3 +287,42 @@ def test_a_bound_without_a_solver() -> None:
     program = Program("p", maximise=True)
     program.objective = {program.whole("a", 0, 3): 2, program.whole("b", 1, 4): -1}
     assert program.limit() == 5
+
+
+def test_replicas_of_a_remote_start_share_their_columns() -> None:
+    """P = M = 2: a runs on node 0, b on node 1 (weight 1e-6), c waits for node 0 (1e-4), L/R = 2/3.
+
+    Four slots less those of a and b hold c remote in two rows, 4/3 x 1e-4 + 2e-6; but no node has
+    two rows free. On node 0 c runs at full speed in one: 1e-4, a once and b twice.
+    """
+    jobs = [
+        {"id": name, "columns": [node], "file_nodes": [node], "home_row": 0, "local_seconds": 100.0,
+         "remote_seconds": 150.0, "attained_seconds": 900.0}
+        for name, node in (("a", 0), ("b", 1))
+    ]  # fmt: skip
+    waiting = {"id": "c", "file_nodes": [0], "local_seconds": 100.0, "remote_seconds": 150.0}
+    problem = GangMatrixProblem.model_validate(
+        {"machine": {"nodes": 2, "levels": 2, "quantum_seconds": 100.0}, "running": jobs,
+         "waiting": [waiting]}
+    )  # fmt: skip
+    question = ask(state_of(problem), "las")
+    loose = _optimum(RowFreeModel(question, replicated=True).program) / question.scale
+    assert loose == pytest.approx(4e-4 / 3 + 2e-6)
+    assert upper_bound(problem) == pytest.approx(1.03e-4)
+    assert ioopt.solve(problem, "exact-iogs").status == "optimal"
+
+
+def test_the_bound_of_larger_snapshots_holds_for_every_policy() -> None:
+    """It is below that of slots alone somewhere, and never below a matrix of any policy."""
+    tighter = 0
+    for seed in range(8):
+        problem = snapshot(seed, 8, 3, 10)
+        question = ask(state_of(problem), "las")
+        bound = upper_bound(problem)
+        loose = _optimum(RowFreeModel(question, replicated=True).program) / question.scale
+        assert bound <= loose * (1 + 1e-6)
+        tighter += bound < loose * (1 - 1e-6)
+        for name in ("gs", "migrate-iogs", "index-iogs", "exact-iogs"):
+            result = ioopt.solve(problem, name)
+            assert result.objective is not None and result.objective <= bound * (1 + 1e-9)
+    assert tighter > 0
