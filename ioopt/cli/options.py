@@ -139,7 +139,7 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--time-limit", type=float, default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
                      help="Seconds for the whole solve, model building included."),
         click.option("--threads", type=int, default=1, metavar="N",
-                     help="Threads of the backend and of link-aware; other searches use one."),
+                     help="Threads of the backend, link-aware and anneal; other searches use one."),
         click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
         click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
         set_option("A setting of the solver; may be given again.", shell_complete=solver_settings),

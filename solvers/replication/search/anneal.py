@@ -5,6 +5,8 @@ tasks exchanged, a file fetched elsewhere. The run is a function of (instance, s
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -16,6 +18,7 @@ from ioopt.models.replication.static import (
     StaticInstance,
     class_of_task,
     enough_disk,
+    loads,
     reduce,
     tidied,
     to_plan,
@@ -61,7 +64,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
 
     Raises UnsolvableInstanceError for a task that no disk can hold and NotApplicableError where the
     disks cannot hold the batch in one round. Where they might and no such plan is found, minmin
-    answers with a note.
+    answers with a note. ``threads`` anneal from seeds that follow each other, and the best plan counts.
     """
     require_batch(problem)
     settings: Settings = request.settings or Settings()
@@ -72,9 +75,15 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
         raise one_round_too_small()
     build = request.deadline.elapsed()
     steps = default_steps(instance) if settings.steps is None else settings.steps
-    moves, done = anneal(
-        instance, settings.replication, request.options.seed, steps, request.deadline
-    )
+    seeds = range(request.options.seed, request.options.seed + request.options.threads)
+    one = partial(_from_seed, instance, settings.replication, steps, request.deadline)
+    if len(seeds) > 1 and _pays(instance, steps, request.deadline):
+        compiled.compiled(kernel.__name__, "run")  # once, before the threads ask for it
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        found = [*pool.map(one, seeds)] if len(seeds) > 1 else [one(seeds[0])]
+    done = all(complete for _, complete in found)
+    plans = [moves for moves, _ in found if moves is not None]
+    moves = min(plans, key=lambda moves: max(loads(instance, moves), default=0), default=None)
     if moves is None:
         return answer_instead(
             problem, request, "no assignment found that fits the disks in one round"
@@ -82,6 +91,12 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     bound = instance.seconds(math.ceil(bounds.area(instance)))
     stop = StopReason.ITERATIONS if done else StopReason.TIME
     return Outcome(to_plan(instance, moves), bound, stop, build_seconds=build)
+
+
+def _from_seed(
+    instance: StaticInstance, replication: bool, steps: int, deadline: Deadline, seed: int
+) -> tuple[Moves | None, bool]:
+    return anneal(instance, replication, seed, steps, deadline)
 
 
 def default_steps(instance: StaticInstance) -> int:
