@@ -131,11 +131,11 @@ def _generated(kind: str, preset: str, settings: dict[str, Any], rng: random.Ran
 
 PARTS: dict[str, tuple[Callable[[random.Random], Any], tuple[str, ...], dict[str, Any], float]] = {
     "replication batches": (batch, REPLICATION, {}, 0.2),
-    "workflows": (workflow, REPLICATION, {}, 0.25),
-    "batch I/O, closed loop": (trace, (), {}, 0.15),
-    "batch I/O, open loop": (trace, (), {"loop": "open"}, 0.13),
-    "I/O decisions": (requests, (), {}, 0.05),
-    "gangs": (gangs, (), {}, 0.167),
+    "workflows": (workflow, REPLICATION, {}, 0.3),
+    "batch I/O, closed loop": (trace, (), {}, 0.06),
+    "batch I/O, open loop": (trace, (), {"loop": "open"}, 0.05),
+    "I/O decisions": (requests, (), {}, 0.1),
+    "gangs": (gangs, (), {}, 0.25),
     "gang decisions": (matrix, (), {}, 0.03),
     "flexible gangs": (flexible, (), {}, 0.002),
     "quanta": (quanta, (), {}, 0.001),
