@@ -50,3 +50,9 @@ def shared_path(*parts: str) -> Path:
 def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
     return sorted(shared_root().joinpath(folder).glob(pattern))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tests and the pages' examples hand in never reaches the checkout's library."""
+    os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
