@@ -35,10 +35,10 @@ class Spans(NamedTuple):
 
 def plain_columns(terms: Terms, rows: list[Json]) -> Columns | None:
     """The *rows* as arrays; None where they are not the instance's jobs in their order, hold a
-    value that is no number, or where a burst buffer adds streams.
+    value that is no number, or where a burst buffer adds streams; None without any.
     """
     try:
-        return None if terms.problem.machine.burst_buffer else Columns(terms, rows)
+        return None if terms.problem.machine.burst_buffer or not rows else Columns(terms, rows)
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return None
 
