@@ -51,7 +51,8 @@ class Scheduler(SchedulerBase):
         self._data: DataOrder | None = None
         if disk is not None or getattr(self.settings, "data", False):
             self._data = DataOrder(self.dag, None if disk is None else disk * 10**6)
-        load_solver()  # now, and not within the first selection's deadline
+        else:
+            load_solver()  # now, and not within the first selection's deadline
 
     def select_jobs(
         self,
