@@ -77,7 +77,11 @@ def run(tree: Tree, *arguments: str) -> Cost:
             [tree.python, *arguments], cwd=tree.folder, stdout=out, stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": str(tree.folder)},
         )  # fmt: skip
-        _, _, used = os.wait4(process.pid, 0)
+        _, ended, used = os.wait4(process.pid, 0)
+        if ended:
+            raise SystemExit(
+                f"{' '.join(arguments)[-300:]}: exit code {os.waitstatus_to_exitcode(ended)}"
+            )
         out.seek(0)
         return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, out.read())
 
@@ -159,9 +163,12 @@ def main(quick: bool) -> None:
         for title, arguments, aim in commands(folder, quick):
             costs = []
             for tree in trees:
-                for path in Path(folder).glob("*.sqlite*"):
-                    path.unlink()
-                costs.append(min(run(tree, "-m", "ioopt", *arguments) for _ in range(times)))
+                found = []
+                for _ in range(times):
+                    for path in Path(folder).glob("*.sqlite*"):
+                        path.unlink()  # else a sweep has nothing left to do
+                    found.append(run(tree, "-m", "ioopt", *arguments))
+                costs.append(min(found))
             rows.append(
                 [title, *(f"{cost.seconds:.2f} s, {cost.peak / 1e6:.0f} MB" for cost in costs), aim]
             )
