@@ -38,6 +38,8 @@ REPLICATION = (
 )  # fmt: skip
 
 """Without ip-no-replication, whose bound is of plans that copy nothing."""
+ONE_ROUND = ("ip", "lp-rounding")
+"""Their bound of additive time is of plans of one round, which evict nothing, not even held files."""
 OWN = {"ip-printed": {"cycles": "acyclic"}}
 """Settings without which a solver answers another question: copies that feed each other in a circle."""
 
@@ -207,6 +209,12 @@ def random_makespans(problem: Any, rng: random.Random) -> Iterator[tuple[float, 
         yield value, AHEAD if ahead else "a random plan"
 
 
+def roomy(problem: Any) -> bool:
+    """Whether every disk holds all files, so that no plan has to evict."""
+    most = sum(file.bytes for file in problem.files)
+    return all(node.disk_bytes is None or node.disk_bytes >= most for node in problem.nodes)
+
+
 def checked(part: str, wanted: int, seed: int) -> list[Any]:
     """A row of the table: at least so many checks of one family."""
     make, names, settings, _ = PARTS[part]
@@ -224,6 +232,8 @@ def checked(part: str, wanted: int, seed: int) -> list[Any]:
                 for value, who in values[measure].items():
                     if (by, who) == ("exact-workflow", AHEAD):
                         continue  # it proves the best queues without such entries
+                    if measure == "additive_seconds" and by in ONE_ROUND and not roomy(problem):
+                        continue
                     checks += 1
                     tight += abs(bound - value) <= 1e-9 * max(1.0, abs(value))
                     past = past_bound(sense, value, bound, 1e-9)
