@@ -61,10 +61,8 @@ class GangScheduler:
         self.settings = dict(settings or {})
         self._policy = gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
         rules = self._policy.rules
-        if (
-            not is_number(memory_bytes or 0, switch_seconds)
-            or (memory_bytes or 0) < 0 <= switch_seconds
-        ):
+        amounts = memory_bytes or 0, switch_seconds
+        if not is_number(*amounts) or min(amounts) < 0:
             raise UsageError("memory_bytes and switch_seconds must be 0 or more")
         if not isinstance(host_nodes, int) or host_nodes < 1:
             raise UsageError(f"host_nodes must be 1 or more, not {host_nodes!r:.40}")

@@ -17,6 +17,15 @@ def machine(nodes, levels):
     return {"nodes": nodes, "levels": levels, "quantum_seconds": 10.0}
 
 
+@pytest.mark.parametrize("how", [{"memory_bytes": -1.0}, {"switch_seconds": -1.0}])
+def test_amounts_below_0_are_refused(how):
+    with pytest.raises(UsageError, match="0 or more"):
+        GangScheduler(machine(1, 1), "iogs", **how)
+    both = {"memory_bytes": -1.0, "switch_seconds": -1.0}
+    with pytest.raises(UsageError, match="0 or more"):
+        GangScheduler(machine(1, 1), "iogs", **both)
+
+
 def where(scheduler, now):
     return {job["id"]: (job["columns"], job["home_row"]) for job in scheduler.matrix(now)}
 
