@@ -110,15 +110,14 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
     if form == "json":
         click.echo(dump_json(data), nl=False)
         return ExitCode.ANSWER
-    headers = ("name", "kind", "measure", "best", "bound", "gap", "found by", "version")
+    headers = ("name", "best", "bound", "gap", "measure", "found by", "version", "kind")
     rows = [
-        (entry.name, entry.kind, title(entry.measure), quantity(entry.measure, found.best),
-         quantity(entry.measure, found.bound), percent(_gap(entry, found)), found.solver,
-         found.version)
+        (entry.name, quantity(entry.measure, found.best), quantity(entry.measure, found.bound),
+         percent(_gap(entry, found)), title(entry.measure), found.solver, found.version, entry.kind)
         for entry in shown
         for found in (entry.history if name is not None else (entry.best,))
     ]  # fmt: skip
-    click.echo(render(headers, rows, width=terminal_width(), wrap=0), nl=False)
+    click.echo(render(headers, rows, width=terminal_width(), keep=4), nl=False)
     return ExitCode.ANSWER
 
 
