@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,19 @@ Clock = Callable[[], float]
 
 Cases = Mapping[str, Callable[[int], Problem]]
 """The instance of every seed, by the name of its row."""
+
+
+class Tree(NamedTuple):
+    """A checkout and the Python that runs it."""
+
+    folder: Path
+    python: str
+
+
+def tree_before() -> Tree | None:
+    """The checkout to compare with, ``IOOPT_BEFORE=FOLDER:PYTHON``; None where none is given."""
+    folder, _, python = os.environ.get("IOOPT_BEFORE", "").partition(":")
+    return Tree(Path(folder), python or sys.executable) if folder else None
 
 
 class Run(NamedTuple):

@@ -1,25 +1,31 @@
 """exact-workflow on random workflows and batches of 8 to 12 tasks on two or three nodes: how many it
-proves, how soon. On batches this is what ``ip --set objective=makespan`` hands over to."""
+proves, how soon. On batches this is what ``ip --set objective=makespan`` hands over to. A checkout of
+before, ``IOOPT_BEFORE=FOLDER:PYTHON``, solves the same instances beside it.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import statistics
-from typing import Any
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from bench.frame import cpu, timed
+from bench.frame import ROOT, Tree, cpu, show, timed, tree_before
 
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.protocols import Outcome, SolveRequest
+from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
-from ioopt.tables import render
 
-LIMIT_SECONDS = 30.0
+LIMIT_SECONDS = 15.0
 HEAD = (
-    "kind", "tasks", "nodes", "instances", "proven", "median s", "p95 s", "max s", "median replays",
-    "mean gap", "largest gap", "mean over bound before", "best planner / best",
+    "instances", "tree", "n", "proven", "median s", "p95 s", "max s", "median replays", "mean gap",
+    "largest gap", "over plain bound", "best planner",
 )  # fmt: skip
 
 
@@ -96,48 +102,80 @@ def batch(seed: int, tasks: tuple[int, int], nodes: int) -> dict[str, Any]:
 
 MAKERS = {"workflow": workflow, "batch": batch}
 GROUPS = (
-    ("workflow", (8, 10), 2, 200), ("workflow", (11, 12), 2, 50), ("workflow", (12, 12), 3, 50),
-    ("batch", (8, 8), 2, 50), ("batch", (12, 12), 2, 50), ("batch", (12, 12), 3, 50),
+    ("workflow", (8, 10), 2, 60), ("workflow", (11, 12), 2, 20), ("workflow", (12, 12), 3, 20),
+    ("batch", (8, 8), 2, 20), ("batch", (12, 12), 2, 20), ("batch", (12, 12), 3, 10),
 )  # fmt: skip
 """Kind, least and most tasks, nodes, how many instances."""
 
 
-def measure(
-    kind: str, seed: int, tasks: tuple[int, int], nodes: int
-) -> tuple[float, Outcome, float, float]:
-    """CPU seconds, the answer, its makespan, and the bound without a search (workflow rule 18)."""
+class Run(NamedTuple):
+    """CPU seconds, makespan, bound, the bound without a search (workflow rule 18), the best planner's
+    makespan, and the replays of one solve."""
+
+    seconds: float
+    makespan: float
+    bound: float
+    plain: float
+    planners: float
+    replays: float
+
+    @property
+    def gap(self) -> float:
+        """How far the bound is below the makespan, as a share of it."""
+        return max(0.0, self.makespan - self.bound) / self.makespan
+
+
+def measure(kind: str, seed: int, tasks: tuple[int, int], nodes: int) -> Run:
+    """One instance solved, by processor time."""
     problem = ReplicationProblem.model_validate(MAKERS[kind](seed, tasks, nodes))
     request: SolveRequest[Any, Any] = SolveRequest(SolveOptions(), Deadline(LIMIT_SECONDS, cpu))
     seconds, outcome = timed(lambda: exact_workflow.solve(problem, request), cpu)
     assert outcome.plan is not None and outcome.bound is not None
-    metrics = simulate(problem, outcome.plan).metrics
-    return seconds, outcome, metrics["makespan_seconds"], metrics["lower_bound_seconds"]
+    found = simulate(problem, outcome.plan).metrics
+    return Run(
+        seconds, found["makespan_seconds"], outcome.bound, found["lower_bound_seconds"],
+        outcome.metrics["planners_makespan_seconds"], outcome.metrics["replays"],
+    )  # fmt: skip
+
+
+def apart(tree: Tree, kind: str, tasks: tuple[int, int], nodes: int, count: int) -> list[Run]:
+    """The instances of one row solved by *tree* in a process of its own."""
+    path = os.pathsep.join([str(tree.folder), str(ROOT / "scripts")])
+    ran = subprocess.run(
+        [tree.python, str(Path(__file__).resolve()), json.dumps([kind, tasks, nodes, count])],
+        cwd=tree.folder, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=True,
+    )  # fmt: skip
+    return [Run(*row) for row in json.loads(ran.stdout.splitlines()[-1])]
 
 
 def main(quick: bool = False) -> None:
-    """Print the table; times are CPU seconds, kernels compiled before."""
-    exact_workflow.compile_kernels()
+    """Print the table; times are processor seconds, kernels compiled before."""
+    trees = {"before": tree_before(), "now": Tree(ROOT, sys.executable)}
     rows = []
     for kind, tasks, nodes, count in GROUPS:
-        runs = [measure(kind, seed, tasks, nodes) for seed in range(count // (10 if quick else 1))]
-        rows.append([kind, *_row(tasks, nodes, runs)])
-        print(render(HEAD, rows[-1:]), flush=True)
-    print(f"\nexact-workflow, {LIMIT_SECONDS:g} s each\n")
-    print(render(HEAD, rows))
+        for label, tree in trees.items():
+            if tree:
+                runs = apart(tree, kind, tasks, nodes, count // (10 if quick else 1))
+                span = "-".join(str(n) for n in sorted(set(tasks)))
+                rows.append([f"{kind}, {span} x {nodes}", label, *_row(runs)])
+                print(*rows[-1], flush=True)
+    show(f"exact-workflow, {LIMIT_SECONDS:g} s each", HEAD, rows)
 
 
-def _row(
-    tasks: tuple[int, int], nodes: int, runs: list[tuple[float, Outcome, float, float]]
-) -> list[str]:
-    seconds = sorted(run[0] for run in runs)
-    gaps = [max(0.0, end - float(o.bound or 0.0)) / end for _, o, end, _ in runs]
-    proven = sum(gap <= 1e-9 for gap in gaps)
-    replays = [o.metrics["replays"] for _, o, _, _ in runs]
+def _row(runs: list[Run]) -> list[str]:
+    seconds = sorted(run.seconds for run in runs)
+    gaps = [run.gap for run in runs]
     return [
-        f"{tasks[0]}-{tasks[1]}", str(nodes), str(len(runs)), f"{proven / len(runs):.1%}",
+        str(len(runs)), str(sum(gap <= 1e-9 for gap in gaps)),
         f"{statistics.median(seconds):.2f}", f"{seconds[int(0.95 * len(seconds))]:.2f}",
-        f"{seconds[-1]:.2f}", f"{statistics.median(replays):.0f}",
+        f"{seconds[-1]:.2f}", f"{statistics.median(run.replays for run in runs):.0f}",
         f"{statistics.mean(gaps):.2%}", f"{max(gaps):.1%}",
-        f"{statistics.mean(end / low for *_, end, low in runs):.3f}",
-        f"{statistics.mean(o.metrics['planners_makespan_seconds'] / end for _, o, end, _ in runs):.3f}",
+        f"{statistics.mean(run.makespan / run.plain for run in runs):.3f}",
+        f"{statistics.mean(run.planners / run.makespan for run in runs):.3f}",
     ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    asked = json.loads(sys.argv[1])
+    exact_workflow.compile_kernels()
+    print(json.dumps([measure(asked[0], seed, asked[1], asked[2]) for seed in range(asked[3])]))

@@ -16,14 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.frame import ROOT, show
-
-
-class Tree(NamedTuple):
-    """A checkout and the Python that runs it."""
-
-    folder: Path
-    python: str
+from bench.frame import ROOT, Tree, show, tree_before
 
 
 class Cost(NamedTuple):
@@ -137,11 +130,8 @@ def gap_rows(trees: list[Tree]) -> Iterator[list[Any]]:
 
 def main(quick: bool) -> None:
     """Print the table of one run."""
-    trees = [Tree(ROOT, sys.executable)]
-    before = os.environ.get("IOOPT_BEFORE")
-    if before:
-        folder, _, python = before.partition(":")
-        trees.insert(0, Tree(Path(folder), python))
+    before = tree_before()
+    trees = [*([before] if before else []), Tree(ROOT, sys.executable)]
     rows: list[list[Any]] = []
     times = 1 if quick else 3
     with tempfile.TemporaryDirectory() as folder:
