@@ -86,7 +86,7 @@ EXTRAS = {
     "matplotlib": "plot",
     "distributed": "campaign",
     "pyarrow": "campaign",
-    "cryptography": "campaign",
+    "psutil": "campaign",
     "zmq": "batsim",
     "snakemake": "embed",
     "darshan": "darshan",

@@ -92,12 +92,12 @@ class Source:
     which the content follows), so that a renamed file keeps its points.
     """
 
-    name: str
+    name: str = field(compare=False)
     kind: str
     digest: str
-    text: str | None = None
-    recipe: Mapping[str, Any] | None = None
-    labels: Mapping[str, Any] = field(default_factory=dict)
+    text: str | None = field(default=None, compare=False)
+    recipe: Mapping[str, Any] | None = field(default=None, compare=False)
+    labels: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def problem(self) -> Any:
         """Read or generate the problem."""

@@ -4,10 +4,8 @@ The application id marks a file as a store of ioopt; ``user_version`` is the sch
 file of another kind, a newer version or a damaged one gives one clear line and is never written.
 """
 
-import fcntl
 import json
 import os
-import platform
 import re
 import sqlite3
 import time
@@ -17,6 +15,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
+from ioopt.campaign.owner import Owner
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.files import MAX_STREAM_BYTES
 
@@ -81,54 +80,6 @@ def clearly(path: str) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         raise InstanceError(f"{path}: the run store cannot be used: {error}") from None
-
-
-class Owner:
-    """The lock of the one sweep that writes to a store: a file beside it that says who that is.
-
-    The system lets go of it when the process ends, however that happens. Not the store itself: to
-    close it after looking would end the locks that SQLite holds on it.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = f"{os.path.realpath(path)}-sweep"
-        while True:
-            try:
-                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError as error:
-                raise UsageError(f"{path}: cannot be opened: {error.strerror}") from None
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                who = os.read(self._handle, 1000).decode(errors="replace") or "another process"
-                os.close(self._handle)
-                raise UsageError(
-                    f"{path}: {who} is writing to it; wait for its end or take another store"
-                ) from None
-            except OSError as error:
-                os.close(self._handle)
-                raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
-            if self._still_there():
-                break
-            os.close(self._handle)  # the sweep before us has just removed it
-        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-        who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
-        os.ftruncate(self._handle, 0)
-        os.write(self._handle, who.encode())
-
-    def _still_there(self) -> bool:
-        """Whether the lock file at the path is still the one that is open here."""
-        try:
-            return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
-        except FileNotFoundError:
-            return False
-
-    def release(self) -> None:
-        """Let the next sweep have the store."""
-        if self._handle >= 0:
-            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
-            os.close(self._handle)
-            self._handle = -1
 
 
 class Store:
@@ -227,19 +178,29 @@ class Store:
         rows = self._connection.execute("SELECT name, size, document FROM studies ORDER BY 1, 2")
         return {(name, size): json.loads(document) for name, size, document in rows}
 
-    def put(self, row: dict[str, Any], document: dict[str, Any] | None = None) -> None:
-        """Write one point in one transaction, in place of an earlier row of the same key."""
-        marks = ", ".join("?" * len(COLUMNS))
+    def put(self, row: dict[str, Any], document: dict[str, Any] | bytes | None = None) -> None:
+        """Write one point in one transaction, in place of an earlier row of the same key.
+
+        *document* is its whole result, or that :func:`packed`.
+        """
         values = [json.dumps(row[name]) if name in JSON_COLUMNS else row[name] for name in COLUMNS]
-        packed = None if document is None else zlib.compress(json.dumps(document).encode())
+        content = packed(document) if isinstance(document, dict) else document
         with clearly(self.path):
             self._writing().execute("BEGIN IMMEDIATE")
-            self._connection.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", values)
-            if packed is not None:
+            self._connection.execute(_PUT, values)
+            if content is not None:
                 self._connection.execute(
-                    "INSERT OR REPLACE INTO results VALUES (?, ?)", (row["key"], packed)
+                    "INSERT OR REPLACE INTO results VALUES (?, ?)", (row["key"], content)
                 )
             self._connection.execute("COMMIT")
+
+
+_PUT = f"INSERT OR REPLACE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+def packed(document: Mapping[str, Any]) -> bytes:
+    """A whole result as the store has it; workers do that, for the client is one for all of them."""
+    return zlib.compress(json.dumps(document).encode())
 
 
 def _read_only(path: str) -> sqlite3.Connection:

@@ -14,17 +14,17 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from ioopt.campaign.runner import Listener, cluster_client, run_experiments
+from ioopt.campaign.runner import Listener, Workers, open_workers, run_experiments
 from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import make_experiment
 from ioopt.errors import IooptError
 
 
 class Campaign(NamedTuple):
-    """An open store and a cluster that starts when the first value is missing."""
+    """An open store and workers that start when the first value is missing."""
 
     store: Store
-    open_client: Callable[[], Any]
+    workers: Callable[[], Workers]
     listener: Listener | None
 
     def study(self, name: str) -> "Study":
@@ -44,14 +44,14 @@ class Study:
     def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """What ``module:function`` returns for each of *settings*, in their order.
 
-        Missing ones, and ones that failed earlier, are run together on the cluster. Raises
+        Missing ones, and ones that failed earlier, are run together on the workers. Raises
         IooptError with the reason when one fails now.
         """
         asked = [make_experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
         if missing:
-            store, open_client, listener = self._campaign
-            run_experiments(list(missing.values()), store, open_client(), listener)
+            store, workers, listener = self._campaign
+            run_experiments(list(missing.values()), store, workers(), listener)
             self.num_run += len(missing)
         found = []
         for item in asked:
@@ -89,5 +89,5 @@ def open_campaign(
 ) -> Iterator[Campaign]:
     """The campaign of the store at *path*, made when it is missing, continued when it is not."""
     with ExitStack() as stack, Store(path) as store:
-        opened = cache(lambda: stack.enter_context(cluster_client(workers, scheduler, None)))
+        opened = cache(lambda: stack.enter_context(open_workers(workers, scheduler)))
         yield Campaign(store, opened, listener)

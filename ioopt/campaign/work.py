@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from ioopt.campaign.grid import Point, Source, content_key
@@ -91,12 +92,17 @@ def perform(task: Task, source: Source | None) -> Answer:
         return failed_row(task, source, f"{type(error).__name__}: {error}"), None
 
 
+@lru_cache(maxsize=1)  # a worker solves the points of an instance one after the other
+def _problem(source: Source) -> Any:
+    return source.problem()
+
+
 def _solve(point: Point, source: Source) -> Answer:
     """The row of a solve, and its whole result where that is to be kept."""
     from ioopt.solving import solve
 
     result = solve(
-        source.problem(), point.solver, settings=point.settings, seed=point.seed,
+        _problem(source), point.solver, settings=point.settings, seed=point.seed,
         time_limit=point.time_limit, threads=point.threads, backend=point.backend,
     )  # fmt: skip
     document = result.to_dict()

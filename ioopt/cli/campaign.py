@@ -49,7 +49,7 @@ def sweep(
 ) -> int:
     """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
     from ioopt.campaign.grid import build_grid, read_config
-    from ioopt.campaign.runner import cluster_client, run_grid
+    from ioopt.campaign.runner import open_workers, run_grid
     from ioopt.campaign.store import Store
 
     settings = read_config(config)
@@ -57,8 +57,8 @@ def sweep(
     if dry_run:
         click.echo(f"{len(grid.points)} points: {len(grid.sources)} instances")
         return ExitCode.ANSWER
-    if find_spec("distributed") is None:
-        raise missing("distributed", "a sweep")  # before a store is begun
+    if scheduler is not None and find_spec("distributed") is None:
+        raise missing("distributed", "--scheduler")  # before a store is begun
     with Store(store, must_be_new=not resume) as runs:
         skip = runs.done(retry_failed)
         todo = sum(point.key not in skip for point in grid.points)
@@ -66,10 +66,10 @@ def sweep(
         failed = 0
         if todo:
             with (
-                cluster_client(min(workers, todo), scheduler, settings.memory_limit) as client,
+                open_workers(min(workers, todo), scheduler, settings.memory_limit) as running,
                 _bar(todo) as show,
             ):
-                failed = run_grid(grid, runs, client, skip=skip, listener=show).failed
+                failed = run_grid(grid, runs, running, skip=skip, listener=show).failed
     click.echo(f"{todo} points run, {len(grid.points) - todo} were there, {failed} failed: {store}")
     return ExitCode.ANSWER
 

@@ -137,7 +137,6 @@ def test_the_report_opens_in_a_browser(tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         pytest.skip("no chromium here (Debian: chromium)")
-    pytest.importorskip("distributed")
     config, store = write_config(tmp_path, seeds=2), tmp_path / "runs.sqlite"
     assert run_sweep(config, store, "--workers", "2").returncode == 0
     page = tmp_path / "report.html"

@@ -10,13 +10,12 @@ import pytest
 from campaign_helpers import ROOT, environment
 
 from ioopt.campaign.report import report_html
-from ioopt.campaign.runner import cluster_client, run_experiments
+from ioopt.campaign.runner import open_workers, run_experiments
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.study import open_campaign
 from ioopt.campaign.work import make_experiment, perform
 from ioopt.errors import IooptError
 
-pytest.importorskip("distributed")
 SEEDS = [{"seed": seed} for seed in range(6)]
 
 
@@ -26,13 +25,13 @@ def in_this_process(tasks, store, client, listener=None):
 
 
 @pytest.fixture
-def without_cluster(monkeypatch):
-    """Experiments run here, so that a test of what a study asks for needs no cluster."""
+def without_workers(monkeypatch):
+    """Experiments run here, so that a test of what a study asks for needs no workers."""
     monkeypatch.setattr("ioopt.campaign.study.run_experiments", in_this_process)
-    monkeypatch.setattr("ioopt.campaign.study.cluster_client", lambda *_: nullcontext())
+    monkeypatch.setattr("ioopt.campaign.study.open_workers", lambda *_: nullcontext())
 
 
-def test_a_value_is_computed_once_and_found_again(tmp_path, without_cluster):
+def test_a_value_is_computed_once_and_found_again(tmp_path, without_workers):
     path = str(tmp_path / "runs.sqlite")
     with open_campaign(path, 1) as campaign:
         study = campaign.study("squares")
@@ -65,7 +64,7 @@ def test_a_value_is_computed_once_and_found_again(tmp_path, without_cluster):
         ("opaque", "TypeError: Object of type object is not JSON serializable"),
     ],
 )
-def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_cluster, function, reason):
+def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_workers, function, reason):
     path, target = str(tmp_path / "runs.sqlite"), f"campaign_experiments:{function}"
     for _ in range(2):
         with open_campaign(path, 1) as campaign:
@@ -79,12 +78,9 @@ def test_a_failed_value_says_why_and_is_tried_again(tmp_path, without_cluster, f
 
 
 @pytest.mark.slow
-def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(
-    tmp_path, monkeypatch
-):
+def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(tmp_path):
     """One crash, one overstay of its hard limit, one hoard past the memory limit; 15 others."""
-    monkeypatch.setattr("ioopt.campaign.runner.WINDOW", 7)
-    monkeypatch.setattr("ioopt.campaign.runner.BATCH", 3)
+    pytest.importorskip("psutil")
     path = str(tmp_path / "runs.sqlite")
     limits = {"die": None, "overstay": 1.0, "hoard": None}
     experiments = [
@@ -92,8 +88,8 @@ def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(
         for name, limit in limits.items()
         for each in SEEDS
     ]  # fmt: skip
-    with Store(path) as store, cluster_client(2, None, "400MB") as client:
-        done = run_experiments(experiments, store, client)
+    with Store(path) as store, open_workers(2, None, "400MB") as workers:
+        done = run_experiments(experiments, store, workers)
     assert (done.done, done.failed) == (18, 3)
     with StoreReader(path) as reader:
         rows = [row for row in reader.rows(("solver", "status", "seed", "error")) if row[3]]

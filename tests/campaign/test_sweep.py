@@ -14,8 +14,6 @@ from campaign_helpers import environment, run_sweep, stable_rows, sweep_command,
 
 from ioopt.errors import InstanceError
 
-pytest.importorskip("distributed")
-
 
 def test_a_sweep_runs_every_point_and_resumes_nothing(tmp_path):
     config, store = write_config(tmp_path), tmp_path / "runs.sqlite"
@@ -35,7 +33,7 @@ def test_a_sweep_runs_every_point_and_resumes_nothing(tmp_path):
 def test_a_point_past_its_hard_limit_fails_and_the_rest_goes_on(tmp_path):
     """Only the long point is limited, so that slow start-up of a worker cannot end another one."""
     from ioopt.campaign.grid import build_grid, read_config
-    from ioopt.campaign.runner import cluster_client, run_grid
+    from ioopt.campaign.runner import open_workers, run_grid
     from ioopt.campaign.store import Store
 
     config, path = tmp_path / "g.toml", tmp_path / "runs.sqlite"
@@ -48,14 +46,14 @@ def test_a_point_past_its_hard_limit_fails_and_the_rest_goes_on(tmp_path):
     names = {digest: source.name for digest, source in grid.sources.items()}
     long = [p.key for p in grid.points if p.solver == "ip" and names[p.source] != "cycle3"]
     limited = tuple(replace(p, hard_limit=1.0) if p.key in long else p for p in grid.points)
-    with Store(str(path)) as store, cluster_client(2, None, None) as client:
-        done = run_grid(replace(grid, points=limited), store, client)
+    with Store(str(path)) as store, open_workers(2) as workers:
+        done = run_grid(replace(grid, points=limited), store, workers)
     assert (done.done, done.failed) == (4, 1)
     assert [row[0] for row in stable_rows(path) if row[7] == "failed"] == long
 
 
 def worker_processes(client_pid):
-    """Processes of the local cluster below the client (its direct and indirect children)."""
+    """Worker processes below the client (its direct and indirect children)."""
     found, frontier = [], [client_pid]
     table = subprocess.run(
         ["ps", "-eww", "-o", "pid=,ppid=,args="], capture_output=True, text=True
@@ -66,7 +64,7 @@ def worker_processes(client_pid):
         frontier = [int(row[0]) for row in rows if row[1] in parents]
         found += [pid for pid in frontier if pid not in found]
     names = {int(row[0]): row[2] for row in rows}
-    return [pid for pid in found if "spawn_main" in names.get(pid, "")]
+    return [pid for pid in found if "resource_tracker" not in names.get(pid, "") and pid in names]
 
 
 def rows_so_far(store):
@@ -136,6 +134,7 @@ def test_an_interrupted_sweep_says_so_in_one_line_and_goes_on(tmp_path):
 
 @pytest.mark.slow
 def test_a_scheduler_and_workers_started_by_hand_give_the_same(tmp_path):
+    pytest.importorskip("distributed")
     config = write_config(tmp_path, seeds=3, repeats=2)
     calm, remote = tmp_path / "calm.sqlite", tmp_path / "remote.sqlite"
     assert run_sweep(config, calm, "--workers", "2").returncode == 0

@@ -11,7 +11,6 @@ import tomllib
 import pytest
 from conftest import ROOT
 
-from ioopt.cli.main import main
 from ioopt.errors import EXTRAS
 
 HIDE = f"""
@@ -73,9 +72,10 @@ def test_a_report_has_its_tables(light, tmp_path):
     (tmp_path / "s.toml").write_text(
         'time_limit = 5\n[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
     )
-    assert "ioopt[campaign]" in light("sweep", "s.toml", "--store", store).stderr
+    abroad = light("sweep", "s.toml", "--store", store, "--scheduler", "tcp://127.0.0.1:1")
+    assert abroad.returncode == 6 and "ioopt[campaign]" in abroad.stderr
     assert not (tmp_path / "s.sqlite").exists()
-    assert main(["sweep", str(tmp_path / "s.toml"), "--store", store]) == 0
+    assert light("sweep", "s.toml", "--store", store).returncode == 0
     assert light("report", store, "-o", "s.html").returncode == 0
     page = (tmp_path / "s.html").read_text()
     assert "minmin" in page and "ioopt[plot]" in page and "<svg" not in page

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.frame import peak_bytes, timed
 
 from ioopt.campaign.grid import Grid, build_grid, read_config
-from ioopt.campaign.runner import cluster_client, run_grid
+from ioopt.campaign.runner import open_workers, run_grid
 from ioopt.campaign.store import Store
 from ioopt.campaign.work import perform
 
@@ -45,9 +45,9 @@ def _timed(folder: Path, grid: Grid, workers: int) -> float:
     """Seconds from the first submission to the last row, workers started and warm."""
     warm = Grid(grid.points[: 2 * workers], grid.sources, grid.config)
     path = folder / f"runs-{workers}-{time.monotonic_ns()}.sqlite"
-    with Store(str(path)) as store, cluster_client(workers, None, None) as client:
-        run_grid(warm, store, client)
-        return timed(lambda: run_grid(grid, store, client))[0]
+    with Store(str(path)) as store, open_workers(workers) as running:
+        run_grid(warm, store, running)
+        return timed(lambda: run_grid(grid, store, running))[0]
 
 
 def _plain(grid: Grid, workers: int) -> float:

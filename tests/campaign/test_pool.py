@@ -1,0 +1,127 @@
+"""Workers of this machine: no port, one task at a time, gone with whoever started them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+from campaign_helpers import ROOT, environment
+
+from ioopt.campaign.pool import Pool, _Pending
+from ioopt.campaign.runner import run_experiments
+from ioopt.campaign.store import Store, StoreReader
+from ioopt.campaign.work import make_experiment
+
+
+def experiments(name, seeds):
+    return [
+        make_experiment("x", f"campaign_experiments:{name}", {"seed": seed})
+        for seed in range(seeds)
+    ]
+
+
+def test_a_worker_goes_on_with_the_instance_it_has():
+    """Two workers, points a1 a2 a3 b1: the first stays with a, the second has b, then helps with a."""
+    points = [SimpleNamespace(source=text[0], name=text) for text in ("a1", "a2", "b1", "a3")]
+    pending, taken = _Pending(points), {None}
+    assert pending.take(None, taken).name == "a1"
+    assert pending.take(None, {"a"}).name == "b1"
+    assert pending.take("a", {"a", "b"}).name == "a2"
+    assert pending.take("b", {"a", "b"}).name == "a3"
+    assert pending.take("b", {"a", "b"}) is None
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_death_costs_its_own_task_alone(tmp_path, threads):
+    """Forked, or started anew where other threads run: seed 3 ends its worker each of three times."""
+    stay = threading.Event()
+    if threads:
+        threading.Thread(target=stay.wait).start()
+    path = str(tmp_path / "runs.sqlite")
+    try:
+        with Store(path) as store, Pool(2) as pool:
+            done = run_experiments(experiments("die", 6), store, pool)
+    finally:
+        stay.set()
+    assert (done.done, done.failed) == (6, 1)
+    with StoreReader(path) as reader:
+        rows = {row[0]: row[1:] for row in reader.rows(("seed", "status", "error"))}
+    assert {seed for seed, row in rows.items() if row[0] == "done"} == {0, 1, 2, 4, 5}
+    assert rows[3][0] == "failed" and "its worker died every time" in rows[3][1]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="reads the tables of Linux")
+def test_no_process_of_a_sweep_listens():
+    with Pool(1) as pool:
+        ((_, (row, _)),) = pool.answers(experiments("square", 1), {})
+        assert row["metrics"] == {"value": 0.0}
+        pids = {os.getpid(), *(worker.process.pid for worker in pool._workers.values())}
+        assert len(pids) == 2 and not listening(pids)
+
+
+def listening(pids: set[int]) -> set[str]:
+    """Inodes of the TCP sockets on which these processes listen."""
+    ours = set()
+    for pid in pids:
+        for link in glob.glob(f"/proc/{pid}/fd/*"):
+            if os.path.islink(link):
+                ours.add(os.readlink(link).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with open(table) as lines:
+            words = [line.split() for line in list(lines)[1:]]
+        found |= {row[9] for row in words if row[3] == "0A"}
+    return ours & found
+
+
+ABANDONED = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from ioopt.campaign.study import open_campaign
+
+def listener(progress):
+    if progress.done == 5:
+        os._exit(9)
+
+with open_campaign({path!r}, 2, listener=listener) as campaign:
+    campaign.study("x").values("campaign_experiments:overstay", [{{"seed": k}} for k in range(6)])
+"""
+
+
+def test_a_busy_worker_ends_with_its_parent_and_leaves_the_store(tmp_path):
+    """Seed 3 computes without end; the client is killed at the fifth row. Standard output of the whole
+    ends only when nobody has it any more."""
+    path = str(tmp_path / "runs.sqlite")
+    code = ABANDONED.format(tests=str(ROOT / "tests"), path=path)
+    run = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment(), timeout=60
+    )
+    assert run.returncode == 9
+    with Store(path) as store:
+        assert len(store.done()) == 5
+
+
+def test_a_forked_process_does_not_keep_the_store(tmp_path):
+    """The parent ends; its child lives until our end of its standard input is closed."""
+    path = str(tmp_path / "runs.sqlite")
+    code = (
+        "import os, sys; from ioopt.campaign.store import Store; store = Store(sys.argv[1])\n"
+        "child = os.fork()\n"
+        "print(flush=True)\n"
+        "sys.stdin.read() if child == 0 else os._exit(9)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env=environment(),
+    )  # fmt: skip
+    assert process.wait() == 9
+    assert process.stdout.read(2) == b"\n\n"  # the child is there
+    with Store(path) as store:
+        assert store.done() == set()
+    process.stdin.close()
+    assert process.stdout.read() == b""
