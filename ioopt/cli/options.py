@@ -10,10 +10,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from ioopt.cli.lazy import F, set_option, together
-from ioopt.errors import InstanceError
+from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.registry import KindSpec, load_target
+from ioopt.registry.types import THREADS
 from ioopt.result import Result
 from ioopt.solving import require_form
 
@@ -139,13 +140,27 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--time-limit", type=float, default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
                      help="Seconds for the whole solve, model building included."),
         click.option("--threads", type=int, default=1, metavar="N",
-                     help="Threads of the backend, link-aware and anneal; other searches use one."),
+                     help="Threads, for solvers with that ability (`ioopt solvers`)."),
         click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
         click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
         set_option("A setting of the solver; may be given again.", shell_complete=solver_settings),
         click.option("--log", metavar="FILE", type=PATH, callback=_target,
                      help="File to which the backend's log is appended."),
     )(gathered)  # fmt: skip
+
+
+def check_threads(solver: str | None, kind: KindSpec, threads: int) -> None:
+    """Raise UsageError when several threads are asked of a solver of ioopt that has use for one."""
+    from ioopt import registry
+
+    spec = registry.solver(solver, kind)
+    if threads <= 1 or THREADS in spec.abilities or not str(spec.target).startswith("ioopt."):
+        return
+    able = [row.name for row in registry.solvers_for(kind.kind) if THREADS in row.abilities]
+    raise UsageError(
+        f"--threads {threads}: {spec.name} uses one thread; more are of use to "
+        f"{', '.join(able) or f'no solver of {kind.kind}'}"
+    )
 
 
 def format_option(*choices: str) -> Callable[[F], F]:

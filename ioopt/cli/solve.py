@@ -50,6 +50,7 @@ def solve(
 
     problem = load(file)
     kind = registry.kind_of_problem(problem)
+    options.check_threads(solver, kind, how["threads"])
     start = options.read_result(warm_start, kind).get("plan") if warm_start else None
     with watching(f"{problem.name}: {solver or 'default solver'}", how["time_limit"]) as listener:
         result = run(problem, solver, warm_start=start, progress=listener, **how)
@@ -75,6 +76,7 @@ def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
     if not kind.decision:
         able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
         raise UsageError(f"{file} is {kind.kind}; one decision is made from {able}; use solve")
+    options.check_threads(solver, kind, how["threads"])
     result = run(problem, solver, bound=False, **how)
     click.echo(dump_json(result.to_dict()["plan"]), nl=False)
     if not quiet():

@@ -1,6 +1,6 @@
 """Registry of the batch_io family (Zhou et al.)."""
 
-from ioopt.registry.types import BOUND, EXACT, ONLINE, REFERENCE, KindSpec, SolverSpec
+from ioopt.registry.types import BOUND, EXACT, ONLINE, REFERENCE, THREADS, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.batch_io."
 _KINDS = ("batch-io", "io-requests")
@@ -95,7 +95,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "exact", ("batch-io",), _AT + "exact:solve",
         "the least I/O delay for given starts, up to 30 requests: what being online costs", "ours",
         _AT + "exact:ExactSettings", _AT + "exact:policy", fixed={"policy": "exact", "top": False},
-        abilities={EXACT, BOUND}, backends=("HiGHS", "CBC", "CP-SAT"),
+        abilities={EXACT, BOUND, THREADS}, backends=("HiGHS", "CBC", "CP-SAT"),
     ),
 )  # fmt: skip
 """One row a policy: its name, its file, and what is said of it."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, WARM_START, KindSpec, SolverSpec
+from ioopt.registry.types import ANYTIME, BOUND, EXACT, THREADS, WARM_START, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.flexgang."
 _BACKENDS = ("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK")
@@ -115,7 +115,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "quantum-ip", "quantum-selection", "quantum_ip",
         "options and cycle length as an integer program", "ours", settings=None,
-        abilities={EXACT, BOUND, WARM_START}, backends=_BACKENDS,
+        abilities={EXACT, BOUND, WARM_START, THREADS}, backends=_BACKENDS,
     ),
     _solver(
         "strict", "flexible-gang", "strict",
@@ -134,7 +134,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "exact", "flexible-gang", "exact",
         "one integer program a pattern under one deadline, re-ranked by simulation",
-        "ours; Lee et al., Section 7", abilities={EXACT, BOUND, ANYTIME, WARM_START},
+        "ours; Lee et al., Section 7", abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
         backends=_BACKENDS,
     ),
 )  # fmt: skip

@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, ONLINE, WARM_START, KindSpec, SolverSpec
+from ioopt.registry.types import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    ONLINE,
+    THREADS,
+    WARM_START,
+    KindSpec,
+    SolverSpec,
+)
 
 _AT = "ioopt.solvers.replication."
 _KIND, _SELECTION = ("replication",), ("job-selection",)
@@ -67,23 +76,24 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "auto", "auto",
         "picks a solver by disk limit, link model, size and deadline; its note says why", "ours",
-        settings=None, abilities={BOUND, ANYTIME, WARM_START},
+        settings=None, abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),
     _solver(
         "ip", "exact.ip",
         "integer program, aggregated formulation: bounds, annealing start, CP-SAT and HiGHS",
         "Khanna et al., Section 4.1; aggregated form ours",
-        abilities={EXACT, BOUND, ANYTIME, WARM_START}, backends=("CP-SAT", "HiGHS", "CBC"),
+        abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
+        backends=("CP-SAT", "HiGHS", "CBC"),
     ),
     _solver(
         "ip-printed", "exact.ip_printed",
         "integer program with equations (1)-(13) as printed, through PuLP",
-        "Khanna et al., Section 4.1, (1)-(13)", abilities={EXACT, BOUND, WARM_START},
+        "Khanna et al., Section 4.1, (1)-(13)", abilities={EXACT, BOUND, WARM_START, THREADS},
         backends=("HiGHS", "CBC", "SCIP", "GLPK"),
     ),
     _solver(
         "ip-no-replication", "exact.ip", "integer program without copies between nodes",
-        "Khanna et al., Figure 4(a)", abilities={EXACT, BOUND, ANYTIME, WARM_START},
+        "Khanna et al., Figure 4(a)", abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
         backends=("CP-SAT", "HiGHS", "CBC"), fixed={"replication": False}, variant_of="ip",
     ),
     _solver(
@@ -139,16 +149,16 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "two-stage", "rounds.two_stage",
         "rounds under a disk limit: select a sub-batch, allocate it, evict by popularity",
-        "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", abilities={BOUND},
+        "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", abilities={BOUND, THREADS},
     ),
     _solver(
         "hierarchical", "rounds.hierarchical",
         "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
-        "Khanna et al., Section 4.4", abilities={BOUND},
+        "Khanna et al., Section 4.4", abilities={BOUND, THREADS},
     ),
     _solver(
         "anneal", "search.anneal", "simulated annealing of the additive objective, the start of ip",
-        "ours", abilities={BOUND},
+        "ours", abilities={BOUND, THREADS},
     ),
     _solver(
         "lpt", "greedy.lpt",
@@ -164,7 +174,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "link-aware", "search.link_aware",
         "annealing of the queues by their replay; never above MinMin nor the planners of workflows",
-        "ours", abilities={BOUND, ANYTIME, WARM_START},
+        "ours", abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),
     SolverSpec(
         "select", _SELECTION, "ioopt.solvers.job_selection:solve",

@@ -16,6 +16,8 @@ ANYTIME = "anytime"
 """Has a plan early and improves it until the deadline."""
 ONLINE = "online"
 """Decides from the present state alone, as a live scheduler must."""
+THREADS = "threads"
+"""Uses several threads when asked to; a command that names another solver refuses ``--threads``."""
 REFERENCE = "reference"
 """Breaks a rule of the machine, as a mark to measure against: no competitor, outside every ratio."""
 

@@ -148,6 +148,8 @@ BAD = [
     (("solve", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "no setting 'x'"),
     (("solve", "cycle3", "--time-limit", "-1"), 2, "time limit must be more than 0"),
     (("solve", "cycle3", "--threads", "0"), 2, "threads must be 1 or more"),
+    (("solve", "cycle3", "--solver", "minmin", "--threads", "2"), 2, "minmin uses one thread; more"),
+    (("decide", "two-writers-now", "--threads", "2"), 2, "to no solver of io-requests"),
     (("solve", "cycle3", "--solver", "minmin", "-o", "no/such/dir.json"), 2, "cannot be written"),
     (("compare", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "has a setting 'x'"),
     (("compare", "cycle3", "--solver", "minmin", "--baseline", "ip"), 2, "not among the solvers"),
