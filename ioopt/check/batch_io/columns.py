@@ -45,10 +45,12 @@ def plain_columns(terms: Terms, rows: list[Json]) -> Columns | None:
 
 def _numbers(values: list[Any], *others: type) -> Array:
     """Finite *values*, NaN for None where that is one of the *others* that may stand there."""
-    if not set(map(type, values)) <= {float, int, *others}:
+    kinds = set(map(type, values))
+    if not kinds <= {float, int, *others}:
         raise TypeError("not all of these are numbers")
     found = np.array(values, dtype=float)
-    if np.count_nonzero(np.isfinite(found)) + values.count(None) != len(found):
+    absent = 0 if type(None) not in kinds else values.count(None)
+    if np.count_nonzero(np.isfinite(found)) + absent != len(found):
         raise ValueError("not all of these are finite")
     return found
 

@@ -2,8 +2,9 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from ioopt.decisions.batch_io import Number
@@ -23,10 +24,10 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     as text.
     """
     run = run.in_lists()
-    rates = _by_place(run)
+    rates = _by_place(trace, run)
     jobs: list[dict[str, Any]] = [{}] * len(trace)
-    for j in range(len(trace)):
-        jobs[trace.position[j]] = _job(trace, run, rates, j)
+    for j, requests in enumerate(_io_of(trace, run, rates)):
+        jobs[trace.position[j]] = _job(trace, run, rates, j, requests)
     schedule: dict[str, Any] = {"jobs": jobs}
     if rates is not None:
         schedule["storage_bytes_per_second"] = float(trace.machine.storage_bytes_per_second)
@@ -35,27 +36,61 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     return schedule
 
 
-def _by_place(run: Run) -> Rates | None:
+def _by_place(trace: Trace, run: Run) -> Rates | None:
+    """The spans of every place in order of time, without those of a stage-in that was undone (rule 45)."""
     if run.rates is None:
         return None
+    if not trace.limits.exact:
+        return _floats_by_place(run)
     by_place: Rates = defaultdict(list)
     for place, since, until, rate in run.rates:
-        if since >= run.request[place]:  # else of a stage-in that was undone (rule 45)
+        if since >= run.request[place]:
             by_place[place].append([since, until, rate])
     for spans in by_place.values():
-        if len(spans) > 1:
-            spans.sort()
+        spans.sort()
     return by_place
 
 
-def _job(trace: Trace, run: Run, rates: Rates | None, j: int) -> dict[str, Any]:
-    first, until = trace.offset[j], trace.offset[j + 1]
-    columns = run.request[first:until], run.grant[first:until], run.finish[first:until]
-    requests = [
-        _request(trace, rates, first + phase, phase, values)
-        for phase, values in enumerate(zip(*columns))
-        if known(values[0])
-    ]
+def _floats_by_place(run: Run) -> Rates:
+    import numpy as np
+
+    spans = np.asarray(run.rates, dtype=float).reshape(-1, 4)
+    place = spans[:, 0].astype(np.int64)
+    spans, place = (part[spans[:, 1] >= np.asarray(run.request)[place]] for part in (spans, place))
+    order = np.lexsort((spans[:, 3], spans[:, 2], spans[:, 1], place))
+    places, first = np.unique(place[order], return_index=True)
+    triples, ends = spans[order, 1:].tolist(), [*first.tolist(), len(order)]
+    return {p: triples[a:b] for p, a, b in zip(places.tolist(), ends, ends[1:])}
+
+
+def _io_of(trace: Trace, run: Run, rates: Rates | None) -> Iterator[list[dict[str, Any]]]:
+    """The requests of each job, those that were issued."""
+    columns = run.request, run.grant, run.finish
+    if trace.limits.exact:
+        for a, b in pairwise(trace.offset):
+            parts = enumerate(zip(*(column[a:b] for column in columns)))
+            yield [_request(trace, rates, a + k, k, v) for k, v in parts if known(v[0])]
+        return
+    for a, b in pairwise(trace.offset):
+        records: list[dict[str, Any]] = [
+            {
+                "phase": phase,
+                "request_seconds": request,
+                "first_grant_seconds": grant if grant == grant else None,
+                "finish_seconds": finish if finish == finish else None,
+            }
+            for phase, (request, grant, finish) in enumerate(zip(*(c[a:b] for c in columns)))
+            if request == request
+        ]
+        if rates is not None:
+            for record in records:
+                record["rates"] = rates.get(a + record["phase"], [])
+        yield records
+
+
+def _job(
+    trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[dict[str, Any]]
+) -> dict[str, Any]:
     job: dict[str, Any] = {
         "id": trace.ids[j],
         "start_seconds": float(run.start[j]),
@@ -191,7 +226,7 @@ def _mean(values: list[Number], zero: Number) -> Number:
 def timeline_of(trace: Trace, run: Run) -> Timeline:
     """Per job: waiting in the queue, computing, transferring (with the rate), suspended."""
     run = run.in_lists()
-    rates = _by_place(run) or {}
+    rates = _by_place(trace, run) or {}
     names = {j: f"job {trace.ids[j]}" for j in range(len(trace))}
     order = sorted(names, key=lambda j: trace.position[j])
     intervals = (item for j in order for item in _intervals(trace, run, rates, j, names[j]))

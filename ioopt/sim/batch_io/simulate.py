@@ -21,7 +21,7 @@ from ioopt.sim.batch_io.engine import advance
 from ioopt.sim.batch_io.jobs import start
 from ioopt.sim.batch_io.state import Moment, World
 from ioopt.sim.batch_io.storage import use
-from ioopt.sim.batch_io.trace import Run, Span, Trace, known
+from ioopt.sim.batch_io.trace import Run, Span, Spans, Trace, known
 from ioopt.sim.relay import Relay
 
 _INSTANTS_PER_LOOK = 64
@@ -78,7 +78,7 @@ def out_of_time(ended: int, jobs: int) -> OutOfTime:
     return OutOfTime(f"out of time with {ended} of {jobs} jobs finished")
 
 
-def finish_run(trace: Trace, policy: IoPolicy, run: Run, m: Moment, spans: list[Span]) -> None:
+def finish_run(trace: Trace, policy: IoPolicy, run: Run, m: Moment, spans: Spans) -> None:
     """Write into *run* what its last moment says, and the *spans* that it recorded.
 
     Raises SimulationError where requests are left.
@@ -91,7 +91,7 @@ def finish_run(trace: Trace, policy: IoPolicy, run: Run, m: Moment, spans: list[
         run.rates = _spread(trace, run, spans) if policy.by_clock(trace.limits) else spans
 
 
-def _spread(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
+def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
     """Spans of every request from the changes of rho."""
     if not trace.limits.exact:
         return _spread_floats(trace, run, changes)
@@ -106,7 +106,7 @@ def _spread(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
     return spans
 
 
-def _spread_floats(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
+def _spread_floats(trace: Trace, run: Run, changes: Spans) -> Spans:
     """The same from arrays: each request at the steps between its grant and its finish."""
     import numpy as np
 
@@ -115,7 +115,7 @@ def _spread_floats(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
     job = np.searchsorted(trace.offset, place, side="right") - 1
     since, until = granted[place], np.asarray(run.finish)[place]
     until = np.where(np.isnan(until), np.asarray(run.end, dtype=float)[job], until)
-    steps = np.array([(change[1], change[3]) for change in changes]).reshape(-1, 2)
+    steps = np.asarray(changes, dtype=float).reshape(-1, 4)[:, 1::2]
     times, rhos = np.append(steps[:, 0], np.inf), steps[:, 1]
     first = np.searchsorted(steps[:, 0], since, side="right") - 1
     count = np.maximum(np.searchsorted(steps[:, 0], until) - first, 0)
@@ -124,8 +124,7 @@ def _spread_floats(trace: Trace, run: Run, changes: list[Span]) -> list[Span]:
     since, until = np.maximum(since[of], times[step]), np.minimum(until[of], times[step + 1])
     rate = rhos[step] * np.asarray(trace.allocated)[job[of]]
     long = until > since
-    columns = place[of][long], since[long], until[long], rate[long]
-    return list(zip(*(column.tolist() for column in columns)))
+    return np.column_stack([place[of][long], since[long], until[long], rate[long]])
 
 
 def history(

@@ -264,6 +264,8 @@ def beliefs_of(policy: IoPolicy, trace: Trace) -> list[Number]:
 
 Span = tuple[int, Number, Number, Number]
 """Place of a phase, from, until, bytes per second."""
+Spans = Any
+"""Many of them: a list, or an array with a row each where a run is of floats."""
 
 
 def column(length: int, use_exact: bool) -> Any:
@@ -297,7 +299,7 @@ class Run:
     units: list[Sequence[int]] | None = None
     released: Any = None
     useful: Number = 0
-    rates: list[Span] | None = None
+    rates: Spans | None = None
     events: int = 0
     decisions: int = 0
     engine: str = "python"
