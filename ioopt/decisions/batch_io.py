@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import ulp
 from typing import Any, NamedTuple
 
@@ -108,11 +109,9 @@ class Limits:
     @classmethod
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
         """The limits of *machine*, as Fractions when *use_exact*."""
-        rate, storage = (
-            exact(machine.node_bytes_per_second),
-            exact(machine.storage_bytes_per_second),
+        rate, storage, units = _fractions(
+            machine.node_bytes_per_second, machine.storage_bytes_per_second, machine.unit_nodes
         )
-        units = storage / (rate * machine.unit_nodes)
         return cls(
             node_rate=rate if use_exact else float(rate),
             storage=storage if use_exact else float(storage),
@@ -142,6 +141,15 @@ class Limits:
     def number(self, value: float | int | Fraction) -> Number:
         """*value* in the arithmetic of these limits."""
         return exact(value) if self.exact else float(value)
+
+
+@lru_cache(maxsize=16)  # a service is asked about one machine all the time
+def _fractions(
+    node_rate: float, storage: float, unit_nodes: int
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Both rates, and the units whose nodes together have that of the storage."""
+    rate, most = exact(node_rate), exact(storage)
+    return rate, most, most / (rate * unit_nodes)
 
 
 class Request:
