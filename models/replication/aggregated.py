@@ -25,7 +25,8 @@ class AggregatedModel:
     """The aggregated model of one static instance; times are whole units of the instance.
 
     ``replication=False`` leaves out every copy. ``lower`` and ``upper`` bound M in units.
-    ``evictable`` lets held files go before the transfers begin (later rounds).
+    ``evictable`` lets held files go before the transfers begin (later rounds). ``relays`` lets
+    nodes receive what they do not read, where they pass it on twice or more (acyclic copies only).
     """
 
     @collector_paused()
@@ -36,13 +37,14 @@ class AggregatedModel:
         cycles: Cycles = "acyclic",
         replication: bool = True,
         evictable: bool = False,
+        relays: bool = False,
         lower: int = 0,
         upper: int | None = None,
     ) -> None:
         self.instance = instance
         self.program = program = Program("replication", unit=instance.unit)
         self.cycles, self.replication = cycles, replication
-        self.evictable = evictable
+        self.evictable, self.relays = evictable, relays
         nodes, files = range(instance.num_nodes), range(instance.num_files)
         self._nodes, self._files = nodes, files
         most = instance.num_nodes - 1
@@ -85,10 +87,13 @@ class AggregatedModel:
         return file in self.instance.held[node] and not self.evictable
 
     def eq_2_copies_have_readers(self) -> None:
-        """(2): a file is copied only to a node with a task that reads it."""
+        """(2): a file is copied only to a node with a task that reads it, or a relay."""
         for (file, node), arrives in self.N.items():
-            readers = [(self.T[k][node], 1) for k in self.instance.readers[file]]
-            self.program.add(f"eq2_{file}_{node}", [*readers, (arrives, -1)], least=0)
+            factor = 2 if self.relays else 1
+            rights = [(self.T[k][node], factor) for k in self.instance.readers[file]]
+            if self.relays:
+                rights.append((self.B[file, node], 1))
+            self.program.add(f"eq2_{file}_{node}", [*rights, (arrives, -factor)], least=0)
 
     def eq_4_every_task_runs(self) -> None:
         """(4): all tasks of a class are on nodes."""

@@ -29,23 +29,35 @@ class FileOption:
 
 
 def file_options(
-    num_nodes: int, far: int, near: int, readers: frozenset[int], cycles: Cycles, replication: bool
+    num_nodes: int,
+    far: int,
+    near: int,
+    readers: frozenset[int],
+    cycles: Cycles,
+    replication: bool,
+    relays: bool = False,
 ) -> list[FileOption]:
     """Every way that no other one beats on all nodes, least sum of loads first.
 
-    *far* and *near* are the units of a fetch and of one end of a copy. Copies go to readers only (2);
-    unless ``printed``, some root sends one where there are any.
+    *far* and *near* are the units of a fetch and of one end of a copy. Copies go to readers (2), with
+    ``relays`` (up to four nodes) also to one that passes them on to two; unless ``printed``, some root
+    sends one where there are any.
     """
     found = []
     for roots in _subsets(range(num_nodes)):
-        receivers = readers - roots
-        if not roots or (receivers and not replication):
+        lacking = readers - roots
+        if not roots or (lacking and not replication):
             continue
-        for sends in _sends(num_nodes, roots, receivers, cycles):
-            loads = tuple(
-                far * (i in roots) + near * ((i in receivers) + sends[i]) for i in range(num_nodes)
-            )
-            found.append(FileOption(loads, roots, receivers, sends))
+        between = set(range(num_nodes)) - readers - roots if relays and len(lacking) > 1 else set()
+        for relay in (frozenset[int](), *(frozenset({node}) for node in sorted(between))):
+            receivers = lacking | relay
+            for sends in _sends(num_nodes, roots, receivers, cycles):
+                loads = tuple(
+                    far * (i in roots) + near * ((i in receivers) + sends[i])
+                    for i in range(num_nodes)
+                )
+                if all(sends[i] > 1 for i in relay):
+                    found.append(FileOption(loads, roots, receivers, sends))
     found.sort(key=lambda o: (sum(o.loads), o.loads, sorted(o.holders)))
     kept: list[FileOption] = []
     for option in found:

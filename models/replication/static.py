@@ -185,12 +185,7 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
     Removing them never raises a load, and among plans of equal cost the one that moves less is
     wanted. The last fetch of a file stays, as (8) asks even where a printed circle does not use it.
     """
-    task_class = class_of_task(instance)
-    read = {
-        (file, node)
-        for task, node in enumerate(moves.assign)
-        for file in instance.classes[task_class[task]].inputs
-    }
+    read = read_pairs(instance, moves)
     remote, copies = set(moves.remote), set(moves.copies)
     while True:
         needed = read | {(file, source) for file, source, _ in copies}
@@ -200,6 +195,16 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
             return Moves(moves.assign, tuple(sorted(remote)), tuple(sorted(copies)))
         remote -= idle_far
         copies -= idle_near
+
+
+def read_pairs(instance: StaticInstance, moves: Moves) -> set[tuple[int, int]]:
+    """(file, node) of all that a task reads."""
+    task_class = class_of_task(instance)
+    return {
+        (file, node)
+        for task, node in enumerate(moves.assign)
+        for file in instance.classes[task_class[task]].inputs
+    }
 
 
 def _surplus(

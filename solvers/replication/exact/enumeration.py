@@ -100,7 +100,9 @@ class _Options:
     base: list[int]
 
     @classmethod
-    def of(cls, instance: StaticInstance, cycles: Cycles, replication: bool) -> _Options:
+    def of(
+        cls, instance: StaticInstance, cycles: Cycles, replication: bool, relays: bool
+    ) -> _Options:
         """All options of *instance*."""
         kinds, nodes = _kinds(instance), instance.num_nodes
         table = cls(kinds, [], [0, 0], [], [], [])
@@ -110,7 +112,7 @@ class _Options:
                 table.first.append(len(table.every))
             for mask in range(1, 1 << nodes):
                 readers = frozenset(i for i in range(nodes) if mask >> i & 1)
-                options = file_options(nodes, far, near, readers, cycles, replication)
+                options = file_options(nodes, far, near, readers, cycles, replication, relays)
                 least[len(readers)] = total = sum(options[0].loads)
                 table.excess.extend(sum(option.loads) - total for option in options)
                 for option in options:
@@ -126,8 +128,8 @@ class _Options:
 class Enumeration:
     """The search over one instance that :func:`applies` to; it can be left and taken up again.
 
-    ``compiled`` chooses the way to run the kernel. ``stuck`` is set where an assignment could not be
-    settled, after which nothing can be proven.
+    ``compiled`` chooses the way to run the kernel, ``relays`` is as in the model. ``stuck`` is set where
+    an assignment could not be settled, after which nothing can be proven.
     """
 
     def __init__(
@@ -137,10 +139,11 @@ class Enumeration:
         replication: bool,
         deadline: Deadline,
         compiled: bool = False,
+        relays: bool = False,
     ) -> None:
         self.instance, self.deadline, self.stuck = instance, deadline, False
-        self.compiled = compiled
-        self.options = _Options.of(instance, cycles, replication)
+        self.compiled, self.relays = compiled, relays
+        self.options = _Options.of(instance, cycles, replication, relays)
         order = _order(instance)
         self._tasks = [task for k in order for task in instance.classes[k].tasks]
         self._class = [k for k in order for _ in instance.classes[k].tasks]

@@ -4,6 +4,8 @@ from dataclasses import replace
 from typing import Literal
 
 from ioopt.check.replication.check import check
+from ioopt.models.replication.bounds import quick
+from ioopt.models.replication.left_out import relays_matter, roomy
 from ioopt.models.replication.printed import PrintedModel, num_terms
 from ioopt.models.replication.static import (
     StaticInstance,
@@ -18,7 +20,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_program import PulpProgram
-from ioopt.solvers.replication.exact.ip import circle_notes
+from ioopt.solvers.replication.exact.ip import circle_notes, one_round_note
 from ioopt.solvers.replication.greedy.minmin import answer_instead, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 
@@ -64,7 +66,25 @@ def solve(
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
     bound = proven_bound(model.instance, answer, plan)
     notes = (*circle_notes(problem, plan), *_behind_greedy(problem, plan, answer))
-    return Outcome(plan, bound, answer.stop, build_seconds=build, notes=notes, versions=versions)
+    if relays_matter(model.instance) and settings.replication:
+        notes = (
+            *notes,
+            "bound and status are those of plans that copy files only to nodes that read them",
+        )
+    metrics = {}
+    if bound is not None and not roomy(model.instance):
+        # (21) and held files are kept to: plans that evict may take less.
+        metrics["one_round_bound_seconds"] = bound
+        notes, bound = (*notes, one_round_note(bound)), quick(problem)
+    return Outcome(
+        plan,
+        bound,
+        answer.stop,
+        build_seconds=build,
+        notes=notes,
+        versions=versions,
+        metrics=metrics,
+    )
 
 
 def _behind_greedy(

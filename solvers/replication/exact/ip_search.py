@@ -9,6 +9,7 @@ from typing import Any
 
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, Cycles
+from ioopt.models.replication.left_out import past_relays, relays_matter, roomy
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
@@ -36,8 +37,6 @@ SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
-TERMS_PER_SECOND = 150_000
-"""How fast a model of this kind is built in Python on a busy machine."""
 
 
 @dataclass
@@ -45,7 +44,10 @@ class Search:
     """Best moves, best load and bound in units, while the steps run.
 
     ``cycles`` and ``replication`` choose the model; the deadline of ``request`` leaves room for what
-    follows the search. ``infeasible`` is set once a proof says that one round cannot hold the batch.
+    follows the search. ``bound`` is one of plans of one round that keep (2) and all held files, ``common``
+    one of every plan that the checker accepts. While ``relays`` is set the models let nodes pass on what
+    they do not read, so that what they prove holds of all plans; the first such plan below the best
+    ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the batch.
     """
 
     instance: StaticInstance
@@ -55,10 +57,23 @@ class Search:
     moves: Moves | None = None
     load: int = 1 << 62
     bound: int = 0
+    common: int = 0
+    loose: bool = False
+    relays: bool = field(init=False)
+    may_relay: bool = field(init=False)
     infeasible: bool = False
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        whole = self.replication and self.cycles == "acyclic"
+        self.relays = self.may_relay = whole and relays_matter(self.instance)
+
+    @property
+    def of_all_plans(self) -> bool:
+        """Whether what the models prove from now on holds of every plan (of the variant asked for)."""
+        return roomy(self.instance) and self.relays == self.may_relay
 
     @property
     def deadline(self) -> Deadline:
@@ -85,6 +100,12 @@ class Search:
         if moves is None:
             return
         moves = tidied(self.instance, moves)
+        direct = moves if self.loose else past_relays(self.instance, moves)
+        self._keep(direct)
+        if direct != moves and max(loads(self.instance, moves)) < self.load:
+            self.relays = False
+
+    def _keep(self, moves: Moves) -> None:
         load = max(loads(self.instance, moves), default=0)
         with self.lock:
             if load >= self.load or not fits(self.instance, moves):
@@ -96,36 +117,38 @@ class Search:
         """Tell the front door, which answers with the best plan if the search is interrupted."""
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
-        bound = seconds(self.bound) if self.bound else None
+        bound = seconds(self.common) if self.common else None
         self.request.incumbents.report(plan, seconds(load), bound)
 
-    def raise_bound(self, units: float | None) -> None:
+    def raise_bound(self, units: float | None, of_all_plans: bool = False) -> None:
         """Note a proven bound; loads are whole units, so it is rounded up."""
         if units is not None and math.isfinite(units):
             whole = math.ceil(units - max(1e-6, 1e-9 * abs(units)))
             with self.lock:
                 self.bound = max(self.bound, whole)
+                if of_all_plans or self.of_all_plans:
+                    self.common = max(self.common, whole)
                 # An interrupted search answers with what the front door has been told.
-                self.request.incumbents.bound = self.instance.seconds(self.bound)
+                self.request.incumbents.bound = self.instance.seconds(self.common)
 
     # ------------------------------------------------------------------------------ steps
 
     def quick_bounds(self) -> None:
         """Disks in total, area, largest task: what takes no time."""
         self.infeasible = not enough_disk(self.instance)
-        self.raise_bound(math.ceil(bounds.area(self.instance)))
-        self.raise_bound(bounds.largest_task(self.instance))
+        self.raise_bound(math.ceil(bounds.area(self.instance)), of_all_plans=True)
+        self.raise_bound(bounds.largest_task(self.instance), of_all_plans=True)
 
     def partition_bound(self) -> None:
         """The partition of the files by weight, a small CP-SAT model."""
         instance = self.instance
         weights = bounds.file_weights(instance, self.cycles, self.replication)
-        partition = bounds.partition_model(weights, instance.num_nodes, self.bound)
+        partition = bounds.partition_model(weights, instance.num_nodes, self.common)
         if partition is None:
             return
         seconds = min(2.0, 0.1 * self.deadline.remaining())
         answer = solve_by_cpsat(partition.program, BackendLimits(seconds=seconds, work=1.0))
-        self.raise_bound(answer.bound)
+        self.raise_bound(answer.bound, of_all_plans=True)
 
     def pack(self) -> None:
         """Whole components of tasks and files as items, where there are enough to balance nodes."""
@@ -206,8 +229,9 @@ class Search:
             if machine_code and not enumeration.compiles(self.deadline):
                 return found
             found = enumeration.Enumeration(
-                self.instance, self.cycles, self.replication, self.deadline, machine_code
-            )
+                self.instance, self.cycles, self.replication, self.deadline, machine_code,
+                self.relays,
+            )  # fmt: skip
             self.enumerate(found, enumeration.FIRST_NODES[machine_code])
             if machine_code:
                 return found
@@ -219,7 +243,8 @@ class Search:
         """Go on with *search* for *nodes* more nodes (None: as long as there is time)."""
 
         def over() -> bool:
-            return self.over() or (cancel is not None and cancel.is_set())
+            stale = search.relays and not self.relays
+            return self.over() or stale or (cancel is not None and cancel.is_set())
 
         most = nodes if nodes is not None else 1 << 40
         bound = search.advance(most, over, lambda: self.load - 1, self.offer)
@@ -263,6 +288,8 @@ class Search:
         cancel: threading.Event | None = None,
     ) -> None:
         """One run of CP-SAT, for a proof (symmetry on) or for a better plan (full hint)."""
+        # Plans with relays are of no use where better plans are all that can be hoped for.
+        self.relays = self.relays and proof
         upper = self.load - 1 if proof and self.moves is not None else None
         model = self._model(upper)
         hint = None if proof or self.moves is None else model.hint(self.moves)
@@ -291,8 +318,9 @@ class Search:
         most = None if upper is None else max(upper, self.bound)
         cycles, copies, least = self.cycles, self.replication, self.bound
         return AggregatedModel(
-            self.instance, cycles=cycles, replication=copies, lower=least, upper=most
-        )
+            self.instance, cycles=cycles, replication=copies, relays=self.relays,
+            lower=least, upper=most,
+        )  # fmt: skip
 
     def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
         """Offers every solution on the way."""
@@ -320,10 +348,3 @@ class Search:
 def num_columns(instance: StaticInstance) -> int:
     """About how many columns the aggregated model has."""
     return instance.num_nodes * (5 * instance.num_files + len(instance.classes))
-
-
-def num_terms(instance: StaticInstance) -> int:
-    """About how many coefficients the aggregated model has."""
-    requests = sum(len(group.inputs) for group in instance.classes)
-    nodes = instance.num_nodes
-    return nodes * (instance.num_files * (12 + 3 * nodes) + 4 * requests)

@@ -16,6 +16,7 @@ from pydantic import Field
 from ioopt.errors import BackendFailureError
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.bounds import area, area_seconds
+from ioopt.models.replication.left_out import relays_matter, roomy
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
@@ -98,7 +99,7 @@ class _Relaxation:
 def solve(
     problem: ReplicationProblem, request: SolveRequest[Settings, ReplicationPlan]
 ) -> Outcome[ReplicationPlan]:
-    """Solve relaxations, fix, finish; the first relaxation's optimum is the bound.
+    """Solve relaxations, fix, finish; the first one's optimum is the bound if it is one of all plans.
 
     A disk limit is part of the relaxation and of the rounding; where the tasks still do not fit in
     one round the plan is an order only, and the replay evicts on demand.
@@ -116,7 +117,9 @@ def solve(
     if len({node.speed for node in problem.nodes}) > 1:
         assign = _evened(dive, assign, request.deadline)
     moves = tidied(instance, balanced_moves(instance, assign))
-    bound = area_seconds(problem) if relaxation is None else relaxation.bound
+    bound = area_seconds(problem)
+    if relaxation is not None and roomy(instance) and not relays_matter(instance):
+        bound = relaxation.bound
     solves = 0 if relaxation is None else relaxation.solves
     stop = StopReason.TIME if notes else StopReason.FINISHED
     return Outcome(
