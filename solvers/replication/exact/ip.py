@@ -18,6 +18,7 @@ from ioopt.solvers.replication.exact.ip_search import (
     Search,
     num_columns,
 )
+from ioopt.solvers.replication.exact.node_cut import node_cut
 from ioopt.solvers.replication.greedy.file_order import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
@@ -28,6 +29,8 @@ LOADING_PAYS_SECONDS = 1.5
 """With less left than that annealing comes before the bound for which CP-SAT is loaded."""
 ANNEAL_SHARE, SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS = 0.6, 0.2, 6
 """Share of the limit for annealing (less where a proof is likely), and from how many seeds."""
+CUT_SHARE = 0.5
+"""Share of what is left then for the bound by the cheapest node's shared files."""
 BUILD_SHARE, LONGEST_SEARCH_SECONDS = 0.3, 120.0
 """A model is built in this share of what is left, of two minutes at the most."""
 TERMS_PER_SECOND = 150_000
@@ -151,6 +154,8 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
         share = SMALL_ANNEAL_SHARE if small else ANNEAL_SHARE
         search.anneal(share, 2 if hurried and not small else ANNEAL_ROUNDS)
+    if fits:
+        node_cut(search, CUT_SHARE * search.deadline.remaining())
     if search.over():
         return
     if not fits:
