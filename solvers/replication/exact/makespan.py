@@ -2,7 +2,8 @@
 
 The model of Section 4.1 adds up what a node spends on fetching, copying and computing; a replay overlaps
 them, shares the link and evicts. So ``link-aware`` and JobDataPresent give a start that is never above
-MinMin's or JobDataPresent's, and as far as it goes ``exact-workflow`` searches on from there and proves.
+MinMin's or JobDataPresent's, and as far as it goes ``exact-workflow`` searches on from there, and proves
+what queues of tasks can do (``queues_bound_seconds``).
 """
 
 from dataclasses import replace
@@ -22,7 +23,7 @@ START_SHARE = {True: 0.3, False: 0.9}
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
-    """The best plan found and a bound of all plans' makespans; "optimal" only with a proof.
+    """The best plan found and a bound of all plans' makespans.
 
     Raises UnsolvableInstanceError for a task that fits no node.
     """
