@@ -1,26 +1,26 @@
-"""The library of best known values: how far the solvers of this version are from them, over ten seeds.
+"""The library of best known values: how far solvers are from them over ten seeds, before and now.
 
-``python scripts/benchmark.py library`` prints the table of the docs; ``python
-scripts/bench/library.py SECONDS [NAME...]`` gives every solver of an entry so long, and keeps in
-``instances/library`` what is better (and a bound that is tighter). CANDIDATES says which instances there
-are.
+``python scripts/benchmark.py library`` prints the table of the docs, beside a tree of before where
+``IOOPT_BEFORE=FOLDER:PYTHON`` names one; ``python scripts/bench/library.py SECONDS [NAME...]`` gives
+every solver of an entry so long, and keeps in ``instances/library`` what is better (and a bound that is
+tighter). :func:`candidates` says which instances there are.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path[:0] = [
-        str(Path(__file__).resolve().parents[1]),
-        str(Path(__file__).resolve().parents[2]),
-    ]
+    sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[1:3]]
 
-from bench.frame import show
+from bench.frame import ROOT, Tree, show, tree_before
 
 import ioopt
 from ioopt import registry
@@ -68,7 +68,7 @@ SOLVERS = {
     "additive_seconds": ("ip", "anneal", "minmin", "two-stage"),
 }
 """Tried for a kind or a measure; of other kinds all."""
-LIMIT_SECONDS, SEEDS = 1.0, 10
+LIMIT_SECONDS, SEEDS = 0.5, 10
 
 
 def candidates() -> Iterator[tuple[str, str, Recipe, str]]:
@@ -168,37 +168,45 @@ def _with(
     return entry
 
 
-def rows(quick: bool) -> Iterator[list[Any]]:
-    """Every entry: its bound's gap, and what the default solver reaches in a second."""
-    for entry in list(entries().values())[:: 8 if quick else 1]:
-        solver = "ip" if entry.measure == "additive_seconds" else None
-        problem, values = entry.problem(), []
-        for seed in range(2 if quick else SEEDS):
-            try:
-                result = ioopt.solve(problem, solver, time_limit=LIMIT_SECONDS, seed=seed)
-            except IooptError:
-                break
-            value = {**result.metrics, str(result.objective_name): result.objective}.get(
-                entry.measure
-            )
-            if value is not None and not result.violations:
-                values.append(value)
-            if entry.kind != "replication":
-                break  # the other kinds' default solvers draw nothing
-        off = [abs(value - entry.best.best) / max(abs(entry.best.best), 1e-9) for value in values]
-        gap = relative_gap(entry.best.best, entry.best.bound, entry.sense)  # type: ignore[arg-type]
-        yield [
-            entry.name, entry.measure, f"{entry.best.best:.6g}",
-            "-" if gap is None else f"{100 * gap:.2f} %", entry.best.solver, len(values),
-            *([f"{100 * statistics.median(off):.2f} %", f"{100 * max(off):.2f} %"] if off else "--"),
-        ]  # fmt: skip
+def apart(tree: Tree, chosen: list[Entry], seeds: int) -> list[list[float]]:
+    """What *tree* reaches on each entry, in one process of its own, kernels compiled before."""
+    path = os.pathsep.join([str(tree.folder), str(ROOT / "scripts")])
+    how: dict[str, Any] = {"cwd": tree.folder, "env": {**os.environ, "PYTHONPATH": path}}
+    subprocess.run([tree.python, "-m", "ioopt", "compile"], capture_output=True, **how)
+    asked = [
+        entry.model_dump(mode="json", include={"kind", "recipe", "measure"}) for entry in chosen
+    ]
+    ran = subprocess.run(
+        [tree.python, "-m", "bench.whole.library_values", str(LIMIT_SECONDS), str(seeds)],
+        input=json.dumps(asked), stdout=subprocess.PIPE, text=True, check=True, **how,
+    )  # fmt: skip
+    found: list[list[float]] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def off(entry: Entry, reached: list[float]) -> list[str]:
+    """By how much values miss the best known one, median and most; below 0: they are better."""
+    best, sign = entry.best.best, -1 if entry.sense == "max" else 1
+    missed = [sign * (value - best) / max(abs(best), 1e-9) for value in reached]
+    return [f"{statistics.median(missed):.2%}", f"{max(missed):.2%}"] if missed else ["-", "-"]
 
 
 def main(quick: bool) -> None:
-    """Print the table of one run."""
+    """Print the table of one run: every entry, its bound's gap, and what each tree reaches."""
+    before = tree_before()
+    trees = [*([("before", before)] if before else []), ("now", Tree(ROOT, sys.executable))]
+    chosen = list(entries().values())[:: 8 if quick else 1]
+    reached = [apart(tree, chosen, 2 if quick else SEEDS) for _, tree in trees]
+    table = []
+    for entry, *found in zip(chosen, *reached, strict=True):
+        gap = relative_gap(entry.best.best, entry.best.bound, entry.sense)  # type: ignore[arg-type]
+        table.append([
+            entry.name, entry.measure, f"{entry.best.best:.6g}", "-" if gap is None else f"{gap:.2%}",
+            entry.best.solver, max(map(len, found)), *(text for one in found for text in off(entry, one)),
+        ])  # fmt: skip
     head = ("instance", "measure", "best known", "gap of its bound", "found by", "seeds",
-            f"{__version__}: median off", "most")  # fmt: skip
-    show(f"The library, default solver, {LIMIT_SECONDS:g} s", head, rows(quick))
+            *(f"{name}: {what}" for name, _ in trees for what in ("median off", "most")))  # fmt: skip
+    show(f"The library, default solver, {LIMIT_SECONDS:g} s", head, table)
 
 
 if __name__ == "__main__":
