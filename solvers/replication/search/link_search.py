@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain, pairwise, zip_longest
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -19,6 +20,10 @@ from ioopt.solvers.replication.search.flow_kernel import MODULUS
 
 OUR_EVICTION = "farthest-next-use"
 Queues = list[list[int]]
+CODE_BITS = 48
+"""Two sets of files on disks have one sum of codes with probability 2 to the minus that."""
+MOST_MARKED = 400_000
+"""Room for the files on disks at marked places of an order; a batch too large for a mark has none."""
 
 
 def kernels_ready() -> bool:
@@ -94,6 +99,9 @@ class Engine:
             place[k] = p
         kept = [box(row) for _ in range(2) for row in (order, node, [0] * len(order))]
         costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
+        rng = Random(0)
+        codes = [rng.getrandbits(CODE_BITS) for _ in range(nodes * files if order else 0)]
+        marks = min(len(order), MOST_MARKED // max(1, nodes * files))
         return order_kernel.Order(
             self.reader_ptr, self.readers, box(order), box(place), box(node), box([0] * len(order)),
             kept_order=kept[0], kept_node=kept[1], kept_cut=kept[2], best_order=kept[3],
@@ -102,7 +110,10 @@ class Engine:
             follow=box([0] * len(self.inst.files)), wanted=box([0] * files),
             used=box([0] * nodes), residents=box([0] * (nodes * files)),
             num_residents=box([0] * nodes), costs=box(costs, real=True), random=self.random,
-            values=box([0.0, 0.0], real=True), counts=box([0]),
+            values=box([0.0, 0.0], real=True), counts=box([0, 0]), moved=box([0] * kernel.LONGEST_BLOCK),
+            **{name: box([0] * (len(order) + 1)) for name in ("fetched", "copied", "digest")},
+            code=box(codes), marked=box([0] * (marks * nodes)), mark=box([0] * (marks * nodes * files)),
+            sums=box([0] * 4),
         )  # fmt: skip
 
     def moved(self, line: order_kernel.Order) -> order_kernel.Order:

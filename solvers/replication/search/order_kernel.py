@@ -21,6 +21,7 @@ from ioopt.solvers.replication.search.flow_kernel import (
     put_back,
     uniform,
 )
+from ioopt.solvers.replication.search.order_score import MOVED, rescore, seconds
 
 BARRIER_MOVES = 15
 """Per cent of the moves that change a barrier."""
@@ -35,7 +36,10 @@ class Order(NamedTuple):
 
     Cells of ``on`` and ``residents`` as in ``Dispatch``; ``nxt``: place of the next reader of a file,
     ``follow`` of the one after each input, ``wanted`` of the last one. ``costs``: seconds a byte to
-    fetch and to copy. ``values``: present and best seconds; ``counts``: evaluations.
+    fetch and to copy. ``values``: present and best seconds; ``counts``: evaluations, ``moved`` tasks.
+
+    Before a place: bytes ``fetched`` and ``copied``, ``digest`` of the disks by the ``code`` of a cell, and,
+    at every so many places, ``marked`` residents a node, in ``mark``.
     """
 
     reader_ptr: Any
@@ -63,84 +67,14 @@ class Order(NamedTuple):
     random: Any
     values: Any
     counts: Any
-
-
-def reset(inst: Any, work: Any) -> None:
-    """Only held files on the disks; the places of all readers."""
-    files, tasks = inst.num_files, inst.num_tasks
-    for i in range(inst.num_nodes):
-        for x in range(i * files, i * files + work.num_residents[i]):
-            work.on[i * files + work.residents[x]] = 0
-        work.num_residents[i] = 0
-        work.used[i] = 0
-    for f in range(files):
-        work.copies[f] = 0
-        work.nxt[f] = tasks
-        work.wanted[f] = -1
-    for x in range(len(inst.held_node)):
-        settle(inst, work, inst.held_node[x], inst.held_file[x])
-    for p in range(tasks - 1, -1, -1):
-        k = work.order[p]
-        for x in range(inst.ptr[k], inst.ptr[k + 1]):
-            work.follow[x] = work.nxt[inst.files[x]]
-            work.nxt[inst.files[x]] = p
-
-
-def settle(inst: Any, work: Any, i: int, f: int) -> None:
-    """File *f* takes its space on node *i*."""
-    x = i * inst.num_files
-    work.residents[x + work.num_residents[i]] = f
-    work.num_residents[i] += 1
-    work.on[x + f] = 1
-    work.copies[f] += 1
-    work.used[i] += inst.size[f]
-
-
-def make_room(inst: Any, work: Any, i: int, size: int, p: int) -> None:
-    """Evict from node *i*, for the task at place *p*: dead files, duplicates, then what is read last."""
-    base, tasks = i * inst.num_files, inst.num_tasks
-    while work.used[i] + size > inst.disk[i]:
-        best, worth = -1, -1
-        for s in range(work.num_residents[i]):
-            g = work.residents[base + s]
-            if work.wanted[g] == p:
-                continue
-            value = work.nxt[g]
-            if value == tasks:
-                value = 3 * tasks
-            elif work.copies[g] > 1:
-                value += tasks
-            if value > worth:
-                best, worth = s, value
-        g = work.residents[base + best]
-        work.num_residents[i] -= 1
-        work.residents[base + best] = work.residents[base + work.num_residents[i]]
-        work.on[base + g] = 0
-        work.copies[g] -= 1
-        work.used[i] -= inst.size[g]
-
-
-def seconds(inst: Any, work: Any, limit: float) -> float:
-    """Seconds of all transfers; given up above *limit*."""
-    reset(inst, work)
-    total = 0.0
-    for p in range(inst.num_tasks):
-        k = work.order[p]
-        i = work.node[k]
-        for x in range(inst.ptr[k], inst.ptr[k + 1]):
-            work.wanted[inst.files[x]] = p
-            work.nxt[inst.files[x]] = work.follow[x]
-        for x in range(inst.ptr[k], inst.ptr[k + 1]):
-            f = inst.files[x]
-            if work.on[i * inst.num_files + f]:
-                continue
-            total += inst.size[f] * work.costs[1 if work.copies[f] > 0 else 0]
-            if work.used[i] + inst.size[f] > inst.disk[i]:
-                make_room(inst, work, i, inst.size[f], p)
-            settle(inst, work, i, f)
-        if total > limit:
-            return total
-    return total
+    moved: Any
+    fetched: Any
+    copied: Any
+    digest: Any
+    code: Any
+    marked: Any
+    mark: Any
+    sums: Any
 
 
 def change(inst: Any, work: Any) -> None:
@@ -149,7 +83,10 @@ def change(inst: Any, work: Any) -> None:
     p, kind = draw(random, tasks), draw(random, 100)
     k = work.order[p]
     mate = draw(random, tasks)
+    work.counts[MOVED] = 0
     if kind < 15:
+        work.moved[0], work.moved[1] = k, mate
+        work.counts[MOVED] = 2
         i = work.node[k]
         work.node[k] = work.node[mate]
         work.node[mate] = i
@@ -172,6 +109,9 @@ def change(inst: Any, work: Any) -> None:
             if fits(inst, work.order[x], i):
                 work.node[work.order[x]] = i
     if kind >= 25:
+        work.counts[MOVED] = length
+        for x in range(length):
+            work.moved[x] = work.order[p + x]
         shift(work.order, p, length, work.place[mate] + draw(random, 2))
 
 
@@ -291,7 +231,7 @@ def anneal_order(inst: Any, work: Any, schedule: Any) -> None:
         keep(work)
         change(inst, work)
         limit = work.values[NOW] - heat * math.log(uniform(work.random))
-        value = seconds(inst, work, limit)
+        value = rescore(inst, work, work.values[NOW], limit)
         work.counts[EVALUATIONS] += 1
         if value > limit:
             put_back(work)

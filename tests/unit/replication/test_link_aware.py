@@ -19,7 +19,15 @@ from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication import auto
 from ioopt.solvers.replication.auto import pick
-from ioopt.solvers.replication.search import link_aware, link_kernel, link_run, order_kernel, pace
+from ioopt.solvers.replication.search import (
+    link_aware,
+    link_kernel,
+    link_run,
+    link_search,
+    order_kernel,
+    order_score,
+    pace,
+)
 from ioopt.solvers.replication.search.deal_kernel import Dealing
 from ioopt.solvers.replication.search.link_search import Engine, OrderAnnealing, RoundAnnealing
 from ioopt.solvers.replication.search.spectral import task_order
@@ -95,7 +103,47 @@ def ordered(order: list[int], nodes: list[int], fast: bool = False) -> OrderAnne
 def test_seconds_of_one_order_by_hand(order: list[int], nodes: list[int], seconds: float) -> None:
     annealing = ordered(order, nodes)
     inst = annealing._engine.inst
-    assert order_kernel.seconds(inst, annealing.line, float("inf")) == pytest.approx(seconds)
+    assert order_score.seconds(inst, annealing.line, float("inf")) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("room", [link_search.MOST_MARKED, 400])
+def test_moves_of_an_order_are_counted_as_if_from_the_beginning(
+    held: bool, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is counted where a move changes it equals a count of the whole order, also under a limit.
+
+    Disks are remembered at every place or at every tenth; moves above a limit are taken back.
+    """
+    monkeypatch.setattr(link_search, "MOST_MARKED", room)
+    data = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 4).model_dump(
+        mode="json"
+    )
+    if held:
+        data["nodes"][1]["holds"] = [data["files"][0]["id"], data["files"][5]["id"]]
+    engine = Engine(ioopt.load(data), 5, False)
+    work = OrderAnnealing(engine, range(30), True).line
+    now = order_score.seconds(engine.inst, work, float("inf"))
+    accepted = shared = 0
+    for _ in range(400):
+        order_kernel.keep(work)
+        order_kernel.change(engine.inst, work)
+        limit = 1.02 * now
+        value = order_score.rescore(engine.inst, work, now, limit)
+        other = engine.line(list(work.order), list(work.node))
+        whole = order_score.seconds(engine.inst, other, float("inf"))
+        if whole > limit:
+            assert value == float("inf")
+            order_kernel.put_back(work)
+            continue
+        assert value == whole
+        accepted, now = accepted + 1, value
+        for p, k in enumerate(work.order):
+            work.place[k] = p
+        shared += other.digest[-2] == work.digest[-2]
+        assert work.fetched == other.fetched
+    assert accepted > 50
+    assert shared == accepted
 
 
 def test_annealing_of_one_order_finds_the_line() -> None:
