@@ -39,6 +39,8 @@ def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
 
     False where there is none to stage.
     """
+    if st.staged[i]:
+        return True
     p = st.head[i]
     if p >= plan.ptr[i + 1] or (plan.barriers and plan.round_of[p] >= st.counters[OPENED]):
         return False
@@ -46,13 +48,12 @@ def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
         if plan.entry[p] == OPEN and st.counters[WANTED] == 0:
             st.counters[WANTED] = i + 1
         return False
-    if not st.staged[i]:
-        e = plan.entry[p]
-        if inst.release[e] > st.clock[2]:
-            return False
-        st.staged[i] = 1
-        for x in range(inst.ptr[e], inst.ptr[e + 1]):
-            st.pin[i * inst.num_files + inst.files[x]] += 1
+    e = plan.entry[p]
+    if inst.release[e] > st.clock[2]:
+        return False
+    st.staged[i] = 1
+    for x in range(inst.ptr[e], inst.ptr[e + 1]):
+        st.pin[i * inst.num_files + inst.files[x]] += 1
     return True
 
 

@@ -27,6 +27,7 @@ from ioopt.solvers.replication.search.link_search import (
     kernels_ready,
 )
 from ioopt.solvers.replication.search.pace import (
+    FEWEST_BY_CLOCK,
     MANY_TASKS,
     SLOW_CELLS,
     Best,
@@ -218,7 +219,8 @@ class LinkAwareRun(Pace):
             self._deal()
         if self._over():
             return
-        if self._ordered and not self.by_clock:
+        fewest = FEWEST_BY_CLOCK * len(self.problem.tasks)
+        if self._ordered and (not self.by_clock or self._replays_left() >= fewest):
             self._orders()
         else:
             self._anneal()
@@ -226,8 +228,7 @@ class LinkAwareRun(Pace):
     def _orders(self) -> None:
         """One order of all tasks annealed, then with barriers by replays; again from other numbers."""
         order, first = task_order(self.problem), self._progress()
-        left = self.effort - self.evaluations
-        rounds = max(1, left // (EVALUATIONS_PER_ROUND * len(order)))
+        rounds = max(1, self._replays_left() // (EVALUATIONS_PER_ROUND * len(order)))
         span = (1.0 - first) / rounds
         for number in range(rounds):
             tried = []

@@ -11,9 +11,9 @@ LAG = 0.2
 """Share of the time by which the count of replays may be late before the clock takes over."""
 
 FEWEST_EVALUATIONS, EVALUATIONS_PER_TASK = 500, 200
-TASKS_PER_SECOND, FEWEST_PER_ORDER = 800_000, 50
+TASKS_PER_SECOND, FEWEST_PER_ORDER, FEWEST_BY_CLOCK = 1_000_000, 50, 10
 """Replays to make in a run that the deadline does not end; those of an ordered one take time by the task.
-With fewer a task than the last there is none."""
+With fewer a task than the last two there is none, the very last where the clock ends the run."""
 MANY_TASKS, SLOW_CELLS = 100, 90_000
 """A move changes what a few tasks cost: in larger batches that is a smaller share. Inputs x nodes from which
 replays are slow."""
@@ -79,6 +79,8 @@ class Pace:
     _begun: float
     _end: float
     _replay_seconds: float
+    _turned: tuple[float, float]
+    """Share of the run that was over, and the time, as the clock took over."""
 
     def _left(self) -> float:
         return self._end - self.clock()
@@ -91,8 +93,21 @@ class Pace:
         """Whether there is time for so many replays; where there is not, the clock ends the run."""
         if self._left() >= replays * self._replay_seconds:
             return True
-        self.by_clock = self._may_follow_clock
+        if self._may_follow_clock and not self.by_clock:
+            self._follow_clock()
         return False
+
+    def _follow_clock(self) -> None:
+        """Let the clock end the run: what is left of its phases goes into the time left, none is skipped."""
+        self._turned = (min(1.0, self.evaluations / self.effort), self.clock())
+        self.by_clock = True
+
+    def _replays_left(self) -> int:
+        """How many replays are left, by the count or by the clock."""
+        counted = self.effort - self.evaluations
+        if not self.by_clock:
+            return counted
+        return min(counted, int(max(0.0, self._left()) / max(self._replay_seconds, 1e-7)))
 
     def _over(self) -> bool:
         return self._reached() or self._counted_out() or self._late()
@@ -118,8 +133,12 @@ class Pace:
 
     def _progress(self) -> float:
         """Share of the run that is over, 0 to 1, by the count or, once that is late, by the clock."""
-        counted = self.evaluations / self.effort
-        passed = 1.0 - self._left() / max(self._end - self._begun, 1e-9)
-        if self._may_follow_clock and passed > counted + LAG:
-            self.by_clock = True
-        return min(1.0, max(0.0, passed if self.by_clock else counted))
+        if not self.by_clock:
+            counted = self.evaluations / self.effort
+            passed = 1.0 - self._left() / max(self._end - self._begun, 1e-9)
+            if not self._may_follow_clock or passed <= counted + LAG:
+                return min(1.0, counted)
+            self._follow_clock()
+        share, since = self._turned
+        passed = (self.clock() - since) / max(self._end - since, 1e-9)
+        return min(1.0, share + (1.0 - share) * max(0.0, passed))

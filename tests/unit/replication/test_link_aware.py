@@ -228,13 +228,59 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
     assert "with barriers" in result.notes[0]
 
 
+class Tired(pace.Pace):
+    """A run of 100 replays and 10 seconds, whose clock is set by hand."""
+
+    def __init__(self) -> None:
+        self.effort, self.evaluations, self.by_clock, self._may_follow_clock = 100, 0, False, True
+        self.now, self.clock = 0.0, lambda: self.now
+        self._begun, self._end, self._replay_seconds = 0.0, 10.0, 0.01
+
+
+def test_a_late_run_fits_its_phases_into_the_time_left() -> None:
+    """20 of 100 replays after 4 of 10 s is late by .2, not more; at 5 s it follows the clock from .2 on."""
+    run = Tired()
+    run.now, run.evaluations = 4.0, 20
+    assert (run._progress(), run.by_clock, run._replays_left()) == (0.2, False, 80)
+    run.now = 5.0
+    assert (run._progress(), run.by_clock) == (0.2, True)
+    run.now = 7.5
+    assert run._progress() == pytest.approx(0.2 + 0.8 / 2)
+    run.now = 9.75
+    assert (run._replays_left(), run._affords(20), run._affords(30)) == (25, True, False)
+    run.now = 10.0
+    assert run._progress() == 1.0
+
+
+@pytest.mark.parametrize(("seconds", "path"), [(1e-3, "orders"), (1.0, "queues")])
+def test_a_late_run_anneals_orders_where_there_is_time_for_them(
+    seconds: float, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 20 tasks with at least 10 replays each: some 50 s left, at a millisecond or a second a replay."""
+    monkeypatch.setattr(pace, "MANY_TASKS", 20)
+    problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "400MB"}, 0)
+    request = SolveRequest(
+        SolveOptions(time_limit_seconds=60.0), Deadline(60.0, lambda: 0.0), link_aware.Settings()
+    )
+    monkeypatch.setattr(link_run, "available", lambda: False)
+    run = link_run.LinkAwareRun(problem, request, None)
+    run._ordered, run._replay_seconds = True, seconds
+    run._follow_clock()
+    taken: list[str] = []
+    monkeypatch.setattr(run, "_deal", lambda: None)
+    monkeypatch.setattr(run, "_orders", lambda: taken.append("orders"))
+    monkeypatch.setattr(run, "_anneal", lambda: taken.append("queues"))
+    run.improve()
+    assert taken == [path]
+
+
 def test_longer_limits_give_batches_more_replays() -> None:
-    """800,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
+    """1,000,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
     batch, large = generate("image-85", {}, 0), generate("image-85", {"tasks": 400, "nodes": 8}, 0)
     seconds = (None, 2, 10, 60)
     within = pace.evaluations_within
-    assert [within(batch, s) for s in seconds] == [20_000, 16_000, 80_000, 480_000]
-    assert [within(large, s) for s in seconds] == [80_000, 4_000, 20_000, 120_000]
+    assert [within(batch, s) for s in seconds] == [20_000, 20_000, 100_000, 600_000]
+    assert [within(large, s) for s in seconds] == [80_000, 5_000, 25_000, 150_000]
     assert within(ioopt.load("two-pairs"), 60) == 800
     assert within(generate("image-85", {"disk": "unlimited"}, 0), 60) == 20_000
 
