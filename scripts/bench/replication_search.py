@@ -1,12 +1,13 @@
-"""Replication: how near ``link-aware`` comes to the best known plans on small disks and a shared link.
+"""Replication: how near ``link-aware`` comes to the bound and the best known plans on small disks.
 
-Every solve is a process of its own, on half of the cores. ``BEFORE=DIR`` runs another checkout on the same
-instances, for the rows named *before*. The search was chosen on ``image-85`` and ``bipartite-85``, seeds 0
-to 9; it had not seen ``image-85-windows``, the WfFormat files and the seeds from 10 on of the tables.
+Limits are CPU seconds of the solving process, kernels loaded before, so that a busy machine changes little;
+two processes solve beside each other. ``IOOPT_BEFORE=FOLDER[:PYTHON]`` runs another checkout too, for rows
+named *before*, on the first seeds of each row. The search was chosen on ``image-85`` and ``bipartite-85``,
+seeds 0 to 9; it had not seen ``image-85-windows``, the WfFormat files and the seeds from 10 on of the tables.
+The whole takes about 30 minutes on two idle cores.
 
-``best_replication.json`` keeps the best makespan known of every instance and how it was found. A table reads
-it, adds what its own runs found better, and writes it back. ``python scripts/bench/replication_search.py
-SECONDS [NAME]`` looks longer, with another seed, at the instances of all tables or of one generator.
+``best_replication.json`` keeps the best makespan known of every instance and what found it. A table reads it,
+adds what its own runs found better, and writes it back.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ WORKFLOWS = (
     "srasearch", "montage-chameleon-dss",
 )  # fmt: skip
 """Files of the shared data, by the beginning of their names; instead of seeds."""
-SEEDS, QUICK_SEEDS = tuple(range(10, 30)), (10, 11)
-LONG_SEED = 1000
-"""Added to the seed of a long run, which must not repeat a short one."""
+SEEDS = tuple(range(10, 30))
+BEFORE_SEEDS, LONG_SEEDS = 5, 2
+"""So many of them before, and at 60 seconds."""
+STEPS = 20_000
+"""Moves that are timed."""
 
 
 class Case(NamedTuple):
@@ -66,31 +69,90 @@ class Case(NamedTuple):
         return " ".join(map(str, self))
 
 
-def solved(case: Case, solver: str, seconds: float, seed: int) -> dict[str, float]:
-    """Makespan, bound and CPU seconds of one solve, its kernels compiled before."""
-    import ioopt
-    from ioopt.solvers.replication.search.link_search import compile_kernels
+class Job(NamedTuple):
+    """One solve: *seconds* of CPU, in the checkout *tree* (FOLDER[:PYTHON]; this one where empty)."""
 
-    compile_kernels()
+    case: Case
+    solver: str
+    seconds: float
+    tree: str
+
+
+class Row(NamedTuple):
+    """Instances of one row of the table; so many of them *before*."""
+
+    title: str
+    cases: list[Case]
+    seconds: float
+    before: int
+
+
+def solved(case: Case, solver: str, seconds: float) -> dict[str, float]:
+    """Makespan, bound, replays and CPU seconds of one solve."""
+    from ioopt.options import Deadline, SolveOptions
+    from ioopt.protocols import SolveRequest
+    from ioopt.sim.replication.simulate import simulate
+    from ioopt.solvers.replication.greedy import minmin
+    from ioopt.solvers.replication.search import link_aware, link_search
+
+    link_search.compile_kernels()
     problem, begun = case.load(), time.process_time()
-    result = ioopt.solve(problem, solver, time_limit=seconds, seed=seed)
-    taken = time.process_time() - begun
-    makespan, bound = result.metrics["makespan_seconds"], result.metrics["lower_bound_seconds"]
-    return {"makespan": makespan, "bound": bound, "cpu": taken}
+    options = SolveOptions(time_limit_seconds=seconds, seed=case.seed)
+    deadline = Deadline(seconds, time.process_time)
+    if solver == "minmin":
+        found = minmin.solve(problem, SolveRequest(options, deadline))
+    else:
+        request = SolveRequest(options, deadline, link_aware.Settings())
+        found = link_aware.solve(problem, request)
+    taken, metrics = time.process_time() - begun, simulate(problem, found.plan).metrics
+    return {
+        "makespan": metrics["makespan_seconds"], "bound": metrics["lower_bound_seconds"], "cpu": taken,
+        "replays": found.metrics.get("evaluations", 0),
+    }  # fmt: skip
 
 
-def apart(case: Case, solver: str, seconds: float, seed: int, tree: str = "") -> dict[str, float]:
-    """:func:`solved` in a process of its own, of the checkout *tree* where one is given."""
-    asked = json.dumps([list(case), solver, seconds, seed])
+def paces(case: Case) -> list[float]:
+    """CPU microseconds of a whole replay, and of a move of queues, an order and an order with barriers.
+
+    NaN where this checkout has no such move.
+    """
+    from ioopt.solvers.replication.search import link_search
+    from ioopt.solvers.replication.search.spectral import task_order
+
+    link_search.compile_kernels()
+    problem = case.load()
+    engine, order, nodes = link_search.Engine(problem, 1, True), task_order(problem), case.nodes
+    queues = [order[i::nodes] for i in range(nodes)]
+    score = engine.score(queues)
+    begun = time.process_time()
+    for _ in range(STEPS // 20):
+        engine.score(queues)
+    found = [(time.process_time() - begun) / (STEPS // 20) * 1e6]
+    ordered = link_search.OrderAnnealing(engine, order, True)
+    searches = [(engine.annealing(queues, score), 5e-3), (ordered, 1e-2)]
+    for search, hot in searches:
+        begun = time.process_time()
+        search.run(STEPS, hot * score, 0.02 * hot * score, 0.0)
+        found.append((time.process_time() - begun) / STEPS * 1e6)
+    if not hasattr(link_search, "RoundAnnealing"):
+        return [*found, float("nan")]
+    barred = link_search.RoundAnnealing(engine, ordered, nodes)
+    begun = time.process_time()
+    barred.run(STEPS, 1e-3 * barred.best_score, 2e-5 * barred.best_score, 0.0)
+    return [*found, (time.process_time() - begun) / STEPS * 1e6]
+
+
+def apart(tree: str, asked: list[list[Any]]) -> list[Any]:
+    """What *asked* (function and arguments) came to, one after the other in a process of *tree*."""
+    folder, _, python = tree.partition(":")
     environment = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-    if tree:
-        environment["PYTHONPATH"] = tree
+    if folder:
+        environment["PYTHONPATH"] = folder
     ran = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), "--one", asked],
-        env=environment, capture_output=True, text=True, check=True, cwd=tree or None,
+        [python or sys.executable, str(Path(__file__).resolve()), "--some"], input=json.dumps(asked),
+        env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=folder or None,
     )  # fmt: skip
-    answer: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
-    return answer
+    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith(("{", "["))]
 
 
 def known() -> dict[str, Any]:
@@ -98,12 +160,15 @@ def known() -> dict[str, Any]:
     return dict(json.loads(KNOWN.read_text())) if KNOWN.exists() else {}
 
 
-def note(best: dict[str, Any], case: Case, answer: Mapping[str, float], how: str) -> None:
-    """Keep the makespan of *answer* where it is the best of *case*."""
-    before = best.get(case.name, {"makespan": float("inf"), "bound": 0.0})
-    bound = round(max(answer["bound"], before["bound"]), 6)
-    if answer["makespan"] < before["makespan"] * (1 - 1e-9):
-        best[case.name] = {"makespan": round(answer["makespan"], 6), "bound": bound, "how": how}
+def note(best: dict[str, Any], job: Job, answer: Mapping[str, float]) -> None:
+    """Keep the makespan of *answer* where it is the best of its instance."""
+    case, before = job.case, best.get(job.case.name, {"makespan": float("inf"), "bound": 0.0})
+    bound, makespan = round(max(answer["bound"], before["bound"]), 6), round(answer["makespan"], 6)
+    if makespan < before["makespan"] * (1 - 1e-9):
+        how = f"{job.solver}, {job.seconds:g} s, seed {case.seed}"
+        if makespan <= bound * (1 + 1e-9):
+            how += ": the bound"
+        best[case.name] = {"makespan": makespan, "bound": bound, "how": how}
 
 
 def write(best: Mapping[str, Any]) -> None:
@@ -112,94 +177,90 @@ def write(best: Mapping[str, Any]) -> None:
     KNOWN.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def groups(quick: bool) -> Iterator[tuple[str, list[Case], float]]:
-    """Title, instances and time limit of every row."""
-    seeds = QUICK_SEEDS if quick else SEEDS
-    for seconds in (5.0,) if quick else (10.0, 60.0):
-        few = seeds if seconds <= 10.0 else seeds[:5]
+def rows(quick: bool) -> Iterator[Row]:
+    """All rows of the table."""
+    for seconds, seeds in (
+        ((2.0, SEEDS[:1]),) if quick else ((10.0, SEEDS), (60.0, SEEDS[:LONG_SEEDS]))
+    ):
+        before = BEFORE_SEEDS if seconds <= 10.0 else 0
         for disk, share in (("300MB", "15%"), ("500MB", "25%")):
             for source in PRESETS:
-                cases = [Case(source, disk, 100, 4, seed) for seed in few]
-                yield f"{source} 100 x 4, {disk}", cases, seconds
-            files = WORKFLOWS[: 2 if quick else None]
+                cases = [Case(source, disk, 100, 4, seed) for seed in seeds]
+                yield Row(f"{source} 100 x 4, {disk}", cases, seconds, before)
+            files = WORKFLOWS[: 1 if quick else 3 if seconds > 10.0 else None]
             cases = [Case(source, share, 0, 4, 0) for source in files]
-            yield f"WfFormat x 4, {share}", cases, seconds
+            yield Row(f"WfFormat x 4, {share}", cases, seconds, before)
     if quick:
         return
     for source in PRESETS:
-        cases = [Case(source, "500MB", 400, 8, seed) for seed in seeds[:5]]
-        yield f"{source} 400 x 8, 500MB", cases, 60.0
-        yield f"{source} 10,000 x 64, 500MB", [Case(source, "500MB", 10_000, 64, 10)], 60.0
+        yield Row(f"{source} 400 x 8", [Case(source, "500MB", 400, 8, 10)], 60.0, 1)
+    for source in PRESETS[::2]:
+        yield Row(f"{source} 10,000 x 64", [Case(source, "500MB", 10_000, 64, 10)], 60.0, 1)
 
 
-def ran(
-    jobs: Iterable[tuple[Case, str, float, int, str]], workers: int
-) -> dict[tuple[Any, ...], dict[str, float]]:
-    """The answers to all *jobs*, several at a time."""
-    listed = list(jobs)
-    with ThreadPoolExecutor(workers) as pool:
-        return dict(zip(listed, pool.map(lambda job: apart(*job), listed), strict=True))
+def ran(jobs: Iterable[Job], workers: int = 2) -> dict[Job, dict[str, float]]:
+    """The answers to all *jobs*, by so many processes a checkout, one checkout after the other."""
+    answers: dict[Job, dict[str, float]] = {}
+    listed = list(dict.fromkeys(jobs))
+    for tree in dict.fromkeys(job.tree for job in listed):
+        own = sorted((job for job in listed if job.tree == tree), key=lambda job: -job.seconds)
+        parts = [own[turn::workers] for turn in range(workers)]
+        asked = [
+            [["solved", list(job.case), job.solver, job.seconds] for job in part] for part in parts
+        ]
+        with ThreadPoolExecutor(workers) as pool:
+            for part, found in zip(parts, pool.map(partial(apart, tree), asked), strict=True):
+                answers.update(zip(part, found, strict=True))
+    return answers
 
 
 def main(quick: bool = False) -> None:
-    """Print the table; each instance with MinMin, the tree before (``BEFORE``) and this one."""
+    """Print microseconds a move, then the table."""
     from bench.frame import show
 
-    tree = os.environ.get("BEFORE", "")
-    workers, best = max(1, (os.cpu_count() or 2) // 2), known()
-    head = (
-        "instances",
-        "limit",
-        "solver",
-        "over best: median",
-        "worst",
-        "over bound",
-        "cpu s",
-        "n",
-    )
-    rows = []
-    for title, cases, seconds in groups(quick):
-        runs = {
-            "minmin": ("minmin", ""),
-            "before": ("link-aware", tree),
-            "after": ("link-aware", ""),
-        }
-        if not tree:
-            del runs["before"]
-        jobs = [
-            (case, solver, seconds, case.seed, where)
-            for solver, where in runs.values()
-            for case in cases
-        ]
-        answers = ran(jobs, workers)
-        for (case, solver, limit, _, _), answer in answers.items():
-            note(best, case, answer, f"{solver}, {limit:g} s, seed {case.seed}")
-        for label, (solver, where) in runs.items():
-            found = [answers[case, solver, seconds, case.seed, where] for case in cases]
-            over = [a["makespan"] / best[case.name]["makespan"] for a, case in zip(found, cases)]
-            bound = [a["makespan"] / best[case.name]["bound"] for a, case in zip(found, cases)]
-            rows.append((title, f"{seconds:g} s", label, *(f"{x:.4f}" for x in (
-                statistics.median(over), max(over), statistics.median(bound))),
-                f"{statistics.median(a['cpu'] for a in found):.1f}", len(cases)))  # fmt: skip
-        write(best)
-    show("link-aware, makespan over the best known", head, rows)
-
-
-def look_longer(seconds: float, source: str = "") -> None:
-    """Improve the best known values by runs of so many *seconds*."""
-    best, cases = known(), {case: None for _, cases, _ in groups(False) for case in cases}
-    asked = [case for case in cases if source in case.source and case.tasks <= 400]
-    look = partial(apart, solver="link-aware", seconds=seconds)
-    with ThreadPoolExecutor(max(1, (os.cpu_count() or 2) // 2)) as pool:
-        for case, answer in zip(asked, pool.map(lambda c: look(c, seed=c.seed + LONG_SEED), asked)):
-            note(best, case, answer, f"link-aware, {seconds:g} s, seed {case.seed + LONG_SEED}")
-            write(best)
-            print(case.name, best[case.name], flush=True)
+    tree = os.environ.get("IOOPT_BEFORE", "")
+    trees = {"before": tree, "after": ""} if tree else {"after": ""}
+    timed = []
+    for source in PRESETS[:2]:
+        case = Case(source, "300MB", 100, 4, 10)
+        for label, where in trees.items():
+            found = apart(where, [["paces", list(case)]])[0]
+            timed.append((f"{source} 300MB", label, *(f"{x:.0f}" for x in found)))
+    show("CPU microseconds, 100 x 4", ("instance", "", "whole replay", "move of queues",
+                                       "of an order", "with barriers"), timed)  # fmt: skip
+    runs = [
+        ("minmin", "minmin", ""),
+        *((label, "link-aware", where) for label, where in trees.items()),
+    ]
+    planned: list[tuple[Row, str, list[Job]]] = []
+    for row in rows(quick):
+        for label, solver, where in runs:
+            cases = row.cases[: row.before] if label == "before" else row.cases
+            if cases:
+                planned.append(
+                    (row, label, [Job(case, solver, row.seconds, where) for case in cases])
+                )
+    answers, best = ran(job for *_, jobs in planned for job in jobs), known()
+    for job, answer in answers.items():
+        note(best, job, answer)
+    write(best)
+    lines = []
+    for row, label, jobs in planned:
+        found = [answers[job]["makespan"] for job in jobs]
+        over = [x / best[job.case.name]["makespan"] for x, job in zip(found, jobs)]
+        bound = [x / best[job.case.name]["bound"] for x, job in zip(found, jobs)]
+        figures = (statistics.median(over), max(over), statistics.median(bound), max(bound))
+        cpu = statistics.median(answers[job]["cpu"] for job in jobs)
+        replays = statistics.median(answers[job]["replays"] for job in jobs)
+        lines.append((row.title, f"{row.seconds:g} s", label, *(f"{x:.4f}" for x in figures),
+                      f"{cpu:.1f}", f"{replays:.0f}", len(jobs)))  # fmt: skip
+    head = ("instances", "limit", "solver", "over best: median", "worst", "over bound: median", "worst",
+            "cpu s", "replays", "n")  # fmt: skip
+    show("link-aware, makespan over the best known and over the bound", head, lines)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--one":
-        values = json.loads(sys.argv[2])
-        print(json.dumps(solved(Case(*values[0]), *values[1:])))
-    else:
-        look_longer(float(sys.argv[1]), *sys.argv[2:3])
+    for name, values, *more in json.load(sys.stdin):
+        print(
+            json.dumps({"solved": solved, "paces": paces}[name](Case(*values), *more)), flush=True
+        )
