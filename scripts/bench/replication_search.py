@@ -99,11 +99,9 @@ def solved(case: Case, solver: str, seconds: float) -> dict[str, float]:
     problem, begun = case.load(), time.process_time()
     options = SolveOptions(time_limit_seconds=seconds, seed=case.seed)
     deadline = Deadline(seconds, time.process_time)
-    if solver == "minmin":
-        found = minmin.solve(problem, SolveRequest(options, deadline))
-    else:
-        request = SolveRequest(options, deadline, link_aware.Settings())
-        found = link_aware.solve(problem, request)
+    solve: Any = {"minmin": minmin.solve, "link-aware": link_aware.solve}[solver]
+    settings = link_aware.Settings() if solver == "link-aware" else None
+    found = solve(problem, SolveRequest(options, deadline, settings))
     taken, metrics = time.process_time() - begun, simulate(problem, found.plan).metrics
     return {
         "makespan": metrics["makespan_seconds"], "bound": metrics["lower_bound_seconds"], "cpu": taken,
@@ -129,7 +127,7 @@ def paces(case: Case) -> list[float]:
         engine.score(queues)
     found = [(time.process_time() - begun) / (STEPS // 20) * 1e6]
     ordered = link_search.OrderAnnealing(engine, order, True)
-    searches = [(engine.annealing(queues, score), 5e-3), (ordered, 1e-2)]
+    searches: list[Any] = [(engine.annealing(queues, score), 5e-3), (ordered, 1e-2)]
     for search, hot in searches:
         begun = time.process_time()
         search.run(STEPS, hot * score, 0.02 * hot * score, 0.0)
@@ -260,7 +258,6 @@ def main(quick: bool = False) -> None:
 
 
 if __name__ == "__main__":
+    calls: dict[str, Any] = {"solved": solved, "paces": paces}
     for name, values, *more in json.load(sys.stdin):
-        print(
-            json.dumps({"solved": solved, "paces": paces}[name](Case(*values), *more)), flush=True
-        )
+        print(json.dumps(calls[name](Case(*values), *more)), flush=True)
