@@ -178,7 +178,8 @@ class Reference:
         if self.policy == "guarded-iogs":
             taken = self.P * self.M - sum(free) + len(job.files)
             waited, dear = now - job.arrival, job.remote - job.local
-            if taken * 10 > 7 * self.P * self.M and waited < 10 * dear:
+            room = self.P * self.M * max(Fraction(7, 10), job.local / job.remote)
+            if taken > room and waited < 15 * dear:
                 self.refused = True
                 return False
         row = min(fitting, key=lambda row: (free[row], row))

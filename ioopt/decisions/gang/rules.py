@@ -19,7 +19,11 @@ LEAST_NEED_SECONDS = 50
 
 
 class RuleNumbers(NamedTuple):
-    """The rules on one machine, as numbers for the kernels; ``limit`` is the guard in slots."""
+    """The rules on one machine, as numbers for the kernels; ``limit`` is the guard in slots.
+
+    ``slots`` are all of the machine's under ``Rules.break_even``, else 0; ``hidden`` ones look
+    occupied to a job but do not count against its guard.
+    """
 
     place: int
     migrate: bool
@@ -30,6 +34,8 @@ class RuleNumbers(NamedTuple):
     limit: int
     patience: Number
     quantum: Number
+    slots: int
+    hidden: int = 0
 
 
 class Rules(NamedTuple):
@@ -39,7 +45,8 @@ class Rules(NamedTuple):
     ``weight`` the heaviest job goes first in MigrateMatrix and FillMatrix, and a ``free_queue``
     passes over jobs that do not fit, but not over those that have waited longer than ``age``
     seconds (0: none). A remote start may not fill more than the share ``guard`` of all slots until the
-    job has waited ``patience`` (R - L); the queue passes over it meanwhile. Jobs whose R/L is at most
+    job has waited ``patience`` (R - L); the queue passes over it meanwhile. With ``break_even`` it may
+    always fill the share L/R: a machine full of remote jobs does no less. Jobs whose R/L is at most
     ``pack_ratio`` hardly need their files: they start where they run most, unguarded, and never
     migrate.
     """
@@ -52,6 +59,7 @@ class Rules(NamedTuple):
     age: float = 0.0
     guard: Fraction = Fraction(1)
     patience: Fraction = Fraction(UNLIMITED)
+    break_even: bool = False
     pack_ratio: Fraction = Fraction(0)
 
     def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
@@ -61,7 +69,7 @@ class Rules(NamedTuple):
         patience = self.patience if exact else float(self.patience)
         return RuleNumbers(
             self.place, self.migrate, self.local_first, self.weight, self.free_queue,
-            float(self.age), limit, patience, quantum,
+            float(self.age), limit, patience, quantum, nodes * levels * self.break_even,
         )  # fmt: skip
 
 

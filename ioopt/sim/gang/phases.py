@@ -206,18 +206,19 @@ def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> 
     if other < 0:
         return NO_ROOM
     if rules.place == ADAPTIVE and not packed:
-        occupied = jobs.size[j]
+        occupied = jobs.size[j] - rules.hidden
         for taken in board.population:
             occupied += taken
-        dear = jobs.remote[j] - jobs.at_files[j]
-        if occupied > rules.limit and now - jobs.arrival[j] < rules.patience * dear:
+        near, far = jobs.at_files[j], jobs.remote[j]
+        crowded = occupied > rules.limit and occupied * far > rules.slots * near
+        if crowded and now - jobs.arrival[j] < rules.patience * (far - near):
             return REFUSED
     size = jobs.size[j]
     choose_nodes(board.homes, other, board.nodes, size, board.layers, jobs.columns, j)
     jobs.local[j] = equal(jobs.columns, jobs.files, j)
     if row >= 0:
-        near, far = rows_free(board, jobs.files, j), rows_free(board, jobs.columns, j)
-        if near * jobs.remote[j] >= far * jobs.at_files[j]:
+        at_files, elsewhere = rows_free(board, jobs.files, j), rows_free(board, jobs.columns, j)
+        if at_files * jobs.remote[j] >= elsewhere * jobs.at_files[j]:
             use_files(jobs, j)
             return row
     return other

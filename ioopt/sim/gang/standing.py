@@ -247,7 +247,7 @@ class StandingBoard:
         seen = board._replace(homes=homes, population=[row.bit_count() for row in homes])
         more = sum(seen.population) - sum(board.population)
         jobs.files[j] = files
-        row = place(seen, jobs, numbers._replace(limit=numbers.limit + more), now, j)
+        row = place(seen, jobs, numbers._replace(hidden=more), now, j)
         columns = jobs.columns[j]
         return columns in self.sets(j), board.population[row] if row >= 0 else row, row, columns
 

@@ -53,7 +53,8 @@ def test_a_migrating_job_may_use_its_own_columns() -> None:
 def test_the_guard_counts_the_job_itself() -> None:
     """Half of 4 slots may be full after a remote start: 1 + 1 are, 1 + 2 would be too many.
 
-    Both waiting jobs have a file on node 0, which is taken; remote, the two-task job needs 3 slots.
+    All waiting jobs have a file on node 0, which is taken; remote, a two-task job fills 3 slots. It may
+    where it is no slower than 3/4: four slots of 300 s of work in 400 s do as much as three local ones.
     """
     matrix: dict[str, Any] = {
         "format": "ioopt/gang-matrix", "name": "guard",
@@ -63,8 +64,9 @@ def test_the_guard_counts_the_job_itself() -> None:
              "remote_seconds": 200.0, "remaining_fraction": 0.5, "attained_seconds": 50.0}
         ],
     }  # fmt: skip
-    for files, placed in (([0], 2), ([0, 1], 1)):
-        waiting = {"id": 1, "file_nodes": files, "local_seconds": 100.0, "remote_seconds": 200.0}
+    cases = (([0], 600.0, 2), ([0, 1], 600.0, 1), ([0, 1], 400.0, 2), ([0, 1], 401.0, 1))
+    for files, remote, placed in cases:
+        waiting = {"id": 1, "file_nodes": files, "local_seconds": 300.0, "remote_seconds": remote}
         plan = ioopt.solve({**matrix, "waiting": [waiting]}, "guarded-iogs",
                            settings={"guard": 0.5}).plan  # fmt: skip
         assert plan is not None and len(plan["jobs"]) == placed
