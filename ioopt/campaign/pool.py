@@ -179,6 +179,8 @@ def serve(pipe: Connection, inherited: list[Connection]) -> NoReturn:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all: the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for library in ("OMP", "OPENBLAS", "MKL"):  # workers share the cores already
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     gc.set_threshold(200_000, 20, 100)  # as the command line does, and for its reason
     tasks: SimpleQueue[tuple[Task, Source | None]] = SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()

@@ -55,6 +55,17 @@ def test_a_death_costs_its_own_task_alone(tmp_path, threads):
     assert rows[3][0] == "failed" and "its worker died every time" in rows[3][1]
 
 
+def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):
+    """Unless the user says otherwise; our own process keeps what it has."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with Pool(1) as pool:
+        ((_, (row, _)),) = pool.answers([make_experiment("x", "os:environ.copy", {})], {})
+    found = {name: row["metrics"].get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS")}
+    assert found == {"OMP": "3", "OPENBLAS": "1"}
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="reads the tables of Linux")
 def test_no_process_of_a_sweep_listens():
     with Pool(1) as pool:

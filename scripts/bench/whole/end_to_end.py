@@ -7,11 +7,13 @@ Every figure is the least of several runs.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +22,10 @@ from bench.frame import ROOT, Tree, show, tree_before
 
 
 class Cost(NamedTuple):
-    """Processor seconds, most memory in bytes, and what was printed."""
+    """Processor seconds, seconds by the clock, most memory in bytes, and what was printed."""
 
     seconds: float
+    wall: float
     peak: int
     text: str
 
@@ -65,6 +68,7 @@ print(best)
 
 def run(tree: Tree, *arguments: str) -> Cost:
     """One run of Python in *tree*."""
+    begun = time.monotonic()
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(
             [tree.python, *arguments], cwd=tree.folder, stdout=out, stderr=subprocess.DEVNULL,
@@ -76,7 +80,8 @@ def run(tree: Tree, *arguments: str) -> Cost:
                 f"{' '.join(arguments)[-300:]}: exit code {os.waitstatus_to_exitcode(ended)}"
             )
         out.seek(0)
-        return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, out.read())
+        wall = time.monotonic() - begun
+        return Cost(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * 1024, out.read())
 
 
 def call(tree: Tree, name: str, file: str) -> float:
@@ -88,18 +93,43 @@ def call(tree: Tree, name: str, file: str) -> float:
 
 def commands(folder: str, quick: bool) -> Iterator[tuple[str, list[str], str]]:
     """Title, arguments of ``ioopt``, and the aim."""
-    month, gangs, sweep = (
-        str(Path(folder, name)) for name in ("month.json", "gang.json", "s.toml")
-    )
+    month, gangs = (str(Path(folder, name)) for name in ("month.json", "gang.json"))
     out = str(Path(folder, "out.json"))
     yield "solve, month of batch I/O, fill", ["solve", month, "--solver", "fill"], "1 s"
     yield "solve, month, base-line", ["solve", month, "--solver", "base-line"], "1 s"
     yield "the same, result written", ["solve", month, "--solver", "base-line", "-o", out], ""
     yield "solve, gangs, migrate-iogs", ["solve", gangs, "--solver", "migrate-iogs"], "1.5 s"
-    for workers in () if quick else ("1", "2"):
-        store = str(Path(folder, f"runs-{os.getpid()}-{workers}.sqlite"))
-        yield f"sweep, 200 points, --workers {workers}", ["sweep", sweep, "--store", store,
-              "--workers", workers], "1 s"  # fmt: skip
+
+
+SWEEPS = (("small", 50, ("fill", "adaptive", "set-10", "base-line"), "", "5 ms a point"),
+          ("mira-week", 12, ("fill",), "set = {engine = 'python'}\n", ""))  # fmt: skip
+"""Preset, seeds, solvers, their settings, the aim: points of two milliseconds, and of half a second."""
+
+
+def sweep_rows(trees: list[Tree], quick: bool) -> Iterator[list[Any]]:
+    """Sweeps with one worker and with two: what they cost, and how much sooner two are through."""
+    for preset, seeds, solvers, given, aim in SWEEPS:
+        chosen = list(range(seeds // 5 if quick else seeds))
+        text = f"[[instances]]\ngenerate = 'batch-io'\npreset = '{preset}'\n"
+        text += f"seeds = {chosen}\n"
+        text += "".join(f"[[solvers]]\nname = '{name}'\n{given}" for name in solvers)
+        costs: dict[int, list[Cost]] = {1: [], 2: []}
+        for workers, tree in itertools.product(costs, trees):
+            found = []
+            for _ in range(1 if quick else 3 if aim else 2):
+                with tempfile.TemporaryDirectory() as folder:  # a store of before has nothing to do
+                    Path(folder, "s.toml").write_text(text)
+                    found.append(run(tree, "-m", "ioopt", "sweep", f"{folder}/s.toml", "--store",
+                                     f"{folder}/s.sqlite", "--workers", str(workers)))  # fmt: skip
+            costs[workers].append(min(found, key=lambda cost: cost.wall))
+        points = len(solvers) * len(chosen)
+        title = f"sweep, {points} points of {preset}"
+        for workers, each in costs.items():
+            yield [f"{title}, --workers {workers}, CPU", *(
+                f"{cost.seconds:.2f} s, {1000 * cost.seconds / points:.1f} ms a point" for cost in each
+            ), aim]  # fmt: skip
+        yield [f"{title}, clock, one worker over two",
+               *(f"{one.wall / two.wall:.2f}" for one, two in zip(*costs.values())), "1.7"]  # fmt: skip
 
 
 def gap_rows(trees: list[Tree]) -> Iterator[list[Any]]:
@@ -142,21 +172,11 @@ def main(quick: bool) -> None:
         ):
             run(trees[-1], "-m", "ioopt", "generate", family, "--preset", preset, *jobs, "-o",
                 str(Path(folder, f"{name}.json")))  # fmt: skip
-        Path(folder, "s.toml").write_text(
-            "time_limit = 5\n[[instances]]\ngenerate = 'batch-io'\npreset = 'small'\n"
-            f"seeds = {list(range(50))}\n"
-            + "".join(
-                f"[[solvers]]\nname = '{name}'\n"
-                for name in ("fill", "adaptive", "set-10", "base-line")
-            )
-        )
         for title, arguments, aim in commands(folder, quick):
             costs = []
             for tree in trees:
                 found = []
                 for _ in range(times):
-                    for path in Path(folder).glob("*.sqlite*"):
-                        path.unlink()  # else a sweep has nothing left to do
                     found.append(run(tree, "-m", "ioopt", *arguments))
                 costs.append(min(found))
             rows.append(
@@ -167,5 +187,6 @@ def main(quick: bool) -> None:
             found = [call(tree, name, file) for tree in trees]
             rows.append([f"warm: {name}", *(f"{1000 * seconds:.3g} ms" for seconds in found), ""])
     rows += gap_rows(trees)
+    rows += sweep_rows(trees, quick)
     head = ("what", *(("before",) if before else ()), "now", "aim")
     show("End to end, processor seconds", head, rows)
