@@ -26,3 +26,21 @@ def nine_digits(value: float) -> float:
         scale = POWERS[300 + exponent - 8]
         return float(math.floor(value / scale + 0.5) * scale)
     return value
+
+
+def bisect_right(values: Any, value: float, place: int, end: int) -> int:
+    """The place after all of the ascending *values* from *place* to *end* that are at most *value*."""
+    while place < end:
+        middle = (place + end) // 2
+        if value < values[middle]:
+            end = middle
+        else:
+            place = middle + 1
+    return place
+
+
+def insert_at(values: Any, place: int, size: int, value: float) -> None:
+    """Put *value* at *place* among the first *size* of *values*, which has room for it."""
+    for k in range(size, place, -1):
+        values[k] = values[k - 1]
+    values[place] = value

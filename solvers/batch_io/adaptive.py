@@ -9,6 +9,7 @@ With S chosen so far and f_j(S) the remaining time of j when exactly S shares (r
 T_i being the earliest f_j(S) after which what is left of S leaves room for r_i.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,11 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView, Number, Rates, Twin, 
 from ioopt.decisions.batch_io_kernels import SLACK, place_by_level, share_out
 from ioopt.solvers.batch_io.estimates import EstimateSettings, believe_left, believing
 
+COMPILED_AS = "ioopt.decisions.batch_io_arrays"
 PAYS = 1 - 1e-9
 """Sharing must win by this factor in floats, so that a tie is not decided by rounding (rule 2)."""
+ABOVE, BELOW = 1 + 1e-9, 1 - 1e-9
+"""Sums that lie apart by more decide alike however they are added up: rounding is far smaller."""
 
 
 def adaptive(view: View) -> Rates:
@@ -35,8 +39,7 @@ def _decide(view: View, choose: Callable[..., None]) -> Rates:
     size = len(requests)
     zero = limits.storage * 0
     rates, depths, sizes, finishes = ([zero] * size for _ in range(4))
-    keys: list[Number] = [zero] * size if choose is share_played else []
-    order = [0] * len(keys)
+    keys, order = [zero] * size, [0] * size
     arrays = KernelView(
         requests, range(size), size, view.now, limits.storage, limits.node_rate,
         limits.capacity_units, limits.saturating_units, limits.own_peaks, False, keys, order,
@@ -62,33 +65,42 @@ def share_chosen(view: KernelView, rates: Any, slack: Number, pays: Number) -> N
 
     Sharing per node, all nodes transfer at one rate, so the members of S finish in ascending order
     of d = R / N, and while M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. Kept of S, in
-    that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW; ``full`` nodes are BW/b. Hot in
-    plain Python: the greater of two numbers is written out.
+    that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW, and ``keys``, the sums of the d up
+    to each; ``full`` nodes are BW/b, and the first ``busy`` of S finish while so many remain. Hot in
+    plain Python: the greater of two numbers is written out, and the sum with i is added up in full
+    only near a tie.
     """
-    depths, sizes, storage = view.depths, view.sizes, view.storage
-    full, room, size, nodes, stale = storage / view.node_rate, storage, 0, 0, True
-    waiting = storage * 0
+    jobs, out, depths, sizes, finishes = view.jobs, view.out, view.depths, view.sizes, view.finishes
+    storage, node_rate = view.storage, view.node_rate
+    full, room, size, nodes, stale = storage / node_rate, storage, 0, 0, True
+    waiting, busy, spare = storage * 0, 0, 0
     for k in range(view.size):
-        request = view.jobs[view.out[k]]
+        request = jobs[out[k]]
         own, peak = request.nodes, request.peak
         depth = request.left / own
+        place = bisect_right(depths, depth, 0, size)
         if peak <= room * slack:
             room -= peak
         else:
             if stale:
-                waiting = sum_of_finishes(view, size, nodes, full)
+                waiting, busy, spare = sum_of_finishes(view, size, nodes, full)
                 stale = False
-            start = room_at(view, size, nodes, (storage * slack - peak) / view.node_rate)
-            alone = request.left / peak * storage
+            allowed = (storage * slack - peak) / node_rate
+            if allowed < full:
+                start = room_at(sizes, finishes, size, busy, spare, allowed)
+            else:
+                start = room_at(sizes, finishes, size, 0, nodes, allowed)
             # Both sides are means over |S| + 1, so the sums are compared.
-            if not sum_with(view, size, nodes, full, own, depth) < (waiting + start + alone) * pays:
+            most = (waiting + start + request.left / peak * storage) * pays
+            told = waiting + added_by(view, size, busy, spare, full, own, depth, place)
+            if told > most * ABOVE:
+                continue
+            close = told >= most * BELOW
+            if close and not sum_with(view, size, nodes, full, own, depth) < most:
                 continue
             room = storage * 0
-        place = size
-        while place > 0 and depths[place - 1] > depth:
-            depths[place], sizes[place] = depths[place - 1], sizes[place - 1]
-            place -= 1
-        depths[place], sizes[place] = depth, own
+        insert_at(depths, place, size, depth)
+        insert_at(sizes, place, size, own)
         size += 1
         nodes += own
         stale = True
@@ -100,18 +112,70 @@ def share_chosen(view: KernelView, rates: Any, slack: Number, pays: Number) -> N
                 rates[k] = rho * view.jobs[view.out[k]].nodes
 
 
-def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Number:
-    """Finishes of a set of *nodes* in finish order, and their sum."""
-    depths, sizes, finishes = view.depths, view.sizes, view.finishes
-    before = now = total = full * 0
+def insert_at(values: Any, place: int, size: int, value: Number) -> None:
+    """Put *value* at *place* among the first *size* of *values*, which has room for it."""
+    values.insert(place, value)
+    values.pop()
+
+
+def sum_of_finishes(
+    view: KernelView, size: int, nodes: int, full: Number
+) -> tuple[Number, int, int]:
+    """Finishes of a set of *nodes* in finish order; their sum, how many finish while more than ``full``
+    remain, and the nodes that remain then."""
+    depths, sizes, finishes, sums = view.depths, view.sizes, view.finishes, view.keys
+    before = now = total = deep = full * 0
+    busy, spare = 0, nodes
     for k in range(size):
         depth = depths[k]
-        now += (depth - before) * (nodes if nodes > full else full)
+        if nodes > full:
+            now += (depth - before) * nodes
+            nodes -= sizes[k]
+            busy, spare = k + 1, nodes
+        else:
+            now += (depth - before) * full
         before = depth
         finishes[k] = now
         total += now
-        nodes -= sizes[k]
-    return total
+        deep += depth
+        sums[k] = deep
+    return total, busy, spare
+
+
+def added_by(
+    view: KernelView, size: int, busy: int, spare: int, full: Number, own: int, joining: Number,
+    place: int,
+) -> Number:  # fmt: skip
+    """What a request of depth *joining* on *own* nodes adds to the sum of finishes, but for rounding.
+
+    It would stand at *place*. While more than ``full`` nodes remain it delays what finishes at depth d
+    by own d; *busy* and *spare* are those of :func:`sum_of_finishes`.
+    """
+    depths, finishes, sums = view.depths, view.finishes, view.keys
+    before = now = full * 0
+    if place > 0:
+        before, now = depths[place - 1], finishes[place - 1]
+    if place < size:
+        now += (joining - before) * ((finishes[place] - now) / (depths[place] - before))
+    else:
+        now += (joining - before) * full
+    if place < busy:
+        if place > 0:
+            now += own * sums[place - 1]
+        return now + (size - place + 1) * own * joining
+    delay = before = added = full * 0
+    if busy > 0:
+        before, added = depths[busy - 1], own * sums[busy - 1]
+        delay = own * before
+    for k in range(busy, place):
+        if spare + own > full:
+            delay += (depths[k] - before) * (spare + own - full)
+        before = depths[k]
+        added += delay
+        spare -= view.sizes[k]
+    if spare + own > full:
+        delay += (joining - before) * (spare + own - full)
+    return now + added + (size - place + 1) * delay
 
 
 def sum_with(
@@ -142,16 +206,17 @@ def sum_with(
     return total
 
 
-def room_at(view: KernelView, size: int, nodes: int, room: Number) -> Number:
+def room_at(sizes: Any, finishes: Any, size: int, busy: int, nodes: int, room: Number) -> Number:
     """T_i: the finish after which at most *room* nodes remain; 0 when so few share already.
 
-    Below saturation peaks are b N, and a saturating member leaves no room either way.
+    After *busy* finishes so many *nodes* remain, and before those more. Below saturation peaks are
+    b N, and a saturating member leaves no room either way.
     """
-    sizes, k = view.sizes, 0
+    k = busy
     while k < size and nodes > room:
         nodes -= sizes[k]
         k += 1
-    return view.finishes[k - 1] if k > 0 else room * 0
+    return finishes[k - 1] if k > 0 else room * 0
 
 
 def share_played(view: KernelView, rates: Any, slack: Number, pays: Number) -> None:
