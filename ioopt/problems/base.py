@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Hashable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
+    model_validator,
 )
 
 LARGEST = 10**18
@@ -66,6 +67,23 @@ class Record(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
     )
+
+
+class Numerous(Record):
+    """A record of which there may be a million: those that were given the same keys share their names.
+
+    A set of five names takes 728 bytes, more than what the record holds.
+    """
+
+    @model_validator(mode="after")
+    def _share_names(self) -> Self:
+        given = self.__pydantic_fields_set__
+        shared = _GIVEN_NAMES.setdefault(frozenset(given), given)
+        object.__setattr__(self, "__pydantic_fields_set__", shared)
+        return self
+
+
+_GIVEN_NAMES: dict[frozenset[str], set[str]] = {}
 
 
 class Lean(Record):

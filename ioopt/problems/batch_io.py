@@ -92,7 +92,7 @@ class Machine(base.Lean):
         return rate if own is None else min(own, rate)
 
 
-class Phase(base.Record):
+class Phase(base.Numerous):
     """Compute, then I/O; ``repeat`` stands for that many equal phases in a row."""
 
     compute_seconds: base.Seconds
@@ -100,7 +100,7 @@ class Phase(base.Record):
     repeat: base.PositiveCount = 1
 
 
-class Job(base.Lean):
+class Job(base.Lean, base.Numerous):
     """A batch job: when it is submitted, what it asks for, and its phases (at least one).
 
     ``io_bytes_per_second`` is its own peak rate, where its nodes could do more (rule 24). With

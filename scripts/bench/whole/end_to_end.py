@@ -49,11 +49,19 @@ CALLS = {
         from ioopt.solvers.batch_io.max_util import best_subset
         weights = [1 + 7919 * k % 1000 for k in range(2000)]
         work = lambda: best_subset(weights, sum(weights) // 2)""",
+    "ADAPTIVE, K = 50, 20 decisions": """
+        sys.path[:0] = ["scripts"]
+        from bench.batch_io import state
+        from ioopt.solvers.batch_io.adaptive import adaptive
+        views = [state(50, seed) for seed in range(20)]
+        work = lambda: [adaptive(view) for view in views]""",
     "the same by OR-Tools": """
         from ioopt.solvers.batch_io.knapsack_engines import subset_by
         weights, solve = [1 + 7919 * k % 1000 for k in range(2000)], subset_by("or-tools")
         work = lambda: solve(weights, sum(weights) // 2)""",
 }
+AIMS = {"ADAPTIVE, K = 50, 20 decisions": "2 ms"}
+MEMORY_JOBS, MEMORY_AIM = (100_000, 200_000), 1_000_000
 PROLOGUE = "import gc, sys, time, ioopt\ngc.set_threshold(200_000, 20, 100)\nfile = sys.argv[1]\n"
 EPILOGUE = """
 work()
@@ -66,13 +74,19 @@ print(best)
 """
 
 
+def _environment() -> dict[str, str]:
+    """Bytecode is kept, as it is for users, but not in the trees."""
+    kept = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir(), "ioopt-end-to-end"))}
+
+
 def run(tree: Tree, *arguments: str) -> Cost:
     """One run of Python in *tree*."""
     begun = time.monotonic()
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(
             [tree.python, *arguments], cwd=tree.folder, stdout=out, stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(tree.folder)},
+            env=_environment() | {"PYTHONPATH": str(tree.folder)},
         )  # fmt: skip
         _, ended, used = os.wait4(process.pid, 0)
         if ended:
@@ -132,6 +146,43 @@ def sweep_rows(trees: list[Tree], quick: bool) -> Iterator[list[Any]]:
                *(f"{one.wall / two.wall:.2f}" for one, two in zip(*costs.values())), "1.7"]  # fmt: skip
 
 
+def warm(tree: Tree, month: str) -> None:
+    """Have the tree's simulator compiled, so that no row compiles."""
+    for name in ("fill", "base-line"):
+        run(tree, "-m", "ioopt", "solve", month, "--solver", name, "--set", "engine=compiled",
+            "--time-limit", "600")  # fmt: skip
+
+
+def memory_rows(trees: list[Tree], folder: str, quick: bool) -> Iterator[list[Any]]:
+    """Most memory of ``ioopt solve`` on so many jobs of one phase, and on a million by the difference."""
+    month = json.loads(Path(folder, "month.json").read_text())
+    jobs, span = month["jobs"], month["jobs"][-1]["submit_seconds"]
+    counts = [count // (10 if quick else 1) for count in MEMORY_JOBS]
+    peaks: list[list[int]] = []
+    for count in counts:
+        made = []
+        for k in range(count):
+            again, job = divmod(k, len(jobs))
+            phases = [{**jobs[job]["phases"][0], "repeat": 1}]
+            submit = jobs[job]["submit_seconds"] + again * span
+            made.append({**jobs[job], "id": k, "submit_seconds": submit, "phases": phases})
+        file = Path(folder, "jobs.json")
+        file.write_text(json.dumps(month | {"jobs": made}))
+        command = ["solve", str(file), "--solver", "fill", "--time-limit", "600"]
+        command += ["--set", "engine=compiled", "--set", "rates=no"]
+        costs = [run(tree, "-m", "ioopt", *command) for tree in trees]
+        peaks.append([cost.peak for cost in costs])
+        told = [f"{cost.seconds:.2f} s, {cost.peak / 1e6:.0f} MB" for cost in costs]
+        yield [f"solve, {count:,} jobs, fill", *told, ""]
+    steps = (MEMORY_AIM - counts[0]) / (counts[1] - counts[0])
+    most = [few + steps * (many - few) for few, many in zip(*peaks)]
+    yield [
+        f"{MEMORY_AIM:,} jobs by these two",
+        *(f"{peak / 1e6:.0f} MB" for peak in most),
+        "1000 MB",
+    ]
+
+
 def gap_rows(trees: list[Tree]) -> Iterator[list[Any]]:
     """What ``ip`` reaches in a second of the wall clock, from the command line."""
     row: list[Any] = ["ip --time-limit 1, image-85 without disk limits, gap"]
@@ -172,6 +223,8 @@ def main(quick: bool) -> None:
         ):
             run(trees[-1], "-m", "ioopt", "generate", family, "--preset", preset, *jobs, "-o",
                 str(Path(folder, f"{name}.json")))  # fmt: skip
+        for tree in trees:
+            warm(tree, str(Path(folder, "month.json")))
         for title, arguments, aim in commands(folder, quick):
             costs = []
             for tree in trees:
@@ -185,7 +238,9 @@ def main(quick: bool) -> None:
         for name in CALLS:
             file = str(Path(folder, "gang.json" if "gang" in name else "month.json"))
             found = [call(tree, name, file) for tree in trees]
-            rows.append([f"warm: {name}", *(f"{1000 * seconds:.3g} ms" for seconds in found), ""])
+            told = [f"{1000 * seconds:.3g} ms" for seconds in found]
+            rows.append([f"warm: {name}", *told, AIMS.get(name, "")])
+        rows += memory_rows(trees, folder, quick)
     rows += gap_rows(trees)
     rows += sweep_rows(trees, quick)
     head = ("what", *(("before",) if before else ()), "now", "aim")

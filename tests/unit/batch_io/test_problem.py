@@ -153,3 +153,13 @@ def test_out_of_time_is_answered_in_closed_form(
 def test_no_jobs_is_an_answer() -> None:
     result = ioopt.solve({**batch(), "jobs": []}, "fill")
     assert result.objective == 0 and result.violations == ()
+
+
+def test_jobs_given_alike_share_the_names_of_their_keys() -> None:
+    problem = ioopt.load(batch(more=[{**JOB, "id": 2}, {**JOB, "id": 3, "io_bytes_per_second": 2}]))
+    one, two, three = problem.jobs
+    assert one.model_fields_set is two.model_fields_set
+    assert one.model_fields_set == JOB.keys() and "io_bytes_per_second" in three.model_fields_set
+    changed = one.model_copy(update={"io_bytes_per_second": 3.0})
+    assert "io_bytes_per_second" in changed.model_fields_set
+    assert "io_bytes_per_second" not in two.model_fields_set
