@@ -37,6 +37,7 @@ from ioopt.solvers.replication.search.flow_run import FlowRun
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import kernels_ready
 from ioopt.solvers.replication.search.pace import SLOW_CELLS, cells
+from ioopt.solvers.replication.search.pool_run import PoolRun
 
 SEEDS_APART = 1_000_003
 """Between the seeds of two threads."""
@@ -93,9 +94,9 @@ def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareR
     Machine code runs beside other threads, plain Python does not: large batches, of which few replays are
     made, get one run.
     """
-    kind = FlowRun if problem.is_workflow else LinkAwareRun
+    kind = FlowRun if problem.is_workflow else PoolRun
     evaluations = (request.settings or Settings()).evaluations
-    runs = [kind(problem, request, evaluations)]
+    runs: list[LinkAwareRun] = [kind(problem, request, evaluations)]
     for turn in range(1, request.options.threads if cells(problem) <= SLOW_CELLS else 1):
         options = replace(request.options, seed=request.options.seed + turn * SEEDS_APART)
         apart = replace(request, options=options, incumbents=Incumbents(request.deadline))

@@ -35,7 +35,6 @@ from ioopt.solvers.replication.search.pace import (
     cells,
     evaluations_within,
     has_orders,
-    orders_pay,
 )
 from ioopt.solvers.replication.search.spectral import task_order
 
@@ -58,9 +57,7 @@ HOT, COLD, WARM = 5e-3, 1e-4, 1e-3
 annealed order."""
 ORDERS = ((True, 1e-2), (False, 2.5e-2), (True, 5e-3))
 """Orders annealed before the best goes on: whether nodes take turns in it at first, first temperature."""
-TURNS = (1, 4, 16)
-"""Of the nodes between two barriers, in large batches."""
-BY_ORDER, IN_TURN = "annealing of one order", "nodes in turn with barriers"
+BY_ORDER = "annealing of one order"
 EVALUATIONS_PER_ROUND, ORDER_SHARE, ORDERED_DEALS = 1500, 0.4, 0.02
 """Replays a task from one annealed order to the next, the share of them for that order, and of all of them
 for deals before."""
@@ -250,8 +247,6 @@ class LinkAwareRun(Pace):
         order = task_order(self.problem)
         rng = random.Random(self.request.options.seed)
         self._segments(order)
-        if self._cells > SLOW_CELLS and orders_pay(self.problem):
-            self._in_turn(order)
         share = ORDERED_DEALS if self._ordered else DEAL_SHARE
         if self._cells > SLOW_CELLS:
             share = SLOW_DEAL_SHARE
@@ -276,17 +271,6 @@ class LinkAwareRun(Pace):
             replays += 1
             if queues is not None:
                 self._try(queues, "dispatch in spectral order")
-
-    def _in_turn(self, order: list[int]) -> None:
-        """The order with nodes taking turns and barriers after so many turns: next to no planning."""
-        nodes, line = len(self.problem.nodes), OrderAnnealing(self.engine, order, in_turn=True)
-        for turns in TURNS:
-            if self._over():
-                return
-            barred = RoundAnnealing(self.engine, line, turns * nodes)
-            self.evaluations += 1
-            queues, end = barred.best_queues(), barred.best_score
-            self._offer(queues, end, IN_TURN, rounds=barred.best_rounds())
 
     def _random_deal(
         self, order: list[int], rng: random.Random, typical: float, first: bool

@@ -27,6 +27,7 @@ from ioopt.solvers.replication.search import (
     order_kernel,
     order_score,
     pace,
+    pool_run,
 )
 from ioopt.solvers.replication.search.deal_kernel import Dealing
 from ioopt.solvers.replication.search.link_search import Engine, OrderAnnealing, RoundAnnealing
@@ -218,6 +219,7 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
     monkeypatch.setattr(link_run, "available", lambda: False)
     monkeypatch.setattr(pace, "MANY_TASKS", 24)
     monkeypatch.setattr(pace, "FEWEST_PER_ORDER", 10)
+    monkeypatch.setattr(pool_run, "orders_pay", lambda _: False)
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 400})
     assert result.metrics["evaluations"] == 400
     assert result.plan["barriers"]
@@ -457,27 +459,3 @@ def test_two_threads_run_two_searches_and_answer_with_the_better() -> None:
     assert ends[2] == min(ends[:2])
     assert both.metrics["evaluations"] == 120
     assert both.plan == (first if ends[0] <= ends[1] else second).plan
-
-
-def test_large_batches_let_nodes_take_turns_between_barriers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """30 tasks on 3 nodes: ten rounds of a turn, three of four turns, no barrier at sixteen."""
-    monkeypatch.setattr(link_run, "available", lambda: False)
-    problem = generate("image-85-windows", {"tasks": 30, "nodes": 3, "disk": "300MB"}, 0)
-    for module in (pace, link_run):
-        monkeypatch.setattr(module, "SLOW_CELLS", 100)
-    monkeypatch.setattr(pace, "MANY_TASKS", 30)
-    run = link_run.LinkAwareRun(problem, ticking(1e-7), 40)
-    told: list[tuple[str, int, float]] = []
-    offer = run._offer
-    monkeypatch.setattr(run, "_offer", lambda queues, score, origin, *more, **named: (
-        told.append((origin, len(named.get("rounds") or []), score)),
-        offer(queues, score, origin, *more, **named)))  # fmt: skip
-    run.start()
-    run._in_turn(task_order(problem))
-    assert [told[-x][:2] for x in (3, 2, 1)] == [
-        ("nodes in turn with barriers", x) for x in (10, 3, 0)
-    ]
-    replayed = ioopt.simulate(problem, run.best_plan()).metrics["makespan_seconds"]
-    assert replayed == pytest.approx(min(score for _, _, score in told))
