@@ -1,6 +1,6 @@
 """What the papers claim and what we measure: ``python scripts/reproduce.py khanna|...|all``.
 
-Every run behind a claim is one row of a store, run on dask as the points of a sweep are; a killed
+Every run behind a claim is one row of a store, run as the points of a sweep are; a killed
 reproduction goes on from what the store has when the same command is given again. Each paper's
 module prints a table: claim, where it stands, the paper's word, our figure with its interval, and
 whether it is reproduced. The page is written from what the store holds of all papers.
