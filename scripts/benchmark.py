@@ -16,7 +16,8 @@ HERE = Path(__file__).resolve().parent
 NAMES = (
     "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "embed-dask",
     "embed-snakemake", "end-to-end",
-    "flexgang", "gang", "gang-exact", "gang-guard", "library", "replication", "replication-search",
+    "flexgang", "gang", "gang-exact", "gang-guard", "library", "replication", "replication-large",
+    "replication-search",
     "workflow", "workflow-exact", "workflow-online", "workflow-options", "workflow-trends",
 )  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main``."""

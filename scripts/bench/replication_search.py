@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
     def load(self) -> Any:
         """The problem."""
-        if self.source in PRESETS:
+        if self.source in (*PRESETS, "image-85-follow-up"):
             from ioopt.generate.replication.generate import generate
 
             settings = {"disk": self.disk, "tasks": self.tasks, "nodes": self.nodes}
