@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 
 NAMES = (
-    "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "embed-dask",
+    "additive", "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "embed-dask",
     "embed-snakemake", "end-to-end",
     "flexgang", "gang", "gang-exact", "gang-guard", "library", "replication", "replication-large",
     "replication-search",

@@ -12,7 +12,7 @@ X_li = R_li + N_li (+ 1 or K_li where held). With ``cycles="printed"`` A and B a
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from ioopt.models.program import Number, Program, Term, collector_paused
@@ -209,6 +209,25 @@ class AggregatedModel:
                     f"spread_{k}_{node}", [(tasks, 1)], int(inside), None if inside else 0
                 )
 
+    def hold_ends(self, price: Sequence[int], least: int) -> None:
+        """Rows by which shared files cost every node *least* units, as the node-cut bound has proven.
+
+        A file costs the node its ends of copies, or *price* where other fetches do without.
+        """
+        if self.cycles == "printed":
+            return  # a fetch that is of no use costs its node no end of a copy
+        free = frozenset().union(*self.instance.held)
+        again = [(v, price[file]) for (file, _), v in self.R.items() if file not in free]
+        once = sum(part for file, part in enumerate(price) if file not in free)
+        for node in self._nodes:
+            ends = [
+                (t[file, node], self.instance.near[file])
+                for file in self._files
+                for t in (self.N, self.A, self.B)
+                if (file, node) in t and file not in free
+            ]
+            self.program.add(f"ends_{node}", [*ends, *again], least=least + once)
+
     def hint(self, moves: Moves) -> dict[int, int]:
         """A value for EVERY variable, by position, that stands for *moves*."""
         instance = self.instance
@@ -321,3 +340,8 @@ def horizon(instance: StaticInstance) -> int:
     total = sum(instance.far) + 2 * instance.num_nodes * sum(instance.near)
     work = sum(g.count * max(instance.work[k]) for k, g in enumerate(instance.classes))
     return total + work
+
+
+def num_columns(instance: StaticInstance) -> int:
+    """About how many columns the aggregated model has."""
+    return instance.num_nodes * (5 * instance.num_files + len(instance.classes))

@@ -11,22 +11,19 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
-from unittest import mock
 
-from bench.frame import Cases, Run, compare, cpu, peak_bytes, shared_data, show, timed
+from bench.frame import Cases, Run, compare, peak_bytes, shared_data
 
 import ioopt
 from ioopt.formats.wfformat.instance import Machine, read_wfformat
 from ioopt.generate.replication.generate import generate
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.search import anneal
 from ioopt.solvers.replication.search.link_search import Engine, compile_kernels
 
 SEEDS = (0, 1, 2, 3, 4)
 DISKS = ("300MB", "500MB", "700MB", "1GB", "2GB")
 ADDITIVE = ("image-85", "sat-85", "ppa")
-SIZES = (16, 24, 32, 48, 64, 100)
 
 
 def main(quick: bool = False) -> None:
@@ -38,7 +35,6 @@ def main(quick: bool = False) -> None:
     score_speed()
     seeds = SEEDS[:2] if quick else SEEDS
     additive(*((4.0, 4.0) if quick else (60.0, 30.0)))
-    additive_sizes(*(((16, 24), (2, 3), 4.0) if quick else (SIZES, (2, 3, 4), 30.0)))
     cases: Cases = {disk: partial(image, disk=disk) for disk in DISKS}
     makespans("IMAGE-85, 100 x 4, by disk", cases, seeds, (2.0,) if quick else (10.0, 120.0))
     for preset in ("image-85", "image-85-follow-up"):
@@ -89,29 +85,6 @@ def additive(baseline: float, long: float) -> None:
     runs |= {f"ip at {limit:g} s": Run("ip", how | {"time_limit": limit}) for limit in (1.0, long)}
     cases: Cases = {name: partial(image, preset=name, disk="unlimited") for name in ADDITIVE}
     compare(f"Unlimited disks, additive time, {baseline:g} s on printed", cases, runs, (0,))
-
-
-def additive_sizes(sizes: Sequence[int], nodes: Sequence[int], limit: float) -> None:
-    """Where proof of the additive time ends: gap (0: proven) and CPU seconds, and without enumeration."""
-    head = (
-        "tasks",
-        "nodes",
-        *(f"{name}, {how}" for name in ADDITIVE for how in ("models alone", "ip")),
-    )
-    rows = []
-    for tasks in sizes:
-        for count in nodes:
-            row = [str(tasks), str(count)]
-            for preset in ADDITIVE:
-                problem = image(0, preset, disk="unlimited", tasks=tasks, nodes=count)
-                for most in (0, enumeration.MOST_TASKS):
-                    with mock.patch.object(enumeration, "MOST_TASKS", most):
-                        spent, found = timed(
-                            partial(ioopt.solve, problem, "ip", time_limit=limit), cpu
-                        )
-                    row.append(f"{found.gap or 0.0:.3%} {spent:.1f} s")
-            rows.append(row)
-    show(f"Additive time by size, {limit:g} s", head, rows)
 
 
 def makespans(title: str, cases: Cases, seeds: Sequence[int], limits: Sequence[float]) -> None:

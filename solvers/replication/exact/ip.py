@@ -6,6 +6,7 @@ from typing import Literal
 
 from ioopt.check.replication.check import check
 from ioopt.errors import OutOfTime, UsageError
+from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import Moves, StaticInstance, from_plan, reduce, to_plan
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
@@ -16,9 +17,9 @@ from ioopt.solvers.replication.exact.enumeration import applies
 from ioopt.solvers.replication.exact.ip_search import (
     SMALL_COLUMNS,
     Search,
-    num_columns,
 )
 from ioopt.solvers.replication.exact.node_cut import node_cut
+from ioopt.solvers.replication.exact.splits import try_spreads
 from ioopt.solvers.replication.greedy.file_order import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
@@ -154,6 +155,8 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         hurried = not fits or search.deadline.remaining() < HURRY_SECONDS
         share = SMALL_ANNEAL_SHARE if small else ANNEAL_SHARE
         search.anneal(share, 2 if hurried and not small else ANNEAL_ROUNDS)
+    if fits and small and backend is None:
+        try_spreads(search)
     if fits:
         node_cut(search, CUT_SHARE * search.deadline.remaining())
     if search.over():
@@ -166,9 +169,19 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     elif backend == "CP-SAT":
         search.run_cpsat(None, proof=small)
     elif small:
-        search.prove()
+        _prove(search, settings)
     else:
         search.run_cpsat(None, proof=False)
+
+
+def _prove(search: Search, settings: Settings) -> None:
+    """A short proof; what resists is annealed for longer, its node cut taken again, and raced for."""
+    going, before = search.first_proof(), search.load
+    if settings.anneal and not search.over():
+        search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
+        if search.load < before:
+            node_cut(search, CUT_SHARE * search.deadline.remaining())
+    search.race(going)
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:

@@ -2,13 +2,13 @@
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ioopt.models.replication import bounds
-from ioopt.models.replication.aggregated import AggregatedModel, Cycles
+from ioopt.models.replication.aggregated import AggregatedModel, Cycles, num_columns
 from ioopt.models.replication.left_out import past_relays, relays_matter, roomy
 from ioopt.models.replication.static import (
     Moves,
@@ -25,7 +25,7 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
-from ioopt.solvers.replication.exact import enumeration, splits
+from ioopt.solvers.replication.exact import enumeration
 from ioopt.solvers.replication.exact.enumeration import Enumeration
 from ioopt.solvers.replication.search.anneal import anneal, steps_within
 from ioopt.solvers.replication.search.packing import gathered, packed
@@ -47,7 +47,8 @@ class Search:
     follows the search. ``bound`` is one of plans of one round that keep (2) and all held files, ``common``
     one of every plan that the checker accepts. While ``relays`` is set the models let nodes pass on what
     they do not read, so that what they prove holds of all plans; the first such plan below the best
-    ends that, unless ``loose`` takes it. ``infeasible``: a proof says that one round cannot hold the batch.
+    ends that, unless ``loose`` takes it. ``ends``: what :meth:`AggregatedModel.hold_ends` takes for plans
+    better than the best. ``infeasible``: a proof says that one round cannot hold the batch.
     """
 
     instance: StaticInstance
@@ -61,6 +62,7 @@ class Search:
     loose: bool = False
     relays: bool = field(init=False)
     may_relay: bool = field(init=False)
+    ends: tuple[Sequence[int], int] | None = None
     infeasible: bool = False
     notes: list[str] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
@@ -157,29 +159,35 @@ class Search:
             if assign is not None:
                 self.offer(gathered(self.instance, assign))
 
-    def anneal(self, share: float, rounds: int) -> None:
-        """Annealing from several seeds in steps that follow from *share* of the limit, not the clock."""
+    def anneal(self, share: float, rounds: int, again: bool = False) -> None:
+        """Annealing from several seeds in steps that follow from *share* of the limit, not the clock.
+
+        Small instances take few steps, unless a proof has been tried and this is done *again*.
+        """
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
-        seed = self.request.options.seed
+        seed = self.request.options.seed + again * rounds
         for number in range(rounds):
             # Even without time the first round offers the state that annealing begins from.
             if self.proven() or (self.over() and self.moves is not None):
                 return
             start = None if self.moves is None or number % 2 == 0 else self.moves.assign
             steps = steps_within(self.instance, share * limit / rounds)
-            if num_columns(self.instance) <= SMALL_COLUMNS:
+            if num_columns(self.instance) <= SMALL_COLUMNS and not again:
                 steps = min(steps, 2_000 * (len(self.instance.problem.tasks) + 1))
             found, _ = anneal(
                 self.instance, self.replication, seed + number, steps, self.deadline, start
             )
             self.offer(found)
 
-    def prove(self) -> None:
-        """Enumeration where it applies, a short repeatable run of CP-SAT, then all engines at once."""
-        self.spread()
+    def first_proof(self) -> Enumeration | None:
+        """Enumeration where it applies and a short repeatable run of CP-SAT; what can go on, if anything."""
         going = self.first_enumeration()
         if not self.over():
             self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
+        return going
+
+    def race(self, going: Enumeration | None) -> None:
+        """All engines at once until one has a proof."""
         if self.over():
             return
         cancel = threading.Event()
@@ -200,25 +208,6 @@ class Search:
                 cancel.set()
             for other in running:
                 other.result()
-
-    def spread(self) -> None:
-        """Go through the ways to spread heavy files, where those alone decide (PPA)."""
-        heavy = splits.heavy_classes(self.instance)
-        if not heavy or self.moves is None or self.over():
-            return
-        ways = splits.spreads(self.instance, heavy, self.replication, self.load - 1)
-        if len(ways) > splits.MOST_SPREADS:
-            return
-        for masks in ways:
-            model = self._model(self.load - 1)
-            model.hold_to(dict(zip(heavy, masks, strict=True)))
-            limits = replace(BackendLimits.of(self.request), gap=None)
-            answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
-            if answer.found:
-                self.offer(model.moves(answer.values))
-            if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or self.over():
-                return
-        self.raise_bound(self.load)
 
     def first_enumeration(self) -> Enumeration | None:
         """Enumerate for a moment, in plain Python first; what can go on if that does not end the search."""
@@ -273,7 +262,7 @@ class Search:
 
     def ask(self, target: int, seconds: float, cancel: threading.Event) -> None:
         """One run of CP-SAT for any plan of at most *target* units."""
-        model = self._model(target)
+        model = self.model(target)
         limits = replace(BackendLimits.of(self.request, seconds), gap=None)
         answer = solve_by_cpsat(
             model.program, limits, objective=False, parameters=PROOF, cancel=cancel
@@ -291,7 +280,7 @@ class Search:
         # Plans with relays are of no use where better plans are all that can be hoped for.
         self.relays = self.relays and proof
         upper = self.load - 1 if proof and self.moves is not None else None
-        model = self._model(upper)
+        model = self.model(upper)
         hint = None if proof or self.moves is None else model.hint(self.moves)
         limits = replace(BackendLimits.of(self.request, seconds), work=work)
         how, watch = PROOF if proof else SEARCH, self._watch(model)
@@ -307,20 +296,24 @@ class Search:
         cancel: threading.Event | None = None,
     ) -> None:
         """One run of a PuLP backend on the same model."""
-        model = self._model(None)
+        model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
         answer = solve_by_pulp(
             model.program, backend, BackendLimits.of(self.request, seconds), start, cancel
         )
         self._take(model, answer, backend, None)
 
-    def _model(self, upper: int | None) -> AggregatedModel:
+    def model(self, upper: int | None) -> AggregatedModel:
+        """The aggregated model of plans of at most *upper* units, with what is known of them."""
         most = None if upper is None else max(upper, self.bound)
         cycles, copies, least = self.cycles, self.replication, self.bound
-        return AggregatedModel(
+        model = AggregatedModel(
             self.instance, cycles=cycles, replication=copies, relays=self.relays,
             lower=least, upper=most,
         )  # fmt: skip
+        if self.ends is not None and upper is not None:
+            model.hold_ends(*self.ends)
+        return model
 
     def _watch(self, model: AggregatedModel) -> Callable[[Any], None]:
         """Offers every solution on the way."""
@@ -343,8 +336,3 @@ class Search:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
             self.raise_bound(answer.bound)
-
-
-def num_columns(instance: StaticInstance) -> int:
-    """About how many columns the aggregated model has."""
-    return instance.num_nodes * (5 * instance.num_files + len(instance.classes))

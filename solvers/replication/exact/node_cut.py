@@ -1,5 +1,6 @@
 """The node-cut bound (:func:`ioopt.models.replication.bounds.node_cut_model`) in the search of ``ip``."""
 
+import math
 from dataclasses import replace
 
 from ioopt.models.replication import bounds
@@ -21,3 +22,4 @@ def node_cut(search: Search, seconds: float) -> None:
     elif answer.bound is not None:
         units = min(float(search.load), model.batch_time(answer.bound))
         search.raise_bound(units, of_all_plans=True)
+        search.ends = (model.price, math.ceil(answer.bound - 1e-6))

@@ -1,10 +1,15 @@
 """Proof by how the heavy files are spread (ours), for batches in which a task reads one file (PPA)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from ioopt.models.replication.static import StaticInstance
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact.enumeration import equal_nodes
+from ioopt.solvers.replication.exact.ip_search import PROOF, Search
 
 MOST_HEAVY, MOST_SPREADS = 8, 1_500
 
@@ -58,3 +63,23 @@ def _masks(
         rest = spare - (spread - 1) * price
         for tail in _masks(counts[1:], nodes, used + fresh.bit_count(), price, rest):
             yield (mask, *tail)
+
+
+def try_spreads(search: Search) -> None:
+    """Go through the ways to spread heavy files, where those alone decide (PPA)."""
+    heavy = heavy_classes(search.instance)
+    if not heavy or search.moves is None or search.over():
+        return
+    ways = spreads(search.instance, heavy, search.replication, search.load - 1)
+    if len(ways) > MOST_SPREADS:
+        return
+    for masks in ways:
+        model = search.model(search.load - 1)
+        model.hold_to(dict(zip(heavy, masks, strict=True)))
+        limits = replace(BackendLimits.of(search.request), gap=None)
+        answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
+        if answer.found:
+            search.offer(model.moves(answer.values))
+        if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or search.over():
+            return
+    search.raise_bound(search.load)

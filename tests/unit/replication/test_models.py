@@ -207,6 +207,12 @@ def test_bounds_stay_below_the_optimum(seed: int) -> None:
         answer = solve_by_cpsat(cut.program, LIMITS)
         assert answer.status is Status.OPTIMAL  # every node of the best plan is a solution
         found.append(Fraction(cut.batch_time(answer.bound)).limit_denominator(1000))
+        model = AggregatedModel(
+            instance, cycles=cycles, replication=replication, upper=int(true / instance.unit)
+        )
+        model.hold_ends(cut.price, round(answer.objective))
+        held = solve_by_cpsat(model.program, LIMITS)
+        assert held.status is Status.OPTIMAL and round(held.objective) * instance.unit == true
         assert all(bound * instance.unit <= true for bound in found)
     assert len(found) >= 2
 
@@ -248,6 +254,11 @@ def test_node_cut_bound_by_hand() -> None:
         assert model.batch_time(0) * 3 == 1280 + 6 * 375
     assert answers == {True: 16, False: 640}
     assert bounds.node_cut_model(instance, 1296).batch_time(16) == (3530 + 3 * 16) / 3
+    # Rows that ask for one unit more than the nodes without the fetch pay leave no plan of 5.184 s.
+    for least, status in ((16, Status.OPTIMAL), (17, Status.INFEASIBLE)):
+        rows = AggregatedModel(instance, upper=1296)
+        rows.hold_ends([16], least)
+        assert solve_by_cpsat(rows.program, LIMITS).status is status
     # Below a third of all work not even three times the cheapest node can do it.
     tight = bounds.node_cut_model(instance, 1176)
     assert solve_by_cpsat(tight.program, LIMITS).status is Status.INFEASIBLE
