@@ -55,8 +55,9 @@ DEAL_SHARE, SLOW_DEAL_SHARE = 0.12, 0.85
 HOT, COLD, WARM = 5e-3, 1e-4, 1e-3
 """First and last temperature as shares of the makespan, for up to MANY_TASKS tasks; the first after an
 annealed order."""
-ORDERS = ((True, 1e-2), (False, 2.5e-2), (True, 5e-3))
-"""Orders annealed before the best goes on: whether nodes take turns in it at first, first temperature."""
+ORDERS = ((True, 5e-3), (False, 1e-2))
+"""Orders annealed in turn: whether nodes take turns in it at first, first temperature. One annealed for long
+beats the best of several."""
 BY_ORDER = "annealing of one order"
 EVALUATIONS_PER_ROUND, ORDER_SHARE, ORDERED_DEALS = 1500, 0.4, 0.02
 """Replays a task from one annealed order to the next, the share of them for that order, and of all of them
@@ -228,15 +229,13 @@ class LinkAwareRun(Pace):
         rounds = max(1, self._replays_left() // (EVALUATIONS_PER_ROUND * len(order)))
         span = (1.0 - first) / rounds
         for number in range(rounds):
-            tried = []
-            for turn, (in_turn, share) in enumerate(ORDERS, start=1):
-                tried.append(OrderAnnealing(self.engine, order, in_turn))
-                until = first + span * (number + ORDER_SHARE * turn / len(ORDERS))
-                self._cool(tried[-1], until, self._heat(self.bound, share), BY_ORDER)
-                if self._over():
-                    return
-            best = min(tried, key=lambda annealing: annealing.seconds)
-            barred = RoundAnnealing(self.engine, best, len(self.problem.nodes))
+            in_turn, share = ORDERS[number % len(ORDERS)]
+            line = OrderAnnealing(self.engine, order, in_turn)
+            until = first + span * (number + ORDER_SHARE)
+            self._cool(line, until, self._heat(self.bound, share), BY_ORDER)
+            if self._over():
+                return
+            barred = RoundAnnealing(self.engine, line, len(self.problem.nodes))
             until, hot = first + span * (number + 1), self._heat(self.bound, WARM)
             self._cool(barred, until, hot, f"{BY_ORDER}, then with barriers")
             if self._over():

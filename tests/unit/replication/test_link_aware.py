@@ -220,8 +220,8 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
     monkeypatch.setattr(pace, "MANY_TASKS", 24)
     monkeypatch.setattr(pace, "FEWEST_PER_ORDER", 10)
     monkeypatch.setattr(pool_run, "orders_pay", lambda _: False)
-    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 400})
-    assert result.metrics["evaluations"] == 400
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 500})
+    assert result.metrics["evaluations"] == 500
     assert result.plan["barriers"]
     assert sum(len(part["tasks"]) for part in result.plan["rounds"]) == 24
     assert result.violations == ()
