@@ -126,7 +126,7 @@ def paces(case: Case) -> list[float]:
     for _ in range(STEPS // 20):
         engine.score(queues)
     found = [(time.process_time() - begun) / (STEPS // 20) * 1e6]
-    ordered = link_search.OrderAnnealing(engine, order, True)
+    ordered = link_search.OrderAnnealing(engine, order)
     searches: list[Any] = [(engine.annealing(queues, score), 5e-3), (ordered, 1e-2)]
     for search, hot in searches:
         begun = time.process_time()
