@@ -271,9 +271,10 @@ class Columns:
         late = self.finish - self.request - self.volume[self.place] / self.peak[self.owner]
         delays, until = late[self.ended].tolist(), np.concatenate([[0], np.cumsum(self.held)])
         until = np.concatenate([[0], np.cumsum(self.ended)])[until].tolist()
+        ends = self.end.tolist()  # without a burst buffer nodes and buffer are free then
         return Figures(
-            submits=self.submit.tolist(), starts=self.start.tolist(), ends=self.end.tolist(),
-            freed=self.end.tolist(), released=self.end.tolist(), nodes=self.nodes.tolist(),
+            submits=self.submit.tolist(), starts=self.start.tolist(), ends=ends, freed=ends,
+            released=ends, nodes=self.nodes.tolist(),
             ideals=[fsum(work[a:b]) for a, b in pairwise(first)],
             delays=[fsum(delays[a:b]) for a, b in pairwise(until)],
             recorded=bool(self.recorded.all()), useful=self._useful,
