@@ -187,8 +187,11 @@ def _hash(text: str) -> str:
 
 
 def tried() -> bool:
-    """Whether this is a machine on which code without numba was tried."""
-    return sys.platform == "linux" and platform.machine() == "x86_64"
+    """Whether LLVM is here, and this a machine on which code without numba was tried."""
+    with suppress(ImportError):
+        import_module("llvmlite.binding")
+        return sys.platform == "linux" and platform.machine() == "x86_64"
+    return False
 
 
 _ENGINES: list[Any] = []
