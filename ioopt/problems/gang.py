@@ -150,7 +150,11 @@ def _check_times(where: str, job: Job, io: BlockTimes | None) -> None:
             f"{where}: compute_seconds needs io.local_seconds_per_block and "
             "io.remote_seconds_per_block at the top of the file"
         )
-    local, remote = _times(job, io)
+    local: float | Fraction | None
+    remote: float | Fraction | None
+    local, remote = direct
+    if local is None or remote is None:
+        local, remote = _times(job, io)
     if remote < local:
         raise ValueError(
             f"{where}: remote_seconds {float(remote):g} is less than local_seconds {float(local):g}"
