@@ -50,11 +50,10 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     outer = import_module("ioopt.compiled.by_reference").entry(getattr(loaded, name))
     result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(outer)
     stored = _cache_file(result)
-    # numba looks at the age of one source file only; a kernel spans several.
-    files = [Path(str(import_module(part).__file__)) for part in sorted(seen)]
-    others = [file for file in files if not any(room in file.parents for room in KERNEL_ROOMS)]
-    result.others = others  # type: ignore[attr-defined]
     if stored is not None:
+        # numba looks at the age of one source file only; a kernel spans several.
+        files = [Path(str(import_module(part).__file__)) for part in sorted(seen)]
+        others = [file for file in files if not any(room in file.parents for room in KERNEL_ROOMS)]
         stored._source_stamp = source_stamp(*KERNEL_ROOMS, *others)
     return result
 
@@ -97,8 +96,6 @@ def is_ready(module: str, name: str) -> bool:
 
 def is_kept(function: Callable[..., Any]) -> bool:
     """Whether machine code of a kernel of :func:`compiled` need not be made."""
-    if hasattr(function, "kept"):  # a kernel of ioopt.compiled.direct
-        return bool(function.kept())
     stored = _cache_file(function)
     loaded = bool(getattr(function, "signatures", ()))
     return loaded or (stored is not None and bool(stored._load_index()))

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ioopt.compiled import available
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
 from ioopt.decisions.batch_io_kernels import slow_down
 from ioopt.errors import InstanceError, OutOfTime, UsageError
@@ -38,8 +37,6 @@ SECONDS_PER_RECORDED_PHASE = 1e-4
 SECONDS_PER_PHASE = 1e-5
 """Of writing down and checking a schedule."""
 TIMELINE_UP_TO_PHASES = 20_000
-LINKED_FROM_PHASES = 10_000
-"""Larger traces run as machine code at once where it stands ready without numba; that takes .1 s."""
 MOST_STATES = 1 << 27
 """Largest table of the knapsack of rule 26 that compiled code is given: two arrays of 1 GB."""
 
@@ -191,9 +188,7 @@ def _run(
     starts: tuple[Sequence[Any], Sequence[int]] | None,
     deadline: Deadline | None,
 ) -> Run:
-    """One run; ``auto`` begins in plain Python (:mod:`ioopt.sim.relay`) unless code is quick to link."""
-    if engine == "auto" and trace.num_phases >= LINKED_FROM_PHASES and _linkable(policy):
-        engine = "compiled"
+    """One run; ``auto`` begins in plain Python (:mod:`ioopt.sim.relay`)."""
     if engine != "compiled":
         module = _COMPILED if engine == "auto" else ""
         watch = relay_to(module, "advance", deadline, policy is BASE_LINE, _COMPILE)
@@ -208,15 +203,6 @@ def _run(
     return simulate_compiled(
         trace, policy, record_rates=record_rates, starts=starts, deadline=deadline
     )
-
-
-def _linkable(policy: IoPolicy) -> bool:
-    """Whether machine code for *policy* stands ready that needs no numba."""
-    if not available():
-        return False
-    from ioopt.sim.batch_io.compiled import advance, kernel_of
-
-    return policy.twin is not None and advance.stored() and kernel_of(policy.twin).stored()
 
 
 def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Settings) -> Outcome:

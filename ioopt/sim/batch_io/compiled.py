@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ioopt.compiled import boxes
-from ioopt.compiled.direct import Called, Direct
+from ioopt.compiled import boxes, compiled
 from ioopt.decisions.batch_io import IoPolicy, KernelView, Twin
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
@@ -33,7 +31,7 @@ INSTANTS_PER_CALL = 4_000
 """Instants between two looks at the deadline."""
 BITS_A_WORD = 62
 
-advance = Direct(engine.__name__, "advance", whole=True)
+advance: Any = compiled(engine.__name__, "advance", whole=True)
 
 
 def _record(numbers: Sequence[str], amounts: Sequence[str]) -> np.dtype[Any]:
@@ -258,7 +256,7 @@ def simulate_compiled(
     m = np.zeros(1, MOMENT).view(np.recarray)[0]
     m.free = w.total
     assert policy.twin is not None
-    kernel = Called(kernel_of(policy.twin), (_view_of(w), w.rates))
+    kernel = _machine_code(policy.twin, w, m)
     spans: list[Any] = []
     more = True
     while more:
@@ -278,18 +276,30 @@ def simulate_compiled(
     return run
 
 
-@cache
-def kernel_of(twin: Twin) -> Direct:
-    """The kernel of the policy, which the engine calls by its address."""
-    return Direct(twin.kernel.__module__, twin.kernel.__name__)
+def _machine_code(twin: Twin, w: Arrays, m: Any) -> Any:
+    """The kernel of the policy, which the engine calls by its address; both are ready then."""
+    kernel: Any = compiled(twin.kernel.__module__, twin.kernel.__name__)
+    if kernel.signatures and advance.signatures:
+        return kernel
+    from numba import typeof, types
 
+    from ioopt.compiled.by_reference import Reference
 
-def _view_of(w: Arrays) -> KernelView:
-    return KernelView(
+    view = KernelView(
         w.jobs, w.out, 0, 0.0, w.storage, w.node_rate, w.capacity_units, w.saturating_units,
         w.own_peaks, w.top, w.keys, w.order, w.depths, w.sizes, w.finishes, w.bits, w.loads,
         w.values, w.rows,
     )  # fmt: skip
+    called = types.void(Reference(typeof(view)), typeof(w.rates))
+    parts: tuple[tuple[Any, Any], ...] = (
+        (kernel, called),
+        (advance, types.boolean(typeof(w), typeof(m), types.FunctionType(called), types.int64)),
+    )
+    for function, signature in parts:
+        if not function.signatures:
+            function.compile(signature)
+            function.disable_compile()
+    return kernel
 
 
 def compile_for(policies: Iterable[IoPolicy]) -> None:

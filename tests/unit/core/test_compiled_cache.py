@@ -33,7 +33,7 @@ def test_kernels_carry_the_stamp_of_the_folder() -> None:
 
     # beside the rooms: what kernels import from elsewhere
     wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS, ROOT / "ioopt" / "units.py")
-    assert batch_io_compiled.advance.numba._cache._cache_file._source_stamp == wanted
+    assert batch_io_compiled.advance._cache._cache_file._source_stamp == wanted
 
 
 def test_nothing_else_keeps_machine_code() -> None:
