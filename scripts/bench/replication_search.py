@@ -4,7 +4,8 @@ Limits are CPU seconds of the solving process, kernels loaded before, so that a 
 two processes solve beside each other. ``IOOPT_BEFORE=FOLDER[:PYTHON]`` runs another checkout too, for rows
 named *before*, on the first seeds of each row. The search was chosen on ``image-85`` and ``bipartite-85``,
 seeds 0 to 9; it had not seen ``image-85-windows``, the WfFormat files and the seeds from 10 on of the tables.
-The whole takes about 30 minutes on two idle cores.
+The whole takes about 25 minutes on two idle cores; larger batches have a table of their own,
+``replication-large``.
 
 ``best_replication.json`` keeps the best makespan known of every instance and what found it. A table reads it,
 adds what its own runs found better, and writes it back.
@@ -188,12 +189,6 @@ def rows(quick: bool) -> Iterator[Row]:
             files = WORKFLOWS[: 1 if quick else 3 if seconds > 10.0 else None]
             cases = [Case(source, share, 0, 4, 0) for source in files]
             yield Row(f"WfFormat x 4, {share}", cases, seconds, before)
-    if quick:
-        return
-    for source in PRESETS:
-        yield Row(f"{source} 400 x 8", [Case(source, "500MB", 400, 8, 10)], 60.0, 1)
-    for source in PRESETS[::2]:
-        yield Row(f"{source} 10,000 x 64", [Case(source, "500MB", 10_000, 64, 10)], 60.0, 1)
 
 
 def ran(jobs: Iterable[Job], workers: int = 2) -> dict[Job, dict[str, float]]:
