@@ -4,7 +4,7 @@ Limits are CPU seconds of the solving process, kernels loaded before, so that a 
 two processes solve beside each other. ``IOOPT_BEFORE=FOLDER[:PYTHON]`` runs another checkout too, for rows
 named *before*, on the first seeds of each row. The search was chosen on ``image-85`` and ``bipartite-85``,
 seeds 0 to 9; it had not seen ``image-85-windows``, the WfFormat files and the seeds from 10 on of the tables.
-The whole takes about 25 minutes on two idle cores; larger batches have a table of their own,
+The whole takes about 20 minutes on two idle cores; larger batches have a table of their own,
 ``replication-large``.
 
 ``best_replication.json`` keeps the best makespan known of every instance and what found it. A table reads it,
@@ -33,7 +33,7 @@ WORKFLOWS = (
 )  # fmt: skip
 """Files of the shared data, by the beginning of their names; instead of seeds."""
 SEEDS = tuple(range(10, 30))
-BEFORE_SEEDS, LONG_SEEDS = 5, 2
+BEFORE_SEEDS, LONG_SEEDS = 4, 1
 """So many of them before, and at 60 seconds."""
 STEPS = 20_000
 """Moves that are timed."""
@@ -186,7 +186,7 @@ def rows(quick: bool) -> Iterator[Row]:
             for source in PRESETS:
                 cases = [Case(source, disk, 100, 4, seed) for seed in seeds]
                 yield Row(f"{source} 100 x 4, {disk}", cases, seconds, before)
-            files = WORKFLOWS[: 1 if quick else 3 if seconds > 10.0 else None]
+            files = WORKFLOWS[: 1 if quick else 2 if seconds > 10.0 else None]
             cases = [Case(source, share, 0, 4, 0) for source in files]
             yield Row(f"WfFormat x 4, {share}", cases, seconds, before)
 
