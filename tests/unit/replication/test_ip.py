@@ -41,6 +41,14 @@ def _proven(result: Result) -> float:
     return result.objective
 
 
+def _proven_of_one_round(result: Result) -> float:
+    """On small disks a plan in rounds may be below what is proven of one round, so the status is open."""
+    proven = result.metrics.get("one_round_bound_seconds", result.bound)
+    assert proven == pytest.approx(result.objective, rel=1e-9), (result.status, result.notes)
+    assert result.violations == () and result.bound <= result.objective * (1 + 1e-12)
+    return result.objective
+
+
 @pytest.mark.parametrize("path", shared_files("cases/replication"), ids=lambda path: path.stem)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_worked_cases(path: Path, variant: str) -> None:
@@ -233,7 +241,8 @@ def test_generated_instances_are_proven(preset: str, tasks: int, nodes: int) -> 
                 assert problem is not free
                 continue
             if result.status is not Status.INFEASIBLE:
-                values[variant] = _proven(result)
+                least = _proven if problem is free else _proven_of_one_round
+                values[variant] = least(result)
         if len(values) == 3:
             assert values["printed"] <= values["acyclic"] <= values["no_replication"]
 
