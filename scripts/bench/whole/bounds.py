@@ -137,7 +137,7 @@ PARTS: dict[str, tuple[Callable[[random.Random], Any], tuple[str, ...], dict[str
     "batch I/O, closed loop": (trace, (), {}, 0.06),
     "batch I/O, open loop": (trace, (), {"loop": "open"}, 0.03),
     "I/O decisions": (requests, (), {}, 0.1),
-    "gangs": (gangs, (), {}, 0.2),
+    "gangs": (gangs, (), {}, 0.21),
     "gang decisions": (matrix, (), {}, 0.03),
     "flexible gangs": (flexible, (), {}, 0.002),
     "quanta": (quanta, (), {}, 0.001),
