@@ -45,6 +45,17 @@ def test_a_file_that_is_read_again_goes_to_the_disk_with_room() -> None:
     assert metrics["remote_bytes"] == 250
 
 
+def test_a_disk_takes_no_more_than_it_has_room_for() -> None:
+    """z needs a, b and c, so 150 bytes on n1. Beside c and g, still read, n1 has 50 free after y: a comes at
+    once, b waits on n0 for the next round. g has no room then, and is fetched again: 350 bytes.
+    """
+    problem = batch({"x": "ab", "y": "cgd", "z": "cab", "w": "gk"}, (100, 150))
+    plan = forwarded(problem, [0, 1, 2, 3], 1, 1)
+    assert ioopt.check(problem, plan) == []
+    assert plan.to_dict()["order"] == {"n0": ["x", "w"], "n1": ["y", {"copy": "a"}, "z"]}
+    assert ioopt.simulate(problem, plan).metrics["remote_bytes"] == 350
+
+
 def test_tasks_that_read_nothing_else_ride_along() -> None:
     """w reads b alone, which x brings: both run in the first round."""
     plan = forwarded(batch({"x": "ab", "y": "cd", "w": "b"}), [0, 1, 2], 1, 1)
