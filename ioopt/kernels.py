@@ -1,36 +1,12 @@
-"""Every kernel that numba compiles: how to have it compiled, by a run on the smallest of inputs.
+"""How kernels of several modules are compiled: by a run on the smallest of inputs.
 
-``ioopt compile`` does so for all of them, so that no run finds its kernel missing.
+:mod:`ioopt.compiled.choice` names the kernels.
 """
 
-from typing import NamedTuple
-
 from ioopt.catalog import resolve
-from ioopt.compiled import is_ready
 from ioopt.options import Deadline
-from ioopt.registry import load_target, solvers_for
+from ioopt.registry import solvers_for
 from ioopt.solving import load
-
-
-class Kernel(NamedTuple):
-    """What is compiled, of which family, and the function (``module:name``) that does it.
-
-    Where machine code stands already, the function loads it. ``main`` is the kernel that is compiled
-    last.
-    """
-
-    family: str
-    name: str
-    target: str
-    main: str
-
-    def compile(self) -> None:
-        """Compile it, in this process."""
-        load_target(self.target)()
-
-    def ready(self) -> bool:
-        """Whether its machine code stands on disk."""
-        return is_ready(*self.main.split(":"))
 
 
 def compile_batch_io() -> None:
@@ -79,30 +55,3 @@ def compile_server() -> None:
 
     job = IoBehaviour(burst_seconds=1e-6, io_seconds=1e-6)
     serve(Windows(1, (0,), (1,)), [job], np.ones((1, 8), np.int64), 4, fast=True)
-
-
-_HERE, _SOLVERS, _MEASURE = f"{__name__}:", "ioopt.solvers.replication.", "ioopt.measure."
-_SIM = "ioopt.sim."
-
-KERNELS = (
-    Kernel("batch-io", "simulator, policies", _HERE + "compile_batch_io",
-           _SIM + "batch_io.engine:advance"),
-    Kernel("gang", "simulator", _SIM + "gang.compiled:compile_kernels",
-           _SIM + "gang.clock:simulate"),
-    Kernel("replication", "timeline", _SIM + "replication.simulate:compile_replay",
-           _SIM + "replication.kernel:begin_or_advance"),
-    Kernel("replication", "MinMin", _SOLVERS + "greedy.minmin:compile_kernel",
-           _SOLVERS + "greedy.minmin_kernel:plan"),
-    Kernel("replication", "link-aware", _SOLVERS + "search.link_search:compile_kernels",
-           _SOLVERS + "search.link_kernel:anneal"),
-    Kernel("replication", "anneal", _SOLVERS + "search.anneal:compile_kernel",
-           _SOLVERS + "search.anneal_kernel:run"),
-    Kernel("replication", "enumeration", _HERE + "compile_enumeration",
-           _SOLVERS + "exact.enumeration_kernel:search"),
-    Kernel("replication", "queues", _SOLVERS + "exact.exact_workflow:compile_kernels",
-           _SOLVERS + "exact.queue_kernel:search"),
-    Kernel("flexgang", "quanta", _HERE + "compile_quanta", _MEASURE + "io_kernel:walk"),
-    Kernel("flexgang", "laboratory", _HERE + "compile_laboratory",
-           _MEASURE + "perturbation_kernel:blocking"),
-    Kernel("flexgang", "I/O server", _HERE + "compile_server", _MEASURE + "io_kernel:serve"),
-)  # fmt: skip

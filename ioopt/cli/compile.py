@@ -19,18 +19,18 @@ Examples:
 def compile_() -> int:
     """Compile all kernels of all families, once for this machine (a minute or so).
 
-    Without it nothing is missing: the first long run of each kind begins in plain Python while
-    another process compiles. The code stands beside the package, or in NUMBA_CACHE_DIR; kernels
+    Without it nothing is missing: a long run compiles first where its limit is a minute or more; in
+    shorter ones plain Python serves while another process compiles for the next run. The code stands beside the package, or in NUMBA_CACHE_DIR; kernels
     that are there already are loaded in a second.
     """
     from ioopt.compiled import available
-    from ioopt.kernels import KERNELS
+    from ioopt.compiled.choice import KERNELS
     from ioopt.tables import render
 
     if not available():
         raise missing("numba", "compiling")
     rows = []
-    for done, kernel in enumerate(KERNELS, 1):
+    for done, kernel in enumerate(KERNELS.values(), 1):
         begun = time.perf_counter()
         if not quiet():
             what = f"{kernel.family}, {kernel.name}"

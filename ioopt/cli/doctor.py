@@ -85,11 +85,11 @@ def _parts() -> Iterator[Row]:
 
 def _kernels() -> Iterator[Row]:
     from ioopt.compiled import available
-    from ioopt.kernels import KERNELS
+    from ioopt.compiled.choice import KERNELS
 
     if not available():
         return
-    for kernel in KERNELS:
+    for kernel in KERNELS.values():
         ready = kernel.ready()
         yield (
             "kernel", f"{kernel.family}, {kernel.name}", "compiled" if ready else "not yet",

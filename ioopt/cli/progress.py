@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ioopt.cli.lazy import quiet
+from ioopt.compiled import choice
 from ioopt.protocols import Incumbents
+from ioopt.tables import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -33,6 +35,8 @@ def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents],
 
     The bar appears only after a second, so that quick answers stay quiet, and goes away at the end.
     """
+    if not quiet():
+        choice.say = say
     if quiet() or not sys.stderr.isatty():
         yield None
         return

@@ -32,12 +32,12 @@ ANSWERS = (
 def main() -> int:
     """Solve and check all of them, CP-SAT and HiGHS in this one process; 1 when any fails."""
     from ioopt.cli.main import main as ioopt
-    from ioopt.kernels import KERNELS
+    from ioopt.compiled.choice import KERNELS
 
     failed = []
     os.chdir(tempfile.mkdtemp())
     if find_spec("numba"):
-        next(kernel for kernel in KERNELS if kernel.name == "MinMin").compile()
+        KERNELS["MinMin"].compile()
     for words in ANSWERS:
         code = ioopt(["-q", "solve", *words, "-o", "r.json"])
         code = code or ioopt(["-q", "check", words[0], "r.json"])

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from ioopt import compiled, kernels
+from ioopt import compiled
 from ioopt.cli.main import main
-from ioopt.kernels import KERNELS, Kernel
+from ioopt.compiled import choice
+from ioopt.compiled.choice import KERNELS, Kernel
 from ioopt.registry import families, load_target
 
 
@@ -16,8 +17,8 @@ def test_every_kernel_in_turn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done: list[str] = []
-    monkeypatch.setattr(kernels, "load_target", lambda name: lambda: done.append(name))
-    monkeypatch.setattr(kernels, "KERNELS", [Kernel("gang", k, k, "") for k in ("one", "two")])
+    monkeypatch.setattr(Kernel, "compile", lambda kernel: done.append(kernel.name))
+    monkeypatch.setattr(choice, "KERNELS", {k: Kernel("gang", k, k, "") for k in ("one", "two")})
     assert main(["compile"]) == 0
     said = capsys.readouterr()
     assert done == ["one", "two"]
@@ -39,17 +40,17 @@ def test_without_numba_a_package_is_missing(
 
 
 def test_every_family_has_its_kernels() -> None:
-    assert {kernel.family for kernel in KERNELS} == set(families())
+    assert {kernel.family for kernel in KERNELS.values()} == set(families())
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.family}: {kernel.name}")
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}")
 def test_what_compiles_a_kernel_is_there(kernel: Kernel) -> None:
     pytest.importorskip("numba")
     assert callable(load_target(kernel.target))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.family}: {kernel.name}")
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}")
 def test_kernels_compile(kernel: Kernel) -> None:
     pytest.importorskip("numba")
     kernel.compile()
@@ -63,7 +64,7 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
     from ioopt.solvers.replication.exact import enumeration_kernel, queue_kernel
     from ioopt.solvers.replication.search import anneal_kernel, link_kernel
 
-    for kernel in KERNELS:
+    for kernel in KERNELS.values():
         kernel.compile()
     assert compiled.is_kept(batch_io_compiled.advance)
     assert compiled.is_kept(gang_compiled._simulate)
@@ -91,5 +92,5 @@ def test_the_doctor_tells_what_is_here(capsys):
 
 def test_every_kernel_names_the_one_compiled_last():
     """What says whether it stands on disk is a function that is there."""
-    for kernel in KERNELS:
+    for kernel in KERNELS.values():
         assert callable(load_target(kernel.main)), kernel

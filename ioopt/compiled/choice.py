@@ -1,0 +1,157 @@
+"""Machine code or plain Python: one rule for all families, asked once a run and held to its end.
+
+A run asks after its cheap answers. Plain Python serves short work. Longer work takes machine code
+that stands ready on disk where the limit leaves room to load it. Where none stands ready, a limit
+of a minute or more (or none) compiles first, inside the limit; a shorter one goes on in plain
+Python while another process compiles for the next run.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from ioopt.compiled import available, is_kept
+from ioopt.compiled import compiled as _compiled
+from ioopt.options import Deadline
+from ioopt.version import __version__
+
+LOADING_SECONDS = 1.0
+"""What loading numba and machine code takes on a busy machine."""
+LONG_WORK_SECONDS = 10.0
+"""Plain work that is longer than compiling, on the slowest kernel."""
+LONG_LIMIT_SECONDS = 60.0
+
+say: Callable[[str], None] = lambda line: None  # noqa: E731
+"""What tells the user that a kernel is compiled; the command line writes it to standard error."""
+
+
+class Kernel(NamedTuple):
+    """A kernel (``module:function``) of a family, and the ``module:function`` that compiles it.
+
+    Where machine code stands already, the latter loads it. ``main`` is the kernel that is compiled
+    last.
+    """
+
+    family: str
+    name: str
+    target: str
+    main: str
+
+    def ready(self) -> bool:
+        """Whether its machine code stands on disk; numba is imported where a stamp says so."""
+        if not available() or not _stamp(self).exists():
+            return False
+        module, _, name = self.main.partition(":")
+        return is_kept(_compiled(module, name))
+
+    def compile(self) -> None:
+        """Compile it in this process, and leave a stamp."""
+        module, _, name = self.target.partition(":")
+        getattr(import_module(module), name)()
+        with suppress(OSError):  # a folder that cannot be written: compiled again by the next run
+            _stamp(self).parent.mkdir(parents=True, exist_ok=True)
+            _stamp(self).touch()
+
+
+_CALLS, _SEARCH = "ioopt.kernels:", "ioopt.solvers.replication."
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        Kernel("batch-io", "batch I/O", _CALLS + "compile_batch_io",
+               "ioopt.sim.batch_io.engine:advance"),
+        Kernel("gang", "gangs", "ioopt.sim.gang.compiled:compile_kernels",
+               "ioopt.sim.gang.clock:simulate"),
+        Kernel("replication", "timeline", "ioopt.sim.replication.simulate:compile_replay",
+               "ioopt.sim.replication.kernel:begin_or_advance"),
+        Kernel("replication", "MinMin", _SEARCH + "greedy.minmin:compile_kernel",
+               _SEARCH + "greedy.minmin_kernel:plan"),
+        Kernel("replication", "link-aware", _SEARCH + "search.link_search:compile_kernels",
+               _SEARCH + "search.order_kernel:anneal_order"),
+        Kernel("replication", "enumeration", _CALLS + "compile_enumeration",
+               _SEARCH + "exact.enumeration_kernel:search"),
+        Kernel("replication", "queues", _SEARCH + "exact.exact_workflow:compile_kernels",
+               _SEARCH + "exact.queue_kernel:search"),
+        Kernel("replication", "anneal", _SEARCH + "search.anneal:compile_kernel",
+               _SEARCH + "search.anneal_kernel:run"),
+        Kernel("flexgang", "quanta", _CALLS + "compile_quanta", "ioopt.measure.io_kernel:walk"),
+        Kernel("flexgang", "laboratory", _CALLS + "compile_laboratory",
+               "ioopt.measure.perturbation_kernel:blocking"),
+        Kernel("flexgang", "I/O server", _CALLS + "compile_server",
+               "ioopt.measure.io_kernel:serve"),
+    )
+}  # fmt: skip
+"""Every kernel by name, in the order in which ``ioopt doctor --compile`` makes them."""
+
+
+def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> bool:
+    """Whether a run goes on with kernel *name*: asked once, after the cheap answers.
+
+    *plain_seconds* is about what the rest of the run takes in plain Python, capped by its limit.
+    """
+    if not available() or plain_seconds < LOADING_SECONDS:
+        return False
+    kernel, limit = KERNELS[name], deadline.limit_seconds
+    left = deadline.remaining()
+    if left > 2 * LOADING_SECONDS and kernel.ready():
+        return True
+    if plain_seconds >= LONG_WORK_SECONDS and (limit is None or limit >= LONG_LIMIT_SECONDS):
+        begun = time.perf_counter()
+        say(f"compiling {kernel.family}, {kernel.name}: once on this machine")
+        kernel.compile()
+        say(f"compiled in {time.perf_counter() - begun:.0f} s")
+        return True
+    if left > 2 * LOADING_SECONDS:
+        compile_beside(kernel.family)
+    return False
+
+
+_COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
+
+
+def compile_beside(family: str) -> None:
+    """Have another process compile the kernels of *family* for the next run; it ends by itself."""
+    running = _COMPILERS.get(family)
+    if running is not None and running.poll() is None:
+        return
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_family as c"
+    _COMPILERS[family] = subprocess.Popen(
+        [sys.executable, "-c", f"{code}; c({family!r})"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def compile_family(family: str) -> None:
+    """Compile every kernel of *family* at low priority, one process of this machine after the other.
+
+    Of several that begin on a machine without machine code the first compiles; the others wait and
+    then find it. What is locked is this file, which need not be writable.
+    """
+    with open(__file__, "rb") as source:
+        with suppress(ImportError, OSError):  # no locks on this system, or this file system
+            import fcntl
+
+            os.nice(10)
+            fcntl.flock(source, fcntl.LOCK_EX)
+        for kernel in KERNELS.values():
+            if kernel.family == family and not kernel.ready():
+                kernel.compile()
+
+
+def _stamp(kernel: Kernel) -> Path:
+    """A file that says the machine code of *kernel* was made: asking numba takes .3 s.
+
+    It lies where numba keeps code: in NUMBA_CACHE_DIR, else beside this file, else below the home.
+    """
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parent / "__pycache__")
+    if "NUMBA_CACHE_DIR" not in os.environ and not os.access(folder.parent, os.W_OK):
+        folder = Path.home() / ".cache" / "ioopt"
+    python = f"{sys.implementation.cache_tag}"
+    return folder / f"{kernel.name.replace('/', '-').replace(' ', '-')}-{__version__}-{python}.made"
