@@ -84,6 +84,12 @@ class Deadline:
         whole = (1.0 + OVERTIME) * self.limit_seconds + OVERTIME_SECONDS
         return Deadline(max(0.0, whole - after_seconds), self.clock, self.started)
 
+    def would_do(self, share: float) -> str:
+        """The end of a message: what limit would do, where this one ended with *share* of the work done."""
+        if share <= 0:
+            return ""
+        return f"; about {1.2 * self.elapsed() / share + OVERTIME_SECONDS:.2g} s would do"
+
     def within(self, seconds: float) -> Deadline:
         """A deadline that ends *seconds* from now or with this one, whichever is first."""
         return Deadline(min(seconds, self.remaining()), self.clock)

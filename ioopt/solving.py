@@ -207,15 +207,25 @@ def _run(
         if best.plan is not None:
             return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
         if kind.fallback is None or kind.fallback == spec.name:
+            if isinstance(error, errors.OutOfTime):
+                return Outcome(None, stop=StopReason.TIME), [f"{spec.name}: {error}"]
             if isinstance(error, errors.IooptError):
                 return Outcome(None, stop=StopReason.FALLBACK), [note]
             raise
         fallback = registry.solver(kind.fallback, kind)
-        plain = replace(request, settings=registry.settings_for(fallback, {}), start=None)
+        until = request.deadline.with_overtime()
+        plain = replace(
+            request, settings=registry.settings_for(fallback, {}), start=None, deadline=until
+        )
         try:
             outcome = _call(kind, fallback, problem, plain)
         except errors.NotApplicableError:
             return Outcome(None, stop=StopReason.FALLBACK), [note]
+        except errors.OutOfTime as late:
+            return Outcome(None, stop=StopReason.TIME), [
+                f"{spec.name}: {error}",
+                f"{fallback.name}: {late}",
+            ]
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
 
 

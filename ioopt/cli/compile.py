@@ -19,9 +19,10 @@ Examples:
 def compile_() -> int:
     """Compile all kernels of all families, once for this machine (a minute or so).
 
-    Without it nothing is missing: a long run compiles first where its limit is a minute or more; in
-    shorter ones plain Python serves while another process compiles for the next run. The code stands beside the package, or in NUMBA_CACHE_DIR; kernels
-    that are there already are loaded in a second.
+    Without it nothing is missing: a long run compiles first where its limit is a minute or more;
+    in shorter ones plain Python serves while another process compiles for the next run. The code
+    stands beside the package, or in NUMBA_CACHE_DIR; kernels that are there already are loaded in a
+    second.
     """
     from ioopt.compiled import available
     from ioopt.compiled.choice import KERNELS

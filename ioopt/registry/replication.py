@@ -31,7 +31,7 @@ KINDS = (
         plot="ioopt.plot.gantt:plot_replication",
         explain="ioopt.explaining.replication:FAMILY",
         default_solver="auto",
-        fallback="minmin",
+        fallback="ready-min-min",
         objective_name="additive_seconds",
         choose_solvers="ioopt.solvers.replication.auto:compared",
         compare_columns=(
@@ -75,7 +75,7 @@ def _solver(name: str, module: str, what: str, source: str, **more: Any) -> Solv
 SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "auto", "auto",
-        "picks a solver by disk limit, link model, size and deadline; its note says why", "ours",
+        "all cheap plans, then every queue of a few tasks, or the link-aware search", "ours",
         settings=None, abilities={BOUND, ANYTIME, WARM_START, THREADS},
     ),
     _solver(

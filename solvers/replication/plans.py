@@ -14,6 +14,8 @@ from ioopt.problems.replication import (
     Round,
 )
 
+TINY_TASKS = 8
+"""Up to so many tasks plain Python proves in a moment, on two to four nodes."""
 Move = tuple[int, int, int]
 """File, source node (-1: remote storage), destination node."""
 

@@ -10,11 +10,11 @@ from ioopt.solvers.replication.greedy import b_level, heft, ready_min_min
 Planner = Callable[[ReplicationProblem, SolveRequest], Outcome[ReplicationPlan]]
 PLANNERS: dict[str, Planner] = {
     "b-level": b_level.solve,
-    "heft": heft.solve,
-    "ready-min-min": ready_min_min.solve,
     "locality": lambda problem, request: run.answer(
         problem, request, locality.decide, run.Settings()
     ),
+    "heft": heft.solve,
+    "ready-min-min": ready_min_min.solve,
     "fifo": lambda problem, request: run.answer(problem, request, fifo.decide, run.Settings()),
 }
-"""In the order in which they are tried where time is short: the quickest first."""
+"""In the order in which they are tried: the quickest, the best on small disks, the rest."""

@@ -184,13 +184,13 @@ def compare(seed: int) -> int:
             for k, task in enumerate(problem.tasks)
         }
         assert got == times, (seed, name)
-        order = commits.outcome("lru", 0).plan.order
+        order = commits.outcome("lru").plan.order
         assert {node: list(queue) for node, queue in order.items()} == queues, (seed, name)
     wanted, ready, evicted = ready_min_min(instance)
     planner = plan_ready_min_min(problem)
     second = planner.commits.ticks.second
     assert [Fraction(end, second) for end in planner.ready] == list(ready.values()), seed
-    order = planner.commits.outcome("popularity", 0, by_start=False).plan.order
+    order = planner.commits.outcome("popularity", by_start=False).plan.order
     assert {node: list(queue) for node, queue in order.items()} == wanted, seed
     return evicted
 

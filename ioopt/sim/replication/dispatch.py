@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from ioopt.compiled import compiled, pays
+from ioopt.compiled import compiled
+from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair, Recorded
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
@@ -59,7 +60,8 @@ def dispatch(
     problem.require_room()
     require_actual(problem, actual)
     fast = engine == "compiled" or (
-        engine == "auto" and pays(kernel.__name__, ENTRY, _cells(problem))
+        engine == "auto"
+        and use_machine_code("timeline", deadline or Deadline(None), _cells(problem))
     )
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
@@ -148,7 +150,9 @@ class _Run(DispatchView):
         makespan, code = self._go(kernel.BEGIN, 0)
         while code == kernel.ASKING:
             if deadline is not None and deadline.expired():
-                raise OutOfTime("the deadline passed while the tasks were dispatched")
+                done, all_tasks = len(self.record), len(self.problem.tasks)
+                text = f"the deadline passed with {done} of {all_tasks} tasks dispatched"
+                raise OutOfTime(text + deadline.would_do(done / max(1, all_tasks)))
             pair = dispatcher(self) if self.ready else None
             if pair is None:
                 makespan, code = self._go(kernel.NOBODY, 0)

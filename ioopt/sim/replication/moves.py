@@ -124,7 +124,7 @@ def bring(
     *ahead*: for an entry behind the head, beside *kept* bytes that those before it still need.
     """
     files = inst.num_files
-    for x in range(inst.ptr[e], inst.ptr[e + 1]):
+    for x in range(inst.ptr[e] + (0 if ahead else st.staged[i] - 1), inst.ptr[e + 1]):
         f = inst.files[x]
         if st.has[i * files + f] != 0 or (
             st.copies[f] == 0 and (st.flying[f] > 0 or st.saved[f] != 2)

@@ -7,7 +7,8 @@ and, as code, in :mod:`ioopt.sim.replication.kernel`.
 from collections.abc import Mapping
 from typing import Literal
 
-from ioopt.compiled import available, compile_apart, compiled, is_ready, pays
+from ioopt.compiled import compiled
+from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.problems.replication import LinkModel, ReplicationPlan, ReplicationProblem
@@ -30,8 +31,6 @@ SECONDS_PER_CELL = 3e-6
 COMPILED_SECONDS_PER_CELL = 2.5e-7
 REPORT_SECONDS_PER_READ = 3e-5
 """Time of schedule, timeline and check per input and task."""
-LOAD_SECONDS = 0.8
-"""Time to load numba and stored machine code."""
 CHEAP_SECONDS = 0.3
 INSTANTS = 1_000
 """Events between two looks at the clock."""
@@ -64,7 +63,7 @@ def simulate(
         return replay_record(problem, plan, **options)
     until = _until(problem, deadline)
     parsed = Entries.of(problem, plan)
-    fast = engine == "compiled" or (engine == "auto" and _compiled_pays(problem, until))
+    fast = engine == "compiled" or (engine == "auto" and _takes_machine_code(problem, until))
     inst = instance_arrays(problem, link, parsed.copy_files, fast, actual)
     queues = queue_arrays(parsed.queues, plan.eviction, parsed.rounds, parsed.drops, fast, plan)
     run = compiled(kernel.__name__, "begin_or_advance") if fast else kernel.begin_or_advance
@@ -120,27 +119,18 @@ def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline |
     if plain + after < CHEAP_SECONDS:
         return None
     until = deadline.with_overtime(after)
-    if until.remaining() < min(plain, machine + LOAD_SECONDS):
+    if until.remaining() < min(plain, machine + LOADING_SECONDS):
         raise _too_long(problem)
     return until
 
 
-def _compiled_pays(problem: ReplicationProblem, until: Deadline | None) -> bool:
-    """Whether to take machine code; under a time limit only where it stands ready.
-
-    Where it does not, another process makes it for the next run. Raises OutOfTime where pure Python
-    would take far too long.
-    """
+def _takes_machine_code(problem: ReplicationProblem, until: Deadline | None) -> bool:
+    """Whether to take machine code; OutOfTime where pure Python would take far too long."""
     plain, _ = replay_seconds(problem)
-    if until is None:
-        return pays(kernel.__name__, "begin_or_advance", plain)
-    if plain < CHEAP_SECONDS or is_ready(kernel.__name__, "begin_or_advance"):
-        return plain >= CHEAP_SECONDS
-    if available() and plain > LOAD_SECONDS:
-        compile_apart(f"{__name__}:compile_replay")
-    if plain > 2.0 * until.remaining():
+    fast = use_machine_code("timeline", until or Deadline(None), plain)
+    if not fast and until is not None and plain > 2.0 * until.remaining():
         raise _too_long(problem)
-    return False
+    return fast
 
 
 def compile_replay() -> None:

@@ -19,9 +19,13 @@ def start_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> b
     e = plan.entry[st.head[i]]
     if st.idle[i] < inst.cores[e]:
         return False
-    for x in range(inst.ptr[e], inst.ptr[e + 1]):
-        if st.has[i * files + inst.files[x]] != 1:
-            return False
+    # Staged inputs are pinned: those that were found on the disk stay there.
+    x = inst.ptr[e] + st.staged[i] - 1
+    while x < inst.ptr[e + 1] and st.has[i * files + inst.files[x]] == 1:
+        x += 1
+    st.staged[i] = x - inst.ptr[e] + 1
+    if x < inst.ptr[e + 1]:
+        return False
     if st.used[i] + inst.out_bytes[e] > inst.disk[i] and not make_room(
         inst, plan, st, log, i, inst.out_bytes[e], now, False
     ):

@@ -11,6 +11,7 @@ from functools import reduce as fold
 from itertools import pairwise, takewhile
 
 from ioopt import compiled as machine_code
+from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication.aggregated import Cycles, attach, horizon
 from ioopt.models.replication.file_options import FileGroup, FileMix, FileOption, file_options
 from ioopt.models.replication.static import Moves, StaticInstance
@@ -21,8 +22,6 @@ from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact import enumeration_kernel as kernel
 
 MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
-COMPILE_SECONDS = 12.0
-"""Time to have left before compiling the kernel in this process."""
 FIRST_NODES = {True: 40_000_000, False: 20_000}
 """Nodes visited at first, by whether the kernel is compiled: a second, and a few tenths."""
 LEAF_NODES = {True: 300_000, False: 3_000}
@@ -50,14 +49,9 @@ def applies(instance: StaticInstance) -> bool:
     )
 
 
-def ready() -> bool:
-    """Whether the compiled kernel can be had at once."""
-    return machine_code.is_ready(kernel.__name__, "search")
-
-
-def compiles(deadline: Deadline) -> bool:
-    """Whether the kernel can be compiled and there is time for it."""
-    return machine_code.available() and (ready() or deadline.remaining() > COMPILE_SECONDS)
+def takes_machine_code(deadline: Deadline) -> bool:
+    """Whether a search that plain Python did not end goes on with machine code."""
+    return use_machine_code("enumeration", deadline, deadline.remaining())
 
 
 def _kinds(instance: StaticInstance) -> list[tuple[int, int, int]]:

@@ -8,10 +8,11 @@ What that proves is the metric ``queues_bound_seconds``. A plan with copy entrie
 dispatches, may end sooner: the bound of the result is of those too.
 """
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ioopt.compiled import available, compile_apart
+from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.models.replication.transfer_bound import TransferBound
@@ -24,8 +25,7 @@ from ioopt.result import StopReason, relative_gap
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch, ready
-from ioopt.solvers.replication.greedy import ready_min_min
+from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch
 from ioopt.solvers.replication.plans import build_plan, tiny_batch
 from ioopt.solvers.replication.search import link_aware
 
@@ -39,8 +39,8 @@ RELAX_SHARE, RELAX_WORK = 0.3, 20.0
 many of its deterministic seconds."""
 LAST_RELAX_WORK = 2.0
 """As much where the search has ended, for the bound of plans with copy entries alone."""
-COMPILE_SECONDS = 8.0
-"""Time to have left for the machine code, which another process makes, to be of use."""
+PLAIN_REPLAYS = 5_000
+"""What ends sooner needs no machine code: some seconds."""
 ANSWER_SECONDS = 0.05
 
 
@@ -96,18 +96,15 @@ class _Run:
         self.most = settings.replays if settings.replays is not None else 1 << 60
         left = self.request.deadline.remaining()
         self.deadline = self.request.deadline.within(max(0.0, left - ANSWER_SECONDS))
-        self._compiler: Any = None
+        self.fast = self.asked = False
 
     def start(self) -> None:
         """The planners' best plan, and the plan of the request."""
         deadline = self.deadline.within(START_SHARE * self.deadline.remaining())
         asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline)
-        if self.problem.is_workflow:
-            # One replay: all planners and no search.
-            asked = replace(asked, settings=link_aware.Settings(evaluations=1))
-            self._offer(link_aware.solve(self.problem, asked).plan)
-        else:
-            self._offer(ready_min_min.solve(self.problem, asked).plan)
+        # One replay: all planners and no search.
+        asked = replace(asked, settings=link_aware.Settings(evaluations=1))
+        self._offer(link_aware.solve(self.problem, asked).plan)
         self.planned = self.upper
         self._offer(self.request.start)
 
@@ -132,7 +129,7 @@ class _Run:
         for policy in POLICIES:
             if self.upper <= self.floor * (1 + 1e-12):
                 break
-            tree = QueueSearch(self.problem, policy, self.upper, self._fast())
+            tree = QueueSearch(self.problem, policy, self.upper, self.fast)
             ended = self._run(tree, policy)
             self.proven.append(tree.bound)
             if not ended and policy != POLICIES[-1]:
@@ -147,6 +144,10 @@ class _Run:
         """Search until the end (True) or until the time or the replays are up."""
         before = self.replays
         while True:
+            if not self.asked and self.replays >= PLAIN_REPLAYS:
+                left = self.deadline.remaining()
+                self.asked, self.fast = True, use_machine_code("queues", self.deadline, left)
+                tree.fast = self.fast
             ended = tree.run(max(0, min(PIECE[tree.fast], self.most - self.replays)))
             self.replays = before + tree.visited
             queues = tree.best_queues()
@@ -168,12 +169,12 @@ class _Run:
             if self.replays >= self.most or self.deadline.expired():
                 self.stop = StopReason.TIME if self.deadline.expired() else StopReason.ITERATIONS
                 return False
-            if self._compiler is not None and self._compiler.poll() is not None:
-                tree.fast, self._compiler = self._compiler.returncode == 0, None
 
     def _relax(self, work: float = RELAX_WORK) -> None:
         """CP-SAT on the relaxation with intervals: a bound, and queues by the order of its starts."""
         self.relaxed = True
+        if "ortools" not in sys.modules and self.deadline.remaining() < LOADING_SECONDS:
+            return
         assert self.plan is not None
         model = IntervalModel(self.problem, self.upper)
         left = self.deadline.remaining()
@@ -189,16 +190,6 @@ class _Run:
             self.floor = max(self.floor, min(self.upper, model.seconds(answer.bound)))
         if answer.found:
             self._offer(build_plan(self.problem, model.queues(answer.values), POLICIES[0]))
-
-    def _fast(self) -> bool:
-        """Compiled kernels where they stand ready; else another process makes them meanwhile."""
-        if not available():
-            return False
-        if ready():
-            return True
-        if self._compiler is None and self.deadline.remaining() > COMPILE_SECONDS:
-            self._compiler = compile_apart(f"{__name__}:compile_kernels")
-        return False
 
     def outcome(self) -> Outcome[ReplicationPlan]:
         """The best plan and the bound."""

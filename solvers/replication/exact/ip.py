@@ -22,7 +22,7 @@ from ioopt.solvers.replication.exact.node_cut import node_cut
 from ioopt.solvers.replication.exact.splits import try_spreads
 from ioopt.solvers.replication.greedy.file_order import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
-from ioopt.solvers.replication.plans import one_round_too_small, require_batch
+from ioopt.solvers.replication.plans import TINY_TASKS, one_round_too_small, require_batch
 
 HURRY_SECONDS = 3.0
 """With less left than that annealing is begun twice only, unless the instance is small."""
@@ -139,6 +139,8 @@ def _stands(search: Search, moves: Moves) -> bool:
 def _run(search: Search, settings: Settings, backend: str | None) -> None:
     """Bounds, annealing, then the model on the backend asked for (None: whichever pays)."""
     instance = search.instance
+    if backend is None and len(instance.problem.tasks) <= TINY_TASKS:
+        search.enumerate_plainly()
     left = search.deadline.remaining()
     if settings.anneal and left < LOADING_PAYS_SECONDS and "ortools" not in sys.modules:
         search.anneal(ANNEAL_SHARE, 2)  # the first second is not spent on loading CP-SAT

@@ -171,7 +171,7 @@ class Search:
             if self.proven() or (self.over() and self.moves is not None):
                 return
             start = None if self.moves is None or number % 2 == 0 else self.moves.assign
-            steps = steps_within(self.instance, share * limit / rounds)
+            steps = steps_within(self.instance, share * limit, rounds, self.deadline)
             if num_columns(self.instance) <= SMALL_COLUMNS and not again:
                 steps = min(steps, 2_000 * (len(self.instance.problem.tasks) + 1))
             found, _ = anneal(
@@ -211,19 +211,22 @@ class Search:
 
     def first_enumeration(self) -> Enumeration | None:
         """Enumerate for a moment, in plain Python first; what can go on if that does not end the search."""
-        found = None
-        for machine_code in (enumeration.ready(), True):
-            if self.over() or not enumeration.applies(self.instance):
-                return found
-            if machine_code and not enumeration.compiles(self.deadline):
-                return found
-            found = enumeration.Enumeration(
-                self.instance, self.cycles, self.replication, self.deadline, machine_code,
-                self.relays,
-            )  # fmt: skip
-            self.enumerate(found, enumeration.FIRST_NODES[machine_code])
-            if machine_code:
-                return found
+        found = self.enumerate_plainly()
+        if found is None or self.over() or not enumeration.takes_machine_code(self.deadline):
+            return found
+        return self._begin_enumeration(True)
+
+    def enumerate_plainly(self) -> Enumeration | None:
+        """Enumerate for a moment in plain Python; what can go on, if anything."""
+        if self.over() or not enumeration.applies(self.instance):
+            return None
+        return self._begin_enumeration(False)
+
+    def _begin_enumeration(self, fast: bool) -> Enumeration:
+        found = enumeration.Enumeration(
+            self.instance, self.cycles, self.replication, self.deadline, fast, self.relays
+        )
+        self.enumerate(found, enumeration.FIRST_NODES[fast])
         return found
 
     def enumerate(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ioopt.compiled import compiled, is_ready
+from ioopt.compiled import compiled
 from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
@@ -20,11 +20,6 @@ MOST_TASKS = 40
 """A search keeps the state behind each child of a branching; beyond that no proof is in sight."""
 SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
 """Fields of the simulator's state that mean nothing between two steps."""
-
-
-def ready() -> bool:
-    """Whether machine code of the search can be had at once."""
-    return is_ready(kernel.__name__, "search")
 
 
 class QueueSearch:

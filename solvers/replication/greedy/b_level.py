@@ -24,4 +24,4 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Plan by b-level; the planned end of the last task is metric ``planned_makespan_seconds``."""
     settings = request.settings or Settings()
     ranked = plan_b_level(problem, request.deadline)
-    return ranked.commits.outcome(settings.eviction, ranked.hurried, options=settings)
+    return ranked.commits.outcome(settings.eviction, options=settings)

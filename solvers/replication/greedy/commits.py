@@ -13,6 +13,7 @@ from functools import cached_property
 from math import lcm
 from typing import Protocol
 
+from ioopt.errors import OutOfTime
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline
 from ioopt.problems.replay_options import ReplayOptions
@@ -30,9 +31,6 @@ MOST_BITS = 4096
 ROUNDED_TICKS = 10**30
 TASKS_A_LOOK = 50
 """Tasks committed between two looks at the clock."""
-NOTE = "the time limit is too short: {} of {} tasks went to the nodes in turn"
-
-
 BY_THE_RULES = ReplayOptions()
 
 
@@ -156,11 +154,10 @@ class Commits:
     def outcome(
         self,
         eviction: EvictionPolicy,
-        hurried: int,
         by_start: bool = True,
         options: ReplayOptions = BY_THE_RULES,
     ) -> Outcome:
-        """The queues by planned start (or as committed), *hurried* of the tasks without a choice."""
+        """The queues by planned start, or as committed."""
         queues: list[list[int]] = [[] for _ in self.problem.nodes]
         for k, i in sorted(self.order, key=lambda row: self.start[row[0]] if by_start else 0):
             queues[i].append(k)
@@ -169,10 +166,16 @@ class Commits:
             plan.model_copy(update=options.options()),
             makespan_bound_seconds(self.problem) if self.problem.is_workflow else None,
             objective_name="makespan_seconds" if self.problem.is_workflow else None,
-            stop=StopReason.TIME if hurried else StopReason.FINISHED,
-            notes=(NOTE.format(hurried, len(self.order)),) if hurried else (),
+            stop=StopReason.FINISHED,
             metrics={"planned_makespan_seconds": max(self.end, default=0) / self.ticks.second},
         )
+
+
+def require_time(deadline: Deadline | None, done: int, tasks: int) -> None:
+    """Raise OutOfTime where *deadline* has passed with *done* of the *tasks* planned."""
+    if deadline is not None and deadline.expired():
+        text = f"the deadline passed with {done} of {tasks} tasks planned"
+        raise OutOfTime(text + deadline.would_do(done / tasks))
 
 
 class Cores(Protocol):
@@ -237,11 +240,10 @@ def ranks(commits: Commits, copy: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A finished plan by rank: commits, ranks in ticks, and how many tasks had no choice of node."""
+    """A finished plan by rank: commits, and ranks in ticks."""
 
     commits: Commits
     ranks: list[int]
-    hurried: int
 
 
 def plan_by_rank(
@@ -252,9 +254,8 @@ def plan_by_rank(
 ) -> Ranked:
     """Commit the open task of largest rank (ties: task) where it ends first (ties: node), and so on.
 
-    ``cores(number, counts)`` makes a node's cores, *counts* being all that any task asks for. When
-    *deadline* has passed, tasks go to the nodes that they fit in turn. Raises
-    UnsolvableInstanceError for a task that fits no node.
+    ``cores(number, counts)`` makes a node's cores, *counts* being all that any task asks for. Raises
+    UnsolvableInstanceError for a task that fits no node, OutOfTime when *deadline* passes.
     """
     problem.require_room()
     commits = Commits(problem)
@@ -263,14 +264,13 @@ def plan_by_rank(
     nodes = [cores(node.cores, counts) for node in problem.nodes]
     ready = [(-order[k], k) for k in commits.open_at_first()]
     heapq.heapify(ready)
-    hurried, work = 0, commits.ticks.work
+    work = commits.ticks.work
     while ready:
         k = heapq.heappop(ready)[1]
-        late = len(commits.order) % TASKS_A_LOOK == 0 or hurried
+        done = len(commits.order)
+        if done % TASKS_A_LOOK == 0:
+            require_time(deadline, done, len(problem.tasks))
         fitting = commits.fitting[k]
-        if late and deadline is not None and (hurried or deadline.expired()):
-            fitting = (fitting[hurried % len(fitting)],)
-            hurried += 1
         base, need = commits.base[k], commits.cores[k]
         costs = commits.costs(k)
         best, where = float("inf"), -1
@@ -287,4 +287,4 @@ def plan_by_rank(
             heapq.heappush(ready, (-order[j], j))
         for file in (*problem.inputs[k], *problem.outputs[k]):
             commits.holders[file].add(where)
-    return Ranked(commits, order, hurried)
+    return Ranked(commits, order)

@@ -101,4 +101,4 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Plan with HEFT; the planned end of the last task is metric ``planned_makespan_seconds``."""
     settings = request.settings or Settings()
     ranked = plan_heft(problem, request.deadline)
-    return ranked.commits.outcome(settings.eviction, ranked.hurried, options=settings)
+    return ranked.commits.outcome(settings.eviction, options=settings)

@@ -3,14 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from ioopt.compiled import available, boxes, compile_apart, compiled, is_ready, pays
+from ioopt.compiled import boxes, compiled
+from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.replication.simulate import CHEAP_SECONDS, LOAD_SECONDS
+from ioopt.sim.replication.simulate import CHEAP_SECONDS
 from ioopt.sim.replication.state import Instance, instance_arrays
 from ioopt.solvers.replication.greedy import minmin_kernel as kernel
 from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
@@ -24,8 +25,6 @@ MODEL_SECONDS_PER_READ = 3e-5
 CHECK_SECONDS_PER_READ = 3e-6
 """Time to check a plan that is not replayed, per input and task."""
 SLACK_SECONDS = 0.3
-COMPILE_SECONDS = 8.0
-"""Less time left than that is not worth waiting for a compiler."""
 TASKS_A_LOOK = 100
 """Tasks planned between two looks at the clock."""
 
@@ -107,42 +106,27 @@ def planning_seconds(problem: ReplicationProblem) -> tuple[float, float]:
 
 
 def _run(problem: ReplicationProblem, replication: bool, deadline: Deadline) -> kernel.Work:
-    """The kernel in pieces, on machine code as soon as there is some; OutOfTime after *deadline*."""
+    """The kernel in pieces; OutOfTime after *deadline*."""
     plain, machine = planning_seconds(problem)
     reads = sum(map(len, problem.inputs)) + len(problem.tasks)
     deadline = deadline.with_overtime(CHECK_SECONDS_PER_READ * reads)
     left, limited = deadline.remaining(), deadline.limit_seconds is not None
-    if limited and min(plain, machine + LOAD_SECONDS) > left and plain > CHEAP_SECONDS:
+    if limited and min(plain, machine + LOADING_SECONDS) > left and plain > CHEAP_SECONDS:
         raise OutOfTime("MinMin takes longer than the time limit leaves")
-    fast, compiler = _engine(plain, limited)
-    if plain > 2.0 * left and not fast and (compiler is None or left < COMPILE_SECONDS):
+    fast = use_machine_code("MinMin", deadline, plain)
+    if plain > 2.0 * left and not fast:
         raise OutOfTime("MinMin takes longer in pure Python than the time limit leaves")
     inst = instance_arrays(problem, compiled=fast)
     work = _work(problem, inst, fast)
     network = problem.network
     costs = 1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second
+    run = compiled(kernel.__name__, "plan") if fast else kernel.plan
     done, before = 0, -1
     while before < done < len(problem.tasks):
-        if compiler is not None and compiler.poll() == 0:
-            fast, compiler = True, None
-            inst = instance_arrays(problem, compiled=True)
-            work = _moved(work, _work(problem, inst, True))
-        run = compiled(kernel.__name__, "plan") if fast else kernel.plan
         before, done = done, run(inst, work, replication, *costs, TASKS_A_LOOK)
         if done < len(problem.tasks) and plain > CHEAP_SECONDS and deadline.expired():
             raise OutOfTime("the deadline passed while MinMin planned")
     return work
-
-
-def _engine(plain: float, limited: bool) -> tuple[bool, Any]:
-    """Whether to begin on machine code, and a process that makes it where it is not there yet."""
-    if not limited:
-        return pays(kernel.__name__, "plan", plain), None
-    if plain < CHEAP_SECONDS or not available():
-        return False, None
-    if is_ready(kernel.__name__, "plan"):
-        return True, None
-    return False, compile_apart(f"{__name__}:compile_kernel") if plain > LOAD_SECONDS else None
 
 
 def compile_kernel() -> None:
@@ -150,14 +134,6 @@ def compile_kernel() -> None:
     problem = tiny_batch()
     inst = instance_arrays(problem, compiled=True)
     compiled(kernel.__name__, "plan")(inst, _work(problem, inst, True), True, 1.0, 1.0, 1)
-
-
-def _moved(work: kernel.Work, arrays: kernel.Work) -> kernel.Work:
-    """What the lists of *work* hold, in the *arrays* that the compiled kernel takes."""
-    for old, new in zip(work, arrays, strict=True):
-        if isinstance(old, list):
-            new[:] = old
-    return arrays
 
 
 def _work(problem: ReplicationProblem, inst: Instance, fast: bool) -> kernel.Work:

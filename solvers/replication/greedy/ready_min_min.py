@@ -8,6 +8,7 @@ on the cores), then its computing. The planned disks evict by popularity, equati
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from heapq import heapify, heappop, heappush, heapreplace
 from math import lcm
 
@@ -17,7 +18,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication.dispatch import run
 from ioopt.solvers.replication.dispatch.ready_min_min import decide
 from ioopt.solvers.replication.greedy import minmin
-from ioopt.solvers.replication.greedy.commits import TASKS_A_LOOK, Commits, FreeTimes
+from ioopt.solvers.replication.greedy.commits import TASKS_A_LOOK, Commits, FreeTimes, require_time
 
 Entry = tuple[float, int]
 """A time and a task."""
@@ -41,23 +42,23 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     if settings.mode == "dispatch":
         return run.answer(problem, request, request.policy or decide, settings)
     if not problem.is_workflow:
-        return minmin.solve(problem, request)
+        return minmin.solve(
+            problem, replace(request, settings=minmin.Settings(eviction=settings.eviction))
+        )
     planned = plan_ready_min_min(problem, request.deadline)
-    return planned.commits.outcome(settings.eviction, planned.hurried, False, settings)
+    return planned.commits.outcome(settings.eviction, False, settings)
 
 
 def plan_ready_min_min(problem: ReplicationProblem, deadline: Deadline | None = None) -> Planner:
     """The planner when all tasks are committed; queues are in the order of the commits.
 
-    When *deadline* has passed, tasks go to the nodes that they fit in turn. Raises
-    UnsolvableInstanceError for a task that fits no node.
+    Raises UnsolvableInstanceError for a task that fits no node, OutOfTime when *deadline* passes.
     """
     problem.require_room()
     planner = Planner(problem)
     while (step := len(planner.commits.order)) < len(problem.tasks):
-        if deadline is not None and step % TASKS_A_LOOK == 0 and deadline.expired():
-            planner.hurry()
-            break
+        if step % TASKS_A_LOOK == 0:
+            require_time(deadline, step, len(problem.tasks))
         planner.step()
     return planner
 
@@ -87,7 +88,6 @@ class Planner:
         self.hopes: list[tuple[float, int, int]] = []
         self.hope: list[Entry] = [NONE for _ in nodes]
         self.scale = lcm(*(i + 1 for i in nodes))
-        self.hurried = 0
         self._open(self.commits.open_at_first())
 
     @property
@@ -108,18 +108,6 @@ class Planner:
                 return
             self.hope[i] = first
             heapreplace(self.hopes, (*first, i))
-
-    def hurry(self) -> None:
-        """Commit what is left in order of opening, to the nodes in turn, transfers left out."""
-        plan = self.commits
-        ready = list(self.lengths)
-        for k in ready:
-            i = plan.fitting[k][self.hurried % len(plan.fitting[k])]
-            self.hurried += 1
-            start = self.free[i].earliest(plan.cores[k], plan.base[k])
-            end = start + plan.ticks.work[i][k]
-            self.free[i].take(plan.cores[k], start, end)
-            ready.extend(plan.commit(k, i, start, end))
 
     def _first(self, i: int) -> Entry:
         """(completion, task) of the open task that ends first on node *i*; NONE where there is none."""

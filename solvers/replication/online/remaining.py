@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
-from ioopt.compiled import compiled, is_ready
+from ioopt.compiled import compiled
 from ioopt.decisions.replication import DispatchView
 from ioopt.problems.replication import File, Node, ReplicationProblem, Task
 from ioopt.sim.replication import kernel
@@ -23,7 +23,9 @@ ENTRY = kernel.begin_or_advance.__name__
 class Remaining:
     """The instance ``problem``; its tasks from ``first`` on are the tasks ``todo`` of the run."""
 
-    def __init__(self, view: DispatchView, given: Collection[int], overrun: float) -> None:
+    def __init__(
+        self, view: DispatchView, given: Collection[int], overrun: float, fast: bool = False
+    ) -> None:
         """*given*: tasks that have been assigned; *overrun*: seconds a task goes on past its
         estimate, per second that it has computed.
         """
@@ -53,7 +55,7 @@ class Remaining:
             ),
         )  # fmt: skip
         self.place = {k: self.first + x for x, k in enumerate(self.todo)}
-        self.fast = is_ready(kernel.__name__, ENTRY)
+        self.fast = fast
 
     def _under_way(self, i: int, overrun: float) -> list[tuple[int, int, float]]:
         """(node, task, compute seconds from now on at speed 1) of what is decided on node *i*."""

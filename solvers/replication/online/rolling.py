@@ -15,11 +15,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 from ioopt.problems.replay_options import DispatchOptions
 from ioopt.problems.replication import EvictionPolicy, Node, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.sim.replication.dispatch import queues_of_run
+from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
 from ioopt.solvers.replication.dispatch import locality, run
 from ioopt.solvers.replication.greedy.b_level import plan_b_level
 from ioopt.solvers.replication.greedy.commits import Ranked
@@ -41,6 +42,8 @@ MARGIN = 0.02
 """The plan in force gives way only to one better by this share: what is left is known roughly."""
 OVERRUN = 0.5
 """A task past its estimate is expected to go on for half of what it has taken."""
+PLANS = 20
+"""About how many a run makes."""
 MOST_CELLS = 30_000
 """Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
 
@@ -87,6 +90,7 @@ class Rolling:
         self._late_binding, self._binds_late = LateBinding(), False
         self._arrived = self._given_then = 0
         self._late: set[int] = set()
+        self._fast: bool | None = None
 
     def resume(self, given: Iterable[int]) -> None:
         """Take over a run in which the tasks *given* have been given by another."""
@@ -153,7 +157,11 @@ class Rolling:
     def _plan(self, view: DispatchView) -> None:
         """Take the best of the plan in force and the plans of all planners, unless late binding will do."""
         self.plans += 1
-        rest = Remaining(view, self._given, OVERRUN)
+        if self._fast is None:
+            cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
+            long = PLANS * self.settings.evaluations * SECONDS_PER_CELL * cells >= LOADING_SECONDS
+            self._fast = long and KERNELS["timeline"].ready()
+        rest = Remaining(view, self._given, OVERRUN, self._fast)
         if not rest.todo:
             self._orders = [[] for _ in view.nodes]
             return

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ioopt import compiled
+from ioopt.compiled import boxes, compiled
+from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication import bounds
 from ioopt.models.replication.static import (
     Moves,
@@ -40,10 +41,6 @@ from ioopt.solvers.replication.plans import (
 from ioopt.solvers.replication.search import anneal_kernel as kernel
 
 HOTTEST, COLDEST = 0.2, 0.0006
-COMPILE_SECONDS = 30.0
-"""Time to have left before compiling the kernel in this process."""
-WORTH_COMPILING_SECONDS, WORTH_SECONDS = 8.0, 0.5
-"""Plain runs as long as that are worth compiling the kernel, or loading it."""
 _CHUNK = 4_000
 """Steps between two looks at the clock (20 times as many where compiled)."""
 STEP_SECONDS, STEP_SECONDS_PER_READ, STEP_SECONDS_PER_NODE = 1e-5, 2e-6, 5e-7
@@ -77,8 +74,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     steps = default_steps(instance) if settings.steps is None else settings.steps
     seeds = range(request.options.seed, request.options.seed + request.options.threads)
     one = partial(_from_seed, instance, settings.replication, steps, request.deadline)
-    if len(seeds) > 1 and _pays(instance, steps, request.deadline):
-        compiled.compiled(kernel.__name__, "run")  # once, before the threads ask for it
+    if len(seeds) > 1 and _takes_machine_code(instance, steps, request.deadline):
+        compiled(kernel.__name__, "run")  # once, before the threads ask for it
     with ThreadPoolExecutor(len(seeds)) as pool:
         found = [*pool.map(one, seeds)] if len(seeds) > 1 else [one(seeds[0])]
     done = all(complete for _, complete in found)
@@ -141,13 +138,13 @@ def _annealed(
     scale: float,
 ) -> tuple[Moves | None, bool]:
     """One annealing from the node of every task in *begun*; loads are judged against *scale*."""
-    use_compiled = _pays(instance, steps, deadline)
+    use_compiled = _takes_machine_code(instance, steps, deadline)
     data = _data(instance, replication, use_compiled, scale)
     state = _state(instance, data, begun, seed, use_compiled)
     kernel.keep_best(data, state)
     run: Any = kernel.run
     if use_compiled:
-        run = compiled.compiled(kernel.__name__, "run")
+        run = compiled(kernel.__name__, "run")
     taken, chunk = 0, _CHUNK
     while taken < steps and instance.num_nodes > 1 and instance.problem.tasks:
         if deadline.expired():
@@ -161,16 +158,15 @@ def _annealed(
     return _decoded(instance, data, state), complete
 
 
-def steps_within(instance: StaticInstance, seconds: float) -> int:
-    """Steps that the kernel surely takes in *seconds*, from 2,000 to 6 million.
+def steps_within(instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline) -> int:
+    """Steps of each of so many *rounds* that surely end in *seconds*, from 2,000 to 6 million.
 
-    An estimate from the instance alone: for the compiled kernel where it is ready (about twenty
-    times as fast), else for the plain one.
+    An estimate from the instance and the kernel that the rounds will take.
     """
     rate = 1.0 / _step_seconds(instance)
-    if seconds > 0.1 and compiled.available() and compiled.is_ready(kernel.__name__, "run"):
+    if use_machine_code("anneal", deadline, seconds):
         rate *= COMPILED_TIMES
-    return int(min(max(2_000.0, rate * seconds), 6_000_000.0))
+    return int(min(max(2_000.0, rate * seconds / rounds), 6_000_000.0))
 
 
 def _step_seconds(instance: StaticInstance) -> float:
@@ -179,28 +175,17 @@ def _step_seconds(instance: StaticInstance) -> float:
     return STEP_SECONDS + STEP_SECONDS_PER_READ * reads + STEP_SECONDS_PER_NODE * instance.num_nodes
 
 
-def _pays(instance: StaticInstance, steps: int, deadline: Deadline) -> bool:
-    """Whether to use the compiled kernel; it gives the same answer, sooner.
-
-    Where it has not been compiled yet and this run has no time for that, another process compiles
-    it for the next run.
-    """
-    seconds = steps * _step_seconds(instance)
-    if min(seconds, deadline.remaining()) < WORTH_SECONDS or not compiled.available():
-        return False
-    if compiled.is_ready(kernel.__name__, "run"):
-        return True
-    if seconds > WORTH_COMPILING_SECONDS and deadline.remaining() > COMPILE_SECONDS:
-        return True
-    compiled.compile_apart(f"{__name__}:compile_kernel")
-    return False
+def _takes_machine_code(instance: StaticInstance, steps: int, deadline: Deadline) -> bool:
+    """Whether to use the compiled kernel; it gives the same answer, sooner."""
+    seconds = min(steps * _step_seconds(instance), deadline.remaining())
+    return use_machine_code("anneal", deadline, seconds)
 
 
 def compile_kernel() -> None:
     """Compile the kernel by a run of no steps."""
     instance = reduce(tiny_batch())
     data = _data(instance, True, True)
-    compiled.compiled(kernel.__name__, "run")(data, _state(instance, data, [0, 0], 0, True), 0, 1)
+    compiled(kernel.__name__, "run")(data, _state(instance, data, [0, 0], 0, True), 0, 1)
 
 
 def _requests(instance: StaticInstance) -> int:
@@ -260,7 +245,7 @@ def _data(
     pays = instance.problem.replica_seconds_per_byte * 2 < instance.problem.remote_seconds_per_byte
     u = [(k + 0.5) / kernel.LOG_TABLE for k in range(kernel.LOG_TABLE)]
     ratio = (COLDEST / HOTTEST) ** (1.0 / (kernel.TEMPERATURES - 1))
-    box = compiled.boxes(arrays)
+    box = boxes(arrays)
     return kernel.Data(
         nodes, len(of_task), files, box(ptr), box(listed), box(work),
         box(instance.far), box(instance.near), box(instance.sizes), box(held), box(fixed),
@@ -283,7 +268,7 @@ def _state(
     for file in range(files):
         if data.fixed_root[file]:
             root[file] = instance.holders(file)[0]
-    box = compiled.boxes(arrays)
+    box = boxes(arrays)
     longest = max((data.ptr[k + 1] - data.ptr[k] for k in range(data.num_tasks)), default=0)
     used = [sum(instance.sizes[file] for file in held) for held in instance.held]
     load = [0] * nodes

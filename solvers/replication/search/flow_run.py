@@ -4,8 +4,7 @@ See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
 import random
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping
 
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.transfer_bound import TransferBound
@@ -22,10 +21,10 @@ from ioopt.solvers.replication.search.flow_deal import (
 )
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import Queues
-from ioopt.solvers.replication.workflows import PLANNERS
+from ioopt.solvers.replication.workflows import PLANNERS, Planner
 
-PLANNER_SHARE, DEAL_SHARE = 0.15, 0.15
-"""Share of the time left that one planner or one deal may take, once there is a plan."""
+DEAL_SHARE = 0.15
+"""Share of the time left that one deal may take."""
 LONG_REPLAY_SECONDS = 1.0
 """A plain replay that takes longer must watch the clock."""
 DEALS = 24
@@ -35,7 +34,10 @@ PENALTIES, DRIFTS, NOISES = (0.3, 1.0, 2.0), (0.0, 0.02, 0.1, 1.0), (0.0, 0.1, 0
 class FlowRun(LinkAwareRun):
     """Starts, dealing and annealing of a workflow: queues are parts of one order of all tasks."""
 
-    FIRST_PLANNER = next(iter(PLANNERS))
+    def start(self) -> None:
+        """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
+        self.ends: dict[str, float] = {}
+        super().start()
 
     def _proven(self) -> float:
         clock = self.request.deadline.clock
@@ -44,43 +46,13 @@ class FlowRun(LinkAwareRun):
         self._proof_seconds = clock() - begun
         return bound
 
-    def start(self) -> None:
-        """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
-        self.ends: dict[str, float] = {}
-        self._unscored: list[tuple[ReplicationPlan, str]] = []
-        given = self.request.start
-        if isinstance(given, ReplicationPlan):
-            self._baseline(given, "the given plan")
-        for name, planner in PLANNERS.items():
-            if self.best.plan is not None and (self._reached() or self._left() <= 0):
-                return
-            asked = replace(
-                self.request, settings=None, start=None, policy=None,
-                deadline=self._within(PLANNER_SHARE),
-            )  # fmt: skip
-            try:
-                plan = planner(self.problem, asked).plan
-                assert plan is not None
-            except OutOfTime:
-                continue
-            if self.best.plan is None:
-                self.best = replace(self.best, plan=plan, origin=name)
-            if self._slow() and self._compiler is not None:
-                self._unscored.append((plan, name))
-            else:
-                self._judge(plan, name)
-
-    def _judge(self, plan: ReplicationPlan, name: str) -> None:
-        """Score a planner's plan, if there is time."""
-        with suppress(OutOfTime):
-            self._baseline(plan, name)
+    def planners(self) -> Mapping[str, Planner]:
+        """The planners of workflows, the quickest first."""
+        return PLANNERS
 
     def _within(self, share: float) -> Deadline:
-        """A deadline after *share* of what is left, once there is a plan."""
-        deadline = self.request.deadline
-        if deadline.limit_seconds is None or self.best.plan is None:
-            return deadline
-        return deadline.within(share * max(0.0, self._left()))
+        """A deadline after *share* of what is left."""
+        return self.request.deadline.within(share * max(0.0, self._left()))
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
         if self._slow():
@@ -103,14 +75,10 @@ class FlowRun(LinkAwareRun):
     def _deal(self) -> None:
         """Stretches of the depth-first order, then dispatches by live bytes under random parameters."""
         rng = random.Random(self.request.options.seed)
-        self._switch()
-        for plan, name in self._unscored:
-            self._judge(plan, name)
         if not self._over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
             self._try(cut, "stretches of the depth-first order")
         for turn in range(DEALS):
-            self._switch()
             if self._over() or self._slow():
                 return
             order = depth_first(self.problem, rng if turn % 3 == 2 else None)

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from ioopt.compiled import available
+from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import ReplayOptions
@@ -26,7 +26,6 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import (
-    LOAD_SECONDS,
     replay_fits,
     replay_seconds,
     report_seconds,
@@ -35,7 +34,6 @@ from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.minmin import planning_seconds
 from ioopt.solvers.replication.search.flow_run import FlowRun
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
-from ioopt.solvers.replication.search.link_search import kernels_ready
 from ioopt.solvers.replication.search.pace import SLOW_CELLS, cells
 from ioopt.solvers.replication.search.pool_run import PoolRun
 
@@ -119,9 +117,9 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
     left -= report_seconds(problem)
     if plan_plain + 2.0 * plain <= left:
         return False
-    if LOAD_SECONDS + plan_machine + 2.0 * machine > left:
+    if LOADING_SECONDS + plan_machine + 2.0 * machine > left:
         return True
-    return not (available() and kernels_ready())
+    return not use_machine_code("link-aware", request.deadline, plain)
 
 
 def _greedy(problem: ReplicationProblem, request: SolveRequest) -> Outcome:

@@ -4,16 +4,18 @@ See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
 import random
-from typing import Any
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 
-from ioopt.compiled import available, compile_apart
+from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
+from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import RULES
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
-from ioopt.sim.replication.simulate import LOAD_SECONDS, simulate
-from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
-from ioopt.solvers.replication.greedy.minmin import plan_minmin
+from ioopt.sim.replication.simulate import replay_seconds, simulate
+from ioopt.solvers.replication.greedy import job_data_present, lpt, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search.deal_kernel import Dealing, random_dealing
 from ioopt.solvers.replication.search.link_search import (
@@ -23,8 +25,6 @@ from ioopt.solvers.replication.search.link_search import (
     OrderAnnealing,
     Queues,
     RoundAnnealing,
-    compile_kernels,
-    kernels_ready,
 )
 from ioopt.solvers.replication.search.pace import (
     FEWEST_BY_CLOCK,
@@ -37,18 +37,19 @@ from ioopt.solvers.replication.search.pace import (
     has_orders,
 )
 from ioopt.solvers.replication.search.spectral import task_order
+from ioopt.solvers.replication.workflows import PLANNERS, Planner
 
 DEFAULT_SECONDS = 60.0
 """Length of a run that has no time limit."""
+RESERVE_SHARE = 0.4
+"""Of the time left, at most so much for that."""
 AFTER_PROOF = 8.0
 """Reading, report, check and writing of a workflow take 5 to 6 times as long as its bounds."""
-COMPILE_SECONDS = 5.0
-"""Less time left than that is not worth a compiler beside."""
 STRETCH_SECONDS = 0.1
 """Annealing between two looks at the clock, MOST_STEPS moves of it at the most."""
 MOST_STEPS = 100_000
-SMALL_CELLS, MEDIUM_CELLS = 150, 10_000
-"""Inputs x nodes from which compiling pays, deals are tried before a replay."""
+MEDIUM_CELLS = 10_000
+"""Inputs x nodes from which several deals are tried before a replay."""
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
 DEAL_SHARE, SLOW_DEAL_SHARE = 0.12, 0.85
 """Share of what is left of the run for dealing; where replays are slow nearly all of it."""
@@ -64,6 +65,17 @@ EVALUATIONS_PER_ROUND, ORDER_SHARE, ORDERED_DEALS = 1500, 0.4, 0.02
 for deals before."""
 
 
+BATCH_PLANNERS: Mapping[str, Planner] = {
+    "MinMin": minmin.solve,
+    "JobDataPresent": job_data_present.solve,
+    "MinMin without replication": lambda problem, request: minmin.solve(
+        problem, replace(request, settings=minmin.Settings(replication=False))
+    ),
+    **{name: PLANNERS[name] for name in ("locality", "b-level", "heft", "fifo")},
+    "lpt": lpt.solve,
+}
+
+
 class LinkAwareRun(Pace):
     """Starts, dealing, annealing, and the clock over all three.
 
@@ -71,7 +83,6 @@ class LinkAwareRun(Pace):
     sooner).
     """
 
-    FIRST_PLANNER = "MinMin"
     _proof_seconds = 0.0
     """Time that the bound took, which is a pace of this machine on this instance."""
 
@@ -98,40 +109,21 @@ class LinkAwareRun(Pace):
         # The front door still has to replay and check the plan.
         left = request.deadline.remaining()
         after = 0.05 + 4e-5 * inputs + AFTER_PROOF * self._proof_seconds
-        self._reserve = min(0.2 * left, after) if limit else 0.0
+        self._reserve = min(RESERVE_SHARE * left, after) if limit else 0.0
         self._begun = self.clock()
         self._end = self._begun + (left if limit else DEFAULT_SECONDS) - self._reserve
-        self._compiler: Any = None
         self.options = request.settings or RULES
-        fast = self._fast_from_start()
+        # Where even the cheap answers take long plain replays the engine is chosen before them.
+        plain = replay_seconds(problem)[0]
+        self._chosen = plain >= LOADING_SECONDS
+        fast = self._chosen and use_machine_code(
+            "link-aware", request.deadline, self.effort * plain
+        )
         self.engine = Engine(problem, request.options.seed, fast, self.options)
-        self._begun = self.clock()
 
     def _proven(self) -> float:
         """A bound of the makespan in seconds."""
         return makespan_bound_seconds(self.problem)
-
-    def _fast_from_start(self) -> bool:
-        """Compiled kernels where they stand ready; else plain ones while another process compiles."""
-        if not available() or self._cells < SMALL_CELLS or self._left() < LOAD_SECONDS:
-            return False
-        if kernels_ready():
-            return True
-        if self._left() > COMPILE_SECONDS:
-            call = f"{compile_kernels.__module__}:{compile_kernels.__name__}"
-            self._compiler = compile_apart(call)
-        return False
-
-    def _switch(self, annealing: Annealing | OrderAnnealing | None = None) -> None:
-        """Take the compiled kernels once the other process has made them, in the middle of the run."""
-        if self._compiler is None or self._compiler.poll() is None:
-            return
-        if self._compiler.returncode == 0:
-            self.engine.go_fast()
-            self._replay_seconds = 0.0
-            if annealing is not None:
-                annealing.go_fast()
-        self._compiler = None
 
     def _offer(
         self,
@@ -173,16 +165,29 @@ class LinkAwareRun(Pace):
         return (f"best plan from {self.best.origin}; {self.evaluations} replays ({kind})",)
 
     def start(self) -> None:
-        """Score the baselines, exactly as their own solvers would hand them out, and a given plan."""
+        """Score every planner's plan, as its own solver would hand it out, and a given plan."""
         given = self.request.start
         if isinstance(given, ReplicationPlan):
             self._baseline(given, "the given plan")
-        self._baseline(plan_minmin(self.problem)[0], "MinMin")
-        if self._over() or self._cells > SLOW_CELLS or not self._affords(2):
-            return
-        self._baseline(plan_job_data_present(self.problem)[0], "JobDataPresent")
-        if self._affords(10):
-            self._baseline(plan_minmin(self.problem, False)[0], "MinMin without replication")
+        # Whole cheap plans come before the limit: a command may end a little after it.
+        until = self.request.deadline.with_overtime(self._reserve)
+        asked = replace(self.request, settings=None, start=None, policy=None, deadline=until)
+        for name, planner in self.planners().items():
+            if self._reached() or (self.best.origin and until.expired()):
+                return
+            try:
+                plan = planner(self.problem, asked).plan
+                assert plan is not None
+            except (OutOfTime, NotApplicableError):
+                continue
+            if not self.best.origin:
+                self.best = replace(self.best, plan=plan, origin=name)
+            with suppress(OutOfTime):
+                self._baseline(plan, name)
+
+    def planners(self) -> Mapping[str, Planner]:
+        """The cheap answers, the quickest first."""
+        return BATCH_PLANNERS if self._cells <= SLOW_CELLS else {"MinMin": minmin.solve}
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
         """Score a whole plan under its own eviction, then under ours."""
@@ -191,7 +196,7 @@ class LinkAwareRun(Pace):
         queues = self._queues(plan)
         score = self._replayed(plan, queues, origin)
         self._replay_seconds = self.clock() - begun
-        if origin == self.FIRST_PLANNER:
+        if origin == next(iter(self.planners())):
             # The front door will replay the answer once more, as slowly as this.
             self._end -= min(1.2 * self._replay_seconds, 0.5 * max(0.0, self._left()))
         self._offer(queues, score, origin, plan.eviction, plan)
@@ -212,9 +217,14 @@ class LinkAwareRun(Pace):
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
-        """Deal and anneal until time, count or bound says stop."""
-        if not self._over():
-            self._deal()
+        """Deal and anneal until time, count or bound says stop, on one engine from here on."""
+        if self._over():
+            return
+        plain = min(self._left(), self._replays_left() * self._replay_seconds)
+        if not self._chosen and use_machine_code("link-aware", self.request.deadline, plain):
+            self.engine.go_fast()
+            self._replay_seconds = 0.0
+        self._deal()
         if self._over():
             return
         fewest = FEWEST_BY_CLOCK * len(self.problem.tasks)
@@ -255,7 +265,6 @@ class LinkAwareRun(Pace):
         deals = DEALS_PER_REPLAY if self._cells > MEDIUM_CELLS else 1
         replays = 0
         while not self._over():
-            self._switch()
             if self._progress() >= (until if replays >= FEWEST_DEALS else max(until, 0.5)):
                 return
             first = replays == 0
@@ -312,7 +321,6 @@ class LinkAwareRun(Pace):
         start, base, cost = self._progress(), self.evaluations, annealing.STEPS_PER_REPLAY
         total, steps = cost * max(1, round((until - start) * self.effort)), 1
         while not self._over() and self._progress() < until:
-            self._switch(annealing)
             share = (self._progress() - start) / max(until - start, 1e-9)
             begun, before = self.clock(), annealing.evaluations
             if self.by_clock:

@@ -8,7 +8,7 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from ioopt.compiled import boxes, compiled, is_ready
+from ioopt.compiled import boxes, compiled
 from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
@@ -24,12 +24,6 @@ CODE_BITS = 48
 """Two sets of files on disks have one sum of codes with probability 2 to the minus that."""
 MOST_MARKED = 400_000
 """Room for the files on disks at marked places of an order; a batch too large for a mark has none."""
-
-
-def kernels_ready() -> bool:
-    """Whether every kernel of the search stands compiled on disk."""
-    kernels = (kernel, "anneal"), (deal_kernel, "dispatch"), (order_kernel, "anneal_order")
-    return all(is_ready(module.__name__, name) for module, name in kernels)
 
 
 def compile_kernels() -> None:
@@ -198,17 +192,6 @@ class Annealing:
         schedule = kernel.Schedule(steps, first, total or steps, hot, cold, target)
         self._engine.run_anneal(self._arrays, self._search, schedule)
 
-    def go_fast(self) -> None:
-        """Go on with compiled kernels, once the engine does."""
-        engine, arrays, search = self._engine, self._arrays, self._search
-        self._arrays = type(arrays)(*(engine.box(v) if isinstance(v, list) else v for v in arrays))
-        new = engine.search(search.kept_ptr, search.kept_entry, 0.0)
-        self._search = new._replace(
-            flow=type(search.flow)(*map(engine.box, search.flow)), line=engine.moved(search.line),
-            best_ptr=engine.box(search.best_ptr), best_entry=engine.box(search.best_entry),
-            values=engine.box(search.values, real=True), counts=engine.box(search.counts),
-        )  # fmt: skip
-
     @property
     def best_score(self) -> float:
         """Least makespan found, in seconds."""
@@ -260,10 +243,6 @@ class OrderAnnealing:
         """Moves from number *first* of *total* (0: all are *steps*), whatever the *target*."""
         schedule = kernel.Schedule(steps, first, total or steps, hot, cold, 0.0)
         self._engine.run_order(self.line, schedule)
-
-    def go_fast(self) -> None:
-        """Go on with compiled kernels, once the engine does."""
-        self.line = self._engine.moved(self.line)
 
     @property
     def seconds(self) -> float:

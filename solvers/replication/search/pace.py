@@ -60,7 +60,7 @@ class Best:
     queues: Queues = field(default_factory=list)
     eviction: EvictionPolicy = "farthest-next-use"
     plan: ReplicationPlan | None = None
-    origin: str = "nothing"
+    origin: str = ""
     rounds: Queues = field(default_factory=list)
     """The tasks between two barriers each, where the plan has any."""
 

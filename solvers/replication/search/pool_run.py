@@ -84,8 +84,3 @@ class PoolAnnealing(OrderAnnealing):
             num_nodes=1, disk=engine.box([size]), held_node=none, held_file=none
         )
         return engine
-
-    def go_fast(self) -> None:
-        """Go on with compiled kernels, once the engine does."""
-        self._engine = self._one()
-        super().go_fast()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from pathlib import Path
-from typing import IO
 
 import pytest
 from conftest import ROOT
@@ -44,27 +42,3 @@ def test_nothing_else_keeps_machine_code() -> None:
         if re.search(r"cache\s*=\s*True", file.read_text("utf-8"))
     ]
     assert set(keeping) == {"compiled"}
-
-
-def test_processes_that_begin_without_machine_code_compile_in_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The lock is taken before the function runs; one that finds none to take runs all the same."""
-    import fcntl
-
-    (tmp_path / "told_in_turn.py").write_text("told = []\ndef go(): told.append('compiled')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    told = importlib.import_module("told_in_turn").told
-
-    def lock(file: IO[bytes], how: int) -> None:
-        assert how == fcntl.LOCK_EX and file.name == str(tmp_path / "told_in_turn.py")
-        told.append("my turn")
-        if len(told) > 2:
-            raise OSError("no locks here")
-
-    monkeypatch.setattr(fcntl, "flock", lock)
-    for _ in range(2):
-        compiled.compile_in_turn("told_in_turn:go")
-    assert told == ["my turn", "compiled"] * 2
-    process = compiled.compile_apart("told_in_turn:go")
-    assert process.wait() == 0

@@ -9,6 +9,7 @@ import pytest
 from random_workflows import random_workflow
 
 import ioopt
+from ioopt.compiled import choice
 from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
@@ -25,7 +26,7 @@ POLICIES_DIFFER, FIVE_TASKS = 200, 9
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is compiled for these."""
-    monkeypatch.setattr(exact_workflow, "available", lambda: False)
+    monkeypatch.setattr(choice, "available", lambda: False)
 
 
 def fork(replica: float, **node: Any) -> ReplicationProblem:

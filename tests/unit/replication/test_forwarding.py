@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import ioopt
+from ioopt.compiled import choice
 from ioopt.generate.replication.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
-from ioopt.solvers.replication.search import link_run, pool_run
+from ioopt.solvers.replication.search import pool_run
 from ioopt.solvers.replication.search.forwarding import forwarded
 from ioopt.solvers.replication.search.link_search import Engine
 from ioopt.solvers.replication.search.order_kernel import seconds
@@ -116,7 +117,7 @@ def test_one_disk_stands_for_a_share_of_all() -> None:
 
 def test_a_search_on_small_disks_begins_with_such_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 tasks on four nodes: its first plans beat MinMin, and end when the replay of the answer does."""
-    monkeypatch.setattr(link_run, "available", lambda: False)
+    monkeypatch.setattr(choice, "available", lambda: False)
     problem = generate("image-85-follow-up", {"tasks": 100, "nodes": 4, "disk": "500MB"}, 0)
     request = SolveRequest(SolveOptions(), Deadline(None))
     run = pool_run.PoolRun(problem, request, 12)

@@ -201,7 +201,7 @@ def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatc
     instance = reduce(generate("image-85", {"tasks": 40, "disk": "unlimited"}, 3))
     answers = []
     for use in (False, True):
-        monkeypatch.setattr(module, "_pays", lambda *_, use=use: use)
+        monkeypatch.setattr(module, "use_machine_code", lambda *_, use=use: use)
         answers.append(anneal(instance, True, 5, 20_000, Deadline(None)))
     assert answers[0] == answers[1]
     assert anneal_kernel.MODULUS == 2**31 - 1

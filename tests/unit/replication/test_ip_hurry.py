@@ -36,7 +36,7 @@ def test_a_short_limit_anneals_before_it_loads_cp_sat(
         monkeypatch.setitem(sys.modules, "ortools", ModuleType("ortools"))
     else:
         monkeypatch.delitem(sys.modules, "ortools", raising=False)
-    problem = ioopt.load("cycle3")
+    problem = ioopt.load("image-16x3")
     options = SolveOptions(time_limit_seconds=left)
     deadline = Deadline(left, clock=lambda: 0.0)
     request = SolveRequest(options, deadline, ip.Settings(), None, Incumbents(deadline))

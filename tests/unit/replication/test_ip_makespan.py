@@ -10,10 +10,11 @@ from replication_samples import tiny
 from workflow_exhaustive import least_makespan, random_instance
 
 import ioopt
+from ioopt.compiled import choice
 from ioopt.errors import UnsolvableInstanceError, UsageError
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.replication.exact import exact_workflow, makespan
+from ioopt.solvers.replication.exact import makespan
 from ioopt.solvers.replication.greedy import minmin
 
 MAKESPAN = {"objective": "makespan"}
@@ -22,7 +23,7 @@ MAKESPAN = {"objective": "makespan"}
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is compiled for these."""
-    monkeypatch.setattr(exact_workflow, "available", lambda: False)
+    monkeypatch.setattr(choice, "available", lambda: False)
 
 
 def proves(seed: int, tasks: int) -> None:

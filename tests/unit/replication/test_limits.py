@@ -99,30 +99,14 @@ def test_replay_in_pieces_is_the_replay(most: int) -> None:
     assert runs[0] == runs[1]
 
 
-def test_minmin_in_pieces_and_on_machine_code_in_the_middle(monkeypatch: Any) -> None:
-    """A look at the clock after every task; after five the arrays of the compiled kernel take over."""
-
-    class Process:
-        asked = 0
-
-        def poll(self) -> int | None:
-            self.asked += 1
-            return 0 if self.asked > 5 else None
-
+def test_minmin_in_pieces_is_minmin(monkeypatch: Any) -> None:
+    """A look at the clock after every task; the arrays of the compiled kernel hold the same."""
     whole = minmin.plan_minmin(SMALL)
     monkeypatch.setattr(minmin, "TASKS_A_LOOK", 1)
     assert minmin.plan_minmin(SMALL) == whole
-    process = Process()
-    kinds = []
-
-    def spied(inst: Any, work: Any, *rest: Any) -> int:
-        kinds.append(type(work.ready).__name__)
-        return minmin_kernel.plan(inst, work, *rest)
-
-    monkeypatch.setattr(minmin, "compiled", lambda module, name: spied)
-    monkeypatch.setattr(minmin, "_engine", lambda plain, limited: (False, process))
+    monkeypatch.setattr(minmin, "use_machine_code", lambda *given: True)
+    monkeypatch.setattr(minmin, "compiled", lambda module, name: minmin_kernel.plan)
     assert minmin.plan_minmin(SMALL, deadline=ticking(1e9)) == whole
-    assert kinds == ["ndarray"] * 25
 
 
 SOLVERS = [minmin, job_data_present, two_stage, hierarchical, lp_rounding, ip, anneal]
@@ -150,9 +134,9 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(module: Any, monkey
 def test_minmin_may_use_what_a_check_leaves_of_the_overtime(
     monkeypatch: Any, limit: float, planned: bool
 ) -> None:
-    """Compiled .6 s and .8 s to load it: of 1.05 x 1 s + .8 s 1.85 are left, of .5 s 1.325."""
+    """Compiled .6 s and 1 s to load it: of 1.05 x 1 s + .8 s 1.85 are left, of .5 s 1.325."""
     monkeypatch.setattr(minmin, "planning_seconds", lambda problem: (99.0, 0.6))
-    monkeypatch.setattr(minmin, "_engine", lambda plain, limited: (True, None))
+    monkeypatch.setattr(minmin, "use_machine_code", lambda *given: True)
     monkeypatch.setattr(minmin, "compiled", lambda module, name: minmin_kernel.plan)
     deadline = Deadline(limit, lambda: 0.0, 0.0)
     outcome = minmin.solve(SMALL, SolveRequest(SolveOptions(limit), deadline))
@@ -170,7 +154,6 @@ def test_a_replay_ends_with_the_deadline(monkeypatch: Any) -> None:
     plan, _ = minmin.plan_minmin(SMALL)
     monkeypatch.setattr(sim, "CHEAP_SECONDS", 0.0)
     monkeypatch.setattr(sim, "INSTANTS", 1)
-    monkeypatch.setattr(sim, "is_ready", lambda *_: False)
     full = sim.simulate(SMALL, plan, deadline=ticking(1e9))
     assert full == sim.simulate(SMALL, plan)
     with pytest.raises(OutOfTime, match="30 tasks on 3 nodes"):
@@ -204,7 +187,7 @@ def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(monkeypatch: A
 
 def test_size_decides_whether_there_is_time_to_search(monkeypatch: Any) -> None:
     """Estimates alone: a thousand times the inputs and nodes are too large for a second."""
-    monkeypatch.setattr(link_aware, "available", lambda: False)
+    monkeypatch.setattr(link_aware, "use_machine_code", lambda *given: False)
     request = SolveRequest(SolveOptions(1.0), Deadline(1.0, clock=lambda: 0.0))
     assert not link_aware._too_large(SMALL, request)
     monkeypatch.setattr(link_aware, "replay_seconds", lambda problem: (5.0, 0.5))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
+from ioopt.compiled import choice
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
@@ -19,7 +20,7 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
-from ioopt.solvers.replication.search import flow_run, link_aware, link_run
+from ioopt.solvers.replication.search import flow_run, link_aware
 from ioopt.solvers.replication.search.flow_deal import (
     FlowDealing,
     LiveBytes,
@@ -168,7 +169,7 @@ def test_whenever_the_deadline_passes_there_is_a_plan(checks: int) -> None:
 def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the planners' plans are all there is: neither dealing nor annealing can be cut short."""
     monkeypatch.setattr(flow_run, "LONG_REPLAY_SECONDS", 0.0)
-    monkeypatch.setattr(link_run, "available", lambda: False)
+    monkeypatch.setattr(choice, "available", lambda: False)
     limits: list[Any] = []
 
     def watched(*given: Any, deadline: Any) -> Any:
@@ -180,31 +181,6 @@ def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) 
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 100})
     assert len(limits) >= 1 and None not in limits
     assert result.violations == () and "dispatch" not in result.notes[0]
-
-
-def test_plans_that_wait_for_the_compiler_are_judged_in_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Plain replays would take too long; the machine code is not ready before all have planned."""
-
-    class Process:
-        returncode = 1
-
-        def poll(self) -> int | None:
-            return 1 if planned == list(PLANNERS) else None
-
-    def noted(name: str) -> Any:
-        return lambda *given: (planned.append(name), PLANNERS[name](*given))[1]
-
-    planned: list[str] = []
-    monkeypatch.setattr(flow_run, "PLANNERS", {name: noted(name) for name in PLANNERS})
-    monkeypatch.setattr(flow_run, "LONG_REPLAY_SECONDS", 0.0)
-    monkeypatch.setattr(link_run, "SMALL_CELLS", 0)
-    monkeypatch.setattr(link_run, "available", lambda: True)
-    monkeypatch.setattr(link_run, "kernels_ready", lambda: False)
-    monkeypatch.setattr(link_run, "compile_apart", lambda call: Process())
-    result = ioopt.solve(pairs(2), "link-aware", settings={"evaluations": 20})
-    assert result.objective == 4 and "heft 44 s" in result.notes[1]
 
 
 @pytest.mark.slow

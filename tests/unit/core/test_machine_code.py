@@ -1,0 +1,91 @@
+"""The one rule that chooses between machine code and plain Python, on a clock that stands still."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from ioopt.compiled import choice
+from ioopt.compiled.choice import KERNELS, Kernel, use_machine_code
+from ioopt.options import Deadline
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was compiled here or beside, or said."""
+    told: list[str] = []
+    monkeypatch.setattr(choice, "available", lambda: True)
+    monkeypatch.setattr(Kernel, "compile", lambda kernel: told.append(f"compiled {kernel.name}"))
+    monkeypatch.setattr(choice, "compile_beside", lambda family: told.append(f"beside {family}"))
+    monkeypatch.setattr(choice, "say", told.append)
+    monkeypatch.setattr(choice.time, "perf_counter", lambda: 0.0)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("ready", "limit", "plain", "fast", "what"),
+    [
+        (True, None, 0.9, False, []),  # short work needs none
+        (True, 2.5, 2.0, True, []),  # stands ready, and there is time to load it
+        (True, 1.9, 1.9, False, []),  # stands ready, but loading would take half of the limit
+        (False, 1.9, 1.9, False, []),  # neither time to compile beside
+        (False, 59.0, 30.0, False, ["beside gang"]),
+        (False, 60.0, 9.0, False, ["beside gang"]),  # compiling takes longer than the work
+        (False, 60.0, 10.0, True, ["compiling gang, gangs: once on this machine",
+                                   "compiled gangs", "compiled in 0 s"]),
+        (False, None, 10.0, True, ["compiling gang, gangs: once on this machine",
+                                   "compiled gangs", "compiled in 0 s"]),
+    ],
+)  # fmt: skip
+def test_the_rule(
+    ready: bool, limit: float | None, plain: float, fast: bool, what: list[str],
+    done: list[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(Kernel, "ready", lambda kernel: ready)
+    assert use_machine_code("gangs", Deadline(limit, clock=lambda: 0.0), plain) is fast
+    assert done == what
+
+
+def test_without_numba_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "available", lambda: False)
+    monkeypatch.setattr(Kernel, "ready", lambda kernel: 1 / 0)
+    assert not use_machine_code("gangs", Deadline(None), 1e9)
+
+
+def test_a_stamp_lies_where_numba_keeps_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it numba is not even imported; another version of ioopt does not find it."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
+    monkeypatch.setattr(choice, "available", lambda: True)
+    monkeypatch.setattr(choice, "_compiled", lambda module, name: 1 / 0)
+    kernel = KERNELS["I/O server"]._replace(target="time:time")
+    assert not kernel.ready()
+    kernel.compile()
+    assert [path.name[:10] for path in (tmp_path / "new").iterdir()] == ["I-O-server"]
+    with pytest.raises(ZeroDivisionError):
+        kernel.ready()
+    monkeypatch.setattr(choice, "__version__", "0.0")
+    assert not kernel.ready()
+
+
+def test_processes_that_compile_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock is taken before anything is compiled; where there are no locks it runs all the same."""
+    told: list[str] = []
+
+    def lock(file: IO[bytes], how: int) -> None:
+        assert how == fcntl.LOCK_EX and file.name == choice.__file__
+        told.append("my turn")
+        if len(told) > 2:
+            raise OSError("no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    monkeypatch.setattr(choice.os, "nice", lambda by: 0)
+    monkeypatch.setattr(Kernel, "ready", lambda kernel: False)
+    monkeypatch.setattr(Kernel, "compile", lambda kernel: told.append(kernel.name))
+    for _ in range(2):
+        choice.compile_family("gang")
+    assert told == ["my turn", "gangs"] * 2
