@@ -14,6 +14,7 @@ from conftest import ROOT, deadline_of_checks, shared_files
 
 import ioopt
 from ioopt.errors import OutOfTime, UnsolvableInstanceError
+from ioopt.options import Deadline
 from ioopt.solvers.replication.greedy import b_level, heft, ready_min_min
 from ioopt.solvers.replication.greedy.commits import Commits, FreeTimes
 from ioopt.solvers.replication.greedy.heft import Gaps
