@@ -15,13 +15,13 @@ HERE = Path(__file__).resolve().parent
 
 NAMES = (
     "additive", "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "embed-dask",
-    "embed-snakemake", "end-to-end",
+    "embed-snakemake", "end-to-end", "first-contact",
     "flexgang", "gang", "gang-exact", "gang-guard", "library", "replication", "replication-large",
     "replication-search",
     "workflow", "workflow-exact", "workflow-online", "workflow-options", "workflow-trends",
 )  # fmt: skip
 """As typed by users; each is a module of ``scripts/bench`` with a ``main``."""
-WHOLE = ("bounds", "campaign", "end-to-end")
+WHOLE = ("bounds", "campaign", "end-to-end", "first-contact")
 """Of all families together, in ``scripts/bench/whole``."""
 
 

@@ -3,7 +3,7 @@
 Each bundled and library instance x limit x kernel cache (empty, full), with two busy loops beside. A
 row is *behind* where a baseline that ended within the limit by itself, start-up included, is better
 by the kind's measure; *late* where the command takes more than 1.1 T + 1 s of CPU time. ``python
-scripts/bench/first_contact.py [NAME...]`` takes the instances named.
+scripts/bench/whole/first_contact.py [NAME...]`` takes the instances named.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[1:3]]
+    sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[2:4]]
 
 from bench.library import candidates
 
