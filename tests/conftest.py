@@ -5,12 +5,20 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ioopt import options
+from ioopt.compiled import choice
 from ioopt.options import Deadline
+from ioopt.sim import relay
+from ioopt.solvers.backends import cpsat_backend, pulp_backend, pulp_commands
+from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -34,14 +42,19 @@ def deadline_of_checks(count: int) -> Deadline:
     return Deadline(count - 0.5, clock=lambda: float(next(ticks)))
 
 
-def shared_root() -> Path:
-    """Folder of worked cases and real data: ``IOOPT_SHARED`` or ``shared`` beside the checkout."""
-    return Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared"))
+def shared_root(folder: str = "data") -> Path:
+    """Where real data and worked cases stand: ``IOOPT_SHARED``, else ``shared`` beside the checkout.
+
+    Worked cases stand in the checkout too, and are read there where that folder has none.
+    """
+    root = Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared"))
+    here = folder.startswith("cases") and not (root / folder).exists()
+    return Path(__file__).parent if here else root
 
 
 def shared_path(*parts: str) -> Path:
     """A path under the shared folder; the test is skipped, visibly, where it is missing."""
-    path = shared_root().joinpath(*parts)
+    path = shared_root(parts[0]).joinpath(*parts)
     if not path.exists():
         pytest.skip(f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)")
     return path
@@ -49,10 +62,58 @@ def shared_path(*parts: str) -> Path:
 
 def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
-    return sorted(shared_root().joinpath(folder).glob(pattern))
+    return sorted(shared_root(folder).joinpath(folder).glob(pattern))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests and the pages' examples hand in never reaches the checkout's library."""
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
+
+
+LOOK_SECONDS = 2.0**-6
+"""What a look at a deadline takes on the clock of the default tests."""
+LOOKS = itertools.count()
+REAL: dict[tuple[Any, str], Any] = {
+    (module, name): getattr(module, name)
+    for module, name in (
+        (options, "now"), (choice, "available"), (relay, "available"),
+        (cpsat_backend, "_configure"), (pulp_backend, "_solve_highs"), (pulp_commands, "solve_cbc"),
+    )
+}  # fmt: skip
+
+
+def configured_by_work(parameters: Any, limits: BackendLimits, more: Any) -> None:
+    """CP-SAT stops at deterministic seconds in the place of seconds."""
+    work = min((each for each in (limits.work, limits.seconds) if each is not None), default=None)
+    REAL[cpsat_backend, "_configure"](parameters, replace(limits, seconds=None, work=work), more)
+
+
+def to_the_end(name: str, module: Any) -> Callable[..., Any]:
+    """A backend of PuLP that runs to its end while its deadline has any time left."""
+
+    def solve(lp: Any, limits: BackendLimits, *rest: Any) -> Any:
+        if limits.seconds is not None and limits.seconds > LEAST_SECONDS:
+            limits = replace(limits, seconds=None)
+        return REAL[module, name](lp, limits, *rest)
+
+    return solve
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Default tests are the same at any speed: every deadline counts how often it is asked.
+
+    Backends are given work for seconds. Machine code, whether it stands on disk or not, runs where
+    a test asks for it alone.
+    """
+    counted = {
+        (options, "now"): lambda: next(LOOKS) * LOOK_SECONDS,
+        (choice, "available"): lambda: False,
+        (relay, "available"): lambda: False,
+        (cpsat_backend, "_configure"): configured_by_work,
+        (pulp_backend, "_solve_highs"): to_the_end("_solve_highs", pulp_backend),
+        (pulp_commands, "solve_cbc"): to_the_end("solve_cbc", pulp_commands),
+    }
+    slow = item.get_closest_marker("slow") is not None
+    for (module, name), found in (REAL if slow else counted).items():
+        setattr(module, name, found)
