@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from ioopt import options
 from ioopt.compiled import choice
@@ -23,6 +24,10 @@ from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+# It would try the constants of whatever modules were imported before, which differ from run to run.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
 
 # A run started in the background may have inherited "ignore SIGINT"; tests send it to themselves.
 signal.signal(signal.SIGINT, signal.default_int_handler)
