@@ -40,6 +40,9 @@ settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
 
+ENGINES = ("python", pytest.param("compiled", marks=pytest.mark.slow))
+"""Of a simulator; machine code takes longer to compile than all default tests."""
+
 
 def deadline_of_checks(count: int) -> Deadline:
     """A deadline that expires once it has been asked *count* times, whatever the clock says."""
@@ -47,27 +50,26 @@ def deadline_of_checks(count: int) -> Deadline:
     return Deadline(count - 0.5, clock=lambda: float(next(ticks)))
 
 
-def shared_root(folder: str = "data") -> Path:
-    """Where real data and worked cases stand: ``IOOPT_SHARED``, else ``shared`` beside the checkout.
-
-    Worked cases stand in the checkout too, and are read there where that folder has none.
-    """
-    root = Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared"))
-    here = folder.startswith("cases") and not (root / folder).exists()
-    return Path(__file__).parent if here else root
+def shared_root() -> Path:
+    """Folder of worked cases and real data: ``IOOPT_SHARED`` or ``shared`` beside the checkout."""
+    return Path(os.environ.get("IOOPT_SHARED", ROOT.parent / "shared"))
 
 
 def shared_path(*parts: str) -> Path:
-    """A path under the shared folder; the test is skipped, visibly, where it is missing."""
-    path = shared_root(parts[0]).joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)")
-    return path
+    """A path under the shared folder, else under ``tests``, which holds the worked cases and small files.
+
+    The test is skipped, visibly, where neither has it.
+    """
+    for root in (shared_root(), Path(__file__).parent):
+        if root.joinpath(*parts).exists():
+            return root.joinpath(*parts)
+    pytest.skip(f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)")
 
 
 def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
-    return sorted(shared_root(folder).joinpath(folder).glob(pattern))
+    roots = (shared_root(), Path(__file__).parent)
+    return next((found for r in roots if (found := sorted((r / folder).glob(pattern)))), [])
 
 
 @pytest.fixture(scope="session", autouse=True)

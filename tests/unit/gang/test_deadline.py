@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 from ioopt import options
@@ -49,6 +50,7 @@ def test_the_python_engine_stops_at_the_look_that_finds_it_late(looks: int) -> N
     assert steps / 3 - 1 <= finished <= steps / 2 + 1
 
 
+@pytest.mark.slow
 def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
     gang_compiled: Any = pytest.importorskip("ioopt.sim.gang.compiled")
     # Every job takes a step to finish: two calls and more.
@@ -66,7 +68,7 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
     )
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("solver", ["gs", "migrate-iogs", "index-iogs"])
 def test_out_of_time_is_answered_in_closed_form(
     monkeypatch: pytest.MonkeyPatch, solver: str, engine: str

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import shared_files
+from conftest import ENGINES, shared_files
 
 import ioopt
 from ioopt.problems.replication import ReplicationPlan
@@ -30,7 +30,7 @@ def near(value: float, exact: str) -> bool:
     return abs(value - float(Fraction(exact))) <= 1e-9
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_replay_is_as_worked_out(path: Path, engine: str) -> None:
     case = load(path)
