@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -81,30 +82,38 @@ def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
 LOOK_SECONDS = 2.0**-6
 """What a look at a deadline takes on the clock of the default tests."""
 LOOKS = itertools.count()
-REAL: dict[tuple[Any, str], Any] = {
-    (module, name): getattr(module, name)
-    for module, name in (
-        (options, "now"), (choice, "available"), (relay, "available"),
-        (cpsat_backend, "_configure"), (pulp_backend, "_solve_highs"), (pulp_commands, "solve_cbc"),
-    )
-}  # fmt: skip
 
 
-def configured_by_work(parameters: Any, limits: BackendLimits, more: Any) -> None:
-    """CP-SAT stops at deterministic seconds in the place of seconds."""
-    work = min((each for each in (limits.work, limits.seconds) if each is not None), default=None)
-    REAL[cpsat_backend, "_configure"](parameters, replace(limits, seconds=None, work=work), more)
+def by_work(configure: Callable[..., None]) -> Callable[..., None]:
+    """CP-SAT stops at as many deterministic seconds as it has seconds."""
+
+    def configured(parameters: Any, limits: BackendLimits, more: Any) -> None:
+        work = min(limits.work or math.inf, limits.seconds or math.inf)
+        limits = replace(limits, seconds=None, work=None if math.isinf(work) else work)
+        configure(parameters, limits, more)
+
+    return configured
 
 
-def to_the_end(name: str, module: Any) -> Callable[..., Any]:
-    """A backend of PuLP that runs to its end while its deadline has any time left."""
+def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A backend of PuLP is not stopped while its deadline has any time left."""
 
     def solve(lp: Any, limits: BackendLimits, *rest: Any) -> Any:
-        if limits.seconds is not None and limits.seconds > LEAST_SECONDS:
-            limits = replace(limits, seconds=None)
-        return REAL[module, name](lp, limits, *rest)
+        late = limits.seconds is not None and limits.seconds <= LEAST_SECONDS
+        return run(lp, limits if late else replace(limits, seconds=None), *rest)
 
     return solve
+
+
+COUNTED: list[tuple[Any, str, Any]] = [
+    (options, "now", lambda: next(LOOKS) * LOOK_SECONDS),
+    (choice, "available", lambda: False),
+    (relay, "available", lambda: False),
+    (cpsat_backend, "_configure", by_work(cpsat_backend._configure)),
+    (pulp_backend, "_solve_highs", to_the_end(pulp_backend._solve_highs)),
+    (pulp_commands, "solve_cbc", to_the_end(pulp_commands.solve_cbc)),
+]
+REAL = [(module, name, getattr(module, name)) for module, name, _ in COUNTED]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -113,14 +122,5 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     Backends are given work for seconds. Machine code, whether it stands on disk or not, runs where
     a test asks for it alone.
     """
-    counted = {
-        (options, "now"): lambda: next(LOOKS) * LOOK_SECONDS,
-        (choice, "available"): lambda: False,
-        (relay, "available"): lambda: False,
-        (cpsat_backend, "_configure"): configured_by_work,
-        (pulp_backend, "_solve_highs"): to_the_end("_solve_highs", pulp_backend),
-        (pulp_commands, "solve_cbc"): to_the_end("solve_cbc", pulp_commands),
-    }
-    slow = item.get_closest_marker("slow") is not None
-    for (module, name), found in (REAL if slow else counted).items():
+    for module, name, found in REAL if item.get_closest_marker("slow") else COUNTED:
         setattr(module, name, found)

@@ -60,6 +60,7 @@ def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
         rows = {row[0]: row[1:] for row in reader.rows(("seed", "status", "error"))}
     assert {seed for seed, row in rows.items() if row[0] == "done"} == {0, 1, 2, 4, 5}
     assert rows[3][0] == "failed" and "its worker died every time" in rows[3][1]
+    assert ("its hard limit of 0.1 s" in rows[3][1]) == bool(limit)
 
 
 def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):

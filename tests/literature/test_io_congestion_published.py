@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import shared_path
-from periodic_sets import (
-    PROCESSORS,
-    batch_io_from_set,
-    horizon_of,
-    read_set,
-    steady_state,
-)
+from periodic_sets import PROCESSORS, batch_io_from_set, horizon_of, read_set, steady_state
 
 import ioopt
 

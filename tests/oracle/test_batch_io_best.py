@@ -80,7 +80,7 @@ def test_what_it_does_not_take() -> None:
 
 @pytest.mark.parametrize("limit", [1e-6, 60.0])
 def test_a_limit_leaves_an_honest_gap(limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program is never searched, or its search ends without a plan: a policy decides, and the bound is by prices."""
+    """The program is never searched, or in vain: a policy decides, the bound is by prices."""
     searched: list[object] = []
     late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
     monkeypatch.setattr(exact, "solve_by_pulp", lambda *asked: (searched.append(asked), late)[1])

@@ -17,8 +17,6 @@ import ioopt
 from ioopt.errors import UsageError
 from ioopt.generate.batch_io.generate import generate
 from ioopt.plot.bandwidth import rates_by_job
-from tests.batch_io_extension_traces import random_extension
-from tests.batch_io_traces import POLICIES
 from tests.conftest import ENGINES, shared_files
 
 CASES = [
@@ -346,14 +344,3 @@ def test_a_generated_buffer_is_used() -> None:
 def test_a_plan_that_outgrows_its_buffer_is_refused() -> None:
     with pytest.raises(UsageError, match="phases of 8 bytes exceed buffer_bytes 4"):
         ioopt.solve(instance(job((0, 4), B=4)), "cons-fcfs", settings={"ef": "2"})
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-def test_engines_agree_to_the_bit(seed: int) -> None:
-    problem = random_extension(seed, "buffer")
-    for name in POLICIES:
-        plain = ioopt.solve(problem, name, settings={"engine": "python"})
-        quick = ioopt.solve(problem, name, settings={"engine": "compiled"})
-        assert plain.schedule == quick.schedule, name
-        assert plain.metrics == quick.metrics

@@ -226,32 +226,6 @@ def test_no_closed_form_with_interference() -> None:
     assert ends(trace([writer(4, 8, io_bytes_per_second=1)]), "fixed-share") == [8]
 
 
-def noisy(seed: int) -> Any:
-    """A random trace with own peaks, interference, or both."""
-    rng, problem = random.Random(seed), random_trace(seed).model_dump(mode="json")
-    if seed % 3:
-        for job in problem["jobs"]:
-            if rng.random() < 0.6:
-                job["io_bytes_per_second"] = rng.choice([0.5, 1, 1.5, 2, 3, 7, 50])
-    if seed % 3 != 1:
-        problem["machine"]["interference"] = rng.choice([0.05, 0.25, 1.0])
-    return ioopt.load(problem)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*POLICIES, "base-line:per-application", "base-line:even-split"])
-def test_engines_agree_to_the_bit(name: str) -> None:
-    name, _, share = name.partition(":")
-    settings = {"share": share} if share else {}
-    for seed in range(12):
-        plain, fast = (
-            ioopt.solve(noisy(seed), name, settings={**settings, "engine": engine, "ef": 1.5})
-            for engine in ("python", "compiled")
-        )
-        assert plain.metrics["io_delay_seconds"] == fast.metrics["io_delay_seconds"]
-        assert plain.schedule == fast.schedule, seed
-
-
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_peak_above_that_of_the_nodes_changes_nothing(name: str) -> None:
     problem = random_trace(3)

@@ -40,6 +40,9 @@ def instance(
     }  # fmt: skip
 
 
+OTHER = "python"
+
+
 @pytest.fixture(autouse=True, params=ENGINES)
 def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "OTHER", request.param)
