@@ -18,7 +18,6 @@ from hypothesis.internal.conjecture import providers
 from ioopt import options
 from ioopt.compiled import choice
 from ioopt.options import Deadline
-from ioopt.sim import relay
 from ioopt.solvers.backends import cpsat_backend, pulp_backend, pulp_commands
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 
@@ -108,7 +107,6 @@ def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
 COUNTED: list[tuple[Any, str, Any]] = [
     (options, "now", lambda: next(LOOKS) * LOOK_SECONDS),
     (choice, "available", lambda: False),
-    (relay, "available", lambda: False),
     (cpsat_backend, "_configure", by_work(cpsat_backend._configure)),
     (pulp_backend, "_solve_highs", to_the_end(pulp_backend._solve_highs)),
     (pulp_commands, "solve_cbc", to_the_end(pulp_commands.solve_cbc)),
