@@ -6,12 +6,15 @@ files that the commands of the page name first, so that a page reads as a sessio
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+
+from ioopt import options
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
