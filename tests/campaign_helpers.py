@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 CONFIG = """
-time_limit = 10
+time_limit = 3600
 repeats = {repeats}
 [[instances]]
 bundled = "cycle3"

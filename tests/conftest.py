@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import signal
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
+from ioopt import options
+from ioopt.compiled import choice
 from ioopt.options import Deadline
+from ioopt.solvers.backends import cpsat_backend, pulp_backend, pulp_commands
+from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+# It would try the constants of whatever modules were imported before, which differ from run to run.
+if hasattr(providers, "_get_local_constants"):
+    providers._get_local_constants = lambda: providers._local_constants
 
 # A run started in the background may have inherited "ignore SIGINT"; tests send it to themselves.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -26,6 +39,9 @@ settings.register_profile("repeatable", settings.get_profile("explore"), derando
 settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+ENGINES = ("python", pytest.param("compiled", marks=pytest.mark.slow))
+"""Of a simulator; machine code takes longer to compile than all default tests."""
 
 
 def deadline_of_checks(count: int) -> Deadline:
@@ -40,19 +56,69 @@ def shared_root() -> Path:
 
 
 def shared_path(*parts: str) -> Path:
-    """A path under the shared folder; the test is skipped, visibly, where it is missing."""
-    path = shared_root().joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)")
-    return path
+    """A path under the shared folder, else under ``tests``, which holds the worked cases and small files.
+
+    The test is skipped, visibly, where neither has it.
+    """
+    for root in (shared_root(), Path(__file__).parent):
+        if root.joinpath(*parts).exists():
+            return root.joinpath(*parts)
+    pytest.skip(f"{Path(*parts)} is not here (set IOOPT_SHARED to the folder that holds it)")
 
 
 def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
-    return sorted(shared_root().joinpath(folder).glob(pattern))
+    roots = (shared_root(), Path(__file__).parent)
+    return next((found for r in roots if (found := sorted((r / folder).glob(pattern)))), [])
 
 
 @pytest.fixture(scope="session", autouse=True)
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests and the pages' examples hand in never reaches the checkout's library."""
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
+
+
+LOOK_SECONDS = 2.0**-6
+"""What a look at a deadline takes on the clock of the default tests."""
+LOOKS = itertools.count()
+
+
+def by_work(configure: Callable[..., None]) -> Callable[..., None]:
+    """CP-SAT stops at as many deterministic seconds as it has seconds."""
+
+    def configured(parameters: Any, limits: BackendLimits, more: Any) -> None:
+        work = min(limits.work or math.inf, limits.seconds or math.inf)
+        limits = replace(limits, seconds=None, work=None if math.isinf(work) else work)
+        configure(parameters, limits, more)
+
+    return configured
+
+
+def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A backend of PuLP is not stopped while its deadline has any time left."""
+
+    def solve(lp: Any, limits: BackendLimits, *rest: Any) -> Any:
+        late = limits.seconds is not None and limits.seconds <= LEAST_SECONDS
+        return run(lp, limits if late else replace(limits, seconds=None), *rest)
+
+    return solve
+
+
+COUNTED: list[tuple[Any, str, Any]] = [
+    (options, "now", lambda: next(LOOKS) * LOOK_SECONDS),
+    (choice, "available", lambda: False),
+    (cpsat_backend, "_configure", by_work(cpsat_backend._configure)),
+    (pulp_backend, "_solve_highs", to_the_end(pulp_backend._solve_highs)),
+    (pulp_commands, "solve_cbc", to_the_end(pulp_commands.solve_cbc)),
+]
+REAL = [(module, name, getattr(module, name)) for module, name, _ in COUNTED]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Default tests are the same at any speed: every deadline counts how often it is asked.
+
+    Backends are given work for seconds. Machine code, whether it stands on disk or not, runs where
+    a test asks for it alone.
+    """
+    for module, name, found in REAL if item.get_closest_marker("slow") else COUNTED:
+        setattr(module, name, found)

@@ -24,7 +24,7 @@ THRESHOLD = 0.154
 RUNNING_THRESHOLD = 0.427
 """The same for running processors, times (P - 1) / (P - 2): LU .737 and Water .247."""
 MIN_SAMPLES = 8
-MIN_GANG_MEAN = 1.0
+MIN_GANG_MEAN = 1.0 - 1e-9  # a running mean of counts that are 1 on average may be below 1
 """Messages a quantum below which an application is too quiet to judge."""
 GAMMA_THRESHOLD = 0.606
 """gamma_sub between the classes: 1 - (1 - e^-x) / x, where this progress of a running process beside

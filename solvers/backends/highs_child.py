@@ -17,9 +17,12 @@ def main(model: str, job_file: str, answer_file: str) -> None:
     with open(job_file, encoding="utf-8") as stream:
         job: dict[str, Any] = json.load(stream)
     highs = highspy.Highs()
+    # Under a limit HiGHS cuts the reading short, and calls the model that it has then, empty, optimal.
+    limit = job["options"].pop("time_limit")
     for name, value in job["options"].items():
         highs.setOptionValue(name, value)
     highs.readModel(model)
+    highs.setOptionValue("time_limit", limit)
     if job["maximize"]:
         highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
     names = [highs.getColName(k)[1] for k in range(highs.getNumCol())]

@@ -17,7 +17,7 @@ from ioopt.campaign.work import perform
 from ioopt.cli.main import main
 
 CONFIG = """
-time_limit = 10
+time_limit = 3600
 [[instances]]
 generate = "replication"
 preset = "image-85"

@@ -18,9 +18,12 @@ from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import make_experiment
 
 
-def experiments(name, seeds):
+def experiments(name, seeds, limit=None):
+    """Seed 3 alone has the hard limit: how slowly a worker starts ends no other."""
     return [
-        make_experiment("x", f"campaign_experiments:{name}", {"seed": seed})
+        make_experiment(
+            "x", f"campaign_experiments:{name}", {"seed": seed}, limit if seed == 3 else None
+        )
         for seed in range(seeds)
     ]
 
@@ -36,16 +39,20 @@ def test_a_worker_goes_on_with_the_instance_it_has():
     assert pending.take("b", {"a", "b"}) is None
 
 
-@pytest.mark.parametrize("threads", [False, True])
-def test_a_death_costs_its_own_task_alone(tmp_path, threads):
-    """Forked, or started anew where other threads run: seed 3 ends its worker each of three times."""
+@pytest.mark.parametrize(
+    ("name", "limit", "threads"),
+    [("die", None, False), ("die", None, True), ("overstay", 0.1, False)],
+)
+def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
+    """Forked, or started anew where other threads run: seed 3 ends its worker each of three times, or
+    never ends and is given up at its hard limit."""
     stay = threading.Event()
     if threads:
         threading.Thread(target=stay.wait).start()
     path = str(tmp_path / "runs.sqlite")
     try:
         with Store(path) as store, Pool(2) as pool:
-            done = run_experiments(experiments("die", 6), store, pool)
+            done = run_experiments(experiments(name, 6, limit), store, pool)
     finally:
         stay.set()
     assert (done.done, done.failed) == (6, 1)
@@ -53,6 +60,7 @@ def test_a_death_costs_its_own_task_alone(tmp_path, threads):
         rows = {row[0]: row[1:] for row in reader.rows(("seed", "status", "error"))}
     assert {seed for seed, row in rows.items() if row[0] == "done"} == {0, 1, 2, 4, 5}
     assert rows[3][0] == "failed" and "its worker died every time" in rows[3][1]
+    assert ("its hard limit of 0.1 s" in rows[3][1]) == bool(limit)
 
 
 def test_numerical_libraries_of_workers_use_one_thread(monkeypatch):

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 from campaign_helpers import environment, run_sweep, stable_rows, sweep_command, write_config
@@ -28,28 +27,6 @@ def test_a_sweep_runs_every_point_and_resumes_nothing(tmp_path):
     resumed = run_sweep(config, store, "--resume")
     assert "0 points run, 6 were there" in resumed.stdout
     assert stable_rows(store) == rows
-
-
-def test_a_point_past_its_hard_limit_fails_and_the_rest_goes_on(tmp_path):
-    """Only the long point is limited, so that slow start-up of a worker cannot end another one."""
-    from ioopt.campaign.grid import build_grid, read_config
-    from ioopt.campaign.runner import open_workers, run_grid
-    from ioopt.campaign.store import Store
-
-    config, path = tmp_path / "g.toml", tmp_path / "runs.sqlite"
-    config.write_text(
-        'time_limit = 600\n[[instances]]\nbundled = "cycle3"\n'
-        '[[instances]]\ngenerate = "replication"\npreset = "image-85"\nset = {disk = "unlimited"}\n'
-        '[[solvers]]\nname = "minmin"\n[[solvers]]\nname = "ip"\n'
-    )
-    grid = build_grid(read_config(str(config)), str(tmp_path))
-    names = {digest: source.name for digest, source in grid.sources.items()}
-    long = [p.key for p in grid.points if p.solver == "ip" and names[p.source] != "cycle3"]
-    limited = tuple(replace(p, hard_limit=1.0) if p.key in long else p for p in grid.points)
-    with Store(str(path)) as store, open_workers(2) as workers:
-        done = run_grid(replace(grid, points=limited), store, workers)
-    assert (done.done, done.failed) == (4, 1)
-    assert [row[0] for row in stable_rows(path) if row[7] == "failed"] == long
 
 
 def worker_processes(client_pid):

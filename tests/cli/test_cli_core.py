@@ -213,7 +213,7 @@ def reported(self, plan, objective, bound=None):
     report(self, plan, objective, bound)
     os.kill(os.getpid(), {int(number)})
 Incumbents.report = reported
-sys.exit(main(["solve", "image-16x3", "--solver", "ip", "--time-limit", "30", "-o", "r.json"]))
+sys.exit(main(["solve", "image-16x3", "--solver", "ip", "--time-limit", "3600", "-o", "r.json"]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path,

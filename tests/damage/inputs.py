@@ -10,9 +10,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from conftest import shared_root
+from conftest import ROOT, shared_root
 
 from damage.running import run_command
+
+SAMPLES = ROOT / "docs" / "samples"
 
 INSTANCES: dict[str, tuple[str, ...]] = {
     "replication": ("cycle3", "held", "rounds4", "two-pairs"),
@@ -69,12 +71,25 @@ def answers_of(kind: str) -> tuple[bytes, ...]:
     return tuple(found)
 
 
+def _own(folder: str) -> list[bytes]:
+    """What the project has of its own like the files of a folder of the shared data."""
+    samples = {"swf": "*.swf", "darshan": "darshan/*.txt"}
+    if folder in samples:
+        return [path.read_bytes() for path in sorted(SAMPLES.glob(samples[folder]))]
+    form, name = {"wfformat": ("wfformat", "flow-groups"), "batsim-json": ("batsim", "small-8")}[
+        folder
+    ]
+    with tempfile.TemporaryDirectory() as place:
+        run_command(["export", form, name, "-o", os.path.join(place, "own.json")])
+        return [Path(place, "own.json").read_bytes()]
+
+
 def data(folder: str, names: list[str], lines: int | None = None) -> Callable[[], list[bytes]]:
-    """Some files of a folder of the shared data, cut after so many lines."""
+    """Some files of a folder of the shared data, else our own, cut after so many lines."""
 
     def texts() -> list[bytes]:
         paths = [shared_root() / "data" / folder / name for name in names]
-        found = [path.read_bytes() for path in paths if path.exists()]
+        found = [path.read_bytes() for path in paths if path.exists()] or _own(folder)
         return [b"\n".join(text.split(b"\n")[:lines]) + b"\n" for text in found] if lines else found
 
     return texts

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import sys
 
 import pytest
+from conftest import ROOT
 
 import ioopt
 from ioopt import registry
@@ -44,6 +46,20 @@ def test_a_public_name_has_types(name):
         for parameter in signature.parameters.values():
             typed = parameter.annotation is not inspect.Parameter.empty
             assert typed or parameter.name in ("self", "cls"), (call, parameter)
+
+
+def test_the_list_of_parameters_ends_a_docstring():
+    """The builder of the pages takes a paragraph below it for one more parameter, and refuses it."""
+    lists = 0
+    for path in (ROOT / "ioopt").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            _, title, listed = (ast.get_docstring(node) or "").partition("Parameters\n----------\n")
+            lists += bool(title)
+            names = {line for line in listed.splitlines() if line and not line.startswith(" ")}
+            assert names <= {arg.arg for arg in node.args.args}, (path, node.name)
+    assert lists
 
 
 def test_dir_is_what_is_public():

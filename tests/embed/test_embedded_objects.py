@@ -164,7 +164,7 @@ def test_a_damaged_state_is_refused_or_harmless(name, data):
 
 def forever(release):
     """A function that does not come back before *release* is set."""
-    return lambda *_, **__: release.wait(60)
+    return lambda *_, **__: release.wait()
 
 
 @pytest.mark.parametrize("how", ["fails", "hangs", "nonsense"])
@@ -177,7 +177,7 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
 
     wrong = {"fails": fails, "hangs": forever(release), "nonsense": lambda *_, **__: 7}[how]
     word = {"fails": "ZeroDivisionError", "hangs": "no answer within", "nonsense": "nonsense"}[how]
-    deadline = 0.05 if how == "hangs" else 20.0
+    deadline = 0.05 if how == "hangs" else 3600.0
     for _ in range(3):
         if name == "IoArbiter":
             made = IoArbiter(IO_MACHINE, IoPolicy("wrong", wrong))
@@ -235,7 +235,7 @@ def test_a_solver_that_goes_wrong_leaves_the_service_standing(monkeypatch, how):
     def ask(**message):
         return json.loads(service.handle(json.dumps({"ioopt": 1, "id": 7} | message).encode()))
 
-    deadline = 0.05 if how == "hangs" else 20.0
+    deadline = 0.05 if how == "hangs" else 3600.0
     with monkeypatch.context() as patch:
         patch.setattr("ioopt.solving.load_target", lambda name: wrong)
         for _ in range(7):

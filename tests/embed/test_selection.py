@@ -131,12 +131,12 @@ def test_snakemake_runs_a_workflow_with_it(tmp_path):
     assert not any((tmp_path / "tmp").glob("*.txt"))
 
 
-def test_a_hundred_thousand_jobs_that_all_differ_are_nearly_as_good_as_the_bound():
+def test_ten_thousand_jobs_that_all_differ_are_nearly_as_good_as_the_bound():
     rng = random.Random(9)
     jobs = [ReadyJob(0, cores := rng.randint(1, 8), (cores, rng.randint(100, 30_000)),
-                     frozenset({f"t{k}"} if k % 2 else ()), k) for k in range(100_000)]  # fmt: skip
-    sizes = {f"t{k}": rng.randint(1, 10**9) for k in range(1, 100_000, 2)}
-    found = select(jobs, [128, 256_000], sizes, deadline=280.0)
+                     frozenset({f"t{k}"} if k % 2 else ()), k) for k in range(10_000)]  # fmt: skip
+    sizes = {f"t{k}": rng.randint(1, 10**9) for k in range(1, 10_000, 2)}
+    found = select(jobs, [128, 256_000], sizes, deadline=60)
     used = [sum(jobs[k].resources[r] for k in found.chosen) for r in range(2)]
     assert used[0] <= 128 and used[1] <= 256_000 and len(found.chosen) > 16
     assert found.loss < 0.02, found

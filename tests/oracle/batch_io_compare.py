@@ -10,7 +10,7 @@ from tests.batch_io_extension_traces import SHARES
 from tests.batch_io_traces import POLICIES
 from tests.oracle.batch_io_reference import Reference
 
-ENGINES: dict[str, dict[str, Any]] = {
+RUNS: dict[str, dict[str, Any]] = {
     "exact": {"arithmetic": "exact"}, "python": {"engine": "python"},
     "compiled": {"engine": "compiled"},
 }  # fmt: skip
@@ -39,7 +39,7 @@ def differences(instance: dict[str, Any], seed: int, engine: str) -> list[str]:
     sim = Reference(instance, name, **settings)
     while sim.step():
         pass
-    result = ioopt.solve(instance, name, settings=settings | ENGINES[engine])
+    result = ioopt.solve(instance, name, settings=settings | RUNS[engine])
     assert result.schedule is not None
     exact = engine == "exact"
     found = [f"{name}: checker: {item}" for item in result.violations]

@@ -49,12 +49,6 @@ class SteadyState:
     dilation: float
 
 
-def read_published(source: Path) -> dict[int, SteadyState]:
-    """The published figures of each set (``results_paper.txt``)."""
-    rows = [line.partition("#")[0].split() for line in source.read_text().splitlines()]
-    return {int(row[0]): SteadyState(float(row[1]), float(row[2])) for row in rows if row}
-
-
 def steady_state(
     problem: BatchIoProblem, schedule: Mapping[str, Any], horizon_seconds: float
 ) -> SteadyState:

@@ -10,8 +10,10 @@ from ioopt.errors import NotApplicableError
 from ioopt.generate.batch_io.generate import generate
 from ioopt.models.batch_io.io_order import IoOrderModel
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
-from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.result import Status, StopReason
+from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
+from ioopt.solvers.batch_io import exact
 
 
 def _chains(seed: int) -> list[Chain]:
@@ -76,10 +78,14 @@ def test_what_it_does_not_take() -> None:
         ioopt.solve("mira-day", "exact")
 
 
-@pytest.mark.parametrize("limit", [1e-6, 0.5])
-def test_a_limit_leaves_an_honest_gap(limit: float) -> None:
-    """No time for the program: the best policy's plan, and the bound by prices."""
-    problem = generate("small", {}, 1)
+@pytest.mark.parametrize("limit", [1e-6, 60.0])
+def test_a_limit_leaves_an_honest_gap(limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is never searched, or in vain: a policy decides, the bound is by prices."""
+    searched: list[object] = []
+    late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
+    monkeypatch.setattr(exact, "solve_by_pulp", lambda *asked: (searched.append(asked), late)[1])
+    problem = generate("small", {"jobs": "5"}, 1)
     found = ioopt.solve(problem, "exact", time_limit=limit)
-    assert found.status == "feasible" and found.bound < found.objective
+    assert bool(searched) is (limit == 60.0)
+    assert (found.status, found.stop) == ("feasible", "time") and found.bound < found.objective
     assert found.plan["policy"] in ("exact", "least-delay", "adaptive", "base-line")

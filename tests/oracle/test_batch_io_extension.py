@@ -11,8 +11,8 @@ import pytest
 
 import ioopt
 from tests.batch_io_extension_traces import random_extension
-from tests.conftest import shared_files
-from tests.oracle.batch_io_compare import ENGINES, METRICS, differences
+from tests.conftest import ENGINES, shared_files
+from tests.oracle.batch_io_compare import METRICS, RUNS, differences
 
 KINDS = {"rates": ("rates",), "queue": ("queue",), "buffer": ("buffer",), "both": ("queue", "buffer"),
          "mixed": ()}  # fmt: skip
@@ -20,7 +20,7 @@ CASES = shared_files("cases/batch-io-extension")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 def test_engines_against_the_reference(engine: str, kind: str) -> None:
     for seed in range(100 if engine != "python" else 25):
         found = differences(random_extension(seed, *KINDS[kind]), seed, engine)
@@ -35,7 +35,7 @@ BLOCKS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "first"), BLOCKS)
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 def test_engines_against_the_reference_on_many(engine: str, kind: str, first: int) -> None:
     """1,000 seeds of each kind, 2,000 of all mixed."""
     for seed in range(first, first + BLOCK):
@@ -43,14 +43,14 @@ def test_engines_against_the_reference_on_many(engine: str, kind: str, first: in
         assert not found, (seed, found)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_worked_cases(path: Path, engine: str) -> None:
     case = json.loads(path.read_text())
     for name, expected in case["expected"].items():
         policy, _, setting = name.partition(":")
         settings = dict([setting.split("=")] if setting else [])
-        result = ioopt.solve(case["instance"], policy, settings=settings | ENGINES[engine])
+        result = ioopt.solve(case["instance"], policy, settings=settings | RUNS[engine])
         assert result.schedule is not None and result.violations == ()
         assert ioopt.check(case["instance"], json.loads(json.dumps(result.to_dict()))) == []
         rows = {row["id"]: row for row in result.schedule["jobs"]}
@@ -120,12 +120,12 @@ def queue_of(nodes: int, options: dict[str, Any], *jobs: tuple[float, int, float
 
 
 def starts(instance: Any, engine: str) -> list[float]:
-    result = ioopt.solve(instance, "base-line", settings=ENGINES[engine])
+    result = ioopt.solve(instance, "base-line", settings=RUNS[engine])
     assert result.schedule is not None and result.violations == ()
     return [row["start_seconds"] for row in result.schedule["jobs"]]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 def test_a_box_of_no_length_keeps_nobody_off_its_nodes(engine: str) -> None:
     """Rule 35. 0 has node 0 to 10. 1 wants both nodes for no time: at 10. 2 takes node 1 from 0 to
     20 in spite of it; at 10 there is no second node for 1, which goes to 20.
@@ -134,7 +134,7 @@ def test_a_box_of_no_length_keeps_nobody_off_its_nodes(engine: str) -> None:
     assert starts(queue_of(2, {"queue": "fcfs"}, *jobs), engine) == [0, 20, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 def test_boxes_that_overlap_take_their_nodes_once(engine: str) -> None:
     """Rules 31, 33, 35. 0 has 4 nodes to 5. Planned meanwhile: 1 on 0-1 from 5 to 8, 2 on 0-2 from
     8 to 18, 3 on node 3 from 5. At 5, by walltime 2, 1, 3: 2 stays, 1 starts and runs by its walltime

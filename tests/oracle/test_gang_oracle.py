@@ -58,14 +58,16 @@ def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool)
     return len(jobs)
 
 
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", SOLVERS)
-def test_first_workloads(policy: str) -> None:
-    assert sum(compare(seed, policy, compiled=True) for seed in range(60)) > 300
+def test_first_workloads(policy: str, compiled: bool) -> None:
+    assert sum(compare(seed, policy, compiled=compiled) for seed in range(60)) > 300
 
 
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("policy", SOLVERS)
-def test_updates_at_boundaries(policy: str) -> None:
-    assert sum(compare(seed, policy, "boundary", compiled=True) for seed in range(25)) > 100
+def test_updates_at_boundaries(policy: str, compiled: bool) -> None:
+    assert sum(compare(seed, policy, "boundary", compiled=compiled) for seed in range(25)) > 100
 
 
 INDEX_SETTINGS: tuple[dict[str, object], ...] = (
@@ -76,6 +78,7 @@ INDEX_SETTINGS: tuple[dict[str, object], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", INDEX_SETTINGS, ids=str)
 @pytest.mark.parametrize("recompute", ["event", "boundary"])
 def test_index_engines_agree(chosen: dict[str, object], recompute: str) -> None:

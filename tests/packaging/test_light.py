@@ -39,7 +39,7 @@ def light(tmp_path):
 
 def test_every_family_is_solved_checked_and_replayed(light, tmp_path):
     for name, *how in (
-        ("cycle3", "--solver", "minmin"), ("flow-groups", "--time-limit", "1"),
+        ("cycle3", "--solver", "minmin"), ("flow-groups", "--solver", "locality"),
         ("two-writers", "--solver", "fill"), ("gang-figure-5",), ("quantum-ties", "--solver", "event"),
         ("flexgang-heavy-mix", "--solver", "greedy"),
     ):  # fmt: skip
@@ -51,7 +51,7 @@ def test_every_family_is_solved_checked_and_replayed(light, tmp_path):
             "feasible",
             "optimal",
         )
-    assert light("compare", "cycle3", "--time-limit", "1").returncode == 0
+    assert light("compare", "cycle3", "--solver", "ip", "--solver", "minmin").returncode == 0
 
 
 def test_what_needs_an_extra_names_it(light):
@@ -70,7 +70,7 @@ def test_what_needs_an_extra_names_it(light):
 def test_a_report_has_its_tables(light, tmp_path):
     store = str(tmp_path / "s.sqlite")
     (tmp_path / "s.toml").write_text(
-        'time_limit = 5\n[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
+        'time_limit = 3600\n[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
     )
     abroad = light("sweep", "s.toml", "--store", store, "--scheduler", "tcp://127.0.0.1:1")
     assert abroad.returncode == 6 and "ioopt[campaign]" in abroad.stderr

@@ -20,7 +20,7 @@ FEW = settings(
 
 def optimum(problem: ReplicationProblem, solver: str = "ip") -> float | None:
     """The proven optimum of one round, None when one round cannot hold the batch."""
-    result = solve(problem, solver, time_limit=60)
+    result = solve(problem, solver, time_limit=5)
     if result.status is Status.INFEASIBLE:
         return None
     proven = result.metrics.get("one_round_bound_seconds", result.bound)

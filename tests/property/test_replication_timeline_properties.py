@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -128,13 +129,16 @@ def test_max_min_rates_fill_a_resource_of_every_flow(
         )
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=40, deadline=None)
-@given(problems())
-def test_same_seed_same_plan_and_both_engines_agree(problem: ReplicationProblem) -> None:
+@given(problem=problems())
+def test_same_seed_same_plan_and_both_engines_agree(
+    problem: ReplicationProblem, engine: Any
+) -> None:
     first = ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 40})
     again = ioopt.solve(problem, "link-aware", seed=3, settings={"evaluations": 40})
     assert first.plan == again.plan
     plan = ioopt.solving.plan_of(ioopt.registry.kind_of_problem(problem), first.plan)
-    plain, fast = (simulate(problem, plan, engine=name) for name in ("python", "compiled"))
+    plain, fast = (simulate(problem, plan, engine=name) for name in ("python", engine))
     assert plain.schedule == fast.schedule
     assert dict(plain.metrics) == dict(fast.metrics)

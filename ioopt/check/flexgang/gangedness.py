@@ -122,7 +122,7 @@ def _interval(
     gang: tuple[float, ...], used: tuple[float, ...], ratio: float | None
 ) -> tuple[float | None, float | None]:
     """The 90 % interval of the ratio, on a log scale; None where there is too little to have one."""
-    if min(len(gang), len(used)) < 8 or not ratio or fmean(gang) < 1:
+    if min(len(gang), len(used)) < 8 or not ratio or fmean(gang) < 1 - 1e-9:
         return None, None
     total = 0.0
     for values in (gang, used):
@@ -222,7 +222,7 @@ def _class(
     fewer: float,
 ) -> str:
     too_few = not counts.means_only and (len(counts.counts("gang")) < 8 or samples < 8)
-    if gang is None or mean is None or too_few or gang < 1:
+    if gang is None or mean is None or too_few or gang < 1 - 1e-9:
         return "UNKNOWN"
     low, high = interval
     if mean == 0:

@@ -32,6 +32,9 @@ def read_wfformat(
 ) -> ReplicationProblem:
     """The workflow, or with *flatten* the batch, that *select* takes from a WfFormat file.
 
+    What was odd but usable, dropped or invented stands in ``meta["warnings"]``. Raises
+    InstanceError for anything else, and UsageError for a selection that does not exist.
+
     Parameters
     ----------
     source
@@ -43,9 +46,6 @@ def read_wfformat(
         Nodes, disks and rates; by default 4 nodes with unlimited disks on a shared 100 Mbps link.
     flatten
         Independent tasks that read files: precedence, products and cores are dropped.
-
-    What was odd but usable, dropped or invented stands in ``meta["warnings"]``. Raises
-    InstanceError for anything else, and UsageError for a selection that does not exist.
     """
     return problem_from_wfformat(read_json(source), named(source), select, machine, flatten)
 

@@ -4,14 +4,7 @@ from collections.abc import Sequence
 
 
 def hilbert_index(point: Sequence[int], bits: int) -> int:
-    """Position of *point* on the Hilbert curve through a cube of side 2**bits.
-
-    Parameters
-    ----------
-    point
-        Coordinates, each from 0 to 2**bits - 1.
-    bits
-        Bits a coordinate.
+    """Position of *point* (coordinates from 0 to 2**bits - 1) on the Hilbert curve through its cube.
 
     Source: Skilling, "Programming the Hilbert curve" (2004); declustering by it: Faloutsos and
     Roseman, "Fractals for secondary key retrieval" (1989), reference [8] of Khanna et al..

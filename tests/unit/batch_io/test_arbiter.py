@@ -90,7 +90,7 @@ def _fails(view: View) -> list[float]:
         (lambda view: ["fast", "faster"], "TypeError"),
     ],
 )
-@pytest.mark.parametrize("deadline", [None, 5.0])
+@pytest.mark.parametrize("deadline", [None, 3600.0])
 def test_bad_policies_are_answered_by_sharing(
     policy: Any, words: str, deadline: float | None
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_policy_that_hangs_misses_its_deadline() -> None:
     never = threading.Event()
 
     def hangs(view: View) -> list[float]:
-        never.wait(30)
+        never.wait()
         return []
 
     arbiter = two(hangs)

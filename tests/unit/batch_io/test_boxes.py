@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 from tests.unit.batch_io.test_queue import spans, trace
@@ -30,18 +31,18 @@ def test_shortest_first_orders_the_queue_and_the_candidates_behind() -> None:
     assert starts(jobs, queue="fcfs", backfill_order="sjf") == {"a": 0, "b": 10, "c": 15, "d": 0}
 
 
-def test_numbered_reservations_keep_others_off_their_nodes() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_numbered_reservations_keep_others_off_their_nodes(engine: str) -> None:
     # 0-1 free from 5, 2-5 from 20. c is reserved 0-3 at 20, so that d (to 46) waits although 2 are left.
     jobs = [job("a", 0, 2, 5), job("b", 0, 4, 20), job("c", 1, 4, 10), job("d", 6, 2, 40)]
     six = {"nodes": 6}
     assert starts(jobs, six, queue="fcfs") == {"a": 0, "b": 0, "c": 20, "d": 6}
     instance = trace(jobs, six, queue="fcfs", reservation="nodes")
     assert spans(instance)["d"] == (20, 60)
-    for engine in ("python", "compiled"):
-        result = ioopt.solve(instance, "base-line", settings={"engine": engine})
-        assert result.schedule is not None
-        nodes = {row["id"]: row["nodes"] for row in result.schedule["jobs"]}
-        assert nodes == {"a": [0, 1], "b": [2, 3, 4, 5], "c": [0, 1, 2, 3], "d": [4, 5]}
+    result = ioopt.solve(instance, "base-line", settings={"engine": engine})
+    assert result.schedule is not None
+    nodes = {row["id"]: row["nodes"] for row in result.schedule["jobs"]}
+    assert nodes == {"a": [0, 1], "b": [2, 3, 4, 5], "c": [0, 1, 2, 3], "d": [4, 5]}
 
 
 def test_without_backfilling_numbered_jobs_stop_at_the_first_that_waits() -> None:

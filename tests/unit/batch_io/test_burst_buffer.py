@@ -17,16 +17,13 @@ import ioopt
 from ioopt.errors import UsageError
 from ioopt.generate.batch_io.generate import generate
 from ioopt.plot.bandwidth import rates_by_job
-from tests.batch_io_extension_traces import random_extension
-from tests.batch_io_traces import POLICIES
-from tests.conftest import shared_files
+from tests.conftest import ENGINES, shared_files
 
 CASES = [
     p
     for p in shared_files("cases/batch-io-extension")
     if p.stem[:3] in ("e14", "e16", "e17", "e19")
 ]
-ENGINES = ("python", "compiled")
 TIMES = ("request", "first_grant", "finish")
 
 
@@ -78,7 +75,12 @@ def streams(row: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"engine": name} for name in ENGINES] + [{"arithmetic": "exact"}]
+    "settings",
+    [
+        {"engine": "python"},
+        {"arithmetic": "exact"},
+        pytest.param({"engine": "compiled"}, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_cases(path: Path, settings: dict[str, str]) -> None:
@@ -241,17 +243,17 @@ def test_the_release_of_an_ended_job_is_predicted() -> None:
     assert [row["start_seconds"] for row in run(instance(*jobs))] == [0, 5, 1, 10]
 
 
-def test_the_release_of_a_killed_job_counts_no_stage_out() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_release_of_a_killed_job_counts_no_stage_out(engine: str) -> None:
     """Rules 41 and 44. Job 0 writes 4 B by 2, is killed at 3 and drains to 6; its 8 B are not staged out.
     So job 1 (10 of 16 B) is promised 6, and job 2, 5 s on all nodes at 4, waits until job 1 ends at 16."""
     jobs = [
         job((0, 4), (10, 0), B=10, O=8, wall=3), job((10, 0), B=10, submit=1),
         job((5, 0), nodes=4, wall=5, submit=4),
     ]  # fmt: skip
-    for engine in ENGINES:
-        rows = run(instance(*jobs, options={"kill": True}), engine=engine)
-        assert rows[0]["killed"] and rows[0]["released_seconds"] == 6
-        assert [row["start_seconds"] for row in rows] == [0, 6, 16]
+    rows = run(instance(*jobs, options={"kill": True}), engine=engine)
+    assert rows[0]["killed"] and rows[0]["released_seconds"] == 6
+    assert [row["start_seconds"] for row in rows] == [0, 6, 16]
 
 
 def test_staging() -> None:
@@ -267,7 +269,8 @@ def test_staging() -> None:
     )
 
 
-def test_waiting_holders_lose_their_bytes() -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_waiting_holders_lose_their_bytes(engine: str) -> None:
     """Rule 45. Job 0 has 3 of 4 nodes to 5. Job 1 (4 nodes) waits, takes 10 of 16 B and stages from 0.
     Job 2 needs 8 B at 2: job 1 loses its; from 3 on, when job 2 is over, it stages again."""
     jobs = [
@@ -275,12 +278,11 @@ def test_waiting_holders_lose_their_bytes() -> None:
         job((1, 0), B=8, submit=2, wall=1),
     ]  # fmt: skip
     problem = instance(*jobs, options={"staging": "ahead"})
-    for engine in ENGINES:
-        _, second, third = run(problem, engine=engine)
-        assert third["start_seconds"] == 2
-        assert streams(second) == [("in", 3, 3, 9)]
-        assert second["streams"][0]["rates"] == [[3, 9, 1]]
-        assert (second["start_seconds"], second["end_seconds"]) == (5, 11)
+    _, second, third = run(problem, engine=engine)
+    assert third["start_seconds"] == 2
+    assert streams(second) == [("in", 3, 3, 9)]
+    assert second["streams"][0]["rates"] == [[3, 9, 1]]
+    assert (second["start_seconds"], second["end_seconds"]) == (5, 11)
 
 
 def test_easy_counts_both_resources() -> None:
@@ -342,13 +344,3 @@ def test_a_generated_buffer_is_used() -> None:
 def test_a_plan_that_outgrows_its_buffer_is_refused() -> None:
     with pytest.raises(UsageError, match="phases of 8 bytes exceed buffer_bytes 4"):
         ioopt.solve(instance(job((0, 4), B=4)), "cons-fcfs", settings={"ef": "2"})
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_engines_agree_to_the_bit(seed: int) -> None:
-    problem = random_extension(seed, "buffer")
-    for name in POLICIES:
-        plain = ioopt.solve(problem, name, settings={"engine": "python"})
-        quick = ioopt.solve(problem, name, settings={"engine": "compiled"})
-        assert plain.schedule == quick.schedule, name
-        assert plain.metrics == quick.metrics

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ioopt
-from tests.conftest import shared_files
+from tests.conftest import ENGINES, shared_files
 
 CASES = shared_files("cases/batch-io")
 METRICS = {
@@ -33,7 +33,7 @@ def solve(instance: Any, name: str, **settings: str) -> ioopt.Result:
     return result
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_cases_in_floats(path: Path, engine: str) -> None:
     case = json.loads(path.read_text())

@@ -9,7 +9,6 @@ from periodic_sets import (
     Application,
     batch_io_from_set,
     horizon_of,
-    read_published,
     read_set,
     steady_state,
 )
@@ -33,12 +32,6 @@ def test_every_set_becomes_an_instance(path) -> None:
     horizon = horizon_of(applications)
     for job, app in zip(problem.jobs, applications):
         assert job.phases[0].repeat * app.ideal_seconds >= horizon
-
-
-def test_published_figures() -> None:
-    published = read_published(shared_path("data", "io-congestion", "results_paper.txt"))
-    assert len(published) == 55
-    assert (published[1].efficiency, published[1].dilation) == (0.0973471, 1.89597)
 
 
 def test_steady_state_by_hand() -> None:

@@ -107,11 +107,9 @@ def test_text_of_a_parser_that_stopped_early_is_refused() -> None:
 
 
 def test_old_binary_logs_are_refused_with_the_reason() -> None:
-    (path,) = shared_files("data/darshan", "intrepid*.darshan.gz") or [
-        shared_path("data", "darshan", "intrepid")
-    ]
+    name = "intrepid-bgp-partshared-2048procs.v2.darshan.gz"
     with pytest.raises(InstanceError, match=r"format 2\.00, which only darshan-parser 2\.x reads"):
-        read_darshan(path)
+        read_darshan(shared_path("data", "darshan", name))
 
 
 def test_binary_logs_need_the_package(tmp_path, monkeypatch) -> None:

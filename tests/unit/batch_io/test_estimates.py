@@ -52,6 +52,7 @@ def test_a_restored_arbiter_believes_the_same() -> None:
     assert [r.belief for r in again._requests] == [r.belief for r in arbiter._requests]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["fill", "adaptive", "least-delay"])
 def test_both_engines_agree_to_the_bit(name: str) -> None:
     pytest.importorskip("numba")

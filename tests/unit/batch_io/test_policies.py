@@ -133,7 +133,7 @@ def test_max_util_equals_enumeration() -> None:
 def test_adaptive_forms_decide_alike() -> None:
     rng = random.Random(1)
     shared = declined = 0
-    for number in range(10_000):
+    for number in range(2_000):
         rows = sorted(
             (rng.choice([1, 2, 3, 4, 5, 8, 16]), rng.randint(0, 5), rng.randint(1, 60))
             for _ in range(rng.randint(1, 9))
@@ -144,7 +144,7 @@ def test_adaptive_forms_decide_alike() -> None:
         granted = [request.peak for request, rate in zip(state.requests, quick) if rate]
         shared += sum(granted) > state.limits.storage
         declined += len(granted) < len(rows)
-    assert shared > 1000 and declined > 1000
+    assert shared > 200 and declined > 200
 
 
 def test_fill_orders_by_what_is_left_per_node() -> None:

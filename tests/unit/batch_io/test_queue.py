@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 
@@ -30,12 +31,20 @@ def trace(
     }  # fmt: skip
 
 
+WAYS = [{"arithmetic": "exact"}, {"engine": "python"}]
+
+
+@pytest.fixture(autouse=True, params=ENGINES)
+def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WAYS[1], "engine", request.param)
+
+
 def spans(
     instance: dict[str, Any], solver: str = "base-line", **settings: str
 ) -> dict[Any, tuple[float, float]]:
-    """Start and end of each job, the same in all three ways to run it."""
+    """Start and end of each job, the same however it is run."""
     found = []
-    for way in ({"arithmetic": "exact"}, {"engine": "python"}, {"engine": "compiled"}):
+    for way in WAYS:
         result = ioopt.solve(instance, solver, settings={**settings, **way})
         assert result.violations == ()
         assert result.schedule is not None

@@ -219,7 +219,7 @@ def test_the_command_names_what_nothing_recomputes(tmp_path: Path, capsys: Any) 
 
 
 QUICK = (
-    "two-writers", "two-writers-now", "small-8", "gang-figure-5", "gang-figure-7", "held", "rounds4",
+    "two-writers", "two-writers-now", "gang-figure-5", "gang-figure-7", "held", "rounds4",
     "gangedness-table-3", "flexgang-tiny",
 )  # fmt: skip
 LONG = {"quantum-figure-2", "quantum-figure-3", "perturbation-table-1", "perturbation-blocking"}

@@ -27,7 +27,7 @@ MS = 1_000_000
 PAPER = IoBehaviour()
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_worked_case_of_one_process(compiled: bool) -> None:
     case = json.loads(shared_path("cases", "flexgang", "01_rr_deterministic.json").read_text())
     for point in case["expected"]:
@@ -39,7 +39,7 @@ def test_worked_case_of_one_process(compiled: bool) -> None:
         assert slowdown == pytest.approx(point["slowdown"]["value"], abs=point["slowdown"]["tol"])
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_two_processes_are_served_in_turn(compiled: bool) -> None:
     # Cycle 10 ms, windows [0, 2) and [5, 8); bursts of 3 ms, I/O of 4 ms. Process 0 runs 0-2, 5-6;
     # process 1, ready at 0 as well, runs 6-8 and 10-11. Process 0 is ready at 10 and waits for it:

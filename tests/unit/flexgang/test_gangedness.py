@@ -54,6 +54,17 @@ def test_ratio_and_interval_by_hand() -> None:
     assert fed([10] * 64, [3] * 32).classify() == "LOW"
 
 
+def test_counts_of_one_on_average_are_enough_whatever_their_order() -> None:
+    """The running mean of 0, .., 0, 2, 3, 3 is 1 less a rounding, which was too few to judge."""
+    counts = [0.0] * 5 + [2.0, 3.0, 3.0]
+    assert fed(counts, [1] * 8).gang.mean < 1.0
+    lists = {"id": "a", "gang": counts, "nonrunning": [1.0] * 8}
+    problem = {"format": "ioopt/message-counts", "processors": 4, "applications": [lists]}
+    result = ioopt.solve(problem)
+    assert ioopt.check(problem, result) == []
+    assert result.plan["applications"][0]["verdict"]["low"] > 0
+
+
 def test_sample_variance_widens_the_interval() -> None:
     """Mean 3 both: 0 and 6 by turns (variance 9.1), or four bursts of 48 among 64 (variance 137)."""
     calm, wild = fed([10] * 64, [0.0, 6.0] * 32), fed([10] * 64, [0.0] * 60 + [48.0] * 4)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import shared_files
+from conftest import ENGINES, shared_files
 from gang_tools import CASE_NAMES, POLICIES, compiled_phase, drawn, phase_case, with_replicas
 
 import ioopt
@@ -24,7 +24,7 @@ def _close(found: Any, wanted: Any) -> None:
     assert found == pytest.approx(wanted, abs=1e-6)
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled", "exact"])
+@pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_workload(path: Path, engine: str) -> None:
     case = json.loads(path.read_text("utf-8"))
@@ -62,7 +62,7 @@ def test_workload_by_command_line(
         _close(replayed["metrics"]["mean_slowdown"], wanted["mean_slowdown"])
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("path", PHASES, ids=lambda path: path.stem)
 def test_phase(path: Path, engine: str) -> None:
     case, instance = phase_case(path)

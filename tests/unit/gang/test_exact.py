@@ -172,7 +172,7 @@ def test_embedded_scheduler_and_decide(tmp_path: Any, capsys: pytest.CaptureFixt
     )
     scheduler.arrive("a", [0, 1], 900.0, 1800.0, now=0.0)
     scheduler.arrive("b", [1, 2], 900.0, 1800.0, now=0.0)
-    assert [(job["id"], job["local"]) for job in scheduler.matrix(0.0, deadline=60.0)] == [
+    assert [(job["id"], job["local"]) for job in scheduler.matrix(0.0, deadline=3600.0)] == [
         ("a", True), ("b", False),
     ]  # fmt: skip
     # a in both rows and b beside it at half speed (2 + 1) beat one row each at full speed (2)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import shared_files, shared_path
+from conftest import shared_path
 
 from ioopt.cli.main import main
 from ioopt.errors import UsageError
@@ -214,9 +214,7 @@ def test_lublin_parameters_are_the_published_ones() -> None:
 
     from ioopt.generate.gang.lublin import PARAMETERS
 
-    (path,) = shared_files("data/workload-models", "lublin99-parameters.json") or [None]
-    if path is None:
-        pytest.skip("lublin99-parameters.json is not here")
+    path = shared_path("data", "workload-models", "lublin99-parameters.json")
     published = json.loads(path.read_text())["parameters"]
     assert {name: asdict(values) for name, values in PARAMETERS.items()} == published
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 
@@ -12,7 +13,7 @@ JOBS = [(0, [0], 200), (1, [0, 1], 10), (2, [1], 50), (3, [1], 50), (4, [1], 50)
 """(arrival, file nodes, local seconds): job 1 needs both nodes of the one row."""
 
 
-@pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("age", "last"), [(100, 210), (100.5, 210), (150, 102), (200, 102), (0, 102)]
 )

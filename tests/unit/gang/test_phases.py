@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 from ioopt.decisions.gang.state import state_of
@@ -119,8 +120,9 @@ def test_every_slice_has_a_migration_budget_of_its_own(second: float, finish: fl
 @pytest.mark.parametrize(
     ("patience", "starts"), [(10.0, [0.0, 300.0, 50.0]), (2.0, [0.0, 250.0, 50.0])]
 )
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_refused_job_lets_others_pass_until_its_patience_ends(
-    patience: float, starts: list[float]
+    patience: float, starts: list[float], engine: str
 ) -> None:
     """Half of 4 slots: job 0 holds node 0 until 300 s, job 1 has its file there and R - L = 100 s.
 
@@ -136,7 +138,6 @@ def test_a_refused_job_lets_others_pass_until_its_patience_ends(
             for k, (at, nodes, local) in enumerate(times)
         ],
     }  # fmt: skip
-    for engine in ("python", "compiled"):
-        settings = {"guard": 0.5, "patience": patience, "engine": engine}
-        result = ioopt.solve(workload, "guarded-iogs", settings=settings)
-        assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]] == starts
+    settings = {"guard": 0.5, "patience": patience, "engine": engine}
+    result = ioopt.solve(workload, "guarded-iogs", settings=settings)
+    assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]] == starts

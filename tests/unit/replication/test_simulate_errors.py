@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 from ioopt.errors import SimulationError, UnsolvableInstanceError, UsageError
@@ -72,7 +73,7 @@ def test_a_queue_that_waits_for_ever_names_node_entry_and_file() -> None:
         simulate(ioopt.load(data), plan(order={"n0": ["a", "b", "c"], "n1": [{"copy": "big"}]}))
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_barriers_hold_back_staging_and_evict_between_rounds(engine: Any) -> None:
     """Round 1: a on n0, f arrives at 6, a ends at 7. Only then n1 stages g: 7 to 13, b to 15.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import shared_files
+from conftest import ENGINES, shared_files
 
 import ioopt
 from ioopt.problems.replication import ReplicationPlan
@@ -17,8 +17,6 @@ from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_pres
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
 
 CASES = shared_files("cases/timeline")
-if not CASES:
-    pytest.skip("cases/timeline is not here (set IOOPT_SHARED)", allow_module_level=True)
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -30,7 +28,7 @@ def near(value: float, exact: str) -> bool:
     return abs(value - float(Fraction(exact))) <= 1e-9
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_replay_is_as_worked_out(path: Path, engine: str) -> None:
     case = load(path)

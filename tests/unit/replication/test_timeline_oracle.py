@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import ENGINES
 from random_replication import random_case
 from replication_timeline import Reference
 
@@ -37,7 +38,7 @@ def agree(seed: int, engine: str) -> tuple[int, int]:
     return len(transfers), len(evictions)
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_random_replays_agree_with_the_reference(engine: str) -> None:
     counts = [agree(seed, engine) for seed in range(400)]
     assert sum(transfers for transfers, _ in counts) > 2000

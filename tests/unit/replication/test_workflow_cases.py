@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import shared_files
+from conftest import ENGINES, shared_files
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -22,8 +22,6 @@ from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
 
 CASES = {path.stem: path for path in shared_files("cases/workflow") if path.suffix == ".json"}
-if not CASES:
-    pytest.skip("cases/workflow is not here (set IOOPT_SHARED)", allow_module_level=True)
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -65,7 +63,7 @@ def held_against(schedule: dict[str, Any], makespan: float, expected: dict[str, 
     assert [row[2] for row in gone] == pytest.approx([row[2] for row in evicted], abs=1e-9)
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", of_mode("replay", "plan"))
 def test_replay_is_as_worked_out(name: str, engine: str) -> None:
     case = load(CASES[name])
@@ -132,7 +130,7 @@ DISPATCHERS = {
 }
 
 
-@pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", of_mode("dispatch"))
 def test_dispatch_is_as_worked_out(name: str, engine: str) -> None:
     case = load(CASES[name])

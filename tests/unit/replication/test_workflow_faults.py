@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -95,7 +96,7 @@ def test_a_request_stands_though_a_later_file_can_start() -> None:
     assert check(problem, plan, ran.schedule).violations == ()
 
 
-@pytest.mark.parametrize("engine", ["python", pytest.param("compiled", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_spill_that_outlasts_the_makespan_ends_and_counts(engine: Any) -> None:
     """Rule 19: q and z fill 200 of 250 bytes, d reads z on the other core; b is to write 100.
 

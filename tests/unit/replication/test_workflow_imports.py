@@ -211,8 +211,6 @@ def test_a_dag_of_another_form_and_units(tmp_path: Path) -> None:
 def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys: Any) -> None:
     """Planned with e_d, replayed with d: as the same queues of an instance that has d as its times."""
     source = shared_path("data/workflows/elementary.zip")
-    if not source.exists():
-        pytest.skip("the task graphs are not here (set IOOPT_SHARED)")
     graph, actual, plan = (str(tmp_path / name) for name in ("g.json", "a.json", "r.json"))
     asked = ["--graph", "merge_triplets", "--nodes", "4", "--cores", "4", "--actual", actual]
     assert main(["import", "estee", str(source), *asked, "-o", graph]) == 0

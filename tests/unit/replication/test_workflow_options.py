@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -39,13 +40,21 @@ def instance(
     }  # fmt: skip
 
 
+OTHER = "python"
+
+
+@pytest.fixture(autouse=True, params=ENGINES)
+def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "OTHER", request.param)
+
+
 def ends(data: dict[str, Any], order: dict[str, list[str]], **options: Any) -> float:
     """The makespan on both engines, which agree, of a replay that the checker accepts."""
     problem = ioopt.load(data)
     plan = ReplicationPlan.model_validate({"order": order, **options})
     ran = simulate(problem, plan, engine="python")
     assert check(problem, plan, ran.schedule).violations == ()
-    assert simulate(problem, plan, engine="compiled").schedule == ran.schedule
+    assert simulate(problem, plan, engine=OTHER).schedule == ran.schedule
     return float(ran.metrics["makespan_seconds"])
 
 
@@ -55,7 +64,7 @@ def staging_head() -> dict[str, Any]:
     return instance([{"cores": 2}], {"r": 1000}, tasks, "shared", 10, 40)
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_task_passes_a_head_that_is_staging(engine: Any) -> None:
     """a computes from 100 to 101 s; b runs beside it, 100 to 150 s, or from 0 to 50 s."""
     problem = ioopt.load(staging_head())
