@@ -105,6 +105,12 @@ class GangednessMonitor:
         self.silent = 0
         self.stretches = None if processors is None else Stretches(processors)
 
+    def __repr__(self) -> str:
+        given = self.gang.count, self.running.count + self.nonrunning.count
+        return "{}({} processors, {} gang counts, {} others)".format(
+            type(self).__name__, self.processors or "?", *given
+        )
+
     def observe(
         self,
         ganged: bool,
