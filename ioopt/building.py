@@ -17,7 +17,7 @@ from ioopt.quantities import counted
 from ioopt.solving import load
 from ioopt.units import parse_bytes, parse_rate, parse_seconds
 
-Size = int | str
+Size = float | str
 Rate = float | str
 Time = float | str
 

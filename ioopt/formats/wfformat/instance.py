@@ -78,6 +78,7 @@ def problem_from_wfformat(
         machine,
         workflow.warnings,
         name,
+        workflow.machines,
     )
 
 

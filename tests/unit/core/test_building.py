@@ -11,6 +11,7 @@ import pandas
 import pytest
 
 import ioopt
+from ioopt import registry
 from ioopt.cli.main import main
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.pictures import draw_beside
@@ -110,6 +111,27 @@ def test_a_builder_refuses_at_the_call(call, said):
     with pytest.raises(IooptError, match=re.escape(said)):
         call(batch)
     assert batch.build() == before  # what was refused is not in it
+
+
+def test_whole_numbers_may_have_an_exponent(tmp_path):
+    instance = ioopt.load("cycle3").model_dump(mode="json")
+    instance["files"][0]["bytes"] = 8e9
+    assert type(ioopt.load(instance).files[0].bytes) is int
+    (tmp_path / "x.json").write_text(json.dumps(instance).replace("8000000000.0", "8e9"))
+    assert ioopt.load(tmp_path / "x.json").files[0].bytes == 8_000_000_000
+    instance["files"][0]["bytes"] = 8.5
+    with pytest.raises(InstanceError, match=r"\(f0\)\.bytes: must be a whole number, not 8\.5"):
+        ioopt.load(instance)
+    batch = two_steps()
+    batch.add_file(8e9, "large")
+    assert batch.build().files[-1].bytes == 8_000_000_000
+    with pytest.raises(UsageError, match=r"size 8\.5 is not a whole number of bytes"):
+        batch.add_file(8.5)
+    command = ["generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
+    assert main([*command, "jobs=1e1"]) == 0
+    assert len(ioopt.load(tmp_path / "g.json").jobs) == 10
+    with pytest.raises(UsageError, match="setting jobs='8.5': must be a whole number"):
+        registry.generate(registry.KINDS["batch-io"], None, {"jobs": "8.5"}, 0)
 
 
 def test_builders_say_what_they_hold():
