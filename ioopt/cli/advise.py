@@ -76,6 +76,10 @@ def advise(log: str, output: str | None, form: str, threads: int, **given: Any) 
     else:
         text = page.as_text(advice["name"], found, terminal_width())
     write_text(output or "-", text)
+    if not quiet():
+        for warning in advice["warnings"]:
+            if "Darshan log" in warning:
+                click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(page.answer(advice)))
     return ExitCode.ANSWER
