@@ -25,7 +25,7 @@ from ioopt.solvers.backends.pulp_program import PulpProgram
 
 
 class PrintedSettings(Record):
-    """Switches of the printed model: circles of copies allowed or not, copies at all or not."""
+    """Switches of the printed model: cycles of copies allowed or not, copies at all or not."""
 
     cycles: Literal["printed", "acyclic"] = "printed"
     replication: bool = True

@@ -140,7 +140,7 @@ def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
 
 
 def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
-    """The items of one circle, each before those that wait for it; empty where there is none.
+    """The items of one cycle, each before those that wait for it; empty where there is none.
 
     >>> find_cycle({0: [2], 1: [0], 2: [1], 3: [1]})
     [0, 1, 2]
@@ -148,8 +148,8 @@ def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
     try:
         TopologicalSorter(predecessors).prepare()
     except CycleError as error:
-        circle: list[int] = error.args[1]
-        return circle[:-1]
+        cycle: list[int] = error.args[1]
+        return cycle[:-1]
     return []
 
 

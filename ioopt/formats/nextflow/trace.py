@@ -85,7 +85,7 @@ def read_nextflow_trace(
 
     *read* names the column of the bytes read: ``rchar`` (all that the task asked for) or
     ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or ``write_bytes``
-    alike. Raises InstanceError for a trace without names or run times, and for circles in the DAG.
+    alike. Raises InstanceError for a trace without names or run times, and for dependency cycles in the DAG.
     """
     name = named(source)
     warnings: Warnings = defaultdict(list)

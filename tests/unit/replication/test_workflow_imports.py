@@ -65,7 +65,7 @@ def test_an_estee_graph_is_planned_with_expected_durations_and_actual_sizes(tmp_
         (table(a=[{"d": -1}]), "a", "d: "),
         (table(a=[{"d": 1, "cpus": 0}]), "a", "cpus"),
         (table(a=[{"d": 1, "inputs": [[3, 0]]}]), "a", r"task 0 reads .*3, 0"),
-        (table(a=[{"d": 1, "outputs": [{"s": 1}], "inputs": [[0, 0]]}]), "a", "circle"),
+        (table(a=[{"d": 1, "outputs": [{"s": 1}], "inputs": [[0, 0]]}]), "a", "dependency cycle"),
         ('{"graph_name": {}}', "a", "graph"),
         ('{"graph_name": {}, "graph": {"0": "[{"}}', "0", "not complete, valid JSON"),
         ("PK", None, "JSON"),
