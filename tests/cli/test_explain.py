@@ -29,7 +29,7 @@ def test_times_bound_and_help_of_one_task():
     assert standing == "The makespan of minmin's plan is 20 s, which is proven to be the best."
     assert "remote link 60.0 % of that time; cores compute 40.0 %" in times
     assert "room 60.0 % and have nothing left to do 0 %" in times
-    assert again.startswith("It fetches 120 MB from remote storage, no file twice")
+    assert again.startswith("The plan fetches 120 MB from remote storage, no file twice")
     # Link: 12 / 1.1 + 8 = 18.909 s, 5.5 % less. Speed: 12 + 8 / 1.1 = 19.273 s, 3.6 % less.
     assert held == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
     assert helped == (
@@ -58,7 +58,7 @@ def test_what_is_fetched_again_is_told():
     result = ioopt.solve(problem, lambda given: plan)
     (_, again) = explain_told(problem, result)
     assert (
-        "It fetches 18 MB from remote storage, 6 MB (33.3 %) of it files that were fetched before"
+        "The plan fetches 18 MB from remote storage, 6 MB (33.3 %) of it files that were fetched before"
         in again
     )
 
@@ -120,8 +120,8 @@ def test_nothing_is_not_counted():
     node = {"id": "n", "disk_bytes": None, "holds": ["f"]}
     problem = {**ONE, "nodes": [node]}
     times, again = explain_told(problem, ioopt.solve(problem, "minmin"))
-    assert times.startswith("Nothing crosses the remote link; cores compute 100.0 %")
-    assert again == "It fetches nothing from remote storage; nothing is copied between nodes."
+    assert times.startswith("The remote link is not used; cores compute 100.0 %")
+    assert again == "The plan fetches nothing from remote storage; nothing is copied between nodes."
     writers = explain("two-writers", ioopt.solve("two-writers", "fill")).sentences
     assert "a job; job B most (2 s)." in writers[2]
 

@@ -112,7 +112,7 @@ MACHINE = Shared(
         click.option("--nodes", type=click.IntRange(min=1), metavar="N",
                      help="Nodes of the machine (default: what the source says)."),
         click.option("--processors-per-node", type=click.IntRange(min=1), default=1, metavar="N",
-                     help="Processors (or processes) of the source to a node."),
+                     help="Processors (or processes) of the source per node."),
         click.option("--unit-nodes", type=click.IntRange(min=1), default=1, metavar="N",
                      help="Nodes of an allocation unit."),
         click.option("--allocation", type=click.Choice(["flat", "partition"]), default="flat",
