@@ -154,14 +154,12 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    Parameters are those of :class:`ioopt.options.SolveOptions`, the time limit in seconds or as text
-    (``"2min"``); ``settings`` are the solver's own (``--set``), ``warm_start`` a Result or plan.
-    *solver* may be a function of the problem, or of the problem and a
-    :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its dictionary (as
-    text: ``"module:function"``). Without *bound* none is computed for solvers that prove none
-    themselves: it may be an integer program of its own. Raises UsageError or InstanceError for bad
-    input and BackendMissingError when the backend asked for is not installed; infeasibility, time
-    limits and failing solvers are results.
+    Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit also as ``"2min"``);
+    ``settings`` are the solver's own (``--set``), ``warm_start`` a Result or plan. *solver* may be a
+    function of the problem, or of it and a :class:`~ioopt.protocols.SolveRequest`, that returns an
+    Outcome, a plan or its dictionary (as text: ``"module:function"``). Without *bound* none is
+    computed for solvers that prove none: it may be an integer program. Raises UsageError or
+    InstanceError for bad input, BackendMissingError; infeasibility and time limits are results.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations
@@ -181,8 +179,7 @@ def solve(
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents)
     outcome, notes = _run(kind, spec, problem, request)
-    notes = [*notes, *synthetic_notes(problem)]
-    return _result(kind, spec, problem, request, outcome, notes)
+    return _result(kind, spec, problem, request, outcome, [*notes, *synthetic_notes(problem)])
 
 
 def _check_backend(spec: SolverSpec, backend: str | None) -> None:

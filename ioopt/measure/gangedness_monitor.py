@@ -106,10 +106,7 @@ class GangednessMonitor:
         self.stretches = None if processors is None else Stretches(processors)
 
     def __repr__(self) -> str:
-        given = self.gang.count, self.running.count + self.nonrunning.count
-        return "{}({} processors, {} gang counts, {} others)".format(
-            type(self).__name__, self.processors or "?", *given
-        )
+        return f"{type(self).__name__}({self.gang.count} gang counts, {self.running.count} running)"
 
     def observe(
         self,

@@ -117,7 +117,7 @@ def test_more_processes_give_the_same_answer():
     ("words", "what"),
     [
         (("gone.swf",), "gone.swf: no such file"),
-        (("-",), "name a file"),
+        (("-",), "LOG must be a file"),
         (("a.swf", "--solver", "base-line"), "not base-line itself"),
         (("a.swf", "--solver", "fil"), "fill"),
         (("a.swf", "--io-fraction", "0"), "no job has I/O"),
@@ -140,7 +140,9 @@ def verdict(ratio: float, low: float | None, high: float | None) -> str:
 
 
 def test_what_pays_and_what_does_not():
-    assert verdict(0.9, 0.85, 0.95).startswith("Clear benefit: the best policy, fill, changes the mean")
+    assert verdict(0.9, 0.85, 0.95).startswith(
+        "Clear benefit: the best policy, fill, changes the mean"
+    )
     assert verdict(0.97, 0.95, 0.995).startswith("Small benefit: the best policy, fill, changes")
     assert verdict(0.96, 0.9, 1.02).startswith("No clear benefit: ")
     assert verdict(1.01, 0.99, 1.03).startswith("No benefit:")

@@ -271,7 +271,7 @@ def test_embedded_objects_say_what_they_hold():
     assert repr(dispatcher) == "WorkflowDispatcher(locality, 1 node, 1 waiting, 1 running)"
     monitor = GangednessMonitor(4)
     monitor.observe(ganged=True, running=True, messages=20)
-    assert repr(monitor) == "GangednessMonitor(4 processors, 1 gang counts, 0 others)"
+    assert repr(monitor) == "GangednessMonitor(1 gang counts, 0 running)"
     cluster = BatchCluster(4)
     cluster.arrive("a", 1, 60.0, 0.0)
     assert repr(cluster) == "BatchCluster(4 nodes, 0 running, 1 waiting)"

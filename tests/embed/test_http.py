@@ -225,7 +225,9 @@ def test_every_answer_of_the_document_has_a_schema():
                 taken.add(json.dumps(schema))
     assert len(taken) >= 8  # not one for all
     with pytest.raises(ValidationError):
-        assert_as_described("GET", "/v1/scheduler/r/task/1", 200, {"state": "LOST", "node": None})
+        assert_as_described(
+            "GET", "/v1/scheduler/r/task/1", 200, {"state": "LOST", "node": None, "error": None}
+        )
 
 
 def test_the_token_is_asked_for(server):
