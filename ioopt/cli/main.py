@@ -76,7 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
-    # Schedules are millions of containers and hardly any reference cycle: looking for those takes a third of a check.
+    # Schedules are millions of containers with hardly a reference cycle: looking for those takes a
+    # third of a check.
     gc.set_threshold(200_000, 20, 100)
     code: int = ExitCode.ANSWER
     try:

@@ -130,7 +130,7 @@ def test_whole_numbers_may_have_an_exponent(tmp_path):
     command = ["generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
     assert main([*command, "jobs=1e1"]) == 0
     assert len(ioopt.load(tmp_path / "g.json").jobs) == 10
-    with pytest.raises(UsageError, match="setting jobs='8.5': must be a whole number"):
+    with pytest.raises(UsageError, match=r"setting jobs='8.5': must be a whole number"):
         registry.generate(registry.KINDS["batch-io"], None, {"jobs": "8.5"}, 0)
 
 
