@@ -1,4 +1,4 @@
-"""ioopt: where should work run and where should its data be, when I/O is what hurts?
+"""ioopt: where should work run and where should its data be, when I/O is the bottleneck?
 
 >>> import ioopt
 >>> problem = ioopt.load("cycle3")

@@ -1,5 +1,7 @@
 """Instances in Python without writing dictionaries: add nodes, files, tasks or jobs, then build.
 
+Each call checks what it is given, in the words of :meth:`Builder.build`, and raises InstanceError.
+
 Sizes, rates and times are numbers (bytes, bytes per second, seconds) or text such as ``"500MB"``,
 ``"12.5MB/s"``, ``"90s"``. Names are made up where none is given, and every ``add_`` returns the name.
 A builder may stand wherever an instance may: ``ioopt.solve(batch)``.
@@ -11,10 +13,11 @@ from typing import Any, Self
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import suggest
 from ioopt.problems.base import Json
+from ioopt.quantities import counted
 from ioopt.solving import load
 from ioopt.units import parse_bytes, parse_rate, parse_seconds
 
-Size = int | str
+Size = float | str
 Rate = float | str
 Time = float | str
 
@@ -27,15 +30,36 @@ class Builder:
     def __init__(self, kind: str, name: str, **top: Any) -> None:
         self.data: Json = {"format": f"ioopt/{kind}", "version": 1, "name": name, **top}
         self.data |= {part: [] for part in self.lists}
+        self._ids: dict[str, set[Any]] = {part: set() for part in self.lists}
+        load({**self.data, **self._beside({})})
 
     def build(self) -> Any:
         """The problem; raises InstanceError with one line that names what is wrong."""
         return load(self.data)
 
+    def __repr__(self) -> str:
+        nodes = self.data.get("machine", {}).get("nodes")
+        told = [counted(len(self.data[part]), part[:-1]) for part in self.lists]
+        machine = [] if nodes is None else [counted(nodes, "node")]
+        return f"{type(self).__name__}({', '.join(machine + told)})"
+
+    def _beside(self, row: Json) -> Json:
+        """The lists that an instance with *row* alone has beside it."""
+        return {part: [] for part in self.lists}
+
     def _add(self, part: str, letter: str, name: Any, row: Json) -> Any:
-        rows = self.data[part]
-        name = f"{letter}{len(rows)}" if name is None else name
-        rows.append({"id": name, **{key: value for key, value in row.items() if value is not None}})
+        count, ids = len(self.data[part]), self._ids[part]
+        name = (f"{letter}{count}" if letter else count) if name is None else name
+        row = {"id": name, **{key: value for key, value in row.items() if value is not None}}
+        try:
+            load({**self.data, **self._beside(row), part: [row]})
+        except InstanceError as error:
+            text = str(error).replace(f"{part}[0]", f"{part}[{count}]", 1)
+            raise InstanceError(text) from None
+        if name in ids:
+            raise InstanceError(f"instance: {part}[{count}] ({name}).id: {name!r} is there already")
+        ids.add(name)
+        self.data[part].append(row)
         return name
 
     def add_frame(self, part: str, frame: Any) -> Self:
@@ -52,7 +76,7 @@ class Builder:
                 for key, value in row.items()
                 if value is not None and (not isinstance(value, float) or value == value)
             }
-            self._add(part, part[0], kept.pop("id", None), kept)
+            self._add(part, "" if part == "jobs" else part[0], kept.pop("id", None), kept)
         return self
 
 
@@ -79,6 +103,12 @@ class Batch(Builder):
                    "replica_bytes_per_second": parse_rate(replica), "remote_link": link}  # fmt: skip
         super().__init__("replication", name, network=network)
 
+    def _beside(self, row: Json) -> Json:
+        names = [*row.get("inputs", ()), *row.get("outputs", ())]
+        files = [*self._ids["files"].intersection(names), *row.get("holds", ())]
+        return {"nodes": [{"id": "n"}], "tasks": [],
+                "files": [{"id": name, "bytes": 0} for name in files]}  # fmt: skip
+
     def add_node(
         self,
         name: str | None = None,
@@ -88,14 +118,16 @@ class Batch(Builder):
         speed: float = 1.0,
         holds: Iterable[str] = (),
     ) -> str:
-        """A compute node; *disk* None is unlimited."""
+        """A compute node; *disk* None is unlimited. What it *holds* may be added later."""
         size = None if disk is None else parse_bytes(disk)
-        row = {"disk_bytes": size, "cores": cores, "speed": speed, "holds": list(holds)}
+        row = {"disk_bytes": size, "cores": cores, "speed": speed, "holds": _listed(holds)}
         added: str = self._add("nodes", "n", name, row)
         return added
 
     def add_nodes(self, count: int, **like: Any) -> list[str]:
-        """*count* equal nodes."""
+        """*count* equal nodes, 1 or more."""
+        if count < 1:
+            raise UsageError(f"add_nodes: count must be 1 or more, not {count}")
         return [self.add_node(**like) for _ in range(count)]
 
     def add_file(self, size: Size, name: str | None = None, *, keep: bool | None = None) -> str:
@@ -113,11 +145,11 @@ class Batch(Builder):
         cores: int | None = None,
         release: Time | None = None,
     ) -> str:
-        """A task that reads *inputs*, computes, and writes *outputs*."""
+        """A task that reads *inputs*, computes, and writes *outputs*: files that were added before."""
         row = {
             "compute_seconds": parse_seconds(compute),
-            "inputs": list(inputs),
-            "outputs": None if outputs is None else list(outputs),
+            "inputs": _listed(inputs),
+            "outputs": None if outputs is None else _listed(outputs),
             "cores": cores,
             "release_seconds": None if release is None else parse_seconds(release),
         }
@@ -141,6 +173,11 @@ class Batch(Builder):
             seconds = _of(data, compute, f"node {task}")
             self.add_task(seconds, str(task), inputs=read[task], outputs=written[task])
         return self
+
+
+def _listed(names: Iterable[str]) -> list[str] | str:
+    """A list; text stays as it is, to be refused by name, instead of falling into letters."""
+    return names if isinstance(names, str) else list(names)
 
 
 def _of(data: Mapping[str, Any], key: str, where: str) -> Any:
@@ -199,7 +236,7 @@ class Machine(Builder):
         ]
         row = {"submit_seconds": parse_seconds(submit), "nodes": nodes,
                "walltime_seconds": parse_seconds(walltime), "phases": rows, **more}  # fmt: skip
-        return self._add("jobs", "", len(self.data["jobs"]) if name is None else name, row)
+        return self._add("jobs", "", name, row)
 
 
 class Gangs(Builder):
@@ -240,4 +277,4 @@ class Gangs(Builder):
         """A job with its files on *file_nodes*: its time there, and on any other nodes."""
         row = {"arrival_seconds": parse_seconds(arrival), "file_nodes": list(file_nodes),
                "local_seconds": parse_seconds(local), "remote_seconds": parse_seconds(remote)}  # fmt: skip
-        return self._add("jobs", "", len(self.data["jobs"]) if name is None else name, row)
+        return self._add("jobs", "", name, row)

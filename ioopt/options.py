@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ioopt.errors import UsageError
@@ -130,6 +132,14 @@ def parse_assignments(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
     return settings
 
 
+def _digits(value: Any) -> Any:
+    """A whole number written ``8e9`` with all its digits, which is how an integer is read."""
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", value):
+        return value
+    number = Fraction(value)
+    return str(number) if number.denominator == 1 else value
+
+
 def parse_settings(cls: type[SettingsT], given: Mapping[str, Any], owner: str) -> SettingsT:
     """Build the settings class of *owner* from what the user gave, refusing unknown keys and bad values.
 
@@ -139,7 +149,7 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, Any], owner: str) -
     from pydantic import ValidationError
 
     try:
-        return cls.model_validate(dict(given))
+        return cls.model_validate({key: _digits(value) for key, value in given.items()})
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
@@ -149,6 +159,6 @@ def parse_settings(cls: type[SettingsT], given: Mapping[str, Any], owner: str) -
             raise UsageError(
                 f"{owner} has no setting {key!r}; {meant}its settings: {known}"
             ) from None
-        raise UsageError(
-            f"{owner}: setting {key}={first.get('input')!r}: {first['msg'].lower()}"
-        ) from None
+        whole = first["type"].startswith("int_")
+        said = "must be a whole number" if whole else first["msg"].lower()
+        raise UsageError(f"{owner}: setting {key}={first.get('input')!r}: {said}") from None

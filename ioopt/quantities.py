@@ -16,6 +16,15 @@ _SECONDS_TOO = ("node_weighted_io_delay",)
 _PLAIN = ((1.0, ""),)
 
 
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, which takes an s in the plural.
+
+    >>> counted(1, "file"), counted(2, "task")
+    ('1 file', '2 tasks')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def title(name: str) -> str:
     """A metric's name as a heading, without the unit, which the values have.
 

@@ -25,6 +25,7 @@ from ioopt.provenance import synthetic_notes, versions
 from ioopt.registry import KindSpec, SolverSpec, load_target
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
+from ioopt.units import parse_seconds
 
 SOLVER_TOLERANCE = 1e-6
 """Absolute tolerance of the backends: what a bound may be off without being wrong."""
@@ -140,7 +141,7 @@ def solve(
     source: Any,
     solver: str | Callable[..., Any] | None = None,
     *,
-    time_limit: float | None = SolveOptions.time_limit_seconds,
+    time_limit: float | str | None = SolveOptions.time_limit_seconds,
     gap: float | None = None,
     threads: int = 1,
     seed: int = 0,
@@ -153,21 +154,21 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    Parameters are those of :class:`ioopt.options.SolveOptions`; ``settings`` are the solver's own
-    (``--set``), ``warm_start`` a Result or plan. *solver* may be a function of the problem, or of the
-    problem and a :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its
-    dictionary (as text: ``"module:function"``). Without *bound* none is computed for solvers that
-    prove none themselves: it may be an integer program of its own. Raises UsageError or
-    InstanceError for bad input and BackendMissingError when the backend asked for is not installed;
-    infeasibility, time limits and failing solvers are results.
+    Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit also as ``"2min"``);
+    ``settings`` are the solver's own (``--set``), ``warm_start`` a Result or plan. *solver* may be a
+    function of the problem, or of it and a :class:`~ioopt.protocols.SolveRequest`, that returns an
+    Outcome, a plan or its dictionary (as text: ``"module:function"``). Without *bound* none is
+    computed for solvers that prove none: it may be an integer program. Raises UsageError or
+    InstanceError for bad input, BackendMissingError; infeasibility and time limits are results.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations
     ('optimal', ())
     """
-    options = SolveOptions(time_limit, gap, threads, seed, backend, log)
+    limit = None if time_limit is None else parse_seconds(time_limit)
+    options = SolveOptions(limit, gap, threads, seed, backend, log)
     problem = load(source)
-    deadline = Deadline(time_limit)
+    deadline = Deadline(limit)
     kind = registry.kind_of_problem(problem)
     if not bound:
         kind = replace(kind, bound=None)
@@ -178,8 +179,7 @@ def solve(
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents)
     outcome, notes = _run(kind, spec, problem, request)
-    notes = [*notes, *synthetic_notes(problem)]
-    return _result(kind, spec, problem, request, outcome, notes)
+    return _result(kind, spec, problem, request, outcome, [*notes, *synthetic_notes(problem)])
 
 
 def _check_backend(spec: SolverSpec, backend: str | None) -> None:

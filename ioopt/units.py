@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from ioopt.errors import UsageError
 
@@ -24,6 +25,18 @@ _TIME_UNITS: dict[str, int | Fraction] = {
 }  # fmt: skip
 EXACT_INTEGERS = 2.0**53
 """Below this, a float without a fraction is the whole number that its text names."""
+
+
+def whole(value: Any) -> Any:
+    """A float that is a whole number, such as ``8e9``, as an int; anything else as it is.
+
+    >>> whole(8e9), whole(8.5)
+    (8000000000, 8.5)
+    """
+    exact_int = type(value) is float and abs(value) < EXACT_INTEGERS and value.is_integer()
+    return int(value) if exact_int else value
+
+
 _QUANTITY = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]*)\s*$")
 
 
@@ -62,7 +75,7 @@ def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
     return number * _PREFIXES[found.group(1).lower()], found.group(2) != "B"
 
 
-def parse_bytes(text: str | int) -> int:
+def parse_bytes(text: str | float) -> int:
     """Parse a size such as ``500MB`` or ``2GiB`` into bytes; raises UsageError on anything else.
 
     A size in bits (``500Mb``) is refused: it is a slip of the pen for ``500MB``.
@@ -70,8 +83,10 @@ def parse_bytes(text: str | int) -> int:
     >>> parse_bytes("1.5GB")
     1500000000
     """
-    if isinstance(text, int):
-        return text
+    if not isinstance(text, str):
+        if not isinstance(count := whole(text), int):
+            raise UsageError(f"size {text!r} is not a whole number of bytes")
+        return count
     size, bits = _data(text, "size")
     if bits:
         meant = re.sub(r"b(its?)?\s*$", "B", text.strip())

@@ -1,6 +1,8 @@
 """Integer programs of instances as LP and MPS files, under readable names."""
 
+import itertools
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.errors import UsageError
+from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import write_text
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
@@ -16,16 +18,19 @@ from ioopt.models.flexgang.quantum import QuantumModel
 from ioopt.models.flexgang.quantum_costs import QuantumCosts
 from ioopt.models.program import Program
 from ioopt.models.replication.printed import PrintedModel
+from ioopt.models.replication.static import tidied, to_plan
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.solvers.backends.pulp_program import PulpProgram
+
+_NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 
 
 class PrintedSettings(Record):
-    """Switches of the printed model: circles of copies allowed or not, copies at all or not."""
+    """Switches of the printed model: cycles of copies allowed or not, copies at all or not."""
 
     cycles: Literal["printed", "acyclic"] = "printed"
     replication: bool = True
@@ -52,6 +57,33 @@ def export_model(
     chosen = parse_settings(PrintedSettings, settings or {}, f"{form or 'model'} export")
     model = PrintedModel(problem, chosen.cycles, chosen.replication)
     write_model(model.program, output, form)
+
+
+def plan_from_solution(
+    problem: ReplicationProblem, text: str, settings: Mapping[str, str] | None = None
+) -> ReplicationPlan:
+    """The plan that a solver of the exported model found; *text* is its solution file.
+
+    Whatever writes the name of a variable and then its value is read: HiGHS (style 0), CBC, GLPK
+    (``--output``), SCIP, Gurobi. What a file leaves out is 0. *settings* are those of the export.
+    Raises InstanceError for a file that does not place every task.
+    """
+    chosen = parse_settings(PrintedSettings, settings or {}, "import solution")
+    model = PrintedModel(problem, chosen.cycles, chosen.replication)
+    at = {variable.name: k for k, variable in enumerate(model.program.variables)}
+    found: dict[int, float] = {}
+    words = [word for word in text.split() if word not in ("*", "B", "NL", "NU", "NS")]
+    for name, value in itertools.pairwise(words):
+        if name in at and _NUMBER.fullmatch(value):  # HiGHS has the duals further down
+            found.setdefault(at[name], float(value))
+    placed = sum(found.get(variable, 0.0) > 0.5 for variable in model.T.values())
+    if placed != len(problem.tasks):
+        raise InstanceError(
+            f"the solution places {placed} of {len(problem.tasks)} tasks: is it of this model, and "
+            "does each line have a name and then a value (HiGHS: solution style 0)?"
+        )
+    moves = model.moves({k: found.get(k, 0.0) for k in at.values()})
+    return to_plan(model.instance, tidied(model.instance, moves), chosen.cycles == "printed")
 
 
 def export_assignment(

@@ -56,14 +56,14 @@ def verdict(advice: Mapping[str, Any]) -> str:
     found, best, baseline = advice["verdict"], advice["best"], advice["baseline"]
     said = f"the best policy, {best}, changes the mean response by {change(found)}"
     if found["low"] is None:
-        return f"Not known: {said}, and {advice['blocks'].removeprefix('none: ')}."
+        return f"Unknown: {said}, and {advice['blocks'].removeprefix('none: ')}."
     if found["high"] < 1 - WORTH:
-        return f"It pays: {said} against {baseline}, where all share."
+        return f"Clear benefit: {said}, compared with {baseline}, where all share."
     if found["high"] < 1:
-        return f"It pays little, if at all: {said}, of which {100 * WORTH:g} % are not sure."
+        return f"Small benefit: {said}; a gain above {100 * WORTH:g} % is not certain."
     if found["ratio"] > 1 - WORTH:
-        return f"It does not pay: {said}."
-    return f"It does not pay for sure: {said}, so the gain may be chance."
+        return f"No benefit: {said}."
+    return f"No clear benefit: {said}, so the gain may be chance."
 
 
 def answer(advice: Mapping[str, Any]) -> list[str]:
@@ -77,21 +77,21 @@ def answer(advice: Mapping[str, Any]) -> list[str]:
     )
     return [
         f"{load['jobs']} jobs in {quantity('span_seconds', load['span_seconds'])} on {load['nodes']} "
-        f"nodes ask for {100 * load['node_utilisation']:.0f} % of the nodes and "
-        f"{100 * load['storage_utilisation']:.1f} % of the storage, by what was assumed.",
+        f"nodes use {100 * load['node_utilisation']:.0f} % of the nodes and "
+        f"{100 * load['storage_utilisation']:.1f} % of the storage rate, under the assumptions.",
         verdict(advice),
-        f"Whom {best} helps (mean response): "
+        f"Mean response with {best}: "
         + ", ".join(f"{group} {change(by[best, group, RESPONSE])}" for group in (LARGE, HEAVY))
         + f"; I/O delay of {EVERYBODY} {change(by[best, EVERYBODY, DELAY], False)}.",
-        f"With no congestion at all it would be {change(room)}: "
+        f"Without any congestion the mean response would change by {change(room)}: "
         + (
-            "about as much as any policy can gain here."
+            "the most that any policy can gain."
             if (room["high"] or room["ratio"]) < 1
-            else "what congestion costs is less than the noise of the queue."
+            else "congestion costs less than the noise of the queue."
         ),
-        f"Under other assumptions (I/O fraction, storage rate) {best} brings "
-        f"{change({'ratio': min(cells)}, False)} to {change({'ratio': max(cells)}, False)}; surely "
-        f"more than {100 * WORTH:g} % in {better} of {len(cells)} cases.",
+        f"Under other assumptions (I/O fraction, storage rate) {best} changes it by "
+        f"{change({'ratio': min(cells)}, False)} to {change({'ratio': max(cells)}, False)}; a gain "
+        f"above {100 * WORTH:g} % is certain in {better} of {len(cells)} cases.",
     ]
 
 
@@ -108,9 +108,9 @@ def parts(advice: Mapping[str, Any], commands: Sequence[str]) -> Iterator[Part]:
     yield Part(
         "What was assumed",
         [
-            "A log says neither what jobs read and wrote nor how fast the storage is: what stands "
-            "below as invented is the first thing to replace by measurements (--darshan, "
-            "--io-fraction, --node-rate, --storage-rate).",
+            "A log does not record the I/O of its jobs or the rate of the storage. Replace the "
+            "invented values below by measurements first (--darshan, --io-fraction, --node-rate, "
+            "--storage-rate).",
             *(f"- {text}" for text in advice["warnings"]),
         ],
     )
@@ -123,31 +123,31 @@ def parts(advice: Mapping[str, Any], commands: Sequence[str]) -> Iterator[Part]:
                 by.setdefault(row["solver"], []).append(change(row))
         rows += [(solver, words, *found) for solver, found in by.items()]
     yield Part(
-        "Which policy helps whom",
+        "Change by policy and group",
         [
-            f"Change against {advice['baseline']}, where all share the storage; in brackets 95 % "
-            f"intervals from {advice['resamples']} drawings of the {advice['blocks']} of the log. "
+            f"Change compared with {advice['baseline']}, where all share the storage; in brackets 95 % "
+            f"intervals from {advice['resamples']} resamples of the {advice['blocks']} of the log. "
             f"{LARGE}: the {TENTH} with most nodes ({advice['groups'][LARGE]}, "
             f"{load['large_job_nodes']:g} nodes or more); {HEAVY}: the {TENTH} with the "
-            f"largest share of I/O ({advice['groups'][HEAVY]}). {IDEAL} is no policy but what would "
-            "be if nobody held up anybody."
+            f"largest share of I/O ({advice['groups'][HEAVY]}). {IDEAL} is not a policy: no job "
+            "delays another."
         ],
         ("policy", "of", *groups), rows, picture="gains",
     )  # fmt: skip
     yield _sensitivity(advice)
     yield Part(
-        "To repeat it",
+        "How to repeat it",
         ["In the folder where this was run:"],
         commands=commands,
     )
     yield Part(
         "How to read it",
         [
-            f"The verdict is that of the best of {_policies(advice)} policies, so its interval is of "
-            f"{100 * advice['verdict']['level']:.4g} % rather than 95 %. One job that ends later changes "
-            "what the batch queue starts for days; the intervals hold that noise as far as it differs from "
-            "one week to another. They do not hold errors of the assumptions: for these, see the "
-            "table of other assumptions."
+            f"The answer is about the best of {_policies(advice)} policies, so its interval is a "
+            f"{100 * advice['verdict']['level']:.4g} % interval rather than a 95 % one. One job that ends "
+            "later changes what the batch queue starts for days. The intervals include that noise as far as "
+            "it differs between weeks. They do not include errors of the assumptions: see the table of other "
+            "assumptions."
         ],
     )
 
@@ -158,9 +158,9 @@ def _queue(load: Mapping[str, Any]) -> list[str]:
     if logged is None or max(logged, simulated) <= UNLIKE * max(1.0, min(logged, simulated)):
         return []
     return [
-        f"Jobs of the log waited {quantity('wait_seconds', logged)} in the mean, simulated ones "
-        f"{quantity('wait_seconds', simulated)}: the machine's own queue had other rules (limits, "
-        "reservations, several partitions), so trust changes of I/O delay more than of response."
+        f"The mean wait is {quantity('wait_seconds', logged)} in the log and "
+        f"{quantity('wait_seconds', simulated)} in the simulation: the real queue had other rules (limits, "
+        "reservations, several partitions). Trust changes of I/O delay more than changes of response."
     ]
 
 

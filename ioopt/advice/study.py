@@ -22,6 +22,7 @@ from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.join import matched
 from ioopt.formats.swf.log import SwfTrace
 from ioopt.provenance import warnings_of
 from ioopt.solving import solve
@@ -248,7 +249,9 @@ class _Jobs:
             rows.append((job.submit_seconds, nodes, volume, volume / peak, ideal, alone))
         columns = np.array(rows, float).T
         self.submit, self.nodes, self.volume, self.io, self.ideal, self.alone = columns
-        logged = {log.job_id for log in question.darshan}
+        trace = question.trace
+        own, _ = matched(question.darshan, trace.usable_jobs()[0], trace.epoch)
+        logged = {log.job_id for log in own}
         self.measured = np.array([job.id in logged for job in problem.jobs])
         share = np.divide(self.io, self.ideal, out=np.zeros_like(self.io), where=self.ideal > 0)
         self.groups = {

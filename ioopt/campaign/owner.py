@@ -1,12 +1,16 @@
 """Who writes to a store: one sweep at a time."""
 
-import fcntl
 import os
 import platform
 import time
 from weakref import WeakSet
 
-from ioopt.errors import UsageError
+from ioopt.errors import BackendMissingError, UsageError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 
 class Owner:
@@ -18,6 +22,11 @@ class Owner:
     """
 
     def __init__(self, path: str) -> None:
+        if fcntl is None:
+            raise BackendMissingError(
+                "sweep: this system has no file locks (fcntl), so two sweeps could write to one "
+                "store; run it on Linux, macOS or WSL"
+            )
         self.path = f"{os.path.realpath(path)}-sweep"
         while True:
             try:
@@ -73,4 +82,5 @@ def _forget_all() -> None:
         owner.forget()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_forget_all)

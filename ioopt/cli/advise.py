@@ -45,9 +45,9 @@ lines. LOG is read as by `ioopt import swf`.
 @solver_option("solvers", multiple=True,
                text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(min=1), default=1, metavar="N",
-              help="How often invented I/O is drawn anew.")  # fmt: skip
+              help="Number of random drawings of the invented I/O.")  # fmt: skip
 @click.option("--resamples", type=click.IntRange(min=100), default=1000, metavar="N",
-              help="Drawings of weeks for the intervals.")  # fmt: skip
+              help="Resamples of weeks for the intervals.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), default=1, metavar="N",
               help="Processes that simulate at the same time.")  # fmt: skip
 @format_option("text", "json")
@@ -61,7 +61,9 @@ def advise(log: str, output: str | None, form: str, threads: int, **given: Any) 
     if html and form == "json":
         raise UsageError(f"-o {output} is a page: give --format json a name that ends in .json")
     if log == "-":
-        raise UsageError("LOG is read again by the commands that repeat the advice: name a file")
+        raise UsageError(
+            "LOG must be a file, not -: the commands that repeat the advice read it again"
+        )
     words = _words(click.get_current_context())
     with reading(log):
         question = _question(log, given)
@@ -76,6 +78,10 @@ def advise(log: str, output: str | None, form: str, threads: int, **given: Any) 
     else:
         text = page.as_text(advice["name"], found, terminal_width())
     write_text(output or "-", text)
+    if not quiet():
+        for warning in advice["warnings"]:
+            if "Darshan log" in warning:
+                click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(page.answer(advice)))
     return ExitCode.ANSWER

@@ -31,7 +31,9 @@ Examples:
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("config", metavar="CONFIG.toml", type=PATH)
-@click.option("--store", required=True, metavar="RUNS.sqlite", type=PATH, help="Where the rows go.")
+@click.option(
+    "--store", required=True, metavar="RUNS.sqlite", type=PATH, help="SQLite file for the rows."
+)
 @click.option("--resume", is_flag=True, help="Run only what the store does not hold yet.")
 @click.option("--retry-failed", is_flag=True, help="With --resume: run failed points again.")
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, metavar="N",

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from ioopt import registry
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.lazy import IooptCommand, Seconds
 from ioopt.cli.options import PATH, file_argument, format_option, read_result
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode
@@ -23,7 +23,7 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
 @click.argument("result", type=PATH)
-@click.option("--time-limit", type=float, default=5.0, metavar="S",
+@click.option("--time-limit", type=Seconds(), default=5.0, metavar="S",
               help="Seconds for each solve with more of one resource.")  # fmt: skip
 @format_option("table", "json")
 def explain(file: str, result: str, time_limit: float, form: str) -> int:

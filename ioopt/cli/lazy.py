@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from ioopt.errors import UsageError
 from ioopt.options import parse_assignments, suggest
-from ioopt.units import parse_rate
+from ioopt.units import parse_rate, parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -126,6 +127,25 @@ def set_option(text: str, **more: Any) -> Callable[[F], F]:
         "--set", "settings", multiple=True, metavar="KEY=VALUE", help=text, **more,
         callback=lambda context, option, words: parse_assignments(words),
     )  # fmt: skip
+
+
+class Seconds(click.ParamType):
+    """A time as a number of seconds, or with a unit: 90, 90s, 1.5min."""
+
+    name = "seconds"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Seconds; a negative number is left to the command, which knows what it is for."""
+        try:
+            return float(value)
+        except ValueError:
+            pass
+        try:
+            return parse_seconds(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
 
 
 def rate_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:

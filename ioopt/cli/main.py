@@ -60,7 +60,7 @@ Exit codes: 0 answer, 1 internal error, 2 usage or invalid input, 3 proven infea
 )
 @click.version_option(__version__, prog_name="ioopt")
 def cli() -> None:
-    """Where should work run and where should its data be, when I/O is what hurts?
+    """Where should work run and where should its data be, when I/O is the bottleneck?
 
     Exact integer programs, heuristics and timeline simulators for task scheduling with file
     replication, I/O-aware batch scheduling and gang scheduling. FILE is a JSON instance (also
@@ -76,7 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing escapes as a traceback unasked."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     signal.signal(signal.SIGTERM, _terminate)
-    # Schedules are millions of containers and hardly a circle: looking for those takes a third of a check.
+    # Schedules are millions of containers with hardly a reference cycle: looking for those takes a
+    # third of a check.
     gc.set_threshold(200_000, 20, 100)
     code: int = ExitCode.ANSWER
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-from ioopt.cli.lazy import F, set_option, together
+from ioopt.cli.lazy import F, Seconds, set_option, together
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
@@ -137,7 +137,7 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     return together(
         click.option("--backend", metavar="NAME", help="Backend, such as CP-SAT, HiGHS or CBC."),
-        click.option("--time-limit", type=float, default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
+        click.option("--time-limit", type=Seconds(), default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
                      help="Seconds for the whole solve, model building included."),
         click.option("--threads", type=int, default=1, metavar="N",
                      help="Threads, for solvers with that ability (`ioopt solvers`)."),

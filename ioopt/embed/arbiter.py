@@ -29,6 +29,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.batch_io import IoRequest, Machine
+from ioopt.quantities import counted
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.base_line import base_line
 
@@ -81,6 +82,10 @@ class IoArbiter:
     def policy(self) -> str:
         """Name of the policy."""
         return self._policy.name
+
+    def __repr__(self) -> str:
+        told = f"{counted(self.machine.nodes, 'node')}, {counted(len(self), 'request')}"
+        return f"{type(self).__name__}({self.policy}, {told})"
 
     def __len__(self) -> int:
         return len(self._requests)

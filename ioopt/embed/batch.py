@@ -21,6 +21,7 @@ from ioopt.decisions.batch_io import Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
+from ioopt.quantities import counted
 from ioopt.sim.batch_io.queue import run_queue
 from ioopt.sim.batch_io.queue_lists import arrive, occupy, vacate, withdraw
 from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WAITING, Moment, World
@@ -67,6 +68,11 @@ class BatchCluster(Generic[JobT]):
         self._started: list[tuple[JobT, list[int]]] = []
         self._down: set[int] = set()
         self._outages: dict[int, Any] = {}
+
+    def __repr__(self) -> str:
+        running = len(self) - self.waiting
+        size = counted(self.machine.nodes, "node")
+        return f"{type(self).__name__}({size}, {running} running, {self.waiting} waiting)"
 
     def __len__(self) -> int:
         return len(self._here)

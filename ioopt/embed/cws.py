@@ -84,7 +84,7 @@ class Run:
             row["state"] = "UNSCHEDULED"
 
     def ranks(self) -> dict[str, int]:
-        """By process: edges on the longest way to the end; 0 for all where the graph has a circle."""
+        """By process: edges on the longest way to the end; 0 for all where the graph has a cycle."""
         after: dict[int, list[int]] = {uid: [] for uid in self.vertices}
         for source, target in self.edges.values():
             after.setdefault(source, []).append(target)

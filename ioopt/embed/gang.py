@@ -1,7 +1,8 @@
 """A gang scheduler to embed: the policies of the simulator, driven by arrivals and departures.
 
-Nothing here reads the wall clock or a file, and no call raises: what cannot be done is said in
-``notes``. Not thread-safe: one scheduler thread calls it. The state goes to JSON and back.
+Nothing here reads the wall clock or a file, and no call raises: what cannot be done is answered by
+a false :class:`~ioopt.embed.guard.Refused`, whose ``why`` also stands in ``notes``. Not
+thread-safe: one scheduler thread calls it. The state goes to JSON and back.
 
 >>> from ioopt.embed import GangScheduler
 >>> machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
@@ -10,21 +11,24 @@ Nothing here reads the wall clock or a file, and no call raises: what cannot be 
 True
 >>> [(job["id"], job["columns"], job["rows"]) for job in scheduler.matrix(now=0.0)]
 [('a', [0, 1], [0, 1])]
+>>> scheduler.arrive("b", [0, 4], local_seconds=900.0, remote_seconds=1800.0, now=0.0).why
+"job 'b' refused: its file nodes must be different nodes of 0 .. 3, as many in each set"
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ioopt.decisions.gang.rules import FILE_NODES, Rules
 from ioopt.decisions.gang.state import Gang, GangPolicy, State, Timing
 from ioopt.embed.gang_checks import is_number, refusal, rows_of, unsound
 from ioopt.embed.gang_turns import Turns
-from ioopt.embed.guard import Guard
+from ioopt.embed.guard import Guard, Refused
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.gang import Machine, mask_of, nodes_of
+from ioopt.quantities import counted
 from ioopt.registry.policies import gang_policy
 from ioopt.sim.gang.board import BUDGET
 from ioopt.sim.gang.standing import Memory, StandingBoard
@@ -96,8 +100,8 @@ class GangScheduler:
         priority: int = 1,
         resident_bytes: float = 0.0,
         replicas: Sequence[Sequence[int]] = (),
-    ) -> bool:
-        """Put a job at the end of the queue; False, with a note, when it cannot be one.
+    ) -> Literal[True] | Refused:
+        """Put a job at the end of the queue; Refused when it cannot be one.
 
         It stands before those of lower *priority* (rule 18), keeps *resident_bytes* on each of its
         nodes (rule 19), and finds its files on each set of *replicas* as on *file_nodes* (rule 21).
@@ -105,8 +109,7 @@ class GangScheduler:
         numbers = local_seconds, remote_seconds, now
         problem = self._refusal(job, file_nodes, numbers, priority, resident_bytes, replicas)
         if problem is not None:
-            self._note(f"job {job!r} refused: {problem}")
-            return False
+            return self._refused(f"job {job!r} refused: {problem}")
         masks = tuple(map(mask_of, replicas))
         gang = Gang(self._next, len(file_nodes), mask_of(file_nodes), *numbers, priority,
                     float(resident_bytes), masks)  # fmt: skip
@@ -128,12 +131,11 @@ class GangScheduler:
         count, memory = self.machine.nodes, self._board.memory
         return refusal(job, nodes, times, priority, size, more, count, memory)
 
-    def depart(self, job: Any, now: float) -> bool:
-        """Note that a job has finished (or was withdrawn); False, with a note, for an unknown one."""
+    def depart(self, job: Any, now: float) -> Literal[True] | Refused:
+        """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
         slot = self._slots.pop(job, None) if isinstance(job, (int, str)) else None
         if slot is None:
-            self._note(f"departure of {job!r} at {now} s ignored: no such job")
-            return False
+            return self._refused(f"departure of {job!r} at {now} s ignored: no such job")
         if slot in self._turns.on:
             if is_number(now):
                 self._turns.count(self._board, now)
@@ -144,31 +146,32 @@ class GangScheduler:
         self._dirty = True
         return True
 
-    def served(self, job: Any, attained_seconds: float, needed_seconds: float) -> bool:
-        """Tell the service a job has had and what it still needs; False, with a note, for nonsense."""
+    def served(
+        self, job: Any, attained_seconds: float, needed_seconds: float
+    ) -> Literal[True] | Refused:
+        """Tell the service a job has had and what it still needs; Refused for nonsense."""
         slot = self._slots.get(job) if isinstance(job, (int, str)) else None
         if slot is None:
-            self._note(f"service of {job!r} ignored: no such job")
-            return False
+            return self._refused(f"service of {job!r} ignored: no such job")
         if not is_number(attained_seconds, needed_seconds):
             given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
-            self._note(f"service of {job!r} ignored: {given} are no times in seconds")
-            return False
+            return self._refused(f"service of {job!r} ignored: {given} are no times in seconds")
         board = self._board
         board.jobs.attained[slot] = attained_seconds / board.gangs[slot].priority
         board.jobs.need[slot] = needed_seconds
         return True
 
-    def drain(self, nodes: Sequence[int], suspend: bool = False) -> bool:
-        """*nodes*, and no others, take nobody new (rule 20); False, with a note, for nonsense.
+    def drain(self, nodes: Sequence[int], suspend: bool = False) -> Literal[True] | Refused:
+        """*nodes*, and no others, take nobody new (rule 20); Refused for nonsense.
 
         Jobs there go on, or with *suspend* keep their place, and have no turn.
         """
         if not isinstance(nodes, (list, tuple)) or not all(
             isinstance(node, int) and 0 <= node < self.machine.nodes for node in nodes
         ):
-            self._note(f"drain of {nodes!r:.40} ignored: nodes are 0 .. {self.machine.nodes - 1}")
-            return False
+            return self._refused(
+                f"drain of {nodes!r:.40} ignored: nodes are 0 .. {self.machine.nodes - 1}"
+            )
         self._board.drained = mask_of(nodes)
         self._suspended = self._board.drained if suspend else 0
         self._dirty = True
@@ -250,6 +253,16 @@ class GangScheduler:
     def waiting(self) -> list[Any]:
         """Ids of the jobs in the queue, those of higher priority first, then in FCFS order."""
         return [self._ids[slot] for slot in self._board.waiting]
+
+    def __repr__(self) -> str:
+        machine, board = self.machine, self._board
+        size = f"{counted(machine.nodes, 'node')}, {counted(machine.levels, 'row')}"
+        held = f"{len(board.running)} running, {len(board.waiting)} waiting"
+        return f"{type(self).__name__}({self.policy_name}, {size}, {held})"
+
+    def _refused(self, text: str) -> Refused:
+        self._note(text)
+        return Refused(text)
 
     def _note(self, text: str) -> None:
         self.notes.append(text)

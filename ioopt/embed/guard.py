@@ -31,6 +31,16 @@ class Decision(Generic[T]):
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Refused:
+    """The false answer of a call that changed nothing, and why."""
+
+    why: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
 class _Worker:
     """A thread that runs one thing after the other: starting one for each would cost 0.5 ms.
 

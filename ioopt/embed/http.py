@@ -14,10 +14,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ioopt.embed import http_forms as forms
 from ioopt.embed.cws import MAX_RUNS, Run, Unknown
-from ioopt.embed.service import DEFAULT_DEADLINE_SECONDS, KEYS, Service, finite
+from ioopt.embed.service import DEFAULT_DEADLINE_SECONDS, Service, finite
 from ioopt.errors import BackendMissingError, IooptError, UsageError
 from ioopt.formats.native import unique_keys
 from ioopt.problems.base import Json
@@ -25,38 +26,53 @@ from ioopt.version import __version__
 
 HEADER_BYTES, IDLE_SECONDS = 16 << 10, 300.0
 RUN = "/v1/scheduler/{run}"
-ROUTES: dict[tuple[str, str], tuple[str, str]] = {
-    ("POST", "/v1/messages"): ("message", "A message of the service"),
-    ("GET", "/health"): ("health", "Whether the service is there"),
-    ("GET", "/openapi.json"): ("openapi", "This document"),
-    ("POST", RUN): ("register", "Register an execution; strategy: a dispatcher"),
-    ("DELETE", RUN): ("forget", "An execution is over"),
-    ("POST", RUN + "/DAG/vertices"): ("add_vertices", "Register vertices"),
-    ("DELETE", RUN + "/DAG/vertices"): ("drop_vertices", "Remove vertices by uid"),
-    ("POST", RUN + "/DAG/edges"): ("add_edges", "Register edges"),
-    ("DELETE", RUN + "/DAG/edges"): ("drop_edges", "Remove edges by uid"),
-    ("PUT", RUN + "/startBatch"): ("start_batch", "Tasks from now on are decided on together"),
-    ("PUT", RUN + "/endBatch"): ("end_batch", "Decide on the tasks of the batch; body: how many"),
-    ("POST", RUN + "/task/{id}"): ("add_task", "Register a task"),
-    ("GET", RUN + "/task/{id}"): ("task_state", "State of a task, and its node"),
-    ("DELETE", RUN + "/task/{id}"): ("delete_task", "A task is not wanted any more"),
-    ("POST", RUN + "/metrics/task/{id}"): ("metrics", "What a task took (realtime, ms)"),
-    ("GET", "/v1/file/{run}"): ("locate", "Node of a file; query: path"),
-    ("POST", "/v1/file/{run}/location/{method}"): ("add_file", "The engine has a file"),
-    ("POST", "/v1/file/{run}/location/{method}/{node}"): ("add_location", "A node has a file"),
-    ("GET", "/v1/daemon/{run}/{node}"): ("daemon", "Address of the daemon of a node"),
-    ("POST", "/v1/downloadtask/{run}"): (
-        "prepared",
-        "The files of a task are there; body: runName",
-    ),
-    ("POST", RUN + "/next"): ("next", "Ours: the tasks that start now; body: now, deadline"),
-    ("POST", RUN + "/task/{id}/completed"): (
-        "completed",
-        "Ours: a task ended; body: now, failed, again",
-    ),
+
+
+class Route(NamedTuple):
+    """What answers a call, what the call is for, and the types of its answer and its body."""
+
+    name: str
+    summary: str
+    answer: Any = forms.DONE
+    body: Any = None
+
+
+ROUTES: dict[tuple[str, str], Route] = {
+    ("POST", "/v1/messages"): Route("message", "A message of the service", forms.REPLY, forms.MESSAGE),
+    ("GET", "/health"): Route("health", "Whether the service is there", forms.VERSION),
+    ("GET", "/openapi.json"): Route("openapi", "This document", Json),
+    ("POST", RUN): Route("register", "Register an execution; strategy: a dispatcher",
+                         forms.REGISTERED, forms.REGISTRATION),
+    ("DELETE", RUN): Route("forget", "An execution is over"),
+    ("POST", RUN + "/DAG/vertices"): Route("add_vertices", "Register vertices", body=list[forms.VERTEX]),
+    ("DELETE", RUN + "/DAG/vertices"): Route("drop_vertices", "Remove vertices by uid", body=list[int]),
+    ("POST", RUN + "/DAG/edges"): Route("add_edges", "Register edges", body=list[forms.EDGE]),
+    ("DELETE", RUN + "/DAG/edges"): Route("drop_edges", "Remove edges by uid", body=list[int]),
+    ("PUT", RUN + "/startBatch"): Route("start_batch", "Tasks from now on are decided on together"),
+    ("PUT", RUN + "/endBatch"): Route("end_batch", "Decide on the tasks of the batch; body: how many",
+                                      body=int),
+    ("POST", RUN + "/task/{id}"): Route("add_task", "Register a task", body=forms.TASK),
+    ("GET", RUN + "/task/{id}"): Route("task_state", "State of a task, and its node", forms.TASK_STATE),
+    ("DELETE", RUN + "/task/{id}"): Route("delete_task", "A task is not wanted any more"),
+    ("POST", RUN + "/metrics/task/{id}"): Route("metrics", "What a task took", body=forms.TAKEN),
+    ("GET", "/v1/file/{run}"): Route("locate", "Node of a file; query: path", forms.LOCATION),
+    ("POST", "/v1/file/{run}/location/{method}"): Route("add_file", "The engine has a file",
+                                                        body=forms.PLACED),
+    ("POST", "/v1/file/{run}/location/{method}/{node}"): Route("add_location", "A node has a file",
+                                                               body=forms.PLACED),
+    ("GET", "/v1/daemon/{run}/{node}"): Route("daemon", "Address of the daemon of a node", str),
+    ("POST", "/v1/downloadtask/{run}"): Route("prepared", "The files of a task are there; body: runName",
+                                              body=str),
+    ("POST", RUN + "/next"): Route("next", "Ours: the tasks that start now, in this order",
+                                   list[forms.START], forms.NOW),
+    ("POST", RUN + "/task/{id}/completed"): Route("completed", "Ours: a task ended", body=forms.ENDED),
+}  # fmt: skip
+REFUSALS = {
+    "400": "The body is wrong, or the call is not possible now",
+    "401": "The token is missing or wrong",
+    "404": "What the call names is not there",
 }
-"""(method, path) -> (what answers it, summary)."""
-STATUS = {"200": "answer", "400": "why not", "401": "no token", "404": "what is named is not there"}
+UNPROTECTED = {"health", "openapi"}
 PARTS = {"run": "[^/]+", "id": r"\d{1,18}", "method": r"\w+", "node": "[^/]+"}
 
 
@@ -169,28 +185,40 @@ def _error(text: str) -> bytes:
     return json.dumps({"error": " ".join(text.split())}).encode()
 
 
+def _content(schema: Json, **more: str) -> Json:
+    return {**more, "content": {"application/json": {"schema": schema}}}
+
+
 def openapi() -> Json:
     """The OpenAPI 3.1 document of the routes."""
+    rows = ROUTES.values()
+    answers, components = forms.schemas(
+        {"": forms.ERROR, **{row.name: row.answer for row in rows}}, "serialization"
+    )
+    bodies, more = forms.schemas({r.name: r.body for r in rows if r.body}, "validation")
     paths: Json = {}
-    for (method, path), (name, summary) in ROUTES.items():
-        call: Json = {"operationId": name, "summary": summary, "parameters": [
+    for (method, path), row in ROUTES.items():
+        codes = {} if row.name in UNPROTECTED else REFUSALS
+        if row.name == "message":  # what is wrong with one stands in its reply
+            codes = {"401": REFUSALS["401"]}
+        responses = {"200": _content(answers[row.name], description=row.summary)}
+        responses |= {code: _content(answers[""], description=says) for code, says in codes.items()}
+        call: Json = {"operationId": row.name, "summary": row.summary, "parameters": [
             {"name": key, "in": "path", "required": True,
              "schema": {"type": "integer" if key == "id" else "string"}}
             for key in PARTS if "{" + key + "}" in path
-        ], "responses": {code: {"description": text} for code, text in STATUS.items()}}  # fmt: skip
-        if name == "locate":
+        ], "responses": responses}  # fmt: skip
+        if row.name == "locate":
             call["parameters"].append({"name": "path", "in": "query", "required": True,
                                        "schema": {"type": "string"}})  # fmt: skip
-        if method in ("POST", "PUT"):
-            schema: Json = {} if name != "message" else {
-                "type": "object", "required": ["ioopt", "op"], "properties": {
-                    "ioopt": {"const": 1}, "id": {}, "op": {"enum": list(KEYS)}}}  # fmt: skip
-            call["requestBody"] = {"content": {"application/json": {"schema": schema}}}
-        if name in ("health", "openapi"):
+        if row.body is not None:
+            call["requestBody"] = _content(bodies[row.name])
+        if row.name in UNPROTECTED:
             call["security"] = []
         paths.setdefault(path, {})[method.lower()] = call
     return {"openapi": "3.1.0", "info": {"title": "ioopt serve", "version": __version__},
-            "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+            "components": {"schemas": components | more,
+                           "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
             "security": [{"token": []}], "paths": paths}  # fmt: skip
 
 
@@ -278,7 +306,7 @@ class HttpServer:
                     return self._say(405 if self.names else 404, _error("no such call"))
                 said = self.request.headers.get("Authorization", "").removeprefix("Bearer ")
                 given = token if token is not None else said
-                open_to_all = name in ("health", "openapi")
+                open_to_all = name in UNPROTECTED
                 if not (open_to_all or hmac.compare_digest(given.encode(), server._token)):
                     return self._say(401, _error("no token, or not that of the token file"))
                 if name == "locate":
@@ -296,11 +324,11 @@ class HttpServer:
             get = post = put = delete = _answer
 
         paths: dict[str, dict[str, str]] = {}
-        for (method, path), (name, _) in ROUTES.items():
+        for (method, path), row in ROUTES.items():
             place = path.replace("/v1/", "/v1/+")  # nf-cws puts "/v1/" and "/scheduler" together
             for key, form in PARTS.items():
                 place = place.replace("{" + key + "}", f"(?P<{key}>{form})")
-            paths.setdefault(place, {})[method] = name
+            paths.setdefault(place, {})[method] = row.name
         rows = [(rf"(?:/(?P<token>[\w-]{{16,}}))?{place}", Handler, {"names": names})
                 for place, names in paths.items()]  # fmt: skip
         return Application(

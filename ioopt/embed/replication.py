@@ -34,6 +34,7 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Task,
 )
+from ioopt.quantities import counted
 from ioopt.result import Result
 from ioopt.solving import solve
 
@@ -87,6 +88,10 @@ class ReplicationPlanner:
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
         self._problem()  # raises for holdings that cannot be
+
+    def __repr__(self) -> str:
+        held = f"{len(self._tasks)} waiting, {len(self._running)} running"
+        return f"{type(self).__name__}({self._solver}, {counted(len(self._nodes), 'node')}, {held})"
 
     def _add_files(self, files: Iterable[FileLike]) -> None:
         for given in files:

@@ -10,7 +10,7 @@ op     further keys                                                 result
 ping                                                                version
 decide instance, solver, set, seed, deadline                        plan, objective, bound, gap, ...
 open   object, arguments                                            session
-call   session, method, arguments                                   value
+call   session, method, arguments                                   value, why where it is false
 save   session                                                      state
 close  session
 ====== ============================================================ =============================
@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ioopt import registry
-from ioopt.embed.guard import Guard
+from ioopt.embed.guard import Guard, Refused
 from ioopt.errors import IooptError
 from ioopt.formats.native import unique_keys
 from ioopt.problems.base import Json
@@ -202,7 +202,10 @@ class Service:
         if method not in METHODS[name]:
             known = ", ".join(sorted(METHODS[name]))
             raise MessageError("unknown", f"{name} has no method {method!r}; known: {known}")
-        return {"value": _applied(getattr(made, method), message)}
+        value = _applied(getattr(made, method), message)
+        return (
+            {"value": False, "why": value.why} if isinstance(value, Refused) else {"value": value}
+        )
 
     def _save(self, message: Mapping[str, Any]) -> Json:
         return {"state": self._session(message)[1].state()}

@@ -28,6 +28,7 @@ from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import File, Network, Node, Task
+from ioopt.quantities import counted
 from ioopt.solvers.replication.dispatch import locality
 
 _MAX_NOTES = 100
@@ -88,6 +89,11 @@ class WorkflowDispatcher(LiveView):
         self._forgotten = 0
         self._guard = Guard()
         self.notes: list[str] = []
+
+    def __repr__(self) -> str:
+        waiting, going = len(self._tasks) - len(self._given), len(self._running)
+        held = f"{counted(len(self.nodes), 'node')}, {waiting} waiting, {going} running"
+        return f"{type(self).__name__}({self._how['policy']}, {held})"
 
     def submit(self, tasks: Iterable[Mapping[str, Any] | Task], files: Iterable[Any] = ()) -> int:
         """Add tasks, and files that are new; how many tasks have not been placed.

@@ -76,7 +76,7 @@ def resume(run: Run, state: Mapping[str, Any]) -> None:
 
 
 def check(run: Run, added: Sequence[Task]) -> None:
-    """Whether tasks can be added: ids, files, one writer a file, no circle, some node; raises if not."""
+    """Whether tasks can be added: ids, files, one writer a file, no cycle, some node; raises if not."""
     waiting = [run._tasks[k] for k in run._place.values() if k not in run._given]
     names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
     files = tuple(run._files[run._known_file(f)] for f in sorted(names))

@@ -32,10 +32,10 @@ def told(problem: BatchIoProblem, result: Result) -> list[str]:
     )
     parts = (wait, compute / len(jobs), moving / len(jobs), staging / len(jobs))
     shares = [percent(part / response) if response else "-" for part in parts]
-    staged = f", stages its input {shares[3]}" if staging else ""
+    staged = f", {shares[3]} staging input" if staging else ""
     times = (
-        f"Of a job's mean response it waits in the queue {shares[0]}{staged}, computes {shares[1]} and has "
-        f"I/O outstanding {shares[2]}; congestion adds {quantity('io_delay_seconds', delay)} a job."
+        f"Mean response of a job: {shares[0]} waiting in the queue{staged}, {shares[1]} computing, "
+        f"{shares[2]} with I/O outstanding; mean I/O delay per job: {quantity('io_delay_seconds', delay)}."
     )
     return [times, _hurt(rows)]
 
@@ -57,8 +57,8 @@ def _hurt(rows: dict[JobId, Json]) -> str:
     mean, worst = total / len(held), held[most[0]]
     tenth = f"a tenth of the jobs has {share} of that, " if len(held) >= 10 else ""
     return (
-        f"Requests wait for their first byte {quantity('wait_seconds', mean, worst)} a job; {tenth}"
-        f"job {most[0]} most ({quantity('wait_seconds', worst, mean)})."
+        f"Requests wait {quantity('wait_seconds', mean, worst)} per job for their first byte; {tenth}"
+        f"job {most[0]} waits longest ({quantity('wait_seconds', worst, mean)})."
     )
 
 

@@ -22,15 +22,15 @@ def told(problem: GangProblem, result: Result) -> list[str]:
     away = sum(not row["local"] for row in rows)
     shares = [percent(part / response) for part in (wait, work, response - wait - work)]
     times = (
-        f"Of a job's mean response it waits for a first place {shares[0]}, needs {shares[1]} alone on its "
-        f"files' nodes and gives {shares[2]} to other jobs' slices, to remote files and to moving."
+        f"Mean response of a job: {shares[0]} waiting for a first slice, {shares[1]} running as if alone at "
+        f"its files, {shares[2]} lost to other jobs' slices, remote files and migration."
     )
     moved = result.metrics.get("migrated_tasks", 0)
     wide = quantity("matrix_utilisation", result.metrics["matrix_utilisation"])
     where = (
-        f"{away} of {len(rows)} jobs end away from their files"
+        f"{away} of {len(rows)} jobs end on nodes without their files"
         if away
-        else "Every job ends at its files"
+        else "Every job ends on the nodes of its files"
     )
     return [times, f"{where}; {moved or 'no'} tasks migrate; the matrix is filled to {wide}."]
 

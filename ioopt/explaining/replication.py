@@ -26,7 +26,7 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     tasks, transfers = result.schedule["tasks"], result.schedule["transfers"]
     span = max((row["end_seconds"] for row in tasks), default=0.0)
     if span <= 0:
-        return ["Nothing takes any time."]
+        return ["The plan takes no time."]
     cores = {node.id: node.cores for node in problem.nodes}
     needs = {task.id: task.cores for task in problem.tasks}
     room = sum(cores.values()) * span
@@ -38,10 +38,10 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     remote = [row for row in transfers if row["source"] is None or row["destination"] is None]
     link = covered((row["start_seconds"], row["end_seconds"]) for row in remote)
     busy, after, waits = (percent(part / room) for part in (busy, after, room - busy - after))
-    crossing = f"Something crosses the remote link {percent(link / span)} of that time"
+    crossing = f"The remote link is busy {percent(link / span)} of that time"
     times = (
-        f"{crossing if link else 'Nothing crosses the remote link'}; cores compute {busy}, wait "
-        f"for files, for other tasks or for room {waits} and have nothing left to do {after}."
+        f"{crossing if link else 'The remote link is not used'}; cores compute {busy}, wait "
+        f"for files, other tasks or disk space {waits}, and are idle at the end {after}."
     )
     return [times, _again(problem, transfers)]
 
@@ -62,7 +62,7 @@ def _again(problem: ReplicationProblem, transfers: list[dict[str, Any]]) -> str:
             first += sizes[name]
             seen.add(name)
     total = quantity("remote_bytes", first + again) if first else "nothing"
-    text = f"It fetches {total} from remote storage"
+    text = f"The plan fetches {total} from remote storage"
     if again:
         share = percent(again / (first + again))
         text += (

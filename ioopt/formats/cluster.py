@@ -15,7 +15,7 @@ from ioopt.units import format_bytes, parse_bytes
 
 
 class Machine(Record):
-    """The machine that a workflow file does not describe.
+    """The machine that a workflow file does not describe; what is not given is assumed, and said.
 
     ``disk`` is a size such as ``500MB``, ``unlimited``, or a share of the distinct bytes such as
     ``33%`` (never less than the largest task needs); ``cores`` None: those of the widest task.
@@ -56,20 +56,31 @@ def built(
     machine: Machine,
     warnings: Iterable[str],
     name: str,
+    machines: int = 0,
 ) -> ReplicationProblem:
-    """The instance of *tasks*, whose files stand in *part*, on *machine*; *name* is the source's."""
+    """The instance of *tasks*, whose files stand in *part*, on *machine*; *name* is the source's.
+
+    *machines* are those that the source describes, which say too little to be used.
+    """
     rows = [
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
         for task in tasks
     ]
     disk, remark = _disk_bytes(machine.disk, part.sizes, rows)
     cores = machine.cores or max((task.get("cores", 1) for task in tasks), default=1)
+    assumed = {
+        "nodes": f"{machine.nodes} nodes",
+        "cores": f"{cores} cores each" if cores > 1 else "",
+        "disk": f"disk {machine.disk}",
+        "speed": f"speed {machine.speed:g}",
+        "remote_rate": f"{format_bytes(machine.remote_rate)}/s from remote storage",
+        "link": f"link {machine.link}",
+        "replica_rate": f"{format_bytes(machine.replica_rate)}/s between nodes",
+    }
+    told = [text for key, text in assumed.items() if text and key not in machine.model_fields_set]
+    why = f"the file's machines ({machines}) are not used" if machines else "the file has none"
     synthetic = {
-        "machine": f"{machine.nodes} nodes"
-        + (f" of {cores} cores" if cores > 1 else "")
-        + f", disk {machine.disk}, speed {machine.speed:g}, "
-        f"{format_bytes(machine.remote_rate)}/s from remote storage ({machine.link}), "
-        f"{format_bytes(machine.replica_rate)}/s between nodes (the file describes none)",
+        "machine": f"{', '.join(told)} (not given; {why})" if told else "",
         **part.invented,
     }
     document = {

@@ -109,6 +109,8 @@ _WORDS = {
     "less_than_equal": "must be {le:.10g} or less",
     "string_too_long": "must have {max_length} characters or less",
     "model_type": "must be an object",
+    "tuple_type": "must be a list",
+    "too_short": "must have {min_length} or more items",
     "bool_parsing": "must be 0 or 1",
     **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "must be a finite number"),
     **dict.fromkeys(("int_type", "int_parsing"), "must be a whole number"),

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictInt
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import named, read_text, validate
-from ioopt.units import parse_rate
+from ioopt.units import parse_rate, whole
 
 LARGEST = 1e18
 """Bytes, operations and seconds of real workloads stay far below."""
@@ -35,7 +35,7 @@ Numbers = Annotated[
 """Positive numbers; as text, separated by commas."""
 Amount = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False, strict=True)]
 """Bytes, operations or seconds as a number of JSON."""
-Count = Annotated[StrictInt, Field(ge=1, le=LARGEST)]
+Count = Annotated[StrictInt, Field(ge=1, le=LARGEST), BeforeValidator(whole)]
 """A whole number of JSON, 1 or more."""
 Cell = Annotated[float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 """A number of 0 or more as text, such as a cell of a CSV file."""
@@ -56,19 +56,18 @@ def number(value: Any, where: str, least: float = 0.0) -> float:
 
 
 def csv_rows(
-    source: str | os.PathLike[str], needed: Sequence[str], delimiter: str = ","
+    source: str | os.PathLike[str], needed: Sequence[str], delimiter: str | None = ","
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """(place for messages, cells by column) of every row of a CSV file that has a heading.
 
-    With ``delimiter="tab"`` cells are parted by tabs where the heading has some. Raises
+    Without a *delimiter* it is the one of tab, semicolon and comma that the heading has most of. Raises
     InstanceError for what is not CSV and where one of the *needed* columns is missing.
     """
     name = named(source)
     lines = io.StringIO(read_text(source), newline="")
-    if delimiter == "tab":
-        first = lines.readline()
+    if delimiter is None:
+        delimiter = max("\t;,", key=lines.readline().count)
         lines.seek(0)
-        delimiter = "\t" if "\t" in first else ","
     reader = csv.DictReader(lines, skipinitialspace=True, delimiter=delimiter)
     try:
         reader.fieldnames = [column.strip() for column in reader.fieldnames or ()]

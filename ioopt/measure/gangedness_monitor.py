@@ -105,6 +105,9 @@ class GangednessMonitor:
         self.silent = 0
         self.stretches = None if processors is None else Stretches(processors)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.gang.count} gang counts, {self.running.count} running)"
+
     def observe(
         self,
         ganged: bool,

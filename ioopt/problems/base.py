@@ -6,12 +6,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
 )
+
+from ioopt.units import whole
 
 LARGEST = 10**18
 """Largest number of any instance: bytes, operations and seconds of real workloads stay far below,
@@ -39,9 +42,10 @@ Amount = Annotated[float, _FROM_0]
 """A number (such as bytes that may be fractional), 0 or more."""
 Real = Annotated[float, Field(ge=-LARGEST, **_NUMBER)]
 """A number of either sign."""
-Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True)]
-"""A whole number, 0 or more."""
-PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True)]
+Whole = BeforeValidator(whole)
+Count = Annotated[int, Field(ge=0, le=LARGEST, strict=True), Whole]
+"""A whole number, 0 or more; it may be written ``8e9``."""
+PositiveCount = Annotated[int, Field(ge=1, le=LARGEST, strict=True), Whole]
 """A whole number, 1 or more."""
 Cores = Annotated[int, Field(ge=1, le=1 << 16, strict=True)]
 """Cores of a node or of a task; those of a node are kept one by one."""
@@ -136,7 +140,7 @@ def first_repeated(items: Iterable[Hashable]) -> tuple[int, int] | None:
 
 
 def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
-    """The items of one circle, each before those that wait for it; empty where there is none.
+    """The items of one cycle, each before those that wait for it; empty where there is none.
 
     >>> find_cycle({0: [2], 1: [0], 2: [1], 3: [1]})
     [0, 1, 2]
@@ -144,8 +148,8 @@ def find_cycle(predecessors: Mapping[int, Iterable[int]]) -> list[int]:
     try:
         TopologicalSorter(predecessors).prepare()
     except CycleError as error:
-        circle: list[int] = error.args[1]
-        return circle[:-1]
+        cycle: list[int] = error.args[1]
+        return cycle[:-1]
     return []
 
 

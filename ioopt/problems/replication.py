@@ -82,7 +82,7 @@ class ReplicationProblem(base.Problem):
 
     Raises a validation error that names the item for duplicate ids, dangling references, repeated
     inputs or outputs, holdings larger than the disk, files written by two tasks or held before they
-    are written, and tasks that wait for each other in a circle.
+    are written, and dependency cycles of tasks.
     """
 
     format: Literal["ioopt/replication"] = "ioopt/replication"
@@ -134,10 +134,10 @@ class ReplicationProblem(base.Problem):
                         f"nodes[{k}] ({node.id}).holds: file {name!r} cannot be there at 0 s: "
                         f"task {writer[name]!r} writes it"
                     )
-        circle = base.find_cycle(dict(enumerate(self.predecessors)))
-        if circle:
-            tasks = " -> ".join(repr(self.tasks[k].id) for k in circle)
-            raise ValueError(f"tasks: {tasks} wait for each other's files in a circle")
+        cycle = base.find_cycle(dict(enumerate(self.predecessors)))
+        if cycle:
+            tasks = " -> ".join(repr(self.tasks[k].id) for k in cycle)
+            raise ValueError(f"tasks: dependency cycle through files: {tasks}")
 
     @cached_property
     def node_index(self) -> dict[str, int]:

@@ -259,7 +259,7 @@ class AggregatedModel:
         """The tasks, fetches and copies that *values* (by position) stand for.
 
         Receivers take their copy, in order of decreasing sends of their own, from any holder with
-        sends left, roots first; in a printed circle what is left over is passed round.
+        sends left, roots first; in a printed cycle what is left over is passed round.
         """
         instance = self.instance
 
@@ -302,7 +302,7 @@ def attach(
 ) -> list[tuple[int, int]]:
     """(source, destination) pairs: every receiver gets one copy and node i sends ``sends[i]``.
 
-    Grows a forest from the roots; receivers it cannot reach (a printed circle) send to each other.
+    Grows a forest from the roots; receivers it cannot reach (a printed cycle) send to each other.
     """
     left = dict(sends)
     open_nodes = [node for node in roots if left.get(node, 0) > 0]

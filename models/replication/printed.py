@@ -10,7 +10,7 @@ Where this departs from the page:
 - (10) divides the compute time by the node's speed (1 in the paper).
 - Files that no task reads are left out; a held file has X = 1, R = 0 and no copies in, and (8) is
   waived for it.
-- From three nodes up, (1)-(8) let nodes copy a file to each other in a circle with no source
+- From three nodes up, (1)-(8) let nodes copy a file to each other in a cycle with no source
   (rule 3). ``cycles="printed"`` keeps that; ``"acyclic"`` adds levels U: U_jl >= U_il + 1 - C (1 - Y_ijl).
 - ``replication=False`` leaves out every Y (Figure 4a, "IP with no replication").
 - (21) is added where a node has a disk limit.

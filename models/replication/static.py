@@ -183,7 +183,7 @@ def tidied(instance: StaticInstance, moves: Moves) -> Moves:
     """*moves* without transfers that serve neither a task nor a copy, in a fixed order.
 
     Removing them never raises a load, and among plans of equal cost the one that moves less is
-    wanted. The last fetch of a file stays, as (8) asks even where a printed circle does not use it.
+    wanted. The last fetch of a file stays, as (8) asks even where a printed cycle does not use it.
     """
     read = read_pairs(instance, moves)
     remote, copies = set(moves.remote), set(moves.copies)
@@ -293,7 +293,7 @@ def queue_order(instance: StaticInstance, tasks: Iterable[int]) -> list[int]:
 
 
 def to_plan(instance: StaticInstance, moves: Moves, printed: bool = False) -> ReplicationPlan:
-    """The plan of a static solution; ``printed`` holds it to the rules that allow circles."""
+    """The plan of a static solution; ``printed`` holds it to the rules that allow cycles."""
     problem = instance.problem
     nodes = [node.id for node in problem.nodes]
     ids = [problem.files[file].id for file in instance.files]

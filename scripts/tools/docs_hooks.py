@@ -1,4 +1,4 @@
-"""Hooks of the documentation build: equations as MathML, tables from the registry, notebooks that are run.
+"""Hooks of the documentation build: equations as MathML, tables from the registry, notebooks as pages.
 
 Nothing on the built pages needs a network: equations become MathML here instead of a script there.
 """
@@ -6,11 +6,9 @@ Nothing on the built pages needs a network: equations become MathML here instead
 from __future__ import annotations
 
 import html
-import os
 import re
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +24,7 @@ def on_startup(**_: Any) -> None:
 
 
 def on_files(files: Any, config: Any, **_: Any) -> Any:
-    """Run every notebook and add it, with what it shows, as a page."""
+    """Add every notebook, with what it shows, as a page."""
     from mkdocs.structure.files import File
 
     for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
@@ -73,25 +71,14 @@ def readme() -> str:
 
 
 def notebook_page(path: Path) -> str:
-    """The cells of the notebook and what they show, in Markdown; an error in one ends the build."""
+    """The cells of the notebook and what is stored of them, in Markdown."""
     import nbformat
-    from nbclient import NotebookClient
 
     book = nbformat.read(path, as_version=4)
-    own = {"PYTHONPATH": str(ROOT), "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-    with TemporaryDirectory() as folder:
-        # What it writes goes there; the samples are where it has them in the repository.
-        (Path(folder) / "samples").symlink_to(ROOT / "docs/samples")
-        (work := Path(folder) / "notebooks").mkdir()
-        client = NotebookClient(
-            book, timeout=120, coalesce_streams=True, extra_arguments=["--log-level=ERROR"],
-            resources={"metadata": {"path": str(work)}},
-        )  # fmt: skip
-        client.execute(env={**os.environ, **own})
     first, *cells = book.cells
     parts = [
         first.source,
-        f"*Run when this page was built. Try it yourself: [{path.name}]({path.name}).*",
+        f"*Try it yourself: [{path.name}]({path.name}).*",
     ]
     for cell in cells:
         code = cell.cell_type == "code"

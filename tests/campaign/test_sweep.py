@@ -145,3 +145,19 @@ def _address(path, scheduler):
         if path.exists() and path.stat().st_size:
             return json.loads(path.read_text())["address"]
     raise AssertionError("the scheduler did not start")
+
+
+def test_a_system_without_file_locks_is_told_in_one_line(tmp_path):
+    """As on Windows: importing fcntl fails there, and a process cannot be forked."""
+    (tmp_path / "c.toml").write_text(
+        '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "minmin"\n'
+    )
+    script = (
+        "import os, sys; sys.modules['fcntl'] = None; del os.register_at_fork, os.fork; "
+        "from ioopt.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, "sweep", "c.toml", "--store", "s.sqlite"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 6 and ran.stdout == ""
+    (said,) = ran.stderr.splitlines()
+    assert said.startswith("ioopt: sweep: this system has no file locks (fcntl)")

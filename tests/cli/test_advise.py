@@ -50,7 +50,7 @@ def test_the_page_the_text_and_the_data(run, tmp_path):
     code, out, _ = run("advise", "a.swf", *QUICK, "-o", "page.html")
     assert code == 0 and len(out.splitlines()) == 5 and "90 jobs in 29 d on 4 nodes" in out
     html = (tmp_path / "page.html").read_text()
-    assert html.count("<svg") == 3 and "<h2>To repeat it</h2>" in html
+    assert html.count("<svg") == 3 and "<h2>How to repeat it</h2>" in html
     assert not re.search(r"(src|href)=\"(?!data:)[^#\"]", html.replace("xlink:href", ""))
     code, text, err = run("advise", "a.swf", *QUICK)
     assert (code, err) == (0, "")
@@ -117,7 +117,7 @@ def test_more_processes_give_the_same_answer():
     ("words", "what"),
     [
         (("gone.swf",), "gone.swf: no such file"),
-        (("-",), "name a file"),
+        (("-",), "LOG must be a file"),
         (("a.swf", "--solver", "base-line"), "not base-line itself"),
         (("a.swf", "--solver", "fil"), "fill"),
         (("a.swf", "--io-fraction", "0"), "no job has I/O"),
@@ -140,12 +140,14 @@ def verdict(ratio: float, low: float | None, high: float | None) -> str:
 
 
 def test_what_pays_and_what_does_not():
-    assert verdict(0.9, 0.85, 0.95).startswith("It pays: the best policy, fill, changes the mean")
-    assert verdict(0.97, 0.95, 0.995).startswith("It pays little, if at all")
-    assert verdict(0.96, 0.9, 1.02).startswith("It does not pay for sure")
-    assert verdict(1.01, 0.99, 1.03).startswith("It does not pay:")
+    assert verdict(0.9, 0.85, 0.95).startswith(
+        "Clear benefit: the best policy, fill, changes the mean"
+    )
+    assert verdict(0.97, 0.95, 0.995).startswith("Small benefit: the best policy, fill, changes")
+    assert verdict(0.96, 0.9, 1.02).startswith("No clear benefit: ")
+    assert verdict(1.01, 0.99, 1.03).startswith("No benefit:")
     assert verdict(0.5, None, None) == (
-        "Not known: the best policy, fill, changes the mean response by -50.0 %, and too short."
+        "Unknown: the best policy, fill, changes the mean response by -50.0 %, and too short."
     )
 
 
@@ -186,5 +188,5 @@ def test_a_real_log(run, tmp_path, logs):
     more = ("--draw-logs", "--darshan", str(shared_path("data", "darshan"))) if logs else ()
     code, out, err = run("advise", str(trace), *more, "-o", "page.html")
     assert code == 0 and "3145 jobs" in out, err
-    assert logs or "It pays: the best policy, fill" in out
+    assert logs or "Clear benefit: the best policy, fill" in out
     assert ("one drawn from" in (tmp_path / "page.html").read_text()) == logs

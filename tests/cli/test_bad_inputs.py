@@ -123,11 +123,11 @@ def hurt(document: Any, place: tuple[Any, ...], value: Any) -> Any:
     [
         ("cycle3", ("schedule", "tasks", 0, "start_seconds"), ..., "start_seconds: missing"),
         ("cycle3", ("schedule", "tasks", 0, "end_seconds"), "x", "end_seconds: must be a finite number"),
-        ("cycle3", ("schedule", "transfers"), "x", "schedule: transfers: input should be a valid"),
+        ("cycle3", ("schedule", "transfers"), "x", "schedule: transfers: must be a list"),
         ("cycle3", ("schedule", "tasks", 1), "x", "schedule: tasks[1]: must be an object"),
         ("cycle3", ("schedule", "tasks", 0, "node"), [], "node: input should be a valid string"),
         ("cycle3", ("plan",), 1, "plan: input should be a valid dictionary"),
-        ("cycle3", ("plan", "order", "n0"), 3, "plan: order.n0: input should be a valid tuple"),
+        ("cycle3", ("plan", "order", "n0"), 3, "plan: order.n0: must be a list, not 3"),
         ("two-writers", ("schedule", "jobs", 0, "io"), 5, "jobs[0] ("),
         ("two-writers", ("schedule", "jobs", 0, "io", 0, "rates"), [[1.0]], "rates[0]"),
         ("gang-figure-5", ("schedule", "jobs", 0), 1, "schedule: jobs[0]"),

@@ -27,9 +27,9 @@ def test_times_bound_and_help_of_one_task():
     found = explain(ONE, ioopt.solve(ONE, "minmin"), time_limit=1.0)
     standing, times, again, held, helped = found.sentences
     assert standing == "The makespan of minmin's plan is 20 s, which is proven to be the best."
-    assert "remote link 60.0 % of that time; cores compute 40.0 %" in times
-    assert "room 60.0 % and have nothing left to do 0 %" in times
-    assert again.startswith("It fetches 120 MB from remote storage, no file twice")
+    assert "remote link is busy 60.0 % of that time; cores compute 40.0 %" in times
+    assert "disk space 60.0 %, and are idle at the end 0 %" in times
+    assert again.startswith("The plan fetches 120 MB from remote storage, no file twice")
     # Link: 12 / 1.1 + 8 = 18.909 s, 5.5 % less. Speed: 12 + 8 / 1.1 = 19.273 s, 3.6 % less.
     assert held == "The bound is held by the remote link: 10 % more of it moves it by 5.5 %."
     assert helped == (
@@ -58,7 +58,7 @@ def test_what_is_fetched_again_is_told():
     result = ioopt.solve(problem, lambda given: plan)
     (_, again) = explain_told(problem, result)
     assert (
-        "It fetches 18 MB from remote storage, 6 MB (33.3 %) of it files that were fetched before"
+        "The plan fetches 18 MB from remote storage, 6 MB (33.3 %) of it files that were fetched before"
         in again
     )
 
@@ -120,16 +120,18 @@ def test_nothing_is_not_counted():
     node = {"id": "n", "disk_bytes": None, "holds": ["f"]}
     problem = {**ONE, "nodes": [node]}
     times, again = explain_told(problem, ioopt.solve(problem, "minmin"))
-    assert times.startswith("Nothing crosses the remote link; cores compute 100.0 %")
-    assert again == "It fetches nothing from remote storage; nothing is copied between nodes."
+    assert times.startswith("The remote link is not used; cores compute 100.0 %")
+    assert again == "The plan fetches nothing from remote storage; nothing is copied between nodes."
     writers = explain("two-writers", ioopt.solve("two-writers", "fill")).sentences
-    assert "a job; job B most (2 s)." in writers[2]
+    assert "per job for their first byte; job B waits longest (2 s)." in writers[2]
 
 
 def test_staging_has_its_share():
     """One job of the eight stages its input for 48 s of 8 x 241.5 s: 2.5 %."""
     found = explain("buffer-per-node-8", ioopt.solve("buffer-per-node-8", "fill"), time_limit=1.0)
-    assert "waits in the queue 68.0 %, stages its input 2.5 %, computes" in found.sentences[1]
+    assert (
+        "68.0 % waiting in the queue, 2.5 % staging input, 13.8 % computing" in found.sentences[1]
+    )
 
 
 def explain_told(problem, result):

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioopt.decisions.batch_io import IoPolicy
-from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter, ReplicationPlanner
+from ioopt.embed import (
+    GangednessMonitor,
+    GangScheduler,
+    IoArbiter,
+    ReplicationPlanner,
+    WorkflowDispatcher,
+)
+from ioopt.embed.batch import BatchCluster
 from ioopt.embed.service import Service
 from ioopt.errors import IooptError, UsageError
 from ioopt.protocols import Outcome
@@ -205,6 +212,69 @@ def test_a_solver_that_goes_wrong_is_answered_by_the_greedy(monkeypatch, name, h
         assert len(notes) == 1 and "greedy" in notes[0]
         assert word in notes[0] or (how == "nonsense" and "no attribute" in notes[0])
     release.set()
+
+
+GANG_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "why"),
+    [
+        ("arrive", ("a", [0], 1.0, 2.0, 0.0), "job 'a' refused: a job of that id is here already"),
+        ("arrive", ("b", [0], 3.0, 2.0, 0.0), "0 < local_seconds <= remote_seconds"),
+        ("depart", ("b", 1.0), "departure of 'b' at 1.0 s ignored: no such job"),
+        ("served", ("b", 1.0, 1.0), "service of 'b' ignored: no such job"),
+        ("served", ("a", "x", 1.0), "'x' and 1.0 are no times in seconds"),
+        ("drain", ([4],), "drain of [4] ignored: nodes are 0 .. 3"),
+    ],
+)
+def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):
+    scheduler = GangScheduler(GANG_MACHINE, "iogs")
+    assert scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0) is True
+    answer = getattr(scheduler, method)(*arguments)
+    assert not answer and why in answer.why and scheduler.notes == [answer.why]
+
+
+def test_the_service_says_why_an_answer_is_false():
+    def ask(**message):
+        reply = service.handle(json.dumps({"ioopt": 1, "id": 1, **message}).encode())
+        return json.loads(reply)["result"]
+
+    service = Service()
+    given = {"machine": GANG_MACHINE, "policy": "iogs"}
+    session = ask(op="open", object="GangScheduler", arguments=given)["session"]
+    gone = ask(op="call", session=session, method="depart", arguments={"job": "b", "now": 1.0})
+    assert gone == {"value": False, "why": "departure of 'b' at 1.0 s ignored: no such job"}
+    drained = ask(op="call", session=session, method="drain", arguments={"nodes": [1]})
+    assert drained == {"value": True}
+
+
+def test_embedded_objects_say_what_they_hold():
+    scheduler = GangScheduler(GANG_MACHINE, "iogs")
+    scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0)
+    assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 0 running, 1 waiting)"
+    scheduler.matrix(0.0)
+    assert repr(scheduler) == "GangScheduler(iogs, 4 nodes, 2 rows, 1 running, 0 waiting)"
+    arbiter = IoArbiter({"nodes": 1, "unit_nodes": 1, "allocation": "flat",
+                         "node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0})  # fmt: skip
+    arbiter.request("a", nodes=1, size=1.0, now=0.0)
+    assert repr(arbiter) == "IoArbiter(fill, 1 node, 1 request)"
+    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0}
+    tasks = [{"id": name, "compute_seconds": 1.0} for name in "ab"]
+    planner = ReplicationPlanner(network, [{"id": "n"}])
+    planner.submit(tasks)
+    planner.next("n")
+    assert repr(planner) == "ReplicationPlanner(link-aware, 1 node, 1 waiting, 1 running)"
+    dispatcher = WorkflowDispatcher(network, [{"id": "n"}], policy="locality")
+    dispatcher.submit(tasks)
+    dispatcher.next(0.0)
+    assert repr(dispatcher) == "WorkflowDispatcher(locality, 1 node, 1 waiting, 1 running)"
+    monitor = GangednessMonitor(4)
+    monitor.observe(ganged=True, running=True, messages=20)
+    assert repr(monitor) == "GangednessMonitor(1 gang counts, 0 running)"
+    cluster = BatchCluster(4)
+    cluster.arrive("a", 1, 60.0, 0.0)
+    assert repr(cluster) == "BatchCluster(4 nodes, 0 running, 1 waiting)"
 
 
 def test_the_monitor_has_no_solver_and_refuses_nonsense():

@@ -10,6 +10,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import threading
 
 import pytest
 from conftest import ROOT
+from jsonschema import Draft202012Validator, ValidationError
 
 from ioopt.embed import http as served
 from ioopt.embed.http import ROUTES, Calls, HttpServer, openapi, read_token
@@ -161,10 +163,71 @@ def test_a_conversation_of_nf_cws_is_understood(server, conversation):
         raw = body if isinstance(body, bytes) else None
         code, value = call(server, method, path, body, raw=raw)
         assert code == status, (method, path, value)
+        sent = body.decode().removesuffix("=") if raw else body
+        assert_as_described(method, path, status, value, None if status == 400 else sent)
         if isinstance(holds, dict):
             assert holds.items() <= value.items(), (path, value)
         else:
             assert value == holds
+
+
+DOCUMENT = openapi()
+
+
+def of_document(schema):
+    return Draft202012Validator({**schema, "components": DOCUMENT["components"]})
+
+
+def assert_as_described(method, path, status, value, body=None):
+    """The document names the call, and the schemas take the answer and the body."""
+    path = path.split("?")[0].replace("//", "/")
+    forms = {re.sub(r"\{\w+\}", "[^/]+", form): form for form in DOCUMENT["paths"]}
+    (found,) = (form for pattern, form in forms.items() if re.fullmatch(pattern, path))
+    described = DOCUMENT["paths"][found][method.lower()]
+    answer = described["responses"][str(status)]
+    assert len(answer["description"]) > 8
+    of_document(answer["content"]["application/json"]["schema"]).validate(value)
+    if body is not None:
+        of_document(described["requestBody"]["content"]["application/json"]["schema"]).validate(
+            body
+        )
+
+
+def test_messages_are_described():
+    calls = Calls(Service(), SITE)
+    gangs = {"machine": {"nodes": 4, "levels": 2, "quantum_seconds": 9.0}, "policy": "iogs"}
+    instance = json.loads((ROOT / "instances/batch_io/two-writers-now.json").read_text())
+    messages = [
+        {"op": "ping"}, {"op": "open", "object": "GangScheduler", "arguments": gangs},
+        {"op": "call", "session": 1, "method": "drain", "arguments": {"nodes": [9]}},
+        {"op": "save", "session": 1}, {"op": "close", "session": 1}, {"op": "close", "session": 1},
+        {"op": "decide", "instance": instance, "deadline": None},
+    ]  # fmt: skip
+    for message in ({"ioopt": 1, "id": 3, **message} for message in messages):
+        status, reply = calls.answer("message", json.dumps(message).encode())
+        assert_as_described("POST", "/v1/messages", status, json.loads(reply), message)
+    for name, path in (("health", "/health"), ("openapi", "/openapi.json")):
+        status, reply = calls.answer(name, b"")
+        assert_as_described("GET", path, status, json.loads(reply))
+
+
+def test_every_answer_of_the_document_has_a_schema():
+    for schema in DOCUMENT["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    taken = set()
+    for path, rows in DOCUMENT["paths"].items():
+        for method, row in rows.items():
+            open_to_all = row.get("security") == []
+            assert ("401" in row["responses"]) is not open_to_all, (method, path)
+            for answer in row["responses"].values():
+                schema = answer["content"]["application/json"]["schema"]
+                assert schema and answer["description"], (method, path)
+                taken.add(json.dumps(schema))
+    assert len(taken) >= 8  # not one for all
+    with pytest.raises(ValidationError):
+        assert_as_described(
+            "GET", "/v1/scheduler/r/task/1", 200, {"state": "LOST", "node": None, "error": None}
+        )
 
 
 def test_the_token_is_asked_for(server):
@@ -214,7 +277,7 @@ def test_no_body_breaks_the_calls():
     assert calls.answer("register", b"{}", "r")[0] == 200
     bodies = [b"", b"[", b"[]", b"[1]", b'{"a": 1}', b'"x"', b"null", b"[" * 9999, b'{"uid": NaN}',
               b'[{"uid": "x"}]', b'{"now": "x"}', b'{"deadline": "x"}', b'{"inputs": []}']  # fmt: skip
-    for name, _ in ROUTES.values():
+    for name in (route.name for route in ROUTES.values()):
         for body in bodies:
             status, reply = calls.answer(name, body, "r", "1", path="p", node="k1", method="add")
             assert status in (200, 400, 404), (name, body, reply)

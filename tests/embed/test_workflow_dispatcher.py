@@ -62,7 +62,10 @@ def test_cores_and_disks_are_kept_to():
     [
         ([task("x"), task("x")], "already the id"),
         ([task("x", reads=["zz"])], "unknown"),
-        ([task("x", reads=["a"], writes=["b"]), task("y", reads=["b"], writes=["a"])], "circle"),
+        (
+            [task("x", reads=["a"], writes=["b"]), task("y", reads=["b"], writes=["a"])],
+            "dependency cycle",
+        ),
         ([task("old")], "already the id"),
         ([task("x", writes=["f"])], "written by"),
     ],

@@ -14,7 +14,7 @@ class Stage:
 
     ``assign`` task -> node for the tasks of the round; ``present`` per node the files on disk;
     ``remote`` (file, node); ``copies`` (file, source, destination); ``wanted`` (file, node) pairs
-    that a ``{"copy": file}`` queue entry asks for; ``forest`` False allows copies in a circle.
+    that a ``{"copy": file}`` queue entry asks for; ``forest`` False allows copies in a cycle.
     """
 
     assign: Mapping[int, int]
@@ -125,13 +125,13 @@ def _forest(problem: ReplicationProblem, stage: Stage) -> Iterable[Violation]:
     """Forest rule: every copy descends from a remote transfer or a file that was there before."""
     if not stage.forest:
         return
-    for file, circle in stage_circles(stage).items():
-        names = ", ".join(problem.nodes[node].id for node in circle)
+    for file, cycle in stage_cycles(stage).items():
+        names = ", ".join(problem.nodes[node].id for node in cycle)
         text = f"its copies on {names} descend from no remote transfer or held file"
-        yield violation("forest", problem.files[file].id, text, len(circle))
+        yield violation("forest", problem.files[file].id, text, len(cycle))
 
 
-def stage_circles(stage: Stage) -> dict[int, list[int]]:
+def stage_cycles(stage: Stage) -> dict[int, list[int]]:
     """Per file, the nodes whose copy descends from no root; files without such nodes are left out."""
     sends: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for file, source, target in stage.copies:
@@ -139,7 +139,7 @@ def stage_circles(stage: Stage) -> dict[int, list[int]]:
     fetched: dict[int, set[int]] = defaultdict(set)
     for file, node in stage.remote:
         fetched[file].add(node)
-    circles = {}
+    cycles = {}
     for file in sorted(sends):
         reached = {node for node, files in enumerate(stage.present) if file in files}
         reached |= fetched[file]
@@ -150,8 +150,8 @@ def stage_circles(stage: Stage) -> dict[int, list[int]]:
             reached |= new
         lost = sorted({target for _, target in sends[file]} - reached)
         if lost:
-            circles[file] = lost
-    return circles
+            cycles[file] = lost
+    return cycles
 
 
 def _disk(

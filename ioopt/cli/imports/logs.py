@@ -72,11 +72,11 @@ TRACE = together(
                  help="Seconds of run time to each I/O phase."),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
     click.option("--darshan", "logs", multiple=True, metavar="FOLDER|LOG",
-                 help="Jobs with a Darshan log of their number take its I/O; may be given again."),
+                 help="Jobs take the I/O of their Darshan logs; repeatable."),
     click.option("--draw-logs", is_flag=True,
                  help="Jobs without a log take one drawn from all, instead of --io-fraction."),
     click.option("--size", type=click.Choice(["allocated", "requested"]), default="allocated",
-                 help="Which of the two sizes in the log counts."),
+                 help="Which size of a job to use."),
 )  # fmt: skip
 """How a job log is read."""
 

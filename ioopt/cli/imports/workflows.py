@@ -80,7 +80,7 @@ def import_estee(
 def import_nextflow_trace(
     source: str, dag: str | None, read: Columns, machine: Machine
 ) -> ReplicationProblem:
-    """Make a replication instance from a Nextflow trace (tabs or commas).
+    """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
     A trace names neither files nor edges: each task gets one product and one input of the bytes
     that it wrote and read. A DAG joins processes, not tasks: tasks of one tag wait for each other,

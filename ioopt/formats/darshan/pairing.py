@@ -12,18 +12,25 @@ from ioopt.formats.report import some
 
 
 class Pairing:
-    """Gives the jobs of a trace I/O: that of the log with their number, else that of a rule.
+    """Gives the jobs of a trace I/O: that of their log (in *own*), else that of a rule.
 
     With *draw*, a job without a log takes one drawn from all logs instead of the rule: the log's
     share of I/O time, its rate for each process, and its number of phases, all alike.
     """
 
-    def __init__(self, logs: Sequence[DarshanLog], rule: IoRule, draw: bool = False) -> None:
+    def __init__(
+        self,
+        logs: Sequence[DarshanLog],
+        rule: IoRule,
+        draw: bool = False,
+        own: Sequence[DarshanLog] = (),
+    ) -> None:
         if draw and not any(log.rate and log.run_seconds for log in logs):
             raise UsageError(
                 "none of the Darshan logs has I/O and a run time, so none can be drawn"
             )
-        self._by_job = {log.job_id: log for log in logs}
+        self._by_job = {log.job_id: log for log in own}
+        self._any = bool(logs)
         self._rule = rule
         self._rng = rule.generator()
         self._pool = [log for log in logs if log.rate and log.run_seconds] if draw else []
@@ -66,18 +73,15 @@ class Pairing:
             return f"of {self._drawn} jobs without a log: one drawn from {len(self._pool)} logs"
         if not self._ruled or not self._rule.fraction:
             return ""
-        which = f"of {self._ruled} jobs without a log: " if self._by_job else ""
+        which = f"of {self._ruled} jobs without a log: " if self._any else ""
         return which + self._rule.describe()
 
     def remarks(self) -> list[str]:
         """What happened, for the user."""
-        if not self._by_job:
+        if not self._any:
             return []
         without = self._ruled + self._drawn
         said = [f"{len(self._used)} jobs have a Darshan log of their own, {without} have none"]
-        unused = sorted({*self._by_job} - {log.job_id for log in self._used})
-        if unused:
-            said.append(f"{len(unused)} Darshan logs are of no job of the trace: {some(unused)}")
         if self._longer:
             said.append(
                 f"{len(self._longer)} jobs ran shorter than their Darshan log; compute is cut, and "

@@ -81,11 +81,11 @@ def _plain(text: str, where: str) -> float:
 def read_nextflow_trace(
     source: str, dag: str | None = None, machine: Machine = FOUR_NODES, read: Columns = "rchar"
 ) -> ReplicationProblem:
-    """The workflow of a trace (tabs or commas), with the precedence of *dag* where that is given.
+    """The workflow of a trace (tabs, commas or semicolons), with the precedence of *dag* where that is given.
 
     *read* names the column of the bytes read: ``rchar`` (all that the task asked for) or
     ``read_bytes`` (what the disk delivered); the bytes written are ``wchar`` or ``write_bytes``
-    alike. Raises InstanceError for a trace without names or run times, and for circles in the DAG.
+    alike. Raises InstanceError for a trace without names or run times, and for dependency cycles in the DAG.
     """
     name = named(source)
     warnings: Warnings = defaultdict(list)
@@ -133,7 +133,7 @@ def _tasks(source: str, read: Columns, warnings: Warnings) -> list[_Task]:
     wrote = "wchar" if read == "rchar" else "write_bytes"
     tasks: list[_Task] = []
     seen: Counter[str] = Counter()
-    for where, row in csv_rows(source, ("name", "realtime"), delimiter="tab"):
+    for where, row in csv_rows(source, ("name", "realtime"), delimiter=None):
         cells = {
             key: (row.get(key) or "").strip().removeprefix("-")
             for key in ("name", "status", "realtime", "cpus", read, wrote)
@@ -153,6 +153,10 @@ def _tasks(source: str, read: Columns, warnings: Warnings) -> list[_Task]:
         if cells["realtime"] == "":
             warnings["a task without a run time counts as 0 s"].append(cells["name"])
             cells["realtime"] = "0"
+        elif not seconds_of(cells["realtime"], f"{where}: realtime"):
+            warnings["a run time of 0 s, in task"].append(cells["name"])
+        if cells["cpus"] == "":
+            warnings["a task without cpus counts as 1 core"].append(cells["name"])
         cores = number(_plain(cells["cpus"] or "1", f"{where}: cpus"), f"{where}: cpus")
         seen[cells["name"]] += 1
         label = cells["name"] + (f" #{seen[cells['name']]}" if seen[cells["name"]] > 1 else "")

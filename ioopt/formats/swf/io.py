@@ -9,6 +9,7 @@ from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.darshan.pairing import Pairing
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, IoRule, MachineRule
 from ioopt.formats.report import file_name, imported, some
+from ioopt.formats.swf.join import matched
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
@@ -42,12 +43,8 @@ def batch_io_from_swf(
     else:
         processors, guess = trace.machine_processors()
         said += [guess] if guess else []
-    numbers = {job.id for job in jobs}
-    achieved = [
-        (log.processes, log.rate)
-        for log in darshan
-        if log.rate is not None and log.job_id in numbers
-    ]
+    own, unmatched = matched(darshan, jobs, trace.epoch)
+    achieved = [(log.processes, log.rate) for log in own if log.rate is not None]
     block = machine.machine(processors, achieved)
     sized = [(job, machine.nodes_for(job.size(requested_size) or 1)) for job in jobs]
     fitting = [(job, nodes) for job, nodes in sized if nodes <= block["nodes"]]
@@ -66,9 +63,9 @@ def batch_io_from_swf(
     warnings += [f"{trace.name}: {text}" for text in said]
     if not fitting:
         raise InstanceError(f"{trace.name}: no job that can be used; {'; '.join(warnings)}")
-    pairing = Pairing(darshan, io, draw_logs)
+    pairing = Pairing(darshan, io, draw_logs, own)
     rows = _rows(fitting, block, pairing)
-    warnings += [*pairing.remarks(), *slow_machine(block, rows)]
+    warnings += [*pairing.remarks(), *unmatched, *slow_machine(block, rows)]
     data = {
         "name": file_name(trace.name),
         "meta": _meta(trace, io),

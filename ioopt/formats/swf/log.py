@@ -89,6 +89,11 @@ class SwfTrace:
                     return int(found.group(1))
         return None
 
+    @property
+    def epoch(self) -> int | None:
+        """The Unix time of second 0, where the header says it."""
+        return self.header_number("UnixStartTime")
+
     def machine_processors(self) -> tuple[int, str | None]:
         """Processors of the machine, and a warning where the header does not say how many.
 

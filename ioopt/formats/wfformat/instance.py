@@ -78,6 +78,7 @@ def problem_from_wfformat(
         machine,
         workflow.warnings,
         name,
+        workflow.machines,
     )
 
 
@@ -139,7 +140,7 @@ def _short(text: str) -> str:
 
 
 def _levels(workflow: Workflow, name: str) -> dict[str, int]:
-    """Level of every task; raises InstanceError naming a circle of tasks."""
+    """Level of every task; raises InstanceError naming a cycle of tasks."""
     import networkx as nx
 
     graph = nx.DiGraph()
@@ -148,10 +149,10 @@ def _levels(workflow: Workflow, name: str) -> dict[str, int]:
     try:
         generations = list(nx.topological_generations(graph))
     except nx.NetworkXUnfeasible:
-        circle = [edge[0] for edge in nx.find_cycle(graph)]
-        shown = " -> ".join(_short(item) for item in [*circle[:_SHOWN], circle[0]])
+        cycle = [edge[0] for edge in nx.find_cycle(graph)]
+        shown = " -> ".join(_short(item) for item in [*cycle[:_SHOWN], cycle[0]])
         raise InstanceError(
-            f"{name}: tasks wait for each other in a circle ({shown}), so there are no levels; "
+            f"{name}: dependency cycle of tasks ({shown}), so there are no levels; "
             "use --select all or program=NAME with --flatten"
         ) from None
     return {task: level for level, tasks in enumerate(generations) for task in tasks}

@@ -44,6 +44,7 @@ class Workflow:
     tasks: tuple[WorkflowTask, ...]
     sizes: dict[str, int]
     warnings: tuple[str, ...]
+    machines: int = 0
 
 
 T = TypeVar("T")
@@ -76,6 +77,7 @@ class _File(BaseModel):
 class _Parts(BaseModel):
     tasks: Listed[_Task] = []
     files: Listed[_File] = []
+    machines: Listed[Any] = []
 
 
 class _Workflow(BaseModel):
@@ -109,15 +111,16 @@ class _OldWorkflow(BaseModel):
     """Version 1.4: everything stands in ``tasks``."""
 
     tasks: Listed[_OldTask] = []
+    machines: Listed[Any] = []
 
 
 def parse_workflow(data: Any, name: str) -> Workflow:
     """Read parsed JSON *data* from file *name*.
 
     Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0 bytes, a run
-    time that is missing or negative (0 s) or 0, cores that are no whole number of 1 or more, a
-    parent that does not exist. Raises InstanceError for the rest: another version, wrong types, ids
-    given twice, negative sizes, no tasks.
+    time that is missing or negative (0 s) or 0, cores that are missing (1) or no whole number of 1
+    or more, a parent that does not exist. Raises InstanceError for the rest: another version, wrong
+    types, ids given twice, negative sizes, no tasks.
     """
     if not isinstance(data, Mapping):
         raise InstanceError(f"{name}: wanted an object, not {shown(data)}")
@@ -134,7 +137,9 @@ def parse_workflow(data: Any, name: str) -> Workflow:
         raise InstanceError(f"{where}: {error}") from None
     title = data.get("name")
     title = title[:200] if isinstance(title, str) and title else "workflow"
-    return Workflow(title, str(version), resolved, sizes, by_kind(warnings))
+    holder = given if old else given.execution
+    machines = 0 if holder is None else len(holder.machines)
+    return Workflow(title, str(version), resolved, sizes, by_kind(warnings), machines)
 
 
 def _from_old(workflow: _OldWorkflow) -> tuple[list[_Task], dict[str, int]]:
@@ -211,7 +216,9 @@ def _resolve(
             warnings["a run time of 0 s, in task"].append(task.id)
         seconds = max(0.0, float(task.runtime or 0.0))
         cores = max(1, math.ceil(task.cores or 0))
-        if task.cores is not None and cores != task.cores:
+        if task.cores is None:
+            warnings["a task without coreCount counts as 1 core"].append(task.id)
+        elif cores != task.cores:
             what = "cores were rounded up to a whole number of 1 or more, in task"
             warnings[what].append(task.id)
         waits = tuple(parents[task.id])

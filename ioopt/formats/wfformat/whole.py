@@ -15,7 +15,7 @@ from ioopt.formats.report import Warnings, by_kind
 from ioopt.formats.wfformat.parse import Workflow, WorkflowTask
 
 SHOWN = 8
-"""Tasks of a circle that a message names."""
+"""Tasks of a cycle that a message names."""
 
 
 def whole_part(workflow: Workflow, tasks: Sequence[WorkflowTask]) -> Part:
@@ -142,8 +142,8 @@ def _ancestors(
             for parent in parents[name]:
                 known[name] |= known[parent] | 1 << place[parent]
     except CycleError as error:
-        circle = " -> ".join(repr(name) for name in error.args[1][:SHOWN])
-        raise InstanceError(f"tasks wait for each other in a circle: {circle}") from None
+        cycle = " -> ".join(repr(name) for name in error.args[1][:SHOWN])
+        raise InstanceError(f"dependency cycle of tasks: {cycle}") from None
     return known
 
 

@@ -72,10 +72,10 @@ class Entries:
         for queue in self.queues:
             for first, second in pairwise(queue):
                 before[second].append(first)
-        if circle := find_cycle(before):
-            names = " -> ".join(repr(self.names[e]) for e in circle)
+        if cycle := find_cycle(before):
+            names = " -> ".join(repr(self.names[e]) for e in cycle)
             raise SimulationError(
-                f"the order of the queues is a deadlock: {names} wait for each other in a circle"
+                f"the order of the queues is a deadlock (dependency cycle): {names}"
             )
 
 

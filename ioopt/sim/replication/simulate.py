@@ -51,7 +51,7 @@ def simulate(
     *actual* are compute seconds by task, where they differ from the planned ones. *link* overrides
     the instance's link model. *engine* picks the plain or the compiled kernel, which agree; ``auto``
     compiles only large replays. Raises SimulationError, naming the item, for queues that leave a
-    task out, run one twice, name something unknown, wait in a circle or can never proceed, UsageError
+    task out, run one twice, name something unknown, form a dependency cycle or can never proceed, UsageError
     for *actual* times that are none, and OutOfTime where the report and its check would end too long
     after *deadline*.
     """

@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "link-aware": {"evaluations": 100}, "anneal": {"steps": 5_000},
 }  # fmt: skip
 """Of solvers by name: without the first it answers another question (copies that feed each other in a
-circle), the others count what they do."""
+cycle), the others count what they do."""
 SCOPED = ("ip-printed", "ip-no-replication")
 """Their notes say what plans their bound of additive time is of: (2) holds, or nothing is copied."""
 

@@ -232,7 +232,7 @@ def _outcome(
         metrics["one_round_bound_seconds"] = instance.seconds(search.bound)
         notes.append(one_round_note(metrics["one_round_bound_seconds"]))
     if search.cycles == "printed":
-        notes.extend(circle_notes(problem, plan))
+        notes.extend(cycle_notes(problem, plan))
     if not search.replication:
         notes.append("bound and status are those of plans without copies between nodes")
     return Outcome(
@@ -249,14 +249,14 @@ def one_round_note(seconds: float) -> str:
     )
 
 
-def circle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
-    """A note for each plan of the printed model whose copies run in a circle without a source."""
+def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
+    """A note for each plan of the printed model whose copies run in a cycle without a source."""
     strict = plan.model_copy(update={"moves": "static"})
-    circles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
-    if not circles:
+    cycles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
+    if not cycles:
         return []
     return [
-        f"{len(circles)} file(s), such as {circles[0].item}, are copied in a circle with no source: the "
+        f"{len(cycles)} file(s), such as {cycles[0].item}, are copied in a cycle with no source: the "
         "printed model allows it, its batch time cannot be reached; the replay stages files on demand"
     ]
 

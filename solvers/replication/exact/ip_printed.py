@@ -20,7 +20,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.pulp_program import PulpProgram
-from ioopt.solvers.replication.exact.ip import circle_notes, one_round_note
+from ioopt.solvers.replication.exact.ip import cycle_notes, one_round_note
 from ioopt.solvers.replication.greedy.minmin import answer_instead, plan_minmin
 from ioopt.solvers.replication.plans import one_round_too_small, require_batch
 
@@ -29,7 +29,7 @@ TERMS_PER_SECOND = 60_000
 
 
 class Settings(Record):
-    """``cycles`` as printed (copies may run in a circle) or acyclic; ``replication`` off: no copies."""
+    """``cycles`` as printed (copies may run in a cycle) or acyclic; ``replication`` off: no copies."""
 
     cycles: Literal["printed", "acyclic"] = "printed"
     replication: bool = True
@@ -65,7 +65,7 @@ def solve(
     moves = tidied(model.instance, model.moves(answer.values))
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
     bound = proven_bound(model.instance, answer, plan)
-    notes = (*circle_notes(problem, plan), *_behind_greedy(problem, plan, answer))
+    notes = (*cycle_notes(problem, plan), *_behind_greedy(problem, plan, answer))
     if relays_matter(model.instance) and settings.replication:
         notes = (
             *notes,

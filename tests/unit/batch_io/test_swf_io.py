@@ -118,8 +118,45 @@ def test_a_job_takes_the_io_of_its_log() -> None:
     assert ruled == batch_io_from_swf(jobs, io=IoRule(0.2, seed=5)).jobs[1]
     said = warnings_of(made)
     assert "1 jobs have a Darshan log of their own, 1 have none" in said
-    assert "1 Darshan logs are of no job of the trace: 9" in said
+    assert "1 Darshan logs match no job: 9" in said
     assert made.meta["synthetic"]["I/O"].startswith("of 1 jobs without a log: mean 0.2 of the run")
+
+
+@pytest.mark.parametrize(
+    ("start", "procs", "said"),
+    [
+        (1010, 8, None),
+        (500, 8, "1 Darshan logs have the number of a job that did not run when they start: 77"),
+        (2200, 8, "1 Darshan logs have the number of a job that did not run when they start: 77"),
+        (2050, 1, None),  # 4 processes on a processor of 4 threads, and clocks that differ
+    ],
+)
+def test_a_log_is_of_the_job_that_ran_when_it_starts(start, procs, said) -> None:
+    """The job was submitted at 900 + 100, waited 5 s and ran from 1005 to 2005."""
+    text = HEADER.replace("start_time: 1000", f"start_time: {start}").replace(
+        "end_time: 1100", f"end_time: {start + 100}"
+    )
+    log = summarise(parse_text(text + write_record(0, 1, 10, 14, 100), "job.txt"))
+    assert (log.start_seconds, log.processes) == (start, 4)
+    row = line(id=77, submit=100, run=1000, procs=procs)
+    jobs = parse_swf(f"; UnixStartTime: 900\n{HEAD}{row}", "log.swf")
+    made = batch_io_from_swf(jobs, darshan=[log])
+    about = [text for text in warnings_of(made) if "Darshan logs" in text]
+    assert about == ([] if said is None else [said])
+    assert (made.jobs[0].io_bytes_per_second is None) == (said is not None)
+
+
+def test_a_log_of_too_many_processes_is_not_of_the_job() -> None:
+    text = HEADER.replace("nprocs: 4", "nprocs: 5") + write_record(0, 1, 10, 14, 100)
+    log = summarise(parse_text(text, "job.txt"))
+    made = batch_io_from_swf(trace(line(id=77, procs=1)), darshan=[log])
+    said = warnings_of(made)
+    assert (
+        "1 Darshan logs have the number of a job with too few processors for their processes: 77"
+        in said
+    )
+    assert "start times of Darshan logs are not compared: the trace has no UnixStartTime" in said
+    assert made.jobs[0].io_bytes_per_second is None
 
 
 def test_a_job_shorter_than_its_log() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 
 import networkx
 import pandas
 import pytest
 
 import ioopt
+from ioopt import registry
 from ioopt.cli.main import main
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.pictures import draw_beside
 
 
@@ -68,9 +70,6 @@ def test_machines_and_gangs():
 
 def test_what_is_wrong_is_named():
     batch = two_steps()
-    batch.add_task(1.0, inputs=["lost"])
-    with pytest.raises(InstanceError, match="lost"):
-        batch.build()
     with pytest.raises(UsageError, match="is in bits"):
         batch.add_file("5Mb")
     with pytest.raises(UsageError, match="no part 'task'; did you mean 'tasks'"):
@@ -78,6 +77,78 @@ def test_what_is_wrong_is_named():
     with pytest.raises(InstanceError, match="edge a>b has no 'bytes'; it has 'size'"):
         batch.add_graph(networkx.DiGraph([("a", "b", {"size": 3})]))
     assert list(ioopt.compare(two_steps(), "fifo")["solver"]) == ["fifo"]  # one name is no list
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda b: b.add_task(1, inputs="raw"), r"tasks[5] (t5).inputs: must be a list, not 'raw'"),
+        (lambda b: b.add_task(1, inputs=["x"]), "tasks[5] (t5).inputs: there is no file 'x'"),
+        (lambda b: b.add_task(1, outputs=["x"]), "tasks[5] (t5).outputs: there is no file 'x'"),
+        (lambda b: b.add_task(-1, "t"), "tasks[5] (t).compute_seconds: must be 0 or more, not -1"),
+        (lambda b: b.add_file(-5, "neg"), "files[2] (neg).bytes: must be 0 or more, not -5"),
+        (lambda b: b.add_file(5, "raw"), "files[2] (raw).id: 'raw' is there already"),
+        (lambda b: b.add_node(cores=0), "nodes[1] (n1).cores: must be 1 or more, not 0"),
+        (lambda b: b.add_nodes(0), "add_nodes: count must be 1 or more, not 0"),
+        (
+            lambda b: ioopt.Batch(remote=0, replica=1),
+            "network.remote_bytes_per_second: must be 1e-12 or more, not 0",
+        ),
+        (lambda b: ioopt.Machine(0, node=1, storage=1), "machine.nodes: must be 1 or more, not 0"),
+        (
+            lambda b: ioopt.Machine(4, node=1, storage=1).add_job(8, 1, [(1, 1)]),
+            "jobs[0] (0): nodes 8, but the machine has 4",
+        ),
+        (
+            lambda b: ioopt.Gangs(4, levels=1, quantum=1).add_job([5], local=1, remote=2),
+            "jobs[0] (0).file_nodes: node 5 is outside the machine, whose nodes are 0 .. 3",
+        ),
+    ],
+)
+def test_a_builder_refuses_at_the_call(call, said):
+    batch = two_steps()
+    before = batch.build()
+    with pytest.raises(IooptError, match=re.escape(said)):
+        call(batch)
+    assert batch.build() == before  # what was refused is not in it
+
+
+def test_whole_numbers_may_have_an_exponent(tmp_path):
+    instance = ioopt.load("cycle3").model_dump(mode="json")
+    instance["files"][0]["bytes"] = 8e9
+    assert type(ioopt.load(instance).files[0].bytes) is int
+    (tmp_path / "x.json").write_text(json.dumps(instance).replace("8000000000.0", "8e9"))
+    assert ioopt.load(tmp_path / "x.json").files[0].bytes == 8_000_000_000
+    instance["files"][0]["bytes"] = 8.5
+    with pytest.raises(InstanceError, match=r"\(f0\)\.bytes: must be a whole number, not 8\.5"):
+        ioopt.load(instance)
+    batch = two_steps()
+    batch.add_file(8e9, "large")
+    assert batch.build().files[-1].bytes == 8_000_000_000
+    with pytest.raises(UsageError, match=r"size 8\.5 is not a whole number of bytes"):
+        batch.add_file(8.5)
+    command = ["generate", "batch-io", "-o", str(tmp_path / "g.json"), "--set"]
+    assert main([*command, "jobs=1e1"]) == 0
+    assert len(ioopt.load(tmp_path / "g.json").jobs) == 10
+    with pytest.raises(UsageError, match=r"setting jobs='8.5': must be a whole number"):
+        registry.generate(registry.KINDS["batch-io"], None, {"jobs": "8.5"}, 0)
+
+
+def test_builders_say_what_they_hold():
+    assert repr(two_steps()) == "Batch(1 node, 2 files, 5 tasks)"
+    machine = ioopt.Machine(64, node=1, storage=1)
+    machine.add_job(2, "1h", [("10s", 40)])
+    assert repr(machine) == "Machine(64 nodes, 1 job)"
+    assert repr(ioopt.Gangs(1, levels=1, quantum=1)) == "Gangs(1 node, 0 jobs)"
+
+
+def test_a_time_limit_has_a_unit_or_counts_seconds(capsys):
+    assert ioopt.solve("cycle3", "minmin", time_limit="2min").options["time_limit_seconds"] == 120.0
+    with pytest.raises(UsageError, match="time '1x' is not a number with a unit"):
+        ioopt.solve("cycle3", "minmin", time_limit="1x")
+    assert main(["solve", "cycle3", "--solver", "minmin", "--time-limit", "2min"]) == 0
+    assert main(["solve", "cycle3", "--time-limit", "1x"]) == 2
+    assert "'--time-limit': time '1x' is not a number with a unit" in capsys.readouterr().err
 
 
 def test_a_result_draws_writes_and_shows_itself(tmp_path):

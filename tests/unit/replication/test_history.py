@@ -80,6 +80,23 @@ def test_the_picture_has_a_panel_of_live_bytes(chain: ReplicationProblem) -> Non
     assert "critical path" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+def test_a_task_on_cores_apart_is_one_task() -> None:
+    """Cores 1 and 3 end first, so the wide task takes these; core 2 between them is another's."""
+    batch = ioopt.Batch(remote="1MB/s", replica="1MB/s")
+    batch.add_node(cores=4)
+    for seconds in (9, 5, 9, 5):
+        batch.add_task(seconds)
+    batch.add_task(6, "wide", cores=2)
+    result = ioopt.solve(batch, "fifo")
+    assert [row["cores"] for row in result.schedule["tasks"] if row["id"] == "wide"] == [[1, 3]]
+    axes = plot_replication(result)
+    assert sorted(text.get_text() for text in axes.texts) == ["t0", "t1", "t2", "t3", "wide"]
+    (line,) = (line for line in axes.get_lines() if line.get_gid() == "joined")
+    (x, again), rows = line.get_data()
+    assert 5 < x == again < 11  # within its 6 s, from the middle of lane 1 to that of lane 3
+    assert rows == pytest.approx([-0.38 + 0.19 * 1.5, -0.38 + 0.19 * 3.5])
+
+
 def test_lanes_and_summaries() -> None:
     assert core_runs([]) == [{}]
     assert core_runs([1, 2]) == [{"core": 1, "last_core": 2}]

@@ -75,7 +75,7 @@ def test_a_printed_circle_is_named_in_a_note() -> None:
     case = json.loads(shared_path("cases", "replication", "cycle3.json").read_text())
     for solver, settings in (("ip-printed", {}), ("ip", {"cycles": "printed"})):
         result = solve(case["instance"], solver, settings=settings)
-        assert any("circle with no source" in note for note in result.notes)
+        assert any("cycle with no source" in note for note in result.notes)
         assert result.plan["moves"] == "printed"
         assert check(case["instance"], result) == []
         # The replay cannot do better than the real optimum's fetch.

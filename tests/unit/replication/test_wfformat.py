@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from conftest import shared_files, shared_path
 
 from ioopt.cli.imports.workflows import import_wfformat
+from ioopt.cli.main import main
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import parse_json
 from ioopt.formats.wfformat.export import export_wfformat, left_out
@@ -179,6 +180,7 @@ def test_oddities_are_warned_of():
     assert {f.id: f.bytes for f in problem.files}["o1"] == 0
     assert [text.removeprefix("x: ") for text in problem.meta["warnings"]] == [
         "an unknown parent was left out: nobody",
+        "a task without coreCount counts as 1 core: s and 3 more",
         "an input listed twice was taken once, in task: b1",
         "a file without a size counts as 0 bytes: o1",
         "a negative run time counts as 0 s, in task: b1",
@@ -186,8 +188,39 @@ def test_oddities_are_warned_of():
         "a run time of 0 s, in task: c",
         "precedence is dropped: 3 of 4 tasks wait for others (3 for tasks of this batch), and what "
         "those write counts as lying on remote storage",
-        "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote storage (shared), "
-        "1 GB/s between nodes (the file describes none)",
+        "invented machine: 4 nodes, disk unlimited, speed 1, 12.5 MB/s from remote storage, link "
+        "shared, 1 GB/s between nodes (not given; the file has none)",
+    ]
+
+
+def test_a_machine_that_is_given_is_not_called_invented():
+    data = v15()
+    data["workflow"]["execution"]["machines"] = [{"nodeName": "x"}, {"nodeName": "y"}]
+    some = problem_from_wfformat(data, "x", machine=Machine(nodes=2, disk="1GB", speed=1))
+    assert _said(some, "invented machine") == [
+        "invented machine: 12.5 MB/s from remote storage, link shared, 1 GB/s between nodes "
+        "(not given; the file's machines (2) are not used)"
+    ]
+    given = {"nodes": 2, "cores": 2, "disk": "1GB", "speed": 1, "remote_rate": 1e6,
+             "replica_rate": 1e9, "link": "shared"}  # fmt: skip
+    whole = problem_from_wfformat(data, "x", machine=Machine(**given))
+    assert not _said(whole, "invented machine") and "machine" not in whole.meta.get("synthetic", {})
+
+
+def test_the_command_tells_given_values_from_defaults(tmp_path, capsys):
+    (tmp_path / "w.json").write_text(json.dumps(v15()))
+    command = ["import", "wfformat", str(tmp_path / "w.json"), "-o", str(tmp_path / "o.json")]
+    assert main([*command, "--nodes", "4", "--disk", "unlimited"]) == 0
+    (line,) = (text for text in capsys.readouterr().err.split("\n") if "invented machine" in text)
+    assert "nodes," not in line and "disk" not in line and "12.5 MB/s from remote storage" in line
+
+
+def test_a_task_without_cores_is_told():
+    data = v15()
+    for run in data["workflow"]["execution"]["tasks"]:
+        run.pop("coreCount", None)
+    assert _said(problem_from_wfformat(data, "x"), "a task without coreCount") == [
+        "a task without coreCount counts as 1 core: s and 3 more"
     ]
 
 
@@ -195,7 +228,7 @@ def test_a_circle_is_harmless_unless_levels_are_asked_for():
     data = v15()
     _spec(data)["tasks"][0]["parents"] = ["c"]
     assert len(flat(data, "x").tasks) == 4
-    with pytest.raises(InstanceError, match="in a circle"):
+    with pytest.raises(InstanceError, match="dependency cycle of tasks"):
         flat(data, "x", "level=0")
 
 
@@ -289,7 +322,7 @@ def test_cores_are_whole_and_the_widest_task_fits():
     problem = problem_from_wfformat(data, "x")
     assert [task.cores for task in problem.tasks] == [1, 3, 4, 1]
     assert {node.cores for node in problem.nodes} == {4}
-    assert "4 nodes of 4 cores" in _said(problem, "invented machine")[0]
+    assert "4 nodes, 4 cores each, disk" in _said(problem, "invented machine")[0]
     assert _said(problem, "cores were") == [
         "cores were rounded up to a whole number of 1 or more, in task: s and 1 more"
     ]
@@ -338,11 +371,11 @@ def test_a_task_that_reads_what_it_writes_reads_what_was_there_before():
 def test_a_circle_is_named():
     data = v15()
     _spec(data)["tasks"][0]["parents"] = ["c"]
-    with pytest.raises(InstanceError, match="circle") as caught:
+    with pytest.raises(InstanceError, match="dependency cycle") as caught:
         problem_from_wfformat(data, "x")
     assert str(caught.value).startswith("x: ")
     _spec(data)["tasks"][3]["inputFiles"].append("all")
-    with pytest.raises(InstanceError, match="x: tasks wait for each other in a circle"):
+    with pytest.raises(InstanceError, match="x: dependency cycle of tasks"):
         problem_from_wfformat(data, "x")
 
 

@@ -65,7 +65,7 @@ def test_an_estee_graph_is_planned_with_expected_durations_and_actual_sizes(tmp_
         (table(a=[{"d": -1}]), "a", "d: "),
         (table(a=[{"d": 1, "cpus": 0}]), "a", "cpus"),
         (table(a=[{"d": 1, "inputs": [[3, 0]]}]), "a", r"task 0 reads .*3, 0"),
-        (table(a=[{"d": 1, "outputs": [{"s": 1}], "inputs": [[0, 0]]}]), "a", "circle"),
+        (table(a=[{"d": 1, "outputs": [{"s": 1}], "inputs": [[0, 0]]}]), "a", "dependency cycle"),
         ('{"graph_name": {}}', "a", "graph"),
         ('{"graph_name": {}, "graph": {"0": "[{"}}', "0", "not complete, valid JSON"),
         ("PK", None, "JSON"),
@@ -133,6 +133,21 @@ flowchart TB
 """
 
 
+def test_a_trace_may_be_separated_by_semicolons(tmp_path: Path) -> None:
+    (tmp_path / "tabs.txt").write_text(TRACE)
+    for mark in ";,":
+        (tmp_path / "other.csv").write_text(TRACE.replace("\t", mark))
+        one, two = (read_nextflow_trace(str(tmp_path / f)) for f in ("tabs.txt", "other.csv"))
+        assert one.tasks == two.tasks and one.files == two.files
+
+
+def test_a_run_time_of_nothing_is_told(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("name\trealtime\tcpus\nA (1)\t0\t1\nA (2)\t0ms\t1\nB\t5\t1\n")
+    problem = read_nextflow_trace(str(tmp_path / "t.txt"))
+    said = [text for text in problem.meta["warnings"] if "run time of 0 s" in text]
+    assert said == [f"{tmp_path}/t.txt: a run time of 0 s, in task: A (1) and 1 more"]
+
+
 def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "trace.txt").write_text(TRACE)
     problem = read_nextflow_trace(str(tmp_path / "trace.txt"))
@@ -148,7 +163,8 @@ def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
     said = [text.split(": ", 1)[1] for text in problem.meta["warnings"]]
     assert said[0] == "tasks that did not complete are left out: RNA:FASTQC (a)"
     assert said[1] == "a task without wchar counts as 0 bytes: RNA:COUNT (a)"
-    assert said[2].startswith("precedence is unknown (without a DAG)")
+    assert said[2] == "a task without cpus counts as 1 core: RNA:COUNT (a)"
+    assert said[3].startswith("precedence is unknown (without a DAG)")
     assert set(problem.meta["synthetic"]) == {"machine", "files"}
 
 
