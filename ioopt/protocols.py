@@ -111,7 +111,9 @@ class SolveRequest(Generic[SettingsT, PlanT]):
 
     ``settings`` is an instance of the solver's own settings class (None where it has none);
     ``policy`` what its row's ``policy`` makes of them;
-    ``start`` a plan to begin from; ``incumbents`` the place to report better plans.
+    ``start`` a plan to begin from; ``incumbents`` the place to report better plans. ``measure`` is
+    what the answer will be compared by (None: the solver's own objective); a solver that can
+    optimise it does.
     """
 
     options: SolveOptions
@@ -120,6 +122,7 @@ class SolveRequest(Generic[SettingsT, PlanT]):
     start: PlanT | None = None
     incumbents: Incumbents[PlanT] = field(default=None)  # type: ignore[arg-type]
     policy: Any = None
+    measure: str | None = None
 
     def __post_init__(self) -> None:
         if self.incumbents is None:

@@ -23,6 +23,7 @@ from ioopt.protocols import (
 )
 from ioopt.provenance import synthetic_notes, versions
 from ioopt.registry import KindSpec, SolverSpec, load_target
+from ioopt.registry.measures import bound_in, measure_of, proof_of, sense_of
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 
@@ -140,6 +141,7 @@ def solve(
     source: Any,
     solver: str | Callable[..., Any] | None = None,
     *,
+    measure: str | None = None,
     time_limit: float | None = SolveOptions.time_limit_seconds,
     gap: float | None = None,
     threads: int = 1,
@@ -154,7 +156,8 @@ def solve(
     """Solve one instance and return a checked, simulated :class:`Result`.
 
     Parameters are those of :class:`ioopt.options.SolveOptions`; ``settings`` are the solver's own
-    (``--set``), ``warm_start`` a Result or plan. *solver* may be a function of the problem, or of the
+    (``--set``), ``warm_start`` a Result or plan. With *measure* objective, bound and gap are of that
+    metric, and a solver that can optimise it does; without it they are of the solver's own objective. *solver* may be a function of the problem, or of the
     problem and a :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its
     dictionary (as text: ``"module:function"``). Without *bound* none is computed for solvers that
     prove none themselves: it may be an integer program of its own. Raises UsageError or
@@ -169,6 +172,7 @@ def solve(
     problem = load(source)
     deadline = Deadline(time_limit)
     kind = registry.kind_of_problem(problem)
+    measure_of(kind, measure)  # says what there is
     if not bound:
         kind = replace(kind, bound=None)
     spec = registry.solver(solver, kind)
@@ -176,7 +180,7 @@ def solve(
     chosen = registry.settings_for(spec, settings or {})
     start = plan_of(kind, plan_in(warm_start))
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
-    request = SolveRequest(options, deadline, chosen, start, incumbents)
+    request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
     outcome, notes = _run(kind, spec, problem, request)
     notes = [*notes, *synthetic_notes(problem)]
     return _result(kind, spec, problem, request, outcome, notes)
@@ -268,24 +272,36 @@ def _result(
         "versions": versions() | dict(outcome.versions),
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
+        "measure": measure_of(kind, request.measure).name,
         "trace": tuple(request.incumbents.trace),
     }
     if outcome.plan is None and outcome.simulation is None:
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
         if outcome.stop is StopReason.FALLBACK:
             status = Status.ERROR
-        return Result(status=status, notes=(*outcome.notes, *notes), **values)
-    return _checked(kind, problem, request.deadline, outcome, notes, values)
+        metrics = _of_measure(request.measure, values)
+        return Result(status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values)
+    return _checked(kind, problem, request, outcome, notes, values)
+
+
+def _of_measure(measure: str | None, values: dict[str, Any]) -> dict[str, float]:
+    """Make *values* those of the *measure* asked for; what was proven of another objective as a metric."""
+    own, bound = values["objective_name"], values["bound"]
+    if measure in (None, own):
+        return {}
+    values |= {"objective_name": measure, "bound": None}
+    return {} if bound is None else {proof_of(own): bound}
 
 
 def _checked(
     kind: KindSpec,
     problem: Any,
-    deadline: Deadline,
+    request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
     values: dict[str, Any],
 ) -> Result:
+    deadline = request.deadline
     begun = deadline.elapsed()
     simulation, failure = outcome.simulation, None
     if simulation is None and kind.simulate is not None:
@@ -308,6 +324,9 @@ def _checked(
         # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
+    metrics |= _of_measure(request.measure, values)
+    name = values["objective_name"]
+    sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
     bound = values["bound"] = _bound(kind, problem, values, objective, metrics)
     status = Status.FEASIBLE if failure is None else Status.ERROR
@@ -315,11 +334,11 @@ def _checked(
     if violations:
         status = Status.ERROR
         notes = [*notes, f"the checker found {len(violations)} violation(s)"]
-    gap = relative_gap(objective, bound, kind.sense)
+    gap = relative_gap(objective, bound, sense)
     if status is Status.FEASIBLE and objective is not None and bound is not None:
-        past = past_bound(kind.sense, objective, bound, report.rounding)
+        past = past_bound(sense, objective, bound, report.rounding)
         if past is None:
-            if proves(kind.sense, objective, bound):
+            if proves(sense, objective, bound):
                 status, gap = Status.OPTIMAL, 0.0
         elif past > SOLVER_TOLERANCE:
             status = Status.ERROR
@@ -349,6 +368,8 @@ def _bound(
     wanted = name == kind.objective_name and objective is not None
     if bound is None and kind.bound is not None and wanted:
         bound = load_target(kind.bound)(problem)
+    if bound is None and objective is not None:
+        bound = bound_in(metrics, kind, name)
     proven = metrics.get(kind.proven_metrics.get(name, ""))
     return bound if bound is None or proven is None else max(bound, proven)
 

@@ -1,0 +1,53 @@
+"""The one measure of a comparison: a metric by its name, its sense, and what bounds it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ioopt.errors import UsageError
+from ioopt.options import suggest
+from ioopt.registry.types import KindSpec
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric or objective by its name, and whether less or more of it is better."""
+
+    name: str
+    sense: Literal["min", "max"] = "min"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({'less' if self.sense == 'min' else 'more'} is better)"
+
+
+def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
+    """The measure called *name* (None: what the user of this kind waits for); UsageError for others."""
+    known = dict.fromkeys([kind.measure or kind.objective_name, kind.objective_name])
+    known |= dict.fromkeys(kind.compare_columns)
+    chosen = name or next(iter(known))
+    if chosen not in known:
+        raise UsageError(f"--measure: {kind.kind} has no {chosen!r}; {suggest(chosen, known)}")
+    return Measure(chosen, sense_of(kind, chosen))
+
+
+def sense_of(kind: KindSpec, name: str) -> Literal["min", "max"]:
+    """Whether less or more of a measure is better; solvers' own objectives have the kind's sense."""
+    if name == kind.objective_name or name not in (kind.measure, *kind.compare_columns):
+        return kind.sense
+    return "max" if name in kind.most else "min"
+
+
+def proof_of(objective: str) -> str:
+    """The metric that holds what was proven of *objective* where the measure is another one.
+
+    >>> proof_of("additive_seconds")
+    'additive_bound_seconds'
+    """
+    stem, seconds, _ = objective.partition("_seconds")
+    return f"{stem}_bound{seconds}"
+
+
+def bound_in(metrics: Mapping[str, Any], kind: KindSpec, name: str) -> float | None:
+    """What *metrics* prove of the measure *name*, which was not the objective."""
+    proven: float | None = metrics.get(proof_of(name), metrics.get(kind.bound_metrics.get(name, "")))
+    return proven
