@@ -99,7 +99,8 @@ class Result(BaseModel):
     ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
     a proven limit of ``objective_name`` (lower when minimising). ``gap`` follows
     :func:`relative_gap`. ``measure`` is what results of the kind are compared by, ``value`` the
-    answer's; it is the objective too where it was asked for. ``plan`` and ``schedule`` have the shape of the family.
+    answer's: the objective too, where it was asked for. ``plan`` and ``schedule`` have the shape of
+    the family.
 
     >>> import ioopt
     >>> ioopt.solve("cycle3", "minmin").plan["eviction"]
@@ -266,6 +267,7 @@ class Comparison(BaseModel):
     format: Literal["ioopt/comparison"] = "ioopt/comparison"
     version: Literal[1] = 1
     measure: str | None = None
+    baseline: str | None = None
     rows: tuple[ComparisonRow, ...] = Field(min_length=1)
 
 

@@ -23,7 +23,7 @@ from ioopt.protocols import (
 )
 from ioopt.provenance import synthetic_notes, versions
 from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.registry.measures import bound_in, measure_of, proof_of, sense_of
+from ioopt.registry.measures import measure_of, own_bound, proof_of, sense_of
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 
@@ -157,9 +157,10 @@ def solve(
 
     Parameters are those of :class:`ioopt.options.SolveOptions`; ``settings`` are the solver's own
     (``--set``), ``warm_start`` a Result or plan. With *measure* objective, bound and gap are of that
-    metric, and a solver that can optimise it does; without it they are of the solver's own objective. *solver* may be a function of the problem, or of the
-    problem and a :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its
-    dictionary (as text: ``"module:function"``). Without *bound* none is computed for solvers that
+    metric, and a solver that can optimise it does; without it they are of the solver's own
+    objective. *solver* may be a function of the problem, or of the problem and a
+    :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its dictionary (as
+    text: ``"module:function"``). Without *bound* none is computed for solvers that
     prove none themselves: it may be an integer program of its own. Raises UsageError or
     InstanceError for bad input and BackendMissingError when the backend asked for is not installed;
     infeasibility, time limits and failing solvers are results.
@@ -369,7 +370,7 @@ def _bound(
     if bound is None and kind.bound is not None and wanted:
         bound = load_target(kind.bound)(problem)
     if bound is None and objective is not None:
-        bound = bound_in(metrics, kind, name)
+        bound = own_bound({**values, "metrics": metrics}, kind, name)
     proven = metrics.get(kind.proven_metrics.get(name, ""))
     return bound if bound is None or proven is None else max(bound, proven)
 

@@ -1,6 +1,6 @@
 """The one measure of a comparison: a metric by its name, its sense, and what bounds it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +30,20 @@ def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
     return Measure(chosen, sense_of(kind, chosen))
 
 
+def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Measure]:
+    """The measure of each kind: *name*, or the default of kinds without it; UsageError where none has it."""
+    found, errors = {}, []
+    for kind in kinds:
+        try:
+            found[kind.kind] = measure_of(kind, name)
+        except UsageError as error:
+            errors.append(error)
+            found[kind.kind] = measure_of(kind)
+    if errors and len(errors) == len(found):
+        raise errors[0]
+    return found
+
+
 def sense_of(kind: KindSpec, name: str) -> Literal["min", "max"]:
     """Whether less or more of a measure is better; solvers' own objectives have the kind's sense."""
     if name == kind.objective_name or name not in (kind.measure, *kind.compare_columns):
@@ -47,7 +61,10 @@ def proof_of(objective: str) -> str:
     return f"{stem}_bound{seconds}"
 
 
-def bound_in(metrics: Mapping[str, Any], kind: KindSpec, name: str) -> float | None:
-    """What *metrics* prove of the measure *name*, which was not the objective."""
-    proven: float | None = metrics.get(proof_of(name), metrics.get(kind.bound_metrics.get(name, "")))
-    return proven
+def own_bound(row: Mapping[str, Any], kind: KindSpec, name: str) -> float | None:
+    """What the *row* (or Result's dictionary) itself proves of the measure *name*."""
+    if row["objective_name"] == name and row["bound"] is not None:
+        return float(row["bound"])
+    metrics = row["metrics"]
+    found: float | None = metrics.get(proof_of(name), metrics.get(kind.bound_metrics.get(name, "")))
+    return found

@@ -68,7 +68,9 @@ def solve(
     """
     settings = request.settings or Settings()
     plain = settings == Settings() and request.options.backend is None
-    objective = settings.objective or ("makespan" if plain and request.measure == MAKESPAN else "additive")
+    objective = settings.objective or (
+        "makespan" if plain and request.measure == MAKESPAN else "additive"
+    )
     if objective == "makespan":
         outcome = _least_makespan(problem, request, settings)
     else:
@@ -102,7 +104,10 @@ def _least_additive(
 def _least_makespan(
     problem: ReplicationProblem, request: SolveRequest, settings: Settings
 ) -> Outcome[ReplicationPlan]:
-    if settings.model_copy(update={"objective": None}) != Settings() or request.options.backend is not None:
+    if (
+        settings.model_copy(update={"objective": None}) != Settings()
+        or request.options.backend is not None
+    ):
         raise UsageError(
             "objective=makespan searches replays, which copy on demand: leave out cycles, replication, "
             "anneal and --backend"
