@@ -84,7 +84,7 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
         yield NO_PICTURES
         return
     yield figure(pictures.profile(frame), caption)
-    caption = "Ratios to the best of each instance, with the mean and its 95 % interval."
+    caption = "Ratios to the best of each instance; bars are confidence intervals of the mean."
     yield figure(pictures.ratios(frame), caption)
     for label in frames.numeric_labels(frame) if frame["value"].notna().any() else ():
         caption = f"{metric} against {label}: mean and its 95 % interval."

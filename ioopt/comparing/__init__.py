@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
 from ioopt.comparing.measures import Row, add_ratios, spent, tightest
+from ioopt.compiled import choice as machine_code
 from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
-from ioopt.options import parse_assignments
+from ioopt.options import SolveOptions, parse_assignments
 from ioopt.registry import KindSpec, SolverSpec, load_target
 from ioopt.registry.measures import Measure, measure_of
 from ioopt.registry.types import BOUND, REFERENCE
@@ -35,6 +36,8 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
     return name, parse_assignments(words.split(",")) if words else {}
 
 
+PLAIN_ITEMS = 50
+"""So many tasks or jobs are replayed in plain Python before machine code is loaded."""
 MORE_COLUMNS = 2
 """Metrics beside the measure in the frame of :func:`compare`."""
 Solvers = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
@@ -111,7 +114,8 @@ def compare_rows(
     rows: list[Row] = []
     shared = None
     try:
-        _load_shared(kind, [choice.spec for choice in chosen])
+        limit = options.get("time_limit", SolveOptions.time_limit_seconds)
+        _load_shared(problem, kind, [row.spec for row in chosen], limit)
         for choice in chosen:
             result = _run(problem, kind, choice, {"measure": by.name, **options})
             rows.append(_row(result, choice))
@@ -140,13 +144,24 @@ def _row(result: Result, choice: _Choice) -> Row:
     return result.summary() | more | {"reference": REFERENCE in choice.spec.abilities}
 
 
-def _load_shared(kind: KindSpec, specs: Sequence[SolverSpec]) -> None:
-    """Load what rows share before the first is timed: modules, the replay's machine code if made."""
+def _load_shared(
+    problem: Any, kind: KindSpec, specs: Sequence[SolverSpec], limit: float | None
+) -> None:
+    """Load what rows share before the first is timed: modules, and the replay's machine code if made."""
     for target in (kind.check, kind.simulate, kind.bound, *(spec.target for spec in specs)):
         if target is not None:
             load_target(target)
     if any("CP-SAT" in spec.backends for spec in specs):
         import_module("ioopt.solvers.backends.cpsat_program")
+    items = getattr(problem, "tasks", getattr(problem, "jobs", ()))
+    if len(items) > PLAIN_ITEMS and (limit is None or limit > 2 * machine_code.LOADING_SECONDS):
+        family = kind.family.replace("_", "-")
+        # The first kernel of a family is its replay's, and loading numba is most of the time.
+        for kernel in [
+            kernel for kernel in machine_code.KERNELS.values() if kernel.family == family
+        ][:1]:
+            if kernel.ready():
+                kernel.compile()
 
 
 def default_solvers(kind: KindSpec, problem: Any) -> tuple[str, ...]:
