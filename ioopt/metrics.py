@@ -1,7 +1,7 @@
 """Numbers about schedules and comparisons that every family shares."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 TIE = 1e-9
@@ -45,8 +45,7 @@ def median(values: Sequence[float]) -> float:
 class PairedRatio(NamedTuple):
     """Mean over instances of solver / baseline for one metric, with its standard error.
 
-    ``low`` to ``high`` is the mean's 95 % interval by Student's t (None below two pairs). The solver
-    wins where it is better than the baseline by more than one part in 10^9.
+    ``low`` to ``high`` is the mean's 95 % interval. A solver wins where it is better by 10^-9 at least.
     """
 
     solver: str
@@ -54,26 +53,25 @@ class PairedRatio(NamedTuple):
     mean_ratio: float
     standard_error: float | None
     pairs: int
-    low: float | None
-    high: float | None
+    low: float
+    high: float
     wins: int
     ties: int
     losses: int
 
 
-def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % interval of the mean by Student's t; None below two values.
+def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
+    """Mean and its 95 % interval by Student's t, lower and upper end; equal for one value.
 
-    >>> [round(end, 3) for end in mean_interval([1.0, 3.0])]
-    [-10.706, 14.706]
+    >>> [round(value, 3) for value in mean_interval([1.0, 3.0])]
+    [2.0, -10.706, 14.706]
     """
     from scipy import stats
 
-    mean, error = mean_and_standard_error(values)
-    if error is None:
-        return None
-    half = float(stats.t.ppf(0.975, len(values) - 1)) * error
-    return mean - half, mean + half
+    data = list(values)
+    mean, error = mean_and_standard_error(data)
+    half = 0.0 if error is None else float(stats.t.ppf(0.975, len(data) - 1)) * error
+    return mean, mean - half, mean + half
 
 
 def ratios_to(
@@ -109,12 +107,11 @@ def paired_ratios(
     for metric in metrics:
         up = 1 if metric in most else -1
         for solver, ratios in ratios_to(rows, baseline, metric).items():
-            mean, error = mean_and_standard_error(ratios)
             better = [up * (ratio - 1) for ratio in ratios]
             wins, losses = (sum(sign * gain > TIE for gain in better) for sign in (1, -1))
-            low, high = mean_interval(ratios) or (None, None)
+            mean, low, high = mean_interval(ratios)
             found[solver, metric] = PairedRatio(
-                solver, metric, mean, error, len(ratios), low, high,
+                solver, metric, mean, mean_and_standard_error(ratios)[1], len(ratios), low, high,
                 wins, len(ratios) - wins - losses, losses,
             )  # fmt: skip
     solvers = dict.fromkeys(row["solver"] for row in rows)

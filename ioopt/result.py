@@ -5,13 +5,14 @@ import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ioopt.quantities import column, is_number, quantity, show, title
 from ioopt.tables import percent, render, terminal_width
 
+FormT = TypeVar("FormT", bound=BaseModel)
 SHOWN_LEAVES = 16
 """A metric with a value for each of more items than that is left to the JSON form."""
 TINY = 1e-9
@@ -139,6 +140,14 @@ class Result(BaseModel):
     def value(self) -> float | None:
         """The ``measure`` of the answer; None without a sound one."""
         return measured(self.__dict__, self.measure or self.objective_name or "objective")
+
+    def plan_as(self, form: type[FormT]) -> FormT:
+        """The plan as an object of its class, such as ``ReplicationPlan``, whose fields have types."""
+        return form.model_validate(self.plan)
+
+    def schedule_as(self, form: type[FormT]) -> FormT:
+        """The schedule as an object of its class, such as ``ReplicationSchedule``."""
+        return form.model_validate(self.schedule)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON values; unknown is None, infinities and NaN become None."""

@@ -1,4 +1,4 @@
-"""``ioopt compare``: exact against heuristic on one or more instances, in one table."""
+"""``ioopt compare``: several solvers on one or more instances, in one table by one measure."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -36,7 +36,7 @@ Examples:
 @options.solver_options
 @options.measure_option("solvers optimise where they can, and bests, gaps and ratios are of")
 @click.option("--baseline", metavar="NAME",
-              help="Also print ratios to this solver, over several FILEs with 95 % intervals.")  # fmt: skip
+              help="Also print ratios to this solver: wins, losses and, over several FILEs, 95 % intervals.")  # fmt: skip
 @click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
 @click.option(
     "--plot",
@@ -57,7 +57,7 @@ def compare(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve every FILE with every solver; check and simulate each answer; print one table."""
+    """Solve each FILE with each solver, check and simulate every answer, and print a table."""
     from ioopt.formats.native import write_text
 
     problems = [load(source) for source in file]

@@ -42,7 +42,7 @@ def generate(
         click.echo(_presets(kind), nl=False)
         return ExitCode.ANSWER
     if output is None:
-        raise UsageError("where to? give -o FILE (or -o - for standard output)")
+        raise UsageError("missing -o FILE (-o - writes to standard output)")
     problem = make(kind, preset, settings, seed)
     write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
     return ExitCode.ANSWER

@@ -219,7 +219,7 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
 
 def measure_option(what: str = "solvers optimise where they can") -> Callable[[F], F]:
     """--measure NAME: *what* it is for."""
-    text = f"What {what}; default: what the user of the kind waits for."
+    text = f"What {what}; default: that of the kind, such as makespan_seconds."
     return click.option("--measure", metavar="NAME", help=text)
 
 

@@ -1,4 +1,4 @@
-"""Exact against heuristic: several solvers on one instance, one row a solver."""
+"""Several solvers on one instance by one measure, one row a solver."""
 
 from __future__ import annotations
 
@@ -69,19 +69,12 @@ def compare(
     index = ["instance", "solver"] if several else ["solver"]
     kind = registry.kind_of_problem(problems[0])
     by = measure_of(kind, options.get("measure")).name
-    apart = {"metrics", "options", "versions"}
-    flat = []
-    for row in rows:
-        metrics = row["metrics"] | {by: row["value"]}
-        more = [name for name in kind.compare_columns if name != by][:MORE_COLUMNS]
-        if wide:
-            cells = {key: value for key, value in row.items() if key not in apart} | metrics
-        else:
-            cells = {name: row[name] for name in index} | {"status": row["status"], by: metrics[by]}
-            cells |= {name: row[name] for name in ("bound", "gap", "ratio_to_best")}
-            cells |= {"seconds": spent(row)} | {name: metrics.get(name) for name in more}
-        flat.append(cells)
-    return pd.DataFrame(flat).set_index(index)
+    flat = [row | row["metrics"] | {by: row["value"], "seconds": spent(row)} for row in rows]
+    frame = pd.DataFrame(flat).set_index(index)
+    if wide:
+        return frame.drop(columns=["metrics", "options", "versions"])
+    more = [name for name in kind.compare_columns if name != by][:MORE_COLUMNS]
+    return frame.reindex(columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more])
 
 
 def compare_rows(

@@ -70,8 +70,7 @@ def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = 
             axes.text(1.0, place, " no answer", va="center", fontsize="small", style="italic")
             continue
         axes.plot(some, [place] * len(some), "|", color=OTHERS, markersize=11, zorder=1)
-        mean = sum(some) / len(some)
-        low, high = mean_interval(some) or (mean, mean)
+        mean, low, high = mean_interval(some)
         ends = [[mean - low], [high - mean]]
         style = {**series(0), "linestyle": "none", "markersize": 6}
         axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.8, zorder=3, **style)

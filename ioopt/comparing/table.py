@@ -182,7 +182,7 @@ def baseline_text(
     headers = ("solver", "metric", "mean ratio", "95 % interval", "wins", "ties", "losses")
     cells = [
         (row.solver, title(row.metric), _fixed(row.mean_ratio),
-         None if row.low is None else f"{_fixed(row.low)} to {_fixed(row.high)}",
+         f"{_fixed(row.low)} to {_fixed(row.high)}" if row.pairs > 1 else None,
          row.wins, row.ties, row.losses)
         for row in ratios if row.solver != baseline
     ]  # fmt: skip

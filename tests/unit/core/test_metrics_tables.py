@@ -65,7 +65,7 @@ def test_intervals_wins_ties_and_losses_by_hand():
         assert (c.wins, c.losses) == ((1, 0) if most else (0, 1))
     half = 4.302653 / 12**0.5
     assert (b.mean_ratio, b.low, b.high) == pytest.approx((1.0, 1 - half, 1 + half))
-    assert (c.mean_ratio, c.pairs, c.low, c.high) == (2.0, 1, None, None)
+    assert (c.mean_ratio, c.pairs, c.low, c.high) == (2.0, 1, 2.0, 2.0)
 
 
 def test_ratio_to_best_ignores_failed_rows_and_references():
