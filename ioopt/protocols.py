@@ -128,6 +128,13 @@ class SolveRequest(Generic[SettingsT, PlanT]):
         if self.incumbents is None:
             object.__setattr__(self, "incumbents", Incumbents(self.deadline))
 
+    def stated(self) -> dict[str, Any]:
+        """Options and settings as a result states them."""
+        given = dict(vars(self.options))
+        if self.settings is not None:
+            given["settings"] = self.settings.model_dump(mode="json")  # type: ignore[attr-defined]
+        return given
+
 
 class SolverFunction(Protocol[ProblemT_contra, SettingsT, PlanT]):
     """``solve(problem, request) -> Outcome``: every solver, exact or heuristic."""

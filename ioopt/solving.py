@@ -23,7 +23,7 @@ from ioopt.protocols import (
 )
 from ioopt.provenance import synthetic_notes, versions
 from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.registry.measures import measure_of, own_bound, proof_of, sense_of
+from ioopt.registry.measures import by_measure, measure_of, own_bound, sense_of
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 
@@ -177,7 +177,7 @@ def solve(
     if not bound:
         kind = replace(kind, bound=None)
     spec = registry.solver(solver, kind)
-    _check_backend(spec, backend)
+    registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
     start = plan_of(kind, plan_in(warm_start))
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
@@ -185,14 +185,6 @@ def solve(
     outcome, notes = _run(kind, spec, problem, request)
     notes = [*notes, *synthetic_notes(problem)]
     return _result(kind, spec, problem, request, outcome, notes)
-
-
-def _check_backend(spec: SolverSpec, backend: str | None) -> None:
-    if backend is not None and backend not in spec.backends:
-        known = ", ".join(spec.backends) or "none, it needs no backend"
-        raise errors.UsageError(
-            f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}"
-        )
 
 
 def _run(
@@ -269,7 +261,7 @@ def _result(
         "build_seconds": build,
         "solve_seconds": seconds - (build or 0.0),
         "seed": request.options.seed,
-        "options": _options(request),
+        "options": request.stated(),
         "versions": versions() | dict(outcome.versions),
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
@@ -280,18 +272,9 @@ def _result(
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
         if outcome.stop is StopReason.FALLBACK:
             status = Status.ERROR
-        metrics = _of_measure(request.measure, values)
+        metrics = by_measure(request.measure, values)
         return Result(status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values)
     return _checked(kind, problem, request, outcome, notes, values)
-
-
-def _of_measure(measure: str | None, values: dict[str, Any]) -> dict[str, float]:
-    """Make *values* those of the *measure* asked for; what was proven of another objective as a metric."""
-    own, bound = values["objective_name"], values["bound"]
-    if measure in (None, own):
-        return {}
-    values |= {"objective_name": measure, "bound": None}
-    return {} if bound is None else {proof_of(own): bound}
 
 
 def _checked(
@@ -325,7 +308,7 @@ def _checked(
         # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
-    metrics |= _of_measure(request.measure, values)
+    metrics |= by_measure(request.measure, values)
     name = values["objective_name"]
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
@@ -373,10 +356,3 @@ def _bound(
         bound = own_bound({**values, "metrics": metrics}, kind, name)
     proven = metrics.get(kind.proven_metrics.get(name, ""))
     return bound if bound is None or proven is None else max(bound, proven)
-
-
-def _options(request: SolveRequest) -> dict[str, Any]:
-    given = dict(vars(request.options))
-    if request.settings is not None:
-        given["settings"] = request.settings.model_dump(mode="json")
-    return given

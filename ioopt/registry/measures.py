@@ -68,3 +68,12 @@ def own_bound(row: Mapping[str, Any], kind: KindSpec, name: str) -> float | None
     metrics = row["metrics"]
     found: float | None = metrics.get(proof_of(name), metrics.get(kind.bound_metrics.get(name, "")))
     return found
+
+
+def by_measure(measure: str | None, values: dict[str, Any]) -> dict[str, float]:
+    """Make *values* those of the *measure* asked for; what is proven of another objective, as a metric."""
+    own, bound = values["objective_name"], values["bound"]
+    if measure in (None, own):
+        return {}
+    values |= {"objective_name": measure, "bound": None}
+    return {} if bound is None else {proof_of(own): bound}
