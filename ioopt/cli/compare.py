@@ -36,7 +36,7 @@ Examples:
 @options.solver_options
 @options.measure_option("solvers optimise where they can, and bests, gaps and ratios are of")
 @click.option("--baseline", metavar="NAME",
-              help="Also print ratios to this solver: wins, losses and, over several FILEs, 95 % intervals.")  # fmt: skip
+              help="Also print ratios to this solver, with 95 % intervals over several FILEs.")  # fmt: skip
 @click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
 @click.option(
     "--plot",

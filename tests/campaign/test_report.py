@@ -151,3 +151,29 @@ def test_the_report_opens_in_a_browser(tmp_path):
     assert run.returncode == 0
     assert run.stdout.count("<table") >= 3 and run.stdout.count("<svg") >= 3
     assert "CONSOLE" not in run.stderr, run.stderr[-2000:]
+
+
+def test_a_sweep_is_by_one_measure_and_draws_its_ratios(tmp_path):
+    """cycle3: ip ends at 8.248 s where the makespan is asked for and adds up to 5.184 s by (13)."""
+    from ioopt.campaign.grid import build_grid, read_config
+    from ioopt.campaign.work import perform
+
+    (tmp_path / "grid.toml").write_text(
+        '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "ip"\n[[solvers]]\nname = "lpt"\n'
+    )
+    config = read_config(str(tmp_path / "grid.toml"))
+    keys = set()
+    for measure, value in ((None, 8.248), ("additive_seconds", 5.184)):
+        grid = build_grid(config.model_copy(update={"measure": measure}))
+        keys |= {point.key for point in grid.points}
+        row, _ = perform(grid.points[0], grid.sources[grid.points[0].source])
+        assert (row["solver"], row["objective"]) == ("ip", pytest.approx(value))
+        assert row["objective_name"] == (measure or "makespan_seconds")
+    assert len(keys) == 4  # a store does not mix them
+    with pytest.raises(UsageError, match="did you mean 'additive_seconds'"):
+        build_grid(config.model_copy(update={"measure": "additive_second"}))
+    path, target = stored(tmp_path, ROWS), tmp_path / "ratios.svg"
+    assert main(["plot", path, "--picture", "ratios", "-o", str(target)]) == 0
+    words = target.read_text()
+    assert "over the best of the instance" in words and "exact (2)" in words
+    assert "Ratios to the best of each instance" in report_html([path])

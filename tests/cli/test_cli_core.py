@@ -158,7 +158,7 @@ BAD = [
     (("solve", "toobig.json", "--solver", "minmin"), 2, "t0"),
     (("solve", "toobig.json", "--solver", "ip"), 2, "90 bytes"),
     (("generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
-    (("generate", "replication"), 2, "give -o FILE"),
+    (("generate", "replication"), 2, "missing -o FILE"),
     (("plot", "broken.json", "-o", "x.bmp"), 2, "a picture's name ends in"),
     (("decide", "cycle3"), 2, "use solve"),
     (("schema", "replicaton"), 2, "did you mean 'replication'"),
