@@ -83,7 +83,6 @@ def compare_rows(
     *,
     measure: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    on_row: Callable[[Row], None] | None = None,
     **options: Any,
 ) -> list[Row]:
     """The rows of :func:`compare` as plain dictionaries (a result without plan, schedule).
@@ -112,8 +111,6 @@ def compare_rows(
         for choice in chosen:
             result = _run(problem, kind, choice, {"measure": by.name, **options})
             rows.append(_row(result, choice))
-            if on_row is not None:
-                on_row(rows[-1])
             if interrupted(rows):
                 break
         else:
