@@ -70,18 +70,6 @@ def result_from_dict(data: Any, name: str) -> Result:
     return validate(Result, data, name)
 
 
-def result_to_draw(data: Any, name: str) -> Result:
-    """:func:`result_from_dict` of a result, or of a replay, whose parts have the form of its kind."""
-    if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
-        told = {"format": "ioopt/result", "status": "feasible", "stop": "finished"}
-        data = {"solver": "replay", **data, **told}
-    result = result_from_dict(data, name)
-    kind = registry.KINDS.get(result.kind or result.family)
-    if kind is not None:
-        require_form(kind, data, name)
-    return result
-
-
 def plan_in(given: Any) -> Any:
     """The plan of a Result or of its dictionary; a bare plan as it is."""
     given = given.model_dump() if isinstance(given, Result) else given

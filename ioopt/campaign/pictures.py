@@ -9,11 +9,10 @@ from ioopt.campaign import frame as frames
 from ioopt.campaign.store import StoreReader
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.errors import UsageError
-from ioopt.pictures import draw_result
+from ioopt.pictures import draw_result, result_to_draw
 from ioopt.quantities import title
 from ioopt.registry import KINDS
 from ioopt.result import Result
-from ioopt.solving import result_to_draw
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -78,9 +78,8 @@ def plot(
 def _beside(names: tuple[str, ...], output: str, options: list[str | None]) -> int:
     """Draw the Gantt charts of several results."""
     from ioopt.formats.native import read_json
-    from ioopt.pictures import draw_beside
+    from ioopt.pictures import draw_beside, result_to_draw
     from ioopt.plot.save import save
-    from ioopt.solving import result_to_draw
 
     if any(options):
         raise UsageError("several results are drawn as Gantt charts; leave out the other options")
@@ -119,8 +118,7 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
             for row in document.rows
         ]
         return plot_comparison(rows, given, document.baseline)
-    from ioopt.pictures import DEFAULT, draw_result
-    from ioopt.solving import result_to_draw
+    from ioopt.pictures import DEFAULT, draw_result, result_to_draw
 
     result = result_to_draw(data, name)
     try:
