@@ -20,7 +20,6 @@ from ioopt.errors import UsageError
 from ioopt.models.gang import slowdown_bound
 from ioopt.registry import KINDS
 from ioopt.registry.measures import measure_of
-from ioopt.solvers.replication.exact import exact_workflow
 
 # cycle3: one file of 64 MB for six tasks of 1.5 s on three nodes, 12.5 MB/s from far. Fetched and
 # copied once, two tasks a node, it adds up to 5.184 s (the worked case); replayed that plan ends
@@ -31,7 +30,7 @@ ADDITIVE, REPLAYED, LEAST = 5.184, 9.684, 8.248
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is compiled for these."""
-    monkeypatch.setattr(exact_workflow, "available", lambda: False)
+    monkeypatch.setattr(choice, "available", lambda: False)
 
 
 def solved(solver: str = "ip", measure: str | None = None, **settings: str) -> Any:
