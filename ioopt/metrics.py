@@ -1,8 +1,11 @@
 """Numbers about schedules and comparisons that every family shares."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+TIE = 1e-9
+"""Ratios nearer to 1 are ties."""
 
 
 def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | None]:
@@ -40,40 +43,78 @@ def median(values: Sequence[float]) -> float:
 
 
 class PairedRatio(NamedTuple):
-    """Mean over instances of solver / baseline for one metric, with its standard error."""
+    """Mean over instances of solver / baseline for one metric, with its standard error.
+
+    ``low`` to ``high`` is the mean's 95 % interval. A solver wins where it is better by 10^-9 at least.
+    """
 
     solver: str
     metric: str
     mean_ratio: float
     standard_error: float | None
     pairs: int
+    low: float
+    high: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
+    """Mean and its 95 % interval by Student's t, lower and upper end; equal for one value.
+
+    >>> [round(value, 3) for value in mean_interval([1.0, 3.0])]
+    [2.0, -10.706, 14.706]
+    """
+    from scipy import stats
+
+    data = list(values)
+    mean, error = mean_and_standard_error(data)
+    half = 0.0 if error is None else float(stats.t.ppf(0.975, len(data) - 1)) * error
+    return mean, mean - half, mean + half
+
+
+def ratios_to(
+    rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
+) -> dict[str, list[float]]:
+    """Solver -> its *metric* over that of *baseline*, an instance that both answered after the other.
+
+    *rows* are comparison rows; instances in which the baseline's is not above 0 have no ratio.
+    """
+    values: dict[str, dict[Any, float]] = {row["solver"]: {} for row in rows}
+    for row in rows:
+        value = row["metrics"].get(metric)
+        if value is None and row.get("objective_name") == metric:
+            value = row["objective"]
+        if value is not None:
+            values[row["solver"]][row["instance"], row.get("seed")] = value
+    base = {key: value for key, value in values.get(baseline, {}).items() if value > 0}
+    found = {
+        solver: [known[key] / base[key] for key in base if key in known]
+        for solver, known in values.items()
+    }
+    return {solver: ratios for solver, ratios in found.items() if ratios}
 
 
 def paired_ratios(
-    rows: Sequence[Mapping[str, Any]], baseline: str, metrics: Sequence[str]
+    rows: Sequence[Mapping[str, Any]],
+    baseline: str,
+    metrics: Sequence[str],
+    most: Collection[str] = (),
 ) -> list[PairedRatio]:
-    """Ratios of every solver to *baseline*, paired by instance, for each of *metrics*.
-
-    *rows* are comparison rows. The means of a metric are over the instances in which every solver
-    that has it at all has it, and in which the baseline's is above 0: ``pairs`` of them.
-    """
-    solvers = list(dict.fromkeys(row["solver"] for row in rows))
+    """:func:`ratios_to` *baseline* of each of *metrics* in short; of *most* more is better."""
     found = {}
     for metric in metrics:
-        values: dict[str, dict[Any, float]] = {solver: {} for solver in solvers}
-        for row in rows:
-            value = row["metrics"].get(metric)
-            if value is None and row.get("objective_name") == metric:
-                value = row["objective"]
-            if value is not None:
-                values[row["solver"]][row["instance"], row.get("seed")] = value
-        base = {key: value for key, value in values.get(baseline, {}).items() if value > 0}
-        common = set(base).intersection(*(known for known in values.values() if known))
-        for solver, known in values.items():
-            ratios = [known[key] / base[key] for key in base if key in common and key in known]
-            if ratios:
-                mean, error = mean_and_standard_error(ratios)
-                found[solver, metric] = PairedRatio(solver, metric, mean, error, len(ratios))
+        up = 1 if metric in most else -1
+        for solver, ratios in ratios_to(rows, baseline, metric).items():
+            better = [up * (ratio - 1) for ratio in ratios]
+            wins, losses = (sum(sign * gain > TIE for gain in better) for sign in (1, -1))
+            mean, low, high = mean_interval(ratios)
+            found[solver, metric] = PairedRatio(
+                solver, metric, mean, mean_and_standard_error(ratios)[1], len(ratios), low, high,
+                wins, len(ratios) - wins - losses, losses,
+            )  # fmt: skip
+    solvers = dict.fromkeys(row["solver"] for row in rows)
     return [
         found[key] for solver in solvers for metric in metrics if (key := (solver, metric)) in found
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from ioopt.errors import UsageError
 from ioopt.registry import KINDS, KindSpec, load_target
 from ioopt.result import Result
+from ioopt.solving import require_form, result_from_dict
 
 DEFAULT = "default"
 """The picture that a kind draws first."""
@@ -17,6 +18,18 @@ def pictures_of(spec: KindSpec) -> Mapping[str, str]:
     """Name -> target of the pictures of a kind's results, the first one first."""
     first = {} if spec.plot is None else {DEFAULT: spec.plot}
     return first | dict(spec.pictures)
+
+
+def result_to_draw(data: Any, name: str) -> Result:
+    """:func:`result_from_dict` of a result, or of a replay, whose parts have the form of its kind."""
+    if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
+        told = {"format": "ioopt/result", "status": "feasible", "stop": "finished"}
+        data = {"solver": "replay", **data, **told}
+    result = result_from_dict(data, name)
+    kind = KINDS.get(result.kind or result.family)
+    if kind is not None:
+        require_form(kind, data, name)
+    return result
 
 
 def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any:

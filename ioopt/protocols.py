@@ -111,7 +111,9 @@ class SolveRequest(Generic[SettingsT, PlanT]):
 
     ``settings`` is an instance of the solver's own settings class (None where it has none);
     ``policy`` what its row's ``policy`` makes of them;
-    ``start`` a plan to begin from; ``incumbents`` the place to report better plans.
+    ``start`` a plan to begin from; ``incumbents`` the place to report better plans. ``measure`` is
+    what the answer will be compared by (None: the solver's own objective); a solver that can
+    optimise it does.
     """
 
     options: SolveOptions
@@ -120,10 +122,18 @@ class SolveRequest(Generic[SettingsT, PlanT]):
     start: PlanT | None = None
     incumbents: Incumbents[PlanT] = field(default=None)  # type: ignore[arg-type]
     policy: Any = None
+    measure: str | None = None
 
     def __post_init__(self) -> None:
         if self.incumbents is None:
             object.__setattr__(self, "incumbents", Incumbents(self.deadline))
+
+    def stated(self) -> dict[str, Any]:
+        """Options and settings as a result states them."""
+        given = dict(vars(self.options))
+        if self.settings is not None:
+            given["settings"] = self.settings.model_dump(mode="json")  # type: ignore[attr-defined]
+        return given
 
 
 class SolverFunction(Protocol[ProblemT_contra, SettingsT, PlanT]):

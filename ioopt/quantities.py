@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+Unit = tuple[float, str]
+"""How much of the basic unit it is, and its name."""
 NOISE = 1e-9
 """Seconds, bytes and shares below this are rounding, and shown as 0."""
 _TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
@@ -34,8 +36,8 @@ def title(name: str) -> str:
     return name.removesuffix("_seconds").removesuffix("_per_second").replace("_", " ")
 
 
-def column(name: str, values: Sequence[Any]) -> list[str | None]:
-    """The values of one metric in one unit with the same decimals; None stays None.
+def column(name: str, values: Sequence[Any], unit: Unit | None = None) -> list[str | None]:
+    """The values of one metric in one unit (:func:`unit_for`) with the same decimals; None stays None.
 
     >>> column("makespan_seconds", [552.752, 1350.15, None])
     ['9.21 min', '22.50 min', None]
@@ -50,15 +52,15 @@ def column(name: str, values: Sequence[Any]) -> list[str | None]:
     )
     if counts and largest < 1e15:
         return [None if value is None else show(value) for value in values]
-    scale, unit = unit_for(name, largest)
-    after = f" {unit}" if unit else ""
+    scale, mark = unit or unit_for(name, largest)
+    after = f" {mark}" if mark else ""
     return [
         _number(value / scale, largest / scale) + after if is_number(value) else show_or_none(value)
         for value in values
     ]
 
 
-def quantity(name: str, value: Any, *beside: Any) -> str:
+def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
     """One metric with its unit, the one of *beside* where it is read beside those.
 
     >>> quantity("makespan_seconds", 9.748), quantity("remote_bytes", 64000000)
@@ -68,13 +70,13 @@ def quantity(name: str, value: Any, *beside: Any) -> str:
     >>> quantity("wait_seconds", 91.5), quantity("wait_seconds", 91.5, 140)
     ('91.5 s', '1.525 min')
     """
-    text = column(name, [value, *beside])[0]
+    text = column(name, [value, *beside], unit)[0]
     if text is None:
         return "-"
-    number, space, unit = text.partition(" ")
+    number, space, mark = text.partition(" ")
     if "." in number and "e" not in number:
         number = number.rstrip("0").rstrip(".")
-    return number + space + unit
+    return number + space + mark
 
 
 def show(value: Any) -> str:
@@ -125,7 +127,7 @@ def _units(name: str) -> tuple[tuple[float, str], ...]:
     return ((0.01, "%"),) if name.endswith(("utilisation", "_gap")) else _PLAIN
 
 
-def unit_for(name: str, largest: float) -> tuple[float, str]:
+def unit_for(name: str, largest: float) -> Unit:
     """(seconds, bytes or such that it has, its name) of the unit in which *largest* is easily read.
 
     >>> unit_for("makespan_seconds", 7200), unit_for("storage_bytes_per_second", 2.5e11)
@@ -138,6 +140,23 @@ def unit_for(name: str, largest: float) -> tuple[float, str]:
             if largest >= scale * (2 if unit in _TWO_UNITS else 1):
                 break
     return scale, unit
+
+
+def is_time(name: str) -> bool:
+    """Whether a metric is a time."""
+    return _units(name) is _TIMES
+
+
+def time_unit(seconds: Sequence[float]) -> Unit:
+    """One unit for all times of a table: seconds up to 9,999 of them, so that short ones read too.
+
+    >>> time_unit([56.0, 120.667]), time_unit([60.0, 90_000.0]), time_unit([0.004])
+    ((1.0, 's'), (60.0, 'min'), (0.001, 'ms'))
+    """
+    largest = max(map(abs, seconds), default=0.0)
+    if largest < 1:
+        return unit_for("seconds", largest)
+    return next(unit for unit in reversed(_TIMES[:4]) if largest < 1e4 * unit[0] or unit[1] == "d")
 
 
 def _number(value: float, largest: float) -> str:

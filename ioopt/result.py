@@ -2,16 +2,17 @@
 
 import html
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pkgutil import resolve_name
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ioopt.quantities import column, quantity, show, title
+from ioopt.quantities import column, is_number, quantity, show, title
 from ioopt.tables import percent, render, terminal_width
 
+FormT = TypeVar("FormT", bound=BaseModel)
 SHOWN_LEAVES = 16
 """A metric with a value for each of more items than that is left to the JSON form."""
 TINY = 1e-9
@@ -98,7 +99,9 @@ class Result(BaseModel):
 
     ``objective`` is recomputed by the family's checker, never taken from the solver. ``bound`` is
     a proven limit of ``objective_name`` (lower when minimising). ``gap`` follows
-    :func:`relative_gap`. ``plan`` and ``schedule`` have the shape of the family.
+    :func:`relative_gap`. ``measure`` is what results of the kind are compared by, ``value`` the
+    answer's: the objective too, where it was asked for. ``plan`` and ``schedule`` have the shape of
+    the family.
 
     >>> import ioopt
     >>> ioopt.solve("cycle3", "minmin").plan["eviction"]
@@ -119,6 +122,7 @@ class Result(BaseModel):
     objective_name: str | None = None
     bound: float | None = None
     gap: float | None = None
+    measure: str | None = None
     build_seconds: float | None = None
     solve_seconds: float | None = None
     simulate_seconds: float | None = None
@@ -131,6 +135,19 @@ class Result(BaseModel):
     trace: tuple[tuple[float, float], ...] = ()
     plan: dict[str, Any] | None = None
     schedule: dict[str, Any] | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The ``measure`` of the answer; None without a sound one."""
+        return measured(self.__dict__, self.measure or self.objective_name or "objective")
+
+    def plan_as(self, form: type[FormT]) -> FormT:
+        """The plan as an object of its class, such as ``ReplicationPlan``, whose fields have types."""
+        return form.model_validate(self.plan)
+
+    def schedule_as(self, form: type[FormT]) -> FormT:
+        """The schedule as an object of its class, such as ``ReplicationSchedule``."""
+        return form.model_validate(self.schedule)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON values; unknown is None, infinities and NaN become None."""
@@ -169,18 +186,21 @@ class Result(BaseModel):
 
     def rows(self) -> list[tuple[str, str]]:
         """What it found as (name, value with its unit), tables of more than a few values left out."""
-        measure = self.objective_name or "objective"
-        objective, bound = column(measure, [self.objective, self.bound])
+        own = self.objective_name or "objective"
+        measure = self.measure or own
+        objective, bound = column(own, [self.objective, self.bound])
+        of = "" if measure == own else f"{title(own)} "
+        found = [(title(own), objective), (f"{of}bound", bound), (f"{of}gap", percent(self.gap))]
+        status = str(self.status)
+        if of:
+            status += f" by {title(own)}" * (self.status is Status.OPTIMAL)
+            found.insert(0, (title(measure), quantity(measure, self.value)))
         rows: list[tuple[str, Any]] = [
-            ("instance", self.instance),
-            ("solver", self.solver),
-            ("status", f"{self.status} ({self.stop})"),
-            (title(measure), objective),
-            ("bound", bound),
-            ("gap", percent(self.gap)),
-        ]
+            ("instance", self.instance), ("solver", self.solver),
+            ("status", f"{status} ({self.stop})"), *found,
+        ]  # fmt: skip
         for name, value in self.metrics.items():
-            leaves = [] if name == self.objective_name else list(_leaves(name, value))
+            leaves = [] if name in (own, measure) else list(_leaves(name, value))
             rows += leaves if len(leaves) <= SHOWN_LEAVES else []
         rows += [
             (title(name), quantity(name, getattr(self, name)))
@@ -207,6 +227,17 @@ class Result(BaseModel):
         return f"<table>{cells}</table>{resolve_name('ioopt.pictures:small_svg')(self)}"
 
 
+def measured(row: Mapping[str, Any], measure: str) -> float | None:
+    """The measure of a sound plan; None for other rows."""
+    if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE):
+        return None
+    if row["objective_name"] == measure:
+        value = row["objective"]
+    else:
+        value = row["metrics"].get(measure)
+    return value if is_number(value) else None
+
+
 def plan_dict(plan: Any) -> dict[str, Any] | None:
     """A plan as plain data: a dictionary as it is, a plan object through its ``to_dict``."""
     if plan is None or isinstance(plan, dict):
@@ -228,18 +259,11 @@ def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
 
 
 class ComparisonRow(Result):
-    """A result without plan and schedule, and where it stands by the comparison's measure.
-
-    ``value``, ``value_bound`` and ``value_gap`` are of that measure; a ``reference`` breaks a rule
-    of the machine and has no ratio.
-    """
+    """A result without plan and schedule by the comparison's measure; a ``reference`` breaks a rule
+    of the machine and has no ratio."""
 
     model_config = ConfigDict(extra="ignore")
 
-    measure: str | None = None
-    value: float | None = None
-    value_bound: float | None = None
-    value_gap: float | None = None
     ratio_to_best: float | None = None
     reference: bool = False
 
@@ -252,6 +276,7 @@ class Comparison(BaseModel):
     format: Literal["ioopt/comparison"] = "ioopt/comparison"
     version: Literal[1] = 1
     measure: str | None = None
+    baseline: str | None = None
     rows: tuple[ComparisonRow, ...] = Field(min_length=1)
 
 

@@ -23,6 +23,7 @@ from ioopt.protocols import (
 )
 from ioopt.provenance import synthetic_notes, versions
 from ioopt.registry import KindSpec, SolverSpec, load_target
+from ioopt.registry.measures import by_measure, measure_of, own_bound, sense_of
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 from ioopt.units import parse_seconds
@@ -68,18 +69,6 @@ def result_from_dict(data: Any, name: str) -> Result:
         given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
         raise errors.InstanceError(f"{name}: format: wanted 'ioopt/result', not {shown(given)}")
     return validate(Result, data, name)
-
-
-def result_to_draw(data: Any, name: str) -> Result:
-    """:func:`result_from_dict` of a result, or of a replay, whose parts have the form of its kind."""
-    if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
-        told = {"format": "ioopt/result", "status": "feasible", "stop": "finished"}
-        data = {"solver": "replay", **data, **told}
-    result = result_from_dict(data, name)
-    kind = registry.KINDS.get(result.kind or result.family)
-    if kind is not None:
-        require_form(kind, data, name)
-    return result
 
 
 def plan_in(given: Any) -> Any:
@@ -141,6 +130,7 @@ def solve(
     source: Any,
     solver: str | Callable[..., Any] | None = None,
     *,
+    measure: str | None = None,
     time_limit: float | str | None = SolveOptions.time_limit_seconds,
     gap: float | None = None,
     threads: int = 1,
@@ -155,11 +145,13 @@ def solve(
     """Solve one instance and return a checked, simulated :class:`Result`.
 
     Parameters are those of :class:`ioopt.options.SolveOptions` (the time limit also as ``"2min"``);
-    ``settings`` are the solver's own (``--set``), ``warm_start`` a Result or plan. *solver* may be a
-    function of the problem, or of it and a :class:`~ioopt.protocols.SolveRequest`, that returns an
-    Outcome, a plan or its dictionary (as text: ``"module:function"``). Without *bound* none is
-    computed for solvers that prove none: it may be an integer program. Raises UsageError or
-    InstanceError for bad input, BackendMissingError; infeasibility and time limits are results.
+    ``settings`` are the solver's own (``--set``), ``warm_start`` a Result or plan. With *measure*
+    objective, bound and gap are of that metric, and a solver that can optimise it does; without it
+    they are of the solver's own objective. *solver* may be a function of the problem, or of it and a
+    :class:`~ioopt.protocols.SolveRequest`, that returns an Outcome, a plan or its dictionary (as
+    text: ``"module:function"``). Without *bound* none is computed for solvers that prove none: it
+    may be an integer program. Raises UsageError or InstanceError for bad input, BackendMissingError;
+    infeasibility, time limits and failing solvers are results.
 
     >>> result = solve("two-writers", "fill")
     >>> result.status.value, result.violations
@@ -170,24 +162,17 @@ def solve(
     problem = load(source)
     deadline = Deadline(limit)
     kind = registry.kind_of_problem(problem)
+    measure_of(kind, measure)  # says what there is
     if not bound:
         kind = replace(kind, bound=None)
     spec = registry.solver(solver, kind)
-    _check_backend(spec, backend)
+    registry.require_backend(spec, backend)
     chosen = registry.settings_for(spec, settings or {})
     start = plan_of(kind, plan_in(warm_start))
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
-    request = SolveRequest(options, deadline, chosen, start, incumbents)
+    request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
     outcome, notes = _run(kind, spec, problem, request)
     return _result(kind, spec, problem, request, outcome, [*notes, *synthetic_notes(problem)])
-
-
-def _check_backend(spec: SolverSpec, backend: str | None) -> None:
-    if backend is not None and backend not in spec.backends:
-        known = ", ".join(spec.backends) or "none, it needs no backend"
-        raise errors.UsageError(
-            f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}"
-        )
 
 
 def _run(
@@ -264,28 +249,31 @@ def _result(
         "build_seconds": build,
         "solve_seconds": seconds - (build or 0.0),
         "seed": request.options.seed,
-        "options": _options(request),
+        "options": request.stated(),
         "versions": versions() | dict(outcome.versions),
         "objective_name": outcome.objective_name or kind.objective_name,
         "bound": outcome.bound,
+        "measure": measure_of(kind, request.measure).name,
         "trace": tuple(request.incumbents.trace),
     }
     if outcome.plan is None and outcome.simulation is None:
         status = Status.INFEASIBLE if outcome.infeasible else Status.UNKNOWN
         if outcome.stop is StopReason.FALLBACK:
             status = Status.ERROR
-        return Result(status=status, notes=(*outcome.notes, *notes), **values)
-    return _checked(kind, problem, request.deadline, outcome, notes, values)
+        metrics = by_measure(request.measure, values)
+        return Result(status=status, notes=(*outcome.notes, *notes), metrics=metrics, **values)
+    return _checked(kind, problem, request, outcome, notes, values)
 
 
 def _checked(
     kind: KindSpec,
     problem: Any,
-    deadline: Deadline,
+    request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
     values: dict[str, Any],
 ) -> Result:
+    deadline = request.deadline
     begun = deadline.elapsed()
     simulation, failure = outcome.simulation, None
     if simulation is None and kind.simulate is not None:
@@ -308,6 +296,9 @@ def _checked(
         # Without a replay only the plan can be measured, and a bound of another measure does not apply.
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
+    metrics |= by_measure(request.measure, values)
+    name = values["objective_name"]
+    sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
     bound = values["bound"] = _bound(kind, problem, values, objective, metrics)
     status = Status.FEASIBLE if failure is None else Status.ERROR
@@ -315,11 +306,11 @@ def _checked(
     if violations:
         status = Status.ERROR
         notes = [*notes, f"the checker found {len(violations)} violation(s)"]
-    gap = relative_gap(objective, bound, kind.sense)
+    gap = relative_gap(objective, bound, sense)
     if status is Status.FEASIBLE and objective is not None and bound is not None:
-        past = past_bound(kind.sense, objective, bound, report.rounding)
+        past = past_bound(sense, objective, bound, report.rounding)
         if past is None:
-            if proves(kind.sense, objective, bound):
+            if proves(sense, objective, bound):
                 status, gap = Status.OPTIMAL, 0.0
         elif past > SOLVER_TOLERANCE:
             status = Status.ERROR
@@ -349,12 +340,7 @@ def _bound(
     wanted = name == kind.objective_name and objective is not None
     if bound is None and kind.bound is not None and wanted:
         bound = load_target(kind.bound)(problem)
+    if bound is None and objective is not None:
+        bound = own_bound({**values, "metrics": metrics}, kind, name)
     proven = metrics.get(kind.proven_metrics.get(name, ""))
     return bound if bound is None or proven is None else max(bound, proven)
-
-
-def _options(request: SolveRequest) -> dict[str, Any]:
-    given = dict(vars(request.options))
-    if request.settings is not None:
-        given["settings"] = request.settings.model_dump(mode="json")
-    return given

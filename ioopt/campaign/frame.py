@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign.store import COLUMNS, FAILED, StoreReader, clearly
-from ioopt.comparing.measures import COUNTED, Measure, measure_of, standing
-from ioopt.errors import InstanceError, UsageError
+from ioopt.comparing.measures import COUNTED, standing
+from ioopt.errors import InstanceError
 from ioopt.formats.native import shown
 from ioopt.provenance import SYNTHETIC_IO
 from ioopt.registry import KINDS, SOLVERS
+from ioopt.registry.measures import Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
 from ioopt.units import parse_any
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 REPEATED = ["instance", "digest", "family", "kind", "solver", "settings", "labels", "status",
             "stop", "objective_name", "machine", "versions"]  # fmt: skip
-UNSHOWN = ("simulate_seconds", "metrics", "notes", "versions")
+UNSHOWN = ("bound", "gap", "simulate_seconds", "metrics", "notes", "versions")
 PLAIN = [*(name for name in COLUMNS if name not in UNSHOWN), "versions"]
-NUMERIC = ("seed", "repeat", "objective", "bound", "gap", "build_seconds", "solve_seconds",
-           "violations", "value", "value_bound", "synthetic_io")  # fmt: skip
+NUMERIC = ("seed", "repeat", "objective", "bound", "build_seconds", "solve_seconds",
+           "violations", "value", "synthetic_io")  # fmt: skip
 OBJECTS = ("settings", "labels", "versions")
 """Columns of JSON objects."""
 NUMBERS = ("numbers", "integer", "floating", "mixed-integer-float", "empty")
@@ -41,13 +41,12 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
 
     ``synthetic_io`` marks runs of instances whose I/O was invented. ``measure`` names what rows of
     the kind are compared by (*measure*, for kinds that have it, else what the user waits for),
-    ``value``, ``value_bound`` and ``value_gap`` are of it, ``standing``
-    says what became of the run, ``variant`` is the solver with its settings. UsageError for a
-    measure that no kind in the stores has.
+    ``value``, ``bound`` and ``gap`` are of it, ``standing`` says what became of the run, ``variant``
+    is the solver with its settings. UsageError for a measure that no kind in the stores has.
     """
     import pandas as pd
 
-    measures = _measures(measure)
+    measures = measures_of(KINDS.values(), measure)
     parts = []
     for path in paths:
         with StoreReader(path) as reader:
@@ -62,14 +61,13 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
             part[REPEATED] = part[REPEATED].astype("category")
             parts.append(part)
     frame = pd.concat(parts, ignore_index=True).drop_duplicates("key", ignore_index=True)
-    if measure is not None and not frame["kind"].isin(measures).any():
-        measure_of(KINDS[str(frame["kind"].iloc[0])], measure)  # says what there is
-    names = {name: by.name for name, by in (_measures(None) | measures).items()}
+    measures_of((KINDS[kind] for kind in frame["kind"].unique() if kind in KINDS), measure)
+    names = {name: by.name for name, by in measures.items()}
     frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
     settings = frame["settings"].astype(str)
     plain = frame["solver"].astype(str)
     frame["variant"] = plain.where(settings == "{}", plain + " " + settings).astype("category")
-    return with_ratios(frame, _measures(None) | measures)
+    return with_ratios(frame, measures)
 
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:
@@ -92,33 +90,25 @@ def require_sound(rows: pd.DataFrame, path: str) -> None:
                 raise InstanceError(f"{path}: the run store is damaged: {name} holds {shown(text)}")
 
 
-def _measures(name: str | None) -> dict[str, Measure]:
-    """The measure of every kind that has it."""
-    found = {}
-    for kind, spec in KINDS.items():
-        with suppress(UsageError):
-            found[kind] = measure_of(spec, name)
-    return found
-
-
 def _measured_sql(measures: Mapping[str, Measure]) -> str:
     """Value and bound of the measure, read inside SQLite: a million rows are never parsed here."""
     values, bounds = [], []
-    for kind, measure in (_measures(None) | dict(measures)).items():
+    for kind, measure in measures.items():
         mine = f"objective_name = '{measure.name}'"
         metric = f"json_extract(metrics, '$.{measure.name}')"
         values.append(f"WHEN '{kind}' THEN COALESCE({metric}, CASE WHEN {mine} THEN objective END)")
-        limit = f"json_extract(metrics, '$.{KINDS[kind].bound_metrics.get(measure.name, '-')}')"
-        bounds.append(f"WHEN '{kind}' THEN COALESCE(CASE WHEN {mine} THEN bound END, {limit})")
+        others = (proof_of(measure.name), KINDS[kind].bound_metrics.get(measure.name, "-"))
+        limits = ", ".join(f"json_extract(metrics, '$.{name}')" for name in others)
+        bounds.append(f"WHEN '{kind}' THEN COALESCE(CASE WHEN {mine} THEN bound END, {limits})")
     return (
         f"CASE kind {' '.join(values)} ELSE objective END AS value, "
-        f"CASE kind {' '.join(bounds)} ELSE bound END AS value_bound"
+        f"CASE kind {' '.join(bounds)} ELSE bound END AS bound"
     )
 
 
 def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.DataFrame:
     """Add ``ratio`` (1 is the best of the same instance and repeat; more is worse), ``won``,
-    ``value_gap`` and ``standing``.
+    ``gap`` and ``standing``.
 
     Rows with violations, without a value, or that failed take no part; references have no ratio.
     """
@@ -140,8 +130,8 @@ def with_ratios(frame: pd.DataFrame, measures: Mapping[str, Measure]) -> pd.Data
 
 
 def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
-    """``value_bound``: the tightest that is known for the instance; ``value_gap`` to it."""
-    own = frame["value_bound"].astype(float)
+    """``bound``: the tightest that is known for the instance; ``gap`` to it."""
+    own = frame["bound"].astype(float)
     universal = {s.name for s in SOLVERS if BOUND in s.abilities and not s.fixed}
     plain = frame["solver"].isin(universal) & (frame["settings"].astype(str) == "{}")
     groups = own.where(plain).groupby(frame["digest"], observed=True)
@@ -152,20 +142,20 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
     usable = (sign * (shared - frame["value"]) <= slack) & ~frame["reference"]
     tighter = usable & (own.isna() | (sign * (shared - own) > 0))
     bound = own.where(~tighter, shared)
-    frame["value_bound"] = bound
+    frame["bound"] = bound
     whole = frame["value"].where(~maximise, bound).abs()
     apart = (whole != 0) & (frame["value"] * bound >= 0) | (frame["value"] == bound)
     gap = (frame["value"] - bound).abs().where(apart) / whole.clip(lower=TINY)
-    frame["value_gap"] = gap.where(gap > OPTIMAL_RELATIVE_GAP, 0.0).where(gap.notna())
+    frame["gap"] = gap.where(gap > OPTIMAL_RELATIVE_GAP, 0.0).where(gap.notna())
 
 
 def _standings(frame: pd.DataFrame) -> pd.Series:
     """The standing of every row, as :func:`ioopt.comparing.measures.standing` gives it."""
     import pandas as pd
 
-    keys = ["status", "stop", "reference", "objective_name", "measure"]
+    keys = ["status", "stop", "reference"]
     table = frame[keys].astype(object).where(frame[keys].notna(), None)
-    table["value_gap"] = frame["value_gap"].eq(0.0).map({True: 0.0, False: None})
+    table["gap"] = frame["gap"].eq(0.0).map({True: 0.0, False: None})
     named = cache(lambda row: standing(dict(zip(table.columns, row))))
     found = [named(row) for row in table.itertuples(index=False, name=None)]
     return pd.Series(found, index=frame.index, dtype=object)
@@ -202,7 +192,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
         proven=frame["standing"] == "optimal",
         seconds=frame["build_seconds"].fillna(0) + frame["solve_seconds"].fillna(0),
         log_ratio=np.log(frame["ratio"].where(shared & (frame["ratio"] > 0))),
-        shared_gap=frame["value_gap"].where(shared),
+        shared_gap=frame["gap"].where(shared),
         **{what: frame["standing"] == what for what in COUNTED},
     )
     groups = table.groupby(["kind", "variant"], observed=True)

@@ -4,6 +4,7 @@ CONFIG.toml::
 
     time_limit = 20          # seconds a solve, passed to every solver
     repeats = 1
+    measure = "makespan_seconds"    # optional: what solvers optimise where they can; for kinds that have it
     keep = "first"           # whose schedules are stored: "none", "first" (repeat of a point), "all"
     hard_limit = 60          # optional: seconds after which a point's worker is given up
 
@@ -45,6 +46,7 @@ from ioopt.formats.native import dump_json, read_bytes, validate
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.registry import KindSpec
+from ioopt.registry.measures import measures_of
 from ioopt.solving import load, problem_from_dict
 from ioopt.version import __version__
 
@@ -79,6 +81,7 @@ class Config(Record):
     memory_limit: str | None = None
     threads: int = Field(default=1, ge=1)
     repeats: int = Field(default=1, ge=1)
+    measure: str | None = None
     keep: Literal["none", "first", "all"] = "first"
     instances: tuple[InstanceEntry, ...] = Field(min_length=1)
     solvers: tuple[SolverEntry, ...] = Field(min_length=1)
@@ -122,6 +125,7 @@ class Point:
     threads: int
     hard_limit: float | None
     keep: bool
+    measure: str | None = None
 
 
 @dataclass(frozen=True)
@@ -162,12 +166,13 @@ def build_grid(config: Config, folder: str = ".") -> Grid:
     }
     points: dict[str, Point] = {}
     used: set[str] = set()
+    by = measures_of((registry.KINDS[s.kind] for s in sources.values()), config.measure)
     for source in sources.values():
         kind = registry.KINDS[source.kind]
         for entry in config.solvers:
             if _serves(entry.name, kind):
                 used.add(entry.name)
-                for point in _points(config, source, kind, entry):
+                for point in _points(config, source, kind, entry, by[kind.kind].name):
                     points.setdefault(point.key, point)
     for entry in config.solvers:
         if entry.name not in used:
@@ -185,7 +190,9 @@ def _serves(name: str, kind: KindSpec) -> bool:
     return any(kind.kind in spec.kinds for spec in known)
 
 
-def _points(config: Config, source: Source, kind: KindSpec, entry: SolverEntry) -> Iterator[Point]:
+def _points(
+    config: Config, source: Source, kind: KindSpec, entry: SolverEntry, measure: str
+) -> Iterator[Point]:
     """The points of one instance and solver: settings x seeds x repeats."""
     spec = registry.solver(entry.name, kind)
     for settings in _expand(entry.settings):
@@ -193,12 +200,13 @@ def _points(config: Config, source: Source, kind: KindSpec, entry: SolverEntry) 
         for seed, repeat in itertools.product(entry.seeds, range(config.repeats)):
             identity = [
                 source.digest, entry.name, settings, entry.backend, seed, repeat,
-                config.time_limit, config.threads, __version__,
+                config.time_limit, config.threads, measure, __version__,
             ]  # fmt: skip
             keep = config.keep == "all" or (config.keep == "first" and repeat == 0)
             yield Point(
                 content_key(identity), source.digest, entry.name, settings, entry.backend, seed,
                 repeat, config.time_limit, config.threads, config.hard_limit, keep,
+                measure,
             )  # fmt: skip
 
 

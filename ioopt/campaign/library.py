@@ -14,12 +14,12 @@ from pydantic import Field
 
 from ioopt import catalog, registry
 from ioopt.checking import judge
-from ioopt.comparing.measures import measure_of
 from ioopt.errors import InstanceError, SimulationError, UsageError
 from ioopt.formats.native import dump_json, read_json, validate, write_text
 from ioopt.options import suggest
 from ioopt.problems.base import Record
 from ioopt.protocols import CheckReport
+from ioopt.registry.measures import measure_of
 from ioopt.registry.types import REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
 from ioopt.solving import check_plan, load, plan_in, plan_of, simulate

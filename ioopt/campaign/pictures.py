@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from ioopt.campaign import frame as frames
 from ioopt.campaign.store import StoreReader
+from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.errors import UsageError
-from ioopt.pictures import draw_result
+from ioopt.pictures import draw_result, result_to_draw
 from ioopt.quantities import title
 from ioopt.registry import KINDS
 from ioopt.result import Result
-from ioopt.solving import result_to_draw
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PROFILE, AGAINST = "profile", "against"
+PROFILE, AGAINST, RATIOS = "profile", "against", "ratios"
 
 
 def kept_results(
@@ -56,11 +56,11 @@ def draw_store(
 ) -> Any:
     """The axes of one picture of a report.
 
-    *picture* is ``profile``, ``against`` (needs a *label* when several settings were swept) or a
+    *picture* is ``profile``, ``ratios``, ``against`` (needs a *label* when several settings were swept) or a
     picture of the stored run whose key begins with *run* (the first one by default). *kind* picks
     the kind of instance when the stores hold several; *measure* what runs are compared by.
     """
-    if picture not in (PROFILE, AGAINST):
+    if picture not in (PROFILE, AGAINST, RATIOS):
         stored = list(kept_results(paths, 1, () if run is None else (run,)))
         if not stored:
             raise UsageError(f"{', '.join(paths)}: no schedule is stored (keep = 'first' or 'all')")
@@ -68,6 +68,8 @@ def draw_store(
     rows = _of_kind(frames.read_frame(paths, measure), kind)
     if picture == PROFILE:
         return profile(rows)
+    if picture == RATIOS:
+        return ratios(rows)
     labels = frames.numeric_labels(rows)
     if label is None and len(labels) == 1:
         label = labels[0]
@@ -93,6 +95,14 @@ def profile(rows: pd.DataFrame) -> Any:
     measure = title(metric_of(rows))
     shares = frames.profiles(rows[~rows["reference"]])
     return plot_profiles(shares, title=_title(rows, "profiles"), measure=measure)
+
+
+def ratios(rows: pd.DataFrame) -> Any:
+    """Ratios to the best of each instance and repeat, of the rows of one kind."""
+    groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
+    found = {str(name): some.dropna().to_list() for name, some in groups}
+    words = f"{title(metric_of(rows))} over the best of the instance"
+    return plot_ratios(found, words, _title(rows, RATIO_TITLE))
 
 
 def against(rows: pd.DataFrame, label: str) -> Any:

@@ -60,7 +60,7 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
     """The section of one kind of instance: table, profile, curves."""
     metric = pictures.metric_of(frame)
     kind = frame["kind"].iloc[0]
-    yield f"<h2>{html.escape(kind)}: exact against heuristic, by {html.escape(metric)}</h2>"
+    yield f"<h2>{html.escape(kind)}: solvers by {html.escape(metric)}</h2>"
     found = frames.summary(frame)
     headers = ("solver", "runs", "proven optimal", *COUNTED, "mean gap",
                "ratio to best (geometric mean)", "worst ratio", "wins", "median time")  # fmt: skip
@@ -84,6 +84,8 @@ def _kind(frame: pd.DataFrame) -> Iterator[str]:
         yield NO_PICTURES
         return
     yield figure(pictures.profile(frame), caption)
+    caption = "Ratios to the best of each instance; bars are confidence intervals of the mean."
+    yield figure(pictures.ratios(frame), caption)
     for label in frames.numeric_labels(frame) if frame["value"].notna().any() else ():
         caption = f"{metric} against {label}: mean and its 95 % interval."
         yield figure(pictures.against(frame, label), caption)

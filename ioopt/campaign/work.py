@@ -102,7 +102,7 @@ def _solve(point: Point, source: Source) -> Answer:
     from ioopt.solving import solve
 
     result = solve(
-        _problem(source), point.solver, settings=point.settings, seed=point.seed,
+        _problem(source), point.solver, measure=point.measure, settings=point.settings, seed=point.seed,
         time_limit=point.time_limit, threads=point.threads, backend=point.backend,
     )  # fmt: skip
     document = result.to_dict()

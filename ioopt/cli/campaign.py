@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import PATH, output_option
+from ioopt.cli.options import PATH, measure_option, output_option
 from ioopt.cli.progress import progress
 from ioopt.errors import BackendMissingError, ExitCode, UsageError, missing
 
@@ -39,6 +39,7 @@ Examples:
 @click.option("--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, metavar="N",
               show_default="number of cores", help="Worker processes on this machine.")  # fmt: skip
 @click.option("--scheduler", metavar="tcp://...", help="Use the workers of this dask scheduler.")
+@measure_option()
 @click.option("--dry-run", is_flag=True, help="Count the points and stop.")
 def sweep(
     config: str,
@@ -47,6 +48,7 @@ def sweep(
     retry_failed: bool,
     workers: int,
     scheduler: str | None,
+    measure: str | None,
     dry_run: bool,
 ) -> int:
     """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
@@ -55,6 +57,8 @@ def sweep(
     from ioopt.campaign.store import Store
 
     settings = read_config(config)
+    if measure is not None:
+        settings = settings.model_copy(update={"measure": measure})
     grid = build_grid(settings, os.path.dirname(os.path.abspath(config)))
     if dry_run:
         click.echo(f"{len(grid.points)} points: {len(grid.sources)} instances")
@@ -109,8 +113,7 @@ Examples:
               help="How many stored schedules to draw.")  # fmt: skip
 @click.option("--run", "runs", multiple=True, metavar="KEY",
               help="Draw the schedule of this run (the beginning of its key; repeatable).")  # fmt: skip
-@click.option("--measure", metavar="NAME",
-              help="What bests, gaps and ratios are of; default: what the user waits for.")  # fmt: skip
+@measure_option("bests, gaps and ratios are of")
 def report(
     store: tuple[str, ...], output: str, timelines: int, runs: tuple[str, ...], measure: str | None
 ) -> int:

@@ -1,4 +1,4 @@
-"""``ioopt compare``: exact against heuristic on one or more instances, in one table."""
+"""``ioopt compare``: several solvers on one or more instances, in one table by one measure."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -10,11 +10,12 @@ from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.progress import watching
-from ioopt.comparing import compare_rows, default_solvers
-from ioopt.comparing.measures import Measure, Row, measure_of
+from ioopt.comparing import compare_rows, default_solvers, interrupted
+from ioopt.comparing.measures import Row
 from ioopt.errors import ExitCode, UsageError
 from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
 from ioopt.registry import KindSpec
+from ioopt.registry.measures import Measure, measure_of
 from ioopt.result import Status
 from ioopt.solving import load
 from ioopt.tables import Form, render, say, terminal_width
@@ -33,12 +34,16 @@ Examples:
 @options.solver_option("solvers", multiple=True,
                        text="A solver, or NAME:KEY=VALUE,... with settings; may be given again.")  # fmt: skip
 @options.solver_options
-@click.option("--measure", metavar="NAME",
-              help="What bests, gaps and ratios are of; default: what the user waits for.")  # fmt: skip
+@options.measure_option("solvers optimise where they can, and bests, gaps and ratios are of")
 @click.option("--baseline", metavar="NAME",
-              help="Also print mean ratios to this solver, over several FILEs with errors.")  # fmt: skip
+              help="Also print ratios to this solver, with 95 % intervals over several FILEs.")  # fmt: skip
 @click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
-@click.option("--plot", "picture", metavar="OUT", help="Draw bars to OUT.png, .svg or .html.")
+@click.option(
+    "--plot",
+    "picture",
+    metavar="OUT",
+    help="Draw bars, of several FILEs ratios, to OUT.png, .svg or .html.",
+)
 @options.output_option(text="Write the table there instead of standard output.")
 @options.format_option("table", "json", "csv", "markdown")
 def compare(
@@ -52,7 +57,7 @@ def compare(
     output: str | None,
     form: str,
 ) -> int:
-    """Solve every FILE with every solver; check and simulate each answer; print one table."""
+    """Solve each FILE with each solver, check and simulate every answer, and print a table."""
     from ioopt.formats.native import write_text
 
     problems = [load(source) for source in file]
@@ -64,12 +69,16 @@ def compare(
         raise UsageError(f"--baseline {baseline!r} is not among the solvers: {', '.join(names)}")
     if baseline is None and len(problems) > 1 and kind.baseline in names:
         baseline = kind.baseline
+    unlike = len({problem.name for problem in problems}) == len(problems)
     rows: list[Row] = []
-    for problem, some in zip(problems, chosen):
+    for source, problem, some in zip(file, problems, chosen):
         with watching(f"{problem.name}: {len(some)} solvers", None) as listener:
-            rows += compare_rows(problem, some, measure=measure, progress=listener, **how)
+            found = compare_rows(problem, some, measure=measure, progress=listener, **how)
+        rows += found if unlike else [row | {"instance": source} for row in found]
+        if interrupted(rows):
+            break
     if picture is not None:
-        _draw(rows, by, picture)
+        _draw(rows, by, baseline, picture)
     write_text(output or "-", _render(rows, kind, by, form, baseline, wide))
     if not quiet():
         _tell(rows)
@@ -106,6 +115,7 @@ def _render(
             "rows": rows,
         }
         if baseline is not None:
+            document["baseline"] = baseline
             document["ratios"] = [row._asdict() for row in ratios]
         return dump_json(document)
     if form == "csv":
@@ -124,11 +134,11 @@ def _render(
     return "\n".join(parts)
 
 
-def _draw(rows: list[Row], measure: Measure, target: str) -> None:
+def _draw(rows: list[Row], measure: Measure, baseline: str | None, target: str) -> None:
     from ioopt.comparing.picture import plot_comparison
     from ioopt.plot.save import save
 
-    save(plot_comparison(rows, measure.name), target)
+    save(plot_comparison(rows, measure.name, baseline), target)
 
 
 def _tell(rows: Sequence[Row]) -> None:

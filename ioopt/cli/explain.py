@@ -9,8 +9,9 @@ from ioopt.cli.lazy import IooptCommand, Seconds
 from ioopt.cli.options import PATH, file_argument, format_option, read_result
 from ioopt.cli.progress import watching
 from ioopt.errors import ExitCode
+from ioopt.pictures import result_to_draw
 from ioopt.quantities import column, title
-from ioopt.solving import load, result_to_draw
+from ioopt.solving import load
 from ioopt.tables import render, terminal_width
 
 EPILOG = """\b

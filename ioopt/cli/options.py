@@ -217,6 +217,12 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
                         shell_complete=known_solvers, **more)  # fmt: skip
 
 
+def measure_option(what: str = "solvers optimise where they can") -> Callable[[F], F]:
+    """--measure NAME: *what* it is for."""
+    text = f"What {what}; default: that of the kind, such as makespan_seconds."
+    return click.option("--measure", metavar="NAME", help=text)
+
+
 library_option = click.option(
     "--library", metavar="FOLDER", type=PATH,
     help="The library's folder; default: IOOPT_LIBRARY, the checkout's, else the user's own.",

@@ -19,6 +19,7 @@ Examples:
   ioopt plot replay.json -o replay.png          (of `ioopt simulate -o`)
   ioopt plot comparison.json -o bars.html
   ioopt plot runs.sqlite --picture profile -o profile.svg
+  ioopt plot runs.sqlite --picture ratios -o ratios.png
   ioopt plot runs.sqlite --picture against --label tasks -o load.png
   ioopt plot runs.sqlite --picture gantt --run 3fa1 -o gantt.html
 """
@@ -29,8 +30,8 @@ SQLITE = b"SQLite format 3\x00"
 @click.argument("results", metavar="RESULT...|RUNS.sqlite", nargs=-1, required=True, type=PATH)
 @output_option(required=True, text="OUT.png, .svg, .pdf or .html.")
 @click.option("--picture", metavar="NAME",
-              help="Of a result: default or gantt. Of a store: profile (default), against, or one "
-              "of a stored run.")  # fmt: skip
+              help="Of a result: default or gantt. Of a store: profile (default), ratios, against, "
+              "or one of a stored run.")  # fmt: skip
 @click.option("--kind", metavar="KIND", help="Of a store: the kind of instance.")
 @click.option("--label", metavar="SETTING", help="Of a store: the swept setting of `against`.")
 @click.option("--run", metavar="KEY", help="Of a store: the run, by the beginning of its key.")
@@ -77,9 +78,8 @@ def plot(
 def _beside(names: tuple[str, ...], output: str, options: list[str | None]) -> int:
     """Draw the Gantt charts of several results."""
     from ioopt.formats.native import read_json
-    from ioopt.pictures import draw_beside
+    from ioopt.pictures import draw_beside, result_to_draw
     from ioopt.plot.save import save
-    from ioopt.solving import result_to_draw
 
     if any(options):
         raise UsageError("several results are drawn as Gantt charts; leave out the other options")
@@ -100,20 +100,25 @@ def _is_store(path: str) -> bool:
 def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     """The picture of a comparison or of a result in JSON."""
     if data.get("format") == "ioopt/comparison":
-        from ioopt.comparing.measures import measure_of
         from ioopt.comparing.picture import plot_comparison
         from ioopt.formats.native import validate
-        from ioopt.result import Comparison
+        from ioopt.registry.measures import measure_of
+        from ioopt.result import Comparison, measured
 
         if picture is not None:
             raise UsageError(f"{name}: a comparison has one picture; leave out --picture")
         document = validate(Comparison, data, name)
-        rows = [row.model_dump(mode="json") for row in document.rows]
-        kind = registry.KINDS.get(rows[0]["kind"] or rows[0]["family"])
+        first = document.rows[0]
+        kind = registry.KINDS.get(first.kind or first.family)
         given = document.measure or (measure_of(kind).name if kind else "objective")
-        return plot_comparison(rows, given)
-    from ioopt.pictures import DEFAULT, draw_result
-    from ioopt.solving import result_to_draw
+        rows = [
+            row.model_dump(mode="json")
+            | {"value": measured(row.__dict__, given)}
+            | ({} if row.objective_name == given else {"bound": None})
+            for row in document.rows
+        ]
+        return plot_comparison(rows, given, document.baseline)
+    from ioopt.pictures import DEFAULT, draw_result, result_to_draw
 
     result = result_to_draw(data, name)
     try:

@@ -34,6 +34,8 @@ Examples:
 @options.file_argument()
 @options.solver_option(text="See `ioopt solvers`; default: the kind's own.")
 @options.solver_options
+@click.option("--measure", metavar="NAME",
+              help="What to optimise where the solver can; default: its own objective.")  # fmt: skip
 @click.option("--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan.")
 @options.output_option(text="Write the whole result there as JSON.")
 @options.format_option("table", "json")
@@ -41,6 +43,7 @@ def solve(
     file: str,
     solver: str | None,
     how: dict[str, Any],
+    measure: str | None,
     warm_start: str | None,
     output: str | None,
     form: str,
@@ -53,7 +56,7 @@ def solve(
     options.check_threads(solver, kind, how["threads"])
     start = options.read_result(warm_start, kind).get("plan") if warm_start else None
     with watching(f"{problem.name}: {solver or 'default solver'}", how["time_limit"]) as listener:
-        result = run(problem, solver, warm_start=start, progress=listener, **how)
+        result = run(problem, solver, measure=measure, warm_start=start, progress=listener, **how)
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if output != "-":

@@ -1,15 +1,18 @@
-"""Exact against heuristic: several solvers on one instance, one row a solver."""
+"""Several solvers on one instance by one measure, one row a solver."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
-from ioopt.comparing.measures import Measure, Row, add_measure, measure_of, own_bound, tightest
+from ioopt.comparing.measures import Row, add_ratios, spent, tightest
+from ioopt.compiled import choice as machine_code
 from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
-from ioopt.options import parse_assignments
+from ioopt.options import SolveOptions, parse_assignments
 from ioopt.registry import KindSpec, SolverSpec, load_target
+from ioopt.registry.measures import Measure, measure_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
@@ -33,29 +36,45 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
     return name, parse_assignments(words.split(",")) if words else {}
 
 
+PLAIN_ITEMS = 50
+"""So many tasks or jobs are replayed in plain Python before machine code is loaded."""
+MORE_COLUMNS = 2
+"""Metrics beside the measure in the frame of :func:`compare`."""
 Solvers = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 
 
-def compare(source: Any, solvers: Solvers | None = None, **options: Any) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list) on one instance; a DataFrame, one row a solver.
+def compare(
+    source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
+) -> pd.DataFrame:
+    """Run *solvers* (default: the kind's own list); a DataFrame, one row a solver, by its name.
 
-    A solver is a name, ``name:key=value``, ``module:function``, or a function.
-    *options* are ``measure`` and those of :func:`ioopt.solving.solve`. Metrics become columns of
-    their own; ``value``, ``value_bound``, ``value_gap`` and ``ratio_to_best`` are of ``measure``
-    (default: what the user of the kind waits for).
+    *source* is an instance, or a list of them: the index is then (instance, solver). A solver is a
+    name, ``name:key=value``, ``module:function``, or a function. *options* are those of
+    :func:`ioopt.solving.solve`. The columns are status, the measure (in its unit: the default is
+    what the user of the kind waits for) with bound, gap and ratio to the best, seconds of building
+    and solving, and two more metrics; *wide*: all keys of a result, and every metric.
 
-    >>> list(compare("cycle3", ["minmin", "job-data-present"])["status"])
-    ['feasible', 'feasible']
+    >>> compare("cycle3", ["minmin", "job-data-present"])["makespan_seconds"].round(3).to_dict()
+    {'minmin': 9.748, 'job-data-present': 14.12}
     """
     import pandas as pd
 
-    rows = compare_rows(source, solvers, **options)
-    flat = [
-        {key: value for key, value in row.items() if key not in {"metrics", "options", "versions"}}
-        | row["metrics"]
-        for row in rows
-    ]
-    return pd.DataFrame(flat)
+    several = isinstance(source, (list, tuple))
+    problems = [load(one) for one in (source if several else [source])]
+    rows: list[Row] = []
+    for problem in problems:
+        rows += compare_rows(problem, solvers, **options)
+        if interrupted(rows):
+            break
+    index = ["instance", "solver"] if several else ["solver"]
+    kind = registry.kind_of_problem(problems[0])
+    by = measure_of(kind, options.get("measure")).name
+    flat = [row | row["metrics"] | {by: row["value"], "seconds": spent(row)} for row in rows]
+    frame = pd.DataFrame(flat).set_index(index)
+    if wide:
+        return frame.drop(columns=["metrics", "options", "versions"])
+    more = [name for name in kind.compare_columns if name != by][:MORE_COLUMNS]
+    return frame.reindex(columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more])
 
 
 def compare_rows(
@@ -64,14 +83,13 @@ def compare_rows(
     *,
     measure: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    on_row: Callable[[Row], None] | None = None,
     **options: Any,
 ) -> list[Row]:
     """The rows of :func:`compare` as plain dictionaries (a result without plan, schedule).
 
     *settings* go to every solver that knows them (a key that none knows is a UsageError); a solver
     that lacks its backend gives a row with status ``error``, one that cannot take the instance a
-    row with ``does not apply``, and the others go on.
+    row with ``does not apply``, and the others go on. After an interruption no further solver is run.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
@@ -85,20 +103,55 @@ def compare_rows(
             raise UsageError(
                 f"no solver compared here has a setting {key!r}; {registry.suggest(key, known)}"
             )
-    rows = []
-    for choice in chosen:
-        result = _run(problem, kind, choice, options)
-        row = result.summary() | {
-            "solver": choice.text,
-            "reference": REFERENCE in choice.spec.abilities,
-        }
-        rows.append(row)
-        if on_row is not None:
-            on_row(row)
-        if result.stop is StopReason.INTERRUPTED:
-            break
-    add_measure(rows, kind, by, _common_bound(rows, chosen, problem, kind, by))
+    rows: list[Row] = []
+    shared = None
+    try:
+        limit = options.get("time_limit", SolveOptions.time_limit_seconds)
+        _load_shared(problem, kind, [row.spec for row in chosen], limit)
+        for choice in chosen:
+            result = _run(problem, kind, choice, {"measure": by.name, **options})
+            rows.append(_row(result, choice))
+            if interrupted(rows):
+                break
+        else:
+            shared = _common_bound(rows, chosen, problem, kind, by)
+    except KeyboardInterrupt:  # outside of a solver, which answers with the best plan so far
+        if len(rows) < len(chosen):
+            choice = chosen[len(rows)]
+            rows.append(_row(_unanswered(problem, kind, choice, "interrupted"), choice))
+        rows[-1]["stop"] = str(StopReason.INTERRUPTED)
+    add_ratios(rows, by, shared)
     return rows
+
+
+def interrupted(rows: Sequence[Row]) -> bool:
+    """Whether the last of *rows* was interrupted: nothing more is to be run."""
+    return bool(rows) and rows[-1]["stop"] == StopReason.INTERRUPTED
+
+
+def _row(result: Result, choice: _Choice) -> Row:
+    more = {"solver": choice.text, "value": result.value}
+    return result.summary() | more | {"reference": REFERENCE in choice.spec.abilities}
+
+
+def _load_shared(
+    problem: Any, kind: KindSpec, specs: Sequence[SolverSpec], limit: float | None
+) -> None:
+    """Load what rows share before the first is timed: modules, and the replay's machine code if made."""
+    for target in (kind.check, kind.simulate, kind.bound, *(spec.target for spec in specs)):
+        if target is not None:
+            load_target(target)
+    if any("CP-SAT" in spec.backends for spec in specs):
+        import_module("ioopt.solvers.backends.cpsat_program")
+    items = getattr(problem, "tasks", getattr(problem, "jobs", ()))
+    if len(items) > PLAIN_ITEMS and (limit is None or limit > 2 * machine_code.LOADING_SECONDS):
+        family = kind.family.replace("_", "-")
+        # The first kernel of a family is its replay's, and loading numba is most of the time.
+        for kernel in [
+            kernel for kernel in machine_code.KERNELS.values() if kernel.family == family
+        ][:1]:
+            if kernel.ready():
+                kernel.compile()
 
 
 def default_solvers(kind: KindSpec, problem: Any) -> tuple[str, ...]:
@@ -136,34 +189,37 @@ def _run(problem: Any, kind: KindSpec, choice: _Choice, options: Mapping[str, An
     if given.get("backend") not in spec.backends:
         given.pop("backend", None)  # heuristics need none
     try:
-        return solve(problem, choice.solver, settings=choice.settings, **given)
-    except (BackendMissingError, NotApplicableError) as error:
-        applies = not isinstance(error, NotApplicableError)
-        return Result(
-            instance=problem.name, family=kind.family, kind=kind.kind, solver=spec.name,
-            status=Status.ERROR if applies else Status.NOT_APPLICABLE,
-            stop=StopReason.FALLBACK if applies else StopReason.FINISHED, notes=(str(error),),
-            options={"exit_code": int(error.exit_code)},
-        )  # fmt: skip
+        # The kind's bound is the same for all rows: _common_bound computes it once.
+        return solve(problem, choice.solver, settings=choice.settings, bound=False, **given)
+    except BackendMissingError as error:
+        failed = _unanswered(problem, kind, choice, str(error))
+        code = {"exit_code": int(error.exit_code)}
+        return failed.model_copy(update={"status": Status.ERROR, "options": code})
+    except NotApplicableError as error:
+        refused = _unanswered(problem, kind, choice, str(error))
+        return refused.model_copy(update={"status": Status.NOT_APPLICABLE})
+
+
+def _unanswered(problem: Any, kind: KindSpec, choice: _Choice, note: str) -> Result:
+    return Result(
+        instance=problem.name, family=kind.family, kind=kind.kind, solver=choice.spec.name,
+        status=Status.UNKNOWN, stop=StopReason.FINISHED, notes=(note,),
+    )  # fmt: skip
 
 
 def _common_bound(
     rows: Sequence[Row], chosen: Sequence[_Choice], problem: Any, kind: KindSpec, measure: Measure
 ) -> float | None:
-    """The best bound that holds for every plan: what solvers proved, else the kind's quick one.
+    """The best bound that holds for every plan: what solvers proved, and the kind's where rows have none.
 
     A solver whose name or settings change the problem (``ip-no-replication``) proves nothing about
     the others.
     """
-    proved = [
-        own_bound(row, kind, measure.name)
-        for row, choice in zip(rows, chosen)
-        if _is_universal(choice.spec, row)
-    ]
-    found = tightest(None, proved, measure.sense)
-    if found is None and kind.bound is not None and measure.name == kind.objective_name:
-        found = load_target(kind.bound)(problem)
-    return found
+    proved = [row["bound"] for row, choice in zip(rows, chosen) if _is_universal(choice.spec, row)]
+    lacking = any(row["bound"] is None and row["value"] is not None for row in rows)
+    if lacking and kind.bound is not None and measure.name == kind.objective_name:
+        proved.append(load_target(kind.bound)(problem))
+    return tightest(None, proved, measure.sense)
 
 
 def _is_universal(spec: SolverSpec, row: Row) -> bool:

@@ -1,16 +1,13 @@
-"""One comparison, one measure: the number by which rows are compared, its sense, bounds and gaps.
+"""Rows of one comparison by its measure: bounds that all share, gaps, ratios, and what a row is.
 
-A row is a result without plan and schedule. What a solver proved about another measure is said
-beside its status, and takes no part in gaps, ratios and bests.
+A row is a result without plan and schedule whose objective is the measure. What a solver proved of
+another objective is a metric (:func:`ioopt.registry.measures.proof_of`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from ioopt.errors import UsageError
-from ioopt.quantities import title
-from ioopt.registry import KindSpec, suggest
+from ioopt.registry.measures import Measure
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
 Row = dict[str, Any]
@@ -18,47 +15,6 @@ NO_ANSWER, FAILED, FELL_BACK, REFERENCE = "no answer", "failed", "fell back", "r
 NOT_APPLICABLE = str(Status.NOT_APPLICABLE)
 COUNTED = (NO_ANSWER, FAILED, FELL_BACK, NOT_APPLICABLE)
 """Standings that summaries count in columns of their own."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A metric or objective by its name, and whether less or more of it is better."""
-
-    name: str
-    sense: Literal["min", "max"] = "min"
-
-    def __str__(self) -> str:
-        return f"{self.name} ({'less' if self.sense == 'min' else 'more'} is better)"
-
-
-def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
-    """The measure called *name* (None: what the user of this kind waits for); UsageError for others."""
-    known = dict.fromkeys([kind.measure or kind.objective_name, kind.objective_name])
-    known |= dict.fromkeys(kind.compare_columns)
-    chosen = name or next(iter(known))
-    if chosen not in known:
-        raise UsageError(f"--measure: {kind.kind} has no {chosen!r}; {suggest(chosen, known)}")
-    if chosen == kind.objective_name:
-        return Measure(chosen, kind.sense)
-    return Measure(chosen, "max" if chosen in kind.most else "min")
-
-
-def measured(row: Mapping[str, Any], measure: str) -> float | None:
-    """The measure of a sound plan; None for other rows."""
-    if row["status"] not in (Status.OPTIMAL, Status.FEASIBLE):
-        return None
-    value = row["metrics"].get(measure)
-    if value is None and row["objective_name"] == measure:
-        value = row["objective"]
-    return value if isinstance(value, (int, float)) else None
-
-
-def own_bound(row: Mapping[str, Any], kind: KindSpec, measure: str) -> float | None:
-    """The bound of the measure that the row itself proves."""
-    if row["objective_name"] == measure and row["bound"] is not None:
-        return float(row["bound"])
-    bound: float | None = row["metrics"].get(kind.bound_metrics.get(measure, ""))
-    return bound
 
 
 def tightest(value: float | None, bounds: Iterable[float | None], sense: str) -> float | None:
@@ -73,34 +29,34 @@ def tightest(value: float | None, bounds: Iterable[float | None], sense: str) ->
     return (min if sense == "max" else max)(known, default=None)
 
 
-def add_measure(
-    rows: Sequence[Row], kind: KindSpec, measure: Measure, shared: float | None = None
-) -> None:
-    """Set ``measure``, ``value``, ``value_bound``, ``value_gap`` and ``ratio_to_best`` in the rows.
+def add_ratios(rows: Sequence[Row], measure: Measure, shared: float | None = None) -> None:
+    """Tighten bound, gap and status of *rows* of one instance, and set ``ratio_to_best``.
 
-    *rows* are of one instance; *shared* is a bound that holds for all of them. The ratio is 1 for
-    the best, more for worse, None where unknown and for references.
+    *shared* is a bound that holds for all of them. The ratio is 1 for the best, more for worse,
+    None where unknown and for references.
     """
     for row in rows:
-        value = measured(row, measure.name)
-        offered = (own_bound(row, kind, measure.name), None if row["reference"] else shared)
-        bound = tightest(value, offered, measure.sense)
-        row |= {"measure": measure.name, "value": value, "value_bound": bound}
-        row["value_gap"] = relative_gap(value, bound, measure.sense)
-        if row["value_gap"] is not None and row["value_gap"] <= OPTIMAL_RELATIVE_GAP:
-            row["value_gap"] = 0.0
+        value = row["value"]
+        offered = (row["bound"], None if row["reference"] else shared)
+        row["bound"] = tightest(value, offered, measure.sense)
+        row["gap"] = relative_gap(value, row["bound"], measure.sense)
+        if row["gap"] is not None and row["gap"] <= OPTIMAL_RELATIVE_GAP:
+            row |= {"gap": 0.0, "status": str(Status.OPTIMAL)}
     known = [row["value"] for row in rows if row["value"] is not None and not row["reference"]]
     best = (max if measure.sense == "max" else min)(known, default=None)
     for row in rows:
-        row["ratio_to_best"] = None if row["reference"] else _ratio(row["value"], best, measure)
+        row["ratio_to_best"] = (
+            None if row["reference"] else ratio(row["value"], best, measure.sense)
+        )
 
 
-def _ratio(value: float | None, best: float | None, measure: Measure) -> float | None:
-    if value is None or best is None:
+def ratio(value: float | None, to: float | None, sense: str) -> float | None:
+    """How many times worse *value* is than *to*; None where that is no number."""
+    if value is None or to is None:
         return None
-    if value == best:
+    if value == to:
         return 1.0
-    above, below = (best, value) if measure.sense == "max" else (value, best)
+    above, below = (to, value) if sense == "max" else (value, to)
     return above / below if below > 0 else None
 
 
@@ -111,10 +67,14 @@ def standing(row: Mapping[str, Any]) -> str:
         return NO_ANSWER if status == Status.UNKNOWN else FAILED
     if row["stop"] in (StopReason.FALLBACK, StopReason.INTERRUPTED):
         return FELL_BACK if row["stop"] == StopReason.FALLBACK else str(row["stop"])
-    if status in (Status.OPTIMAL, Status.FEASIBLE) and row["reference"]:
-        return REFERENCE
-    if row["value_gap"] == 0.0:
-        return str(Status.OPTIMAL)
-    if status == Status.OPTIMAL and row["objective_name"] != row["measure"]:
-        return f"optimal ({title(row['objective_name'] or 'objective')})"
-    return str(Status.FEASIBLE if status == Status.OPTIMAL else status)
+    if status in (Status.OPTIMAL, Status.FEASIBLE):
+        if row["reference"]:
+            return REFERENCE
+        return str(Status.OPTIMAL if row["gap"] == 0.0 else Status.FEASIBLE)
+    return str(status)
+
+
+def spent(row: Mapping[str, Any]) -> float | None:
+    """Seconds of building and solving."""
+    known = [row[part] for part in ("build_seconds", "solve_seconds") if row[part] is not None]
+    return max(0.0, sum(known)) if known else None

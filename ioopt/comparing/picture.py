@@ -1,55 +1,96 @@
-"""A comparison: one named measure, a panel an instance, a bar a solver, bounds as lines."""
+"""A comparison as one picture: bars of one instance, ratios over several."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt import registry
-from ioopt.comparing.measures import measured, standing
+from ioopt.comparing.measures import standing
 from ioopt.errors import UsageError
-from ioopt.plot.layout import label_axis, legend_beside, shortened, unit_for
-from ioopt.plot.palette import BOUND, EXACT, HEURISTIC
+from ioopt.metrics import mean_interval, ratios_to
+from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, unit_for
+from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.quantities import title
+from ioopt.registry.measures import sense_of
 from ioopt.registry.types import EXACT as PROVES
 
 Row = Mapping[str, Any]
 PROVEN = "proven bound"
-MOST_PANELS = 12
+RATIO_TITLE = "one stroke per instance, mean with 95 % interval"
 MOST_BARS = 30
-COLUMNS = 2
+WIDE = 3.0
+"""Ratios that differ by more than this factor are drawn on a logarithmic axis."""
 
 
-def plot_comparison(rows: Sequence[Row], measure: str) -> Any:
-    """Draw *measure* of comparison rows by instance and solver; returns the first axes.
+def plot_comparison(rows: Sequence[Row], measure: str, baseline: str | None = None) -> Any:
+    """Draw *measure* of comparison rows by solver; returns the axes.
 
-    Proven bounds of the measure and references (which break a rule of the machine) are lines.
-    Solvers without a value are named with the reason. Every instance has a panel with a scale of
-    its own (the first 12). Raises UsageError for a comparison without rows.
+    Of one instance: bars, with proven bounds of the measure and references (which break a rule of
+    the machine) as lines; solvers without a value are named with the reason. Of several: ratios to
+    *baseline*, or to the best of each instance. Raises UsageError for a comparison without rows.
     """
-    from matplotlib.figure import Figure
-
     names = list(dict.fromkeys(row["instance"] for row in rows))
     if not names:
         raise UsageError("the comparison has no rows to draw")
-    shown = names[:MOST_PANELS]
-    groups = [[row for row in rows if row["instance"] == name] for name in shown]
-    columns = min(COLUMNS, len(shown))
-    lines = math.ceil(len(shown) / columns)
-    tallest = min(MOST_BARS, max(len(group) for group in groups))
-    size = (3.0 + 4.2 * columns, 0.6 + lines * (0.9 + 0.27 * tallest))
-    figure = Figure(figsize=size, layout="constrained")
-    panels = figure.subplots(lines, columns, squeeze=False).ravel()
-    handles: dict[str, Any] = {}
-    for name, group, axes in zip(shown, groups, panels):
-        handles |= _panel(axes, group, measure)
-        axes.set_title(shortened(name, 40), fontsize="medium")
-    for axes in panels[len(shown) :]:
-        axes.set_visible(False)
-    if len(shown) > 1:
-        more = f", the first {len(shown)} of {len(names)} instances" * (len(shown) < len(names))
-        figure.suptitle(f"{title(measure)} by solver{more}", fontsize="medium")
+    if len(names) > 1:
+        return _ratios(rows, measure, baseline)
+    from matplotlib.figure import Figure
+
+    tallest = min(MOST_BARS, len(rows))
+    figure = Figure(figsize=(7.2, 1.5 + 0.27 * tallest), layout="constrained")
+    axes = figure.subplots()
+    handles = _panel(axes, rows, measure)
+    axes.set_title(shortened(names[0], 40), fontsize="medium")
     legend_beside(figure, [handles[label] for label in sorted(handles, key=_rank)])
-    return panels[0]
+    return axes
+
+
+def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
+    rows = [row for row in rows if not row.get("reference")]
+    found: dict[str, list[float]] = {row["solver"]: [] for row in rows}
+    if baseline is not None:
+        found |= ratios_to(rows, baseline, measure)
+        found.pop(baseline)
+    else:
+        for row in rows:
+            if row["ratio_to_best"] is not None:
+                found[row["solver"]].append(row["ratio_to_best"])
+    over = "the best of the instance" if baseline is None else f"that of {baseline}"
+    return plot_ratios(found, f"{title(measure)} over {over}")
+
+
+def plot_ratios(ratios: Mapping[str, Sequence[float]], words: str, title: str = "") -> Any:
+    """Draw for each solver its ratios, their mean and its 95 % interval; returns the axes.
+
+    *words* say what the ratio is of, and over what.
+    """
+    axes = new_axes(8, 1.3 + 0.42 * len(ratios))
+    known = [ratio for some in ratios.values() for ratio in some]
+    for place, some in enumerate(ratios.values()):
+        if not some:
+            axes.text(1.0, place, " no answer", va="center", fontsize="small", style="italic")
+            continue
+        axes.plot(some, [place] * len(some), "|", color=OTHERS, markersize=11, zorder=1)
+        mean, low, high = mean_interval(some)
+        ends = [[mean - low], [high - mean]]
+        style = {**series(0), "linestyle": "none", "markersize": 6}
+        axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.8, zorder=3, **style)
+        axes.text(
+            1.02, place, f"{mean:.3f}", va="center", fontsize="small",
+            transform=axes.get_yaxis_transform(),
+        )  # fmt: skip
+    axes.axvline(1.0, **LIMIT)
+    if known and max(known) > WIDE * min(known) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if max(known) < 10 else "")
+    names = [f"{shortened(name, 40)} ({len(some)})" for name, some in ratios.items()]
+    axes.set_yticks(range(len(names)), names, fontsize="small")
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_xlabel(f"{words} (factor)")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.text(1.02, -0.6, "mean", fontsize="small", transform=axes.get_yaxis_transform())
+    axes.set_title(title or RATIO_TITLE, fontsize="medium")
+    return axes
 
 
 def _rank(label: str) -> tuple[int, str]:
@@ -62,7 +103,7 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
     """Bars and lines of one instance; returns legend entries by their label."""
     bars = [row for row in rows if not row.get("reference")][:MOST_BARS]
     lines = _lines(rows, measure)
-    values = [measured(row, measure) for row in bars]
+    values = [row["value"] for row in bars]
     known = [value for value in [*values, *lines.values()] if value is not None]
     unit = unit_for(measure, max(map(abs, known), default=0.0))
     high, low = max([0.0, *known]) / unit.size, min([0.0, *known]) / unit.size
@@ -95,22 +136,13 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
 def _lines(rows: Sequence[Row], measure: str) -> dict[str, float]:
     """Label -> value of the tightest proven bound of the measure and of the references."""
     kind = registry.KINDS.get(rows[0].get("kind") or rows[0]["family"])
-    most = kind is not None and kind.sense == "max" and kind.objective_name == measure
-    bounds = [bound for row in rows if (bound := _bound(row, measure)) is not None]
+    most = kind is not None and sense_of(kind, measure) == "max"
+    # The bound of a reference is of another machine.
+    bounds = [row["bound"] for row in rows if row["bound"] is not None and not row.get("reference")]
     lines = {PROVEN: (min if most else max)(bounds)} if bounds else {}
-    for row in (row for row in rows if row.get("reference")):
-        value = measured(row, measure)
-        if value is not None:
-            lines[row["solver"]] = value
+    for row in (row for row in rows if row.get("reference") and row["value"] is not None):
+        lines[row["solver"]] = row["value"]
     return lines
-
-
-def _bound(row: Row, measure: str) -> float | None:
-    if row.get("reference"):
-        return None  # of another machine
-    if row.get("measure") == measure:
-        return row.get("value_bound")
-    return row["bound"] if row["objective_name"] == measure else None
 
 
 def _exact(row: Row) -> bool:

@@ -2,13 +2,15 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ioopt.comparing.measures import COUNTED, Measure, Row, measured, standing
+from ioopt.comparing.measures import COUNTED, Row, spent, standing
 from ioopt.metrics import PairedRatio, median, paired_ratios
-from ioopt.quantities import column, quantity, title
+from ioopt.quantities import column, is_number, is_time, quantity, time_unit, title
 from ioopt.registry import KindSpec
+from ioopt.registry.measures import Measure, proof_of, sense_of
+from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
 
 ESSENTIAL = 5
@@ -21,11 +23,12 @@ def comparison_text(
 ) -> str:
     """One table an instance, with a title that names instance, measure and bound.
 
-    Columns are dropped from the right until the lines fit into *width* (None: all are shown).
+    Columns are dropped from the right until the lines fit into *width* (None: all are shown). All
+    times of a table but the solvers' own have one unit.
     """
     parts, dropped = [], 0
     for name, own in by_instance(rows).items():
-        columns = _columns(own, kind, measure.name)
+        columns, bound = _columns(own, kind, measure)
         headers, cells = list(columns), list(zip(*columns.values(), strict=True))
         count = len(headers)
         if width is not None and form == "table":
@@ -34,7 +37,8 @@ def comparison_text(
             count = ESSENTIAL + 1
         dropped = max(dropped, len(headers) - count)
         table = render(headers[:count], [line[:count] for line in cells], form, width=width)
-        parts.append(_heading(name, own, measure, form) + table)
+        text = f"{name}, by {measure}" + (f"; bound {bound}" if bound else "")
+        parts.append((f"**{text}**\n\n" if form == "markdown" else f"{text}\n") + table)
     if dropped and form == "table":
         parts.append(f"{dropped} more column{'s' if dropped > 1 else ''}: --wide\n")
     return "\n".join(parts)
@@ -48,59 +52,61 @@ def by_instance(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _heading(name: str, rows: Sequence[Row], measure: Measure, form: Form) -> str:
-    bounds = [row["value_bound"] for row in rows if not row["reference"]]
-    known = [bound for bound in bounds if bound is not None]
-    text = f"{name}, by {measure}"
-    if known:
-        tightest = (min if measure.sense == "max" else max)(known)
-        text += f"; bound {quantity(measure.name, tightest)}"
-    return f"**{text}**\n\n" if form == "markdown" else f"{text}\n"
+def _columns(rows: Sequence[Row], kind: KindSpec, measure: Measure) -> tuple[Columns, str | None]:
+    """Headings and cells, the most telling first; what only ``--wide`` shows last. The best bound."""
+    by = measure.name
+    usual = [kind.measure or kind.objective_name, *kind.compare_columns]
+    proven = [name for name in (kind.objective_name, *kind.bound_metrics) if _proofs(rows, name)]
+    names = [name for name in dict.fromkeys([*usual, *proven]) if name != by]
+    metrics = {name: [row["metrics"].get(name) for row in rows] for name in names}
+    bounds = [row["bound"] for row in rows]
+    found = {by: [row["value"] for row in rows], "bound": bounds} | metrics
+    times = [name for name in found if is_time(by if name == "bound" else name)]
+    numbers = [x for name in times for x in found[name] if is_number(x)]
+    unit = time_unit(numbers)
 
+    def cells(name: str, values: Sequence[Any]) -> list[str | None]:
+        return column(name, values, unit if is_time(name) else None)
 
-def _columns(rows: Sequence[Row], kind: KindSpec, measure: str) -> Columns:
-    """Headings and cells, the most telling first; what only ``--wide`` shows last."""
     columns: Columns = {
         "solver": [row["solver"] for row in rows],
         "status": [standing(row) for row in rows],
-        title(measure): column(measure, [row["value"] for row in rows]),
-        "gap": [percent(row["value_gap"]) for row in rows],
+        title(by): cells(by, found[by]),
+        "gap": [percent(row["gap"]) for row in rows],
         "ratio": [_fixed(row["ratio_to_best"]) for row in rows],
-        "time": column("seconds", [spent(row) for row in rows]),
+        "time": column("seconds", [spent(row) for row in rows], (1.0, "s")),
     }
-    if len({row["value_bound"] for row in rows}) > 1:
-        columns["bound"] = column(measure, [row["value_bound"] for row in rows])
-    for name in dict.fromkeys([kind.objective_name, *kind.compare_columns]):
-        if name != measure:
-            columns[title(name)] = column(name, [_metric(row, name) for row in rows])
-    for name in dict.fromkeys(row["objective_name"] for row in rows if row["bound"] is not None):
-        if name != measure:
-            own = [row if row["objective_name"] == name else None for row in rows]
-            bounds = [row and row["bound"] for row in own]
-            columns[f"{title(name)} bound"] = column(name, bounds)
-            columns[f"{title(name)} gap"] = [percent(row["gap"]) if row else None for row in own]
-    return columns
+    if len(set(bounds)) > 1:
+        columns["bound"] = cells(by, bounds)
+    for name in sorted(names, key=lambda name: name not in proven):
+        if any(value is not None for value in metrics[name]):
+            columns[title(name)] = cells(name, metrics[name])
+        if name in proven:
+            gaps = [
+                relative_gap(value, row["metrics"].get(proof_of(name)), sense_of(kind, name))
+                for value, row in zip(metrics[name], rows)
+            ]
+            columns[f"{title(name)} gap"] = [percent(gap) for gap in gaps]
+    best = (min if measure.sense == "max" else max)(
+        (row["bound"] for row in rows if row["bound"] is not None and not row["reference"]),
+        default=None,
+    )
+    bound = None if best is None else quantity(by, best, unit=unit if is_time(by) else None)
+    return columns, bound
 
 
-def _metric(row: Row, name: str) -> Any:
-    found = measured(row, name)
-    return row["metrics"].get(name) if found is None else found
+def _proofs(rows: Sequence[Row], name: str) -> bool:
+    return any(row["metrics"].get(proof_of(name)) is not None for row in rows)
 
 
 def _fixed(value: float | None) -> str | None:
     return None if value is None else f"{value:.3f}" if value < 1e4 else f"{value:.3g}"
 
 
-def spent(row: Mapping[str, Any]) -> float | None:
-    """Seconds of building and solving."""
-    known = [row[part] for part in ("build_seconds", "solve_seconds") if row[part] is not None]
-    return max(0.0, sum(known)) if known else None
-
-
 def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
     """Headers and cells for programs: names with their units, every metric a column."""
     plain = ("instance", "solver", "status", "objective_name", "objective", "bound", "gap",
-             "measure", "value", "value_bound", "value_gap", "ratio_to_best")  # fmt: skip
+             "measure", "value", "ratio_to_best")  # fmt: skip
     metrics = list(dict.fromkeys(key for row in rows for key in row["metrics"]))
     cells = [
         [
@@ -135,7 +141,7 @@ def summary_text(rows: Sequence[Row], measure: Measure, form: Form, width: int |
             (
                 name,
                 _fixed(_mean(row["ratio_to_best"] for row in shared)),
-                percent(_mean(row["value_gap"] for row in shared)),
+                percent(_mean(row["gap"] for row in shared)),
                 sum(row["ratio_to_best"] == 1.0 for row in own),
                 *(counts[what] for what in COUNTED),
                 quantity("seconds", median(times)) if times else None,
@@ -161,17 +167,23 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def baseline_ratios(
     rows: Sequence[Row], kind: KindSpec, measure: Measure, baseline: str, everything: bool
 ) -> list[PairedRatio]:
-    """Mean ratios to *baseline* of the measure, with *everything* of all the kind's metrics."""
+    """Ratios to *baseline* of the measure, with *everything* of all the kind's metrics."""
     others = dict.fromkeys([kind.objective_name, *kind.compare_columns]) if everything else {}
     metrics = list(dict.fromkeys([measure.name, *others]))
+    most = [name for name in metrics if sense_of(kind, name) == "max"]
     rows = [row for row in rows if not row["reference"] or row["solver"] == baseline]
-    return paired_ratios(rows, baseline, metrics)
+    return paired_ratios(rows, baseline, metrics, most)
 
 
 def baseline_text(
     ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
     """The table of :func:`baseline_ratios`."""
-    headers = ("solver", "metric", "mean ratio", "std. error", "instances")
-    cells = [(a, title(b), _fixed(c), _fixed(d), e) for a, b, c, d, e in ratios]
-    return f"ratios to {baseline}\n" + render(headers, cells, form, width=width)
+    headers = ("solver", "metric", "mean ratio", "95 % interval", "wins", "ties", "losses")
+    cells = [
+        (row.solver, title(row.metric), _fixed(row.mean_ratio),
+         f"{_fixed(row.low)} to {_fixed(row.high)}" if row.pairs > 1 else None,
+         row.wins, row.ties, row.losses)
+        for row in ratios if row.solver != baseline
+    ]  # fmt: skip
+    return f"ratios to {baseline}, paired by instance\n" + render(headers, cells, form, width=width)

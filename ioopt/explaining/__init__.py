@@ -7,13 +7,14 @@ from typing import Any
 from ioopt import registry
 from ioopt.checking import judge
 from ioopt.comparing import compare_rows
-from ioopt.comparing.measures import Measure, Row, measure_of, measured
+from ioopt.comparing.measures import Row
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
 from ioopt.quantities import quantity, title
 from ioopt.registry import load_target
+from ioopt.registry.measures import Measure, measure_of
 from ioopt.registry.types import ANYTIME, WARM_START
-from ioopt.result import Result
+from ioopt.result import Result, measured
 from ioopt.solving import load
 from ioopt.tables import percent
 
@@ -97,7 +98,7 @@ def explain(
         data = problem.model_dump(mode="json", by_alias=True)
         if turn(data):
             row = compare_rows(data, [result.solver], settings=settings, **limits)[0]
-            knobs.append(Knob(resource, row["value"], row["value_bound"]))
+            knobs.append(Knob(resource, row["value"], row["bound"]))
     knobs.insert(0, knobs.pop())
     # The plan at hand is one of the solver's too, however short the limit is now.
     best = (min if measure.sense == "min" else max)(

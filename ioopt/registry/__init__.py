@@ -21,6 +21,7 @@ __all__ = [
     "kind_of_format",
     "kind_of_problem",
     "load_target",
+    "require_backend",
     "settings_for",
     "solver",
     "solvers_for",
@@ -127,6 +128,13 @@ def _nearest_solver(wanted: str, names: list[str]) -> str:
     if found is None or near in names:
         return suggest(wanted, names)
     return f"did you mean {near!r}, which takes {', '.join(found.kinds)}? known: {', '.join(names)}"
+
+
+def require_backend(spec: SolverSpec, backend: str | None) -> None:
+    """Raise UsageError for a backend that the solver does not have."""
+    if backend is not None and backend not in spec.backends:
+        known = ", ".join(spec.backends) or "none, it needs no backend"
+        raise UsageError(f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}")
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:

@@ -36,7 +36,6 @@ KINDS = (
         choose_solvers="ioopt.solvers.replication.auto:compared",
         compare_columns=(
             "makespan_seconds",
-            "additive_seconds",
             "remote_bytes",
             "replica_bytes",
             "evictions",

@@ -78,10 +78,10 @@ def _compared(
         for seed in seeds:
             problem = make(seed)
             table = pandas.concat(
-                ioopt.compare(problem, [run.solver], seed=seed, **run.options)
+                ioopt.compare(problem, [run.solver], seed=seed, wide=True, **run.options)
                 for run in runs.values()
             ).set_axis(list(runs))
-            table["bounded"] = table["value"] / table["value_bound"].max()
+            table["bounded"] = table["value"] / table["bound"].max()
             table["against"] = table["value"] / table["value"].iloc[0]
             tables.append(table)
         for name, rows in pandas.concat(tables).groupby(level=0, sort=False):

@@ -33,8 +33,8 @@ from ioopt.campaign.library import (
     report_of,
     write,
 )  # fmt: skip
-from ioopt.comparing.measures import measure_of, own_bound
 from ioopt.errors import IooptError
+from ioopt.registry.measures import measure_of, own_bound
 from ioopt.result import relative_gap
 from ioopt.statements import past_bound, true_objective
 from ioopt.version import __version__

@@ -27,6 +27,7 @@ from bench.workflow import DISK_SHARE, MACHINES, graphs, with_small_disks
 from ioopt.compiled import compiled
 from ioopt.formats.estee.instance import read_estee
 from ioopt.generate.replication.generate import generate
+from ioopt.metrics import mean_interval
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -145,12 +146,8 @@ def makespans(problem: ReplicationProblem, static: ReplicationPlan, actual: Time
 
 def interval(values: list[float]) -> str:
     """Mean and half the 95 % interval."""
-    from scipy.stats import t
-
-    mean = math.fsum(values) / len(values)
-    variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
-    half = float(t.ppf(0.975, max(1, len(values) - 1))) * math.sqrt(variance / len(values))
-    return f"{mean:.3f} ± {half:.3f}"
+    mean, low, _ = mean_interval(values)
+    return f"{mean:.3f} ± {mean - low:.3f}"
 
 
 def row(base: ReplicationProblem, sigma: float, arrivals: bool, seeds: range) -> list[list[float]]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ioopt.campaign.study import Study
+from ioopt.metrics import mean_interval
 
 REPRODUCED, PARTLY, NOT = "reproduced", "partly", "not reproduced"
 UNDECIDED, NOT_RUN = "undecided", "not run"
@@ -76,16 +77,7 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     return statistics.fmean(values), error
 
 
-def interval(values: Iterable[float]) -> tuple[float, float, float]:
-    """(mean, lower, upper): a 95 % interval of the mean by Student's t; equal for one value."""
-    from scipy import stats
-
-    data = list(values)
-    mean = statistics.fmean(data)
-    if len(data) < 2:
-        return mean, mean, mean
-    half = float(stats.t.ppf(0.975, len(data) - 1)) * mean_and_error(data)[1]
-    return mean, mean - half, mean + half
+interval = mean_interval
 
 
 def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[float, float, float]:
@@ -96,5 +88,5 @@ def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[floa
     """
     scale = max(statistics.fmean(below), 1e-9)
     ratio = statistics.fmean(above) / scale
-    centre, low, high = interval((b - ratio * a) / scale for a, b in zip(below, above))
+    centre, low, high = mean_interval((b - ratio * a) / scale for a, b in zip(below, above))
     return ratio, ratio + low - centre, ratio + high - centre

@@ -10,7 +10,7 @@ from dataclasses import replace
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication import workflows
-from ioopt.solvers.replication.exact import exact_workflow
+from ioopt.solvers.replication.exact import exact_workflow, ip
 from ioopt.solvers.replication.plans import TINY_TASKS
 from ioopt.solvers.replication.search import link_aware
 
@@ -21,7 +21,11 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Replica
     Raises UnsolvableInstanceError for a task that fits no node.
     """
     tasks = len(problem.tasks)
-    if tasks <= TINY_TASKS and all(node.staging == 1 for node in problem.nodes):
+    additive = request.measure == "additive_seconds"
+    if additive and not problem.is_workflow and not has_small_disk(problem):
+        outcome = ip.solve(problem, replace(request, settings=ip.Settings()))
+        note = "auto: ip, because additive_seconds is the measure"
+    elif tasks <= TINY_TASKS and all(node.staging == 1 for node in problem.nodes):
         few = exact_workflow.Settings(replays=exact_workflow.PLAIN_REPLAYS)
         outcome = exact_workflow.solve(problem, replace(request, settings=few))
         note = f"auto: exact-workflow, because {tasks} tasks are few enough to try every queue"

@@ -178,41 +178,46 @@ def row(instance: str, solver: str, makespan: float | None, **more: Any) -> dict
         "instance": instance, "family": "replication", "kind": "replication", "solver": solver,
         "status": status, "objective": makespan, "objective_name": "makespan_seconds",
         "bound": None, "metrics": metrics, "stop": "finished", "measure": "makespan_seconds",
-        "reference": False, "value_gap": None, **({"value_bound": more.get("bound")} | more),
+        "reference": False, "value": makespan, "ratio_to_best": None, **more,
     }  # fmt: skip
 
 
-def test_a_comparison_has_one_measure_and_its_bounds_are_lines():
+def test_bounds_and_references_of_a_comparison_are_lines():
     rows = [
         row("one", "ip", 1200.0, bound=600.0), row("one", "minmin", 2400.0, bound=300.0),
-        row("one", "anneal", None), row("two", "minmin", 5.0),
-        # a bound of another measure is not drawn
-        row("two", "lpt", 6.0, objective=2.0, objective_name="additive_seconds", bound=1.0,
-            value_bound=None),
-        row("two", "no-congestion", 4.0, reference=True, bound=4.0),
+        row("one", "anneal", None), row("one", "free", 900.0, reference=True, bound=900.0),
     ]  # fmt: skip
     axes = plot_comparison(rows, "makespan_seconds")
-    first, second = panels(axes)
-    assert [first.get_title(), second.get_title()] == ["one", "two"]
-    assert [first.get_xlabel(), second.get_xlabel()] == ["makespan (min)", "makespan (s)"]
-    assert [bar.get_width() for bar in first.patches] == [20, 40]
-    assert [bar.get_width() for bar in second.patches] == [5, 6]
-    assert [line.get_xdata()[0] for line in first.lines] == [10]  # the better of two bounds
-    assert [line.get_xdata()[0] for line in second.lines] == [4]
-    words = [text.get_text().strip() for text in first.texts]
-    assert words == ["20", "40", "no answer"]
+    assert (axes.get_title(), axes.get_xlabel()) == ("one", "makespan (min)")
+    assert [bar.get_width() for bar in axes.patches] == [20, 40]
+    assert [line.get_xdata()[0] for line in axes.lines] == [10, 15]  # the better of two bounds
+    assert [text.get_text().strip() for text in axes.texts] == ["20", "40", "no answer"]
     (legend,) = axes.figure.legends
     names = {text.get_text() for text in legend.get_texts()}
-    assert names == {"exact", "heuristic", "proven bound", "no-congestion"}
-    assert first.patches[0].get_facecolor() != first.patches[1].get_facecolor()
+    assert names == {"exact", "heuristic", "proven bound", "free"}
+    assert axes.patches[0].get_facecolor() != axes.patches[1].get_facecolor()
     reads_well(axes)
 
 
-def test_a_comparison_of_many_instances_says_what_it_leaves_out():
-    rows = [row(f"i{k}", "minmin", 1.0 + k) for k in range(40)]
-    axes = plot_comparison(rows, "makespan_seconds")
-    assert len(panels(axes)) == 12
-    assert axes.figure.get_suptitle() == "makespan by solver, the first 12 of 40 instances"
+def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
+    """b is 2, 1 and 1.5 times a: a mean of 1.5 on the line of b, strokes at the three."""
+    rows = [row(f"i{k}", "a", 10.0, ratio_to_best=1.0) for k in range(3)]
+    rows += [
+        row(f"i{k}", "b", 10.0 * ratio, ratio_to_best=ratio)
+        for k, ratio in enumerate((2.0, 1.0, 1.5))
+    ]
+    rows.append(row("i0", "c", None))
+    for baseline, solvers in ((None, ["a (3)", "b (3)", "c (0)"]), ("a", ["b (3)", "c (0)"])):
+        axes = plot_comparison(rows, "makespan_seconds", baseline)
+        assert panels(axes) == [axes]
+        assert [text.get_text() for text in axes.get_yticklabels()] == solvers
+        words = "the best of the instance" if baseline is None else "that of a"
+        assert axes.get_xlabel() == f"makespan over {words} (factor)"
+        strokes = [line for line in axes.lines if line.get_markersize() == 11]
+        assert list(strokes[-1].get_xdata()) == [2.0, 1.0, 1.5]
+        means = [text.get_text().strip() for text in axes.texts]
+        assert "1.500" in means and "no answer" in means
+        reads_well(axes)
 
 
 def test_points_of_the_lambda_front_are_named_in_the_legend():

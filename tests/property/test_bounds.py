@@ -193,5 +193,5 @@ def test_every_default_measure_has_a_bound(name: str) -> None:
         if solver not in [spec.name for spec in solvers_for(kind.kind)]:
             continue
         row = ioopt.compare(problem, [solver]).iloc[0]
-        low, high = sorted([row["value_bound"], row["value"]])
-        assert low > 0 and (row["value_bound"] == low) == (kind.sense == "min" or low == high)
+        low, high = sorted([row["bound"], row.iloc[1]])
+        assert low > 0 and (row["bound"] == low) == (kind.sense == "min" or low == high)

@@ -21,9 +21,9 @@ from bench.whole.any_plans import Value, queues, static_plans, traits
 
 import ioopt
 from ioopt import registry
-from ioopt.comparing.measures import measure_of, own_bound
 from ioopt.errors import IooptError, NotApplicableError
 from ioopt.registry import load_target
+from ioopt.registry.measures import own_bound, sense_of
 from ioopt.registry.types import REFERENCE
 from ioopt.statements import past_bound
 
@@ -250,8 +250,7 @@ def checked(part: str, wanted: int, seed: int) -> list[Any]:
         kind, bounds, values = stated(problem, names, settings, rng)
         instances += 1
         for measure in bounds:
-            known = {kind.objective_name, *kind.compare_columns}
-            sense = measure_of(kind, measure).sense if measure in known else kind.sense
+            sense = sense_of(kind, measure)
             for bound, by in bounds[measure].items():
                 for value, of in values[measure].items():
                     if not speaks_of(by, measure, of, len(getattr(problem, "nodes", ()))):

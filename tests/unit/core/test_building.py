@@ -76,7 +76,7 @@ def test_what_is_wrong_is_named():
         batch.add_frame("task", pandas.DataFrame({"id": ["t"]}))
     with pytest.raises(InstanceError, match="edge a>b has no 'bytes'; it has 'size'"):
         batch.add_graph(networkx.DiGraph([("a", "b", {"size": 3})]))
-    assert list(ioopt.compare(two_steps(), "fifo")["solver"]) == ["fifo"]  # one name is no list
+    assert list(ioopt.compare(two_steps(), "fifo").index) == ["fifo"]  # one name is no list
 
 
 @pytest.mark.parametrize(

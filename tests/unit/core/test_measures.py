@@ -6,12 +6,13 @@ import pytest
 from unit.core.test_metrics_tables import REPLICATION, result_row
 
 from ioopt.comparing import compare_rows
-from ioopt.comparing.measures import Measure, add_measure, measure_of, standing, tightest
+from ioopt.comparing.measures import add_ratios, standing, tightest
 from ioopt.comparing.table import comparison_text, summary_text
 from ioopt.errors import UsageError
 from ioopt.metrics import paired_ratios
 from ioopt.quantities import column, quantity, show, title
 from ioopt.registry import KINDS
+from ioopt.registry.measures import Measure, measure_of
 from ioopt.result import relative_gap
 from ioopt.tables import render
 
@@ -29,20 +30,30 @@ def test_default_measures_are_what_the_user_waits_for():
         measure_of(REPLICATION, "makespan_second")
 
 
-def test_a_proof_about_another_measure_is_said_beside_the_status_and_gives_no_gap():
-    rows = [result_row("optimal", 12.0, additive=7.0, bound=7.0), result_row("feasible", 10.0)]
-    add_measure(rows, REPLICATION, MAKESPAN)
-    assert [standing(row) for row in rows] == ["optimal (additive)", "feasible"]
-    assert [row["value_gap"] for row in rows] == [None, None]
-    add_measure(rows, REPLICATION, measure_of(REPLICATION, "additive_seconds"))
-    assert standing(rows[0]) == "optimal" and rows[0]["value_gap"] == 0.0
+def test_what_is_proven_of_another_objective_has_columns_of_its_own():
+    """A plan of 12 s that is proven the best by 7 s of additive time, beside one of 10 s."""
+    proof = {"additive_seconds": 7.0, "additive_bound_seconds": 7.0}
+    rows = [
+        result_row("feasible", 12.0, **proof),
+        result_row("feasible", 10.0, additive_seconds=8.0),
+    ]
+    add_ratios(rows, MAKESPAN)
+    assert [(standing(row), row["gap"]) for row in rows] == [("feasible", None)] * 2
+    cells = [
+        line.split() for line in comparison_text(rows, REPLICATION, MAKESPAN, None).splitlines()
+    ]
+    assert cells[1][-3:] == ["additive", "additive", "gap"]
+    assert [line[-3:] for line in cells[3:]] == [["s", "0", "%"], ["8.000", "s", "-"]]
+    # where no row proves it, the column is not there
+    del rows[0]["metrics"]["additive_bound_seconds"]
+    assert "additive" not in comparison_text(rows, REPLICATION, MAKESPAN, None)
 
 
 def test_gaps_are_to_the_tightest_bound_that_holds():
-    rows = [result_row("feasible", 12.0), result_row("feasible", 10.0)]
-    rows[0]["metrics"]["lower_bound_seconds"] = 6.0
-    add_measure(rows, REPLICATION, MAKESPAN, shared=10.0)
-    assert [row["value_gap"] for row in rows] == [pytest.approx(2 / 12), 0.0]
+    rows = [result_row("feasible", 12.0, bound=6.0), result_row("feasible", 10.0)]
+    add_ratios(rows, MAKESPAN, shared=10.0)
+    assert [row["gap"] for row in rows] == [pytest.approx(2 / 12), 0.0]
+    assert [row["status"] for row in rows] == ["feasible", "optimal"]
     assert [standing(row) for row in rows] == ["feasible", "optimal"]
     # a bound that a value contradicts was proven under other rules, and is not used for it
     assert tightest(9.0, [6.0, 10.0], "min") == 6.0
@@ -52,7 +63,7 @@ def test_gaps_are_to_the_tightest_bound_that_holds():
 def test_ratios_are_1_for_the_best_and_more_for_worse():
     for sense, ratios in (("min", [1.2, 1.0]), ("max", [1.0, 1.2])):
         rows = [result_row("feasible", 12.0), result_row("feasible", 10.0)]
-        add_measure(rows, REPLICATION, Measure("makespan_seconds", sense))
+        add_ratios(rows, Measure("makespan_seconds", sense))
         assert [row["ratio_to_best"] for row in rows] == pytest.approx(ratios)
 
 
@@ -67,9 +78,9 @@ def test_gap_of_a_maximisation_divides_by_the_bound():
                                                        (4.0, -1.0, "min")])  # fmt: skip
 def test_there_is_no_gap_across_0(value, bound, sense):
     assert relative_gap(value, bound, sense) is None
-    row = result_row("feasible", value) | {"bound": bound, "objective_name": "makespan_seconds"}
-    add_measure([row], REPLICATION, Measure("makespan_seconds", sense))
-    assert (row["value_bound"], row["value_gap"]) == (bound, None)
+    row = result_row("feasible", value, bound=bound)
+    add_ratios([row], Measure("makespan_seconds", sense))
+    assert (row["bound"], row["gap"]) == (bound, None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +93,7 @@ def test_there_is_no_gap_across_0(value, bound, sense):
 )  # fmt: skip
 def test_what_became_of_a_row(status, stop, said):
     rows = [result_row(status, 3.0) | {"stop": stop}]
-    add_measure(rows, REPLICATION, MAKESPAN)
+    add_ratios(rows, MAKESPAN)
     assert standing(rows[0]) == said
 
 
@@ -96,7 +107,7 @@ def test_means_are_over_the_instances_that_all_answered():
             value = values.get((solver, name))
             status = "does not apply" if solver == "c" else "feasible" if value else "unknown"
             own.append(result_row(status, value) | {"solver": solver, "instance": name})
-        add_measure(own, REPLICATION, MAKESPAN)
+        add_ratios(own, MAKESPAN)
         rows += own
     text = summary_text(rows, MAKESPAN, "table", 80)
     assert "means over the 1 that all answered" in text
@@ -116,7 +127,7 @@ def test_bounds_of_a_restricted_problem_are_not_for_others():
     solvers = ["ip-no-replication", "ip", "job-data-present"]
     rows = compare_rows("cycle3", solvers, measure="additive_seconds", time_limit=20)
     assert [row["value"] for row in rows] == pytest.approx([8.12, 5.184, 14.184])
-    assert [row["value_bound"] for row in rows] == pytest.approx([8.12, 5.184, 5.184])
+    assert [row["bound"] for row in rows] == pytest.approx([8.12, 5.184, 5.184])
 
 
 UNITS = [
@@ -148,10 +159,10 @@ def test_no_line_is_wider_than_the_terminal(width, kind):
     by = measure_of(spec)
     metrics = {name: 123456.789 for name in (by.name, *spec.compare_columns)}
     rows = [
-        result_row("optimal", None, additive=7.0, bound=6.0)
+        result_row("optimal", metrics[by.name])
         | {"solver": "cons-min-inst-sld+top", "metrics": metrics}
     ]
-    add_measure(rows, spec, by, shared=123456.0 if by.sense == "min" else 999999.0)
+    add_ratios(rows, by, shared=123456.0 if by.sense == "min" else 999999.0)
     text = comparison_text(rows, spec, by, width)
     assert max(map(len, text.splitlines()[1:])) <= width
     wide = comparison_text(rows, spec, by, None)

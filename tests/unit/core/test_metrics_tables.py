@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ioopt.comparing import parse_solver
-from ioopt.comparing.measures import add_measure, measure_of
+from ioopt.comparing.measures import add_ratios
 from ioopt.metrics import mean_and_standard_error, median, paired_ratios, quantile
 from ioopt.registry import KINDS
+from ioopt.registry.measures import measure_of
 from ioopt.tables import render
 from ioopt.timeline import Interval, Timeline
 
@@ -29,13 +30,14 @@ def test_quantiles_are_linear():
 REPLICATION = KINDS["replication"]
 
 
-def result_row(status, makespan, *, reference=False, additive=None, bound=None):
-    """A comparison's row whose solver proved *bound* of the additive objective."""
+def result_row(status, makespan, *, reference=False, bound=None, **metrics):
+    """A comparison's row by makespan, before ratios are added; *bound* is the row's own."""
+    value = makespan if status in ("optimal", "feasible") else None
     return {
         "instance": "i", "solver": "s", "status": status, "stop": "finished",
-        "objective": additive, "objective_name": "additive_seconds", "bound": bound, "gap": None,
-        "metrics": {"makespan_seconds": makespan}, "reference": reference,
-        "build_seconds": None, "solve_seconds": None,
+        "objective": makespan, "objective_name": "makespan_seconds", "bound": bound, "gap": None,
+        "metrics": {"makespan_seconds": makespan, **metrics}, "reference": reference,
+        "build_seconds": None, "solve_seconds": None, "value": value,
     }  # fmt: skip
 
 
@@ -52,6 +54,20 @@ def test_ratios_are_paired_by_instance():
     assert found["b"].pairs == 2
 
 
+def test_intervals_wins_ties_and_losses_by_hand():
+    """b / a is 1/2, 1 and 3/2: mean 1, variance 1/4, error 1/sqrt(12); t of two degrees is 4.302653."""
+    rows = [row("a", name, 2.0) for name in "ijk"]
+    rows += [row("b", name, value) for name, value in zip("ijk", (1.0, 2.0, 3.0), strict=True)]
+    rows.append(row("c", "j", 4.0))  # answered one instance only: a ratio, but no interval
+    for most, counts in (((), (1, 1, 1)), (("m",), (1, 1, 1))):
+        _, b, c = paired_ratios(rows, "a", ["m"], most)
+        assert (b.wins, b.ties, b.losses) == counts
+        assert (c.wins, c.losses) == ((1, 0) if most else (0, 1))
+    half = 4.302653 / 12**0.5
+    assert (b.mean_ratio, b.low, b.high) == pytest.approx((1.0, 1 - half, 1 + half))
+    assert (c.mean_ratio, c.pairs, c.low, c.high) == (2.0, 1, 2.0, 2.0)
+
+
 def test_ratio_to_best_ignores_failed_rows_and_references():
     rows = [
         result_row(status, value, reference=k == 3)
@@ -59,7 +75,7 @@ def test_ratio_to_best_ignores_failed_rows_and_references():
             [("optimal", 4.0), ("feasible", 5.0), ("error", 1.0), ("feasible", 2.0)]
         )
     ]
-    add_measure(rows, REPLICATION, measure_of(REPLICATION))
+    add_ratios(rows, measure_of(REPLICATION))
     assert [r["ratio_to_best"] for r in rows] == [1.0, 1.25, None, None]
 
 

@@ -193,11 +193,11 @@ def test_commands_keep_it_or_refuse(run: Any) -> None:
     assert code == 0 and json.loads(out)["knobs"][0]["value"] >= 4  # a 2 s, b or c 1 s, d 1 s
     code, _, errors = run("decide", "w.json")
     assert code == 2 and errors.count("\n") == 1
-    named = [f"--solver={name}" for name in ("minmin", "ip", "heft")]
+    named = [f"--solver={name}" for name in ("minmin", "ip-printed", "heft")]
     code, out, _ = run("compare", "w.json", *named, "--format", "json")
     rows = {row["solver"]: row for row in json.loads(out)["rows"]}
     assert rows["heft"]["status"] in ("feasible", "optimal")
-    assert {rows["minmin"]["status"], rows["ip"]["status"]} == {"does not apply"}
+    assert {rows["minmin"]["status"], rows["ip-printed"]["status"]} == {"does not apply"}
 
 
 def test_a_point_of_a_sweep_keeps_it_or_does_not_apply(tmp_path: Path) -> None:
