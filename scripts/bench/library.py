@@ -40,8 +40,8 @@ from ioopt.statements import past_bound, true_objective
 from ioopt.version import __version__
 
 BUNDLED = {
-    "replication": "cycle3 eight-tasks idle-root two-pairs held rounds4 image-16x3 sat-16x3 image-100x4 ppa-60x4 "
-    "flow-arrivals flow-chains flow-fork-join flow-groups flow-in-tree flow-montage",
+    "replication": "cycle3 eight-tasks idle-root two-pairs held rounds4 image-16x3 sat-16x3 image-100x4 "
+    "ppa-60x4 flow-arrivals flow-chains flow-fork-join flow-groups flow-in-tree flow-montage",
     "batch-io": "two-writers mira-day io-sets-12 small-8 buffer-12 buffer-per-node-8",
     "io-requests": "two-writers-now", "gang": "gang-figure-5 gang-mixed-60 gang-crowded-300",
     "gang-matrix": "gang-figure-3 gang-figure-7 gang-crowded-now",

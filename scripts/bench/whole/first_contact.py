@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,10 +77,8 @@ def run(path: str, measure: str, limit: float, cache: Path, solver: str | None =
     text = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - begun
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     answer: dict[str, Any] = json.loads(text) if text.strip() else {}
     value = answer.get("metrics", {}).get(measure)
     if value is None and answer.get("objective_name") == measure:
@@ -181,8 +179,8 @@ def main(quick: bool, names: Sequence[str] = ()) -> None:
 
 
 def _line(row: dict[str, Any]) -> str:
-    cells = [f"{row[key]:.6g}" if isinstance(row[key], float) else str(row[key]) for key in
-             ("instance", "limit", "cache", "value", "best baseline", "its value", "cpu", "wall")]  # fmt: skip
+    shown = ("instance", "limit", "cache", "value", "best baseline", "its value", "cpu", "wall")
+    cells = [f"{row[key]:.6g}" if isinstance(row[key], float) else str(row[key]) for key in shown]
     marks = [key for key in ("behind", "late") if row[key]]
     if row["code"]:
         marks.append(f"exit {row['code']}: {' | '.join(row['notes'])}")

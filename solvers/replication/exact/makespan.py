@@ -1,21 +1,19 @@
 """``ip`` with ``objective=makespan``: the replay that ends first, of batches and workflows alike.
 
 The model of Section 4.1 adds up what a node spends on fetching, copying and computing; a replay overlaps
-them, shares the link and evicts. So ``link-aware`` and JobDataPresent give a start that is never above
-MinMin's or JobDataPresent's, and as far as it goes ``exact-workflow`` searches on from there, and proves
+them, shares the link and evicts. So ``link-aware`` gives a start that is never above a planner's, and as
+far as it goes ``exact-workflow`` searches on from there, and proves
 what queues of tasks can do (``queues_bound_seconds``).
 """
 
 from dataclasses import replace
 
-from ioopt.errors import OutOfTime
 from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.sim.replication.simulate import replay_fits, simulate
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.exact.queue_search import MOST_TASKS
-from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
+from ioopt.solvers.replication.plans import TINY_TASKS
 from ioopt.solvers.replication.search import link_aware
 
 START_SHARE = {True: 0.3, False: 0.9}
@@ -31,32 +29,12 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome[Replica
     deadline = request.deadline
     part = deadline.within(START_SHARE[provable] * deadline.remaining())
     asked = replace(request, settings=link_aware.Settings(), deadline=part)
+    if len(problem.tasks) <= TINY_TASKS and provable:
+        return exact_workflow.solve(problem, replace(request, settings=None))
     started = link_aware.solve(problem, asked)
-    started = _or_job_data_present(problem, request, started)
     if provable and not deadline.expired():
         exact = exact_workflow.solve(problem, replace(request, settings=None, start=started.plan))
         return replace(exact, notes=(*started.notes, *exact.notes))
     limits = () if provable else (f"proofs are searched for up to {MOST_TASKS} tasks",)
     bound = max(started.bound or 0.0, TransferBound(problem).seconds)
     return replace(started, bound=bound, notes=(*started.notes, *limits))
-
-
-def _or_job_data_present(
-    problem: ReplicationProblem, request: SolveRequest, started: Outcome[ReplicationPlan]
-) -> Outcome[ReplicationPlan]:
-    """*started*, with JobDataPresent's plan where that ends sooner."""
-    if problem.is_workflow or started.plan is None or not replay_fits(problem, request.deadline):
-        return started
-    try:
-        plan, _ = plan_job_data_present(problem, deadline=request.deadline)
-        seconds, least = (
-            simulate(problem, one, deadline=request.deadline).metrics["makespan_seconds"]
-            for one in (plan, started.plan)
-        )
-    except OutOfTime:
-        return started
-    if seconds >= least:
-        return started
-    request.incumbents.report(plan, seconds, started.bound)
-    note = "JobDataPresent's plan ends sooner"
-    return replace(started, plan=plan, simulation=None, notes=(*started.notes, note))
