@@ -177,7 +177,15 @@ def solve(
     start = plan_of(kind, plan_in(warm_start))
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents)
-    outcome, notes = _run(kind, spec, problem, request)
+    try:
+        outcome, notes = _run(kind, spec, problem, request)
+    except errors.NotApplicableError as error:
+        if solver is not None or kind.fallback is None:
+            raise
+        spec = registry.solver(kind.fallback, kind)
+        request = replace(request, settings=registry.settings_for(spec, settings or {}))
+        outcome, notes = _run(kind, spec, problem, request)
+        notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*notes, *synthetic_notes(problem)]
     return _result(kind, spec, problem, request, outcome, notes)
 
@@ -309,7 +317,7 @@ def _checked(
         name = values["objective_name"] = kind.objective_name
         values["bound"] = None
     objective = report.objectives.get(name, metrics.get(name))
-    bound = values["bound"] = _bound(kind, problem, values, objective, metrics)
+    bound = values["bound"] = _bound(kind, problem, deadline, values, objective, metrics)
     status = Status.FEASIBLE if failure is None else Status.ERROR
     notes = notes if failure is None else [*notes, failure]
     if violations:
@@ -339,6 +347,7 @@ def _checked(
 def _bound(
     kind: KindSpec,
     problem: Any,
+    deadline: Deadline,
     values: Mapping[str, Any],
     objective: float | None,
     metrics: Mapping[str, Any],
@@ -348,7 +357,8 @@ def _bound(
     # What was not measured needs no bound: a workflow that was not replayed has no objective.
     wanted = name == kind.objective_name and objective is not None
     if bound is None and kind.bound is not None and wanted:
-        bound = load_target(kind.bound)(problem)
+        limits = {"deadline": deadline} if kind.limited_bound else {}
+        bound = load_target(kind.bound)(problem, **limits)
     proven = metrics.get(kind.proven_metrics.get(name, ""))
     return bound if bound is None or proven is None else max(bound, proven)
 
