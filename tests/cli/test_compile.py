@@ -43,14 +43,18 @@ def test_every_family_has_its_kernels() -> None:
     assert {kernel.family for kernel in KERNELS.values()} == set(families())
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}")
+@pytest.mark.parametrize(
+    "kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}"
+)
 def test_what_compiles_a_kernel_is_there(kernel: Kernel) -> None:
     pytest.importorskip("numba")
     assert callable(load_target(kernel.target))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}")
+@pytest.mark.parametrize(
+    "kernel", KERNELS.values(), ids=lambda kernel: f"{kernel.family}: {kernel.name}"
+)
 def test_kernels_compile(kernel: Kernel) -> None:
     pytest.importorskip("numba")
     kernel.compile()
