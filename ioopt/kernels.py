@@ -14,7 +14,7 @@ def compile_batch_io() -> None:
     from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.compiled import compile_for
 
-    compile_for(io_policy(row.name) for row in solvers_for("batch-io"))
+    compile_for(io_policy(row.name) for row in solvers_for("batch-io") if row.policy)
 
 
 def compile_enumeration() -> None:

@@ -171,7 +171,15 @@ def solve(
     start = plan_of(kind, plan_in(warm_start))
     incumbents = Incumbents(deadline, listener=progress, maximise=kind.sense == "max")
     request = SolveRequest(options, deadline, chosen, start, incumbents, measure=measure)
-    outcome, notes = _run(kind, spec, problem, request)
+    try:
+        outcome, notes = _run(kind, spec, problem, request)
+    except errors.NotApplicableError as error:
+        if solver is not None or kind.fallback is None:
+            raise
+        spec = registry.solver(kind.fallback, kind)
+        request = replace(request, settings=registry.settings_for(spec, settings or {}))
+        outcome, notes = _run(kind, spec, problem, request)
+        notes = [f"{error}; answered by {spec.name}", *notes]
     return _result(kind, spec, problem, request, outcome, [*notes, *synthetic_notes(problem)])
 
 
@@ -300,7 +308,7 @@ def _checked(
     name = values["objective_name"]
     sense = sense_of(kind, name)
     objective = report.objectives.get(name, metrics.get(name))
-    bound = values["bound"] = _bound(kind, problem, values, objective, metrics)
+    bound = values["bound"] = _bound(kind, problem, deadline, values, objective, metrics)
     status = Status.FEASIBLE if failure is None else Status.ERROR
     notes = notes if failure is None else [*notes, failure]
     if violations:
@@ -330,6 +338,7 @@ def _checked(
 def _bound(
     kind: KindSpec,
     problem: Any,
+    deadline: Deadline,
     values: Mapping[str, Any],
     objective: float | None,
     metrics: Mapping[str, Any],
@@ -339,7 +348,8 @@ def _bound(
     # What was not measured needs no bound: a workflow that was not replayed has no objective.
     wanted = name == kind.objective_name and objective is not None
     if bound is None and kind.bound is not None and wanted:
-        bound = load_target(kind.bound)(problem)
+        limits = {"deadline": deadline} if kind.limited_bound else {}
+        bound = load_target(kind.bound)(problem, **limits)
     if bound is None and objective is not None:
         bound = own_bound({**values, "metrics": metrics}, kind, name)
     proven = metrics.get(kind.proven_metrics.get(name, ""))

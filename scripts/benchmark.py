@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 NAMES = (
     "additive", "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "embed-dask",
     "embed-snakemake", "end-to-end", "first-contact",
-    "flexgang", "gang", "gang-exact", "gang-guard", "library", "replication", "replication-large",
+    "defaults", "flexgang", "gang", "gang-exact", "library", "replication", "replication-large",
     "replication-search",
     "workflow", "workflow-exact", "workflow-online", "workflow-options", "workflow-trends",
 )  # fmt: skip

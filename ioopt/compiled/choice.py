@@ -6,6 +6,7 @@ of a minute or more (or none) compiles first, inside the limit; a shorter one go
 Python while another process compiles for the next run.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -23,8 +24,6 @@ from ioopt.version import __version__
 
 LOADING_SECONDS = 1.0
 """What loading numba and machine code takes on a busy machine."""
-LONG_WORK_SECONDS = 10.0
-"""Plain work that is longer than compiling, on the slowest kernel."""
 LONG_LIMIT_SECONDS = 60.0
 
 say: Callable[[str], None] = lambda line: None  # noqa: E731
@@ -35,13 +34,14 @@ class Kernel(NamedTuple):
     """A kernel (``module:function``) of a family, and the ``module:function`` that compiles it.
 
     Where machine code stands already, the latter loads it. ``main`` is the kernel that is compiled
-    last.
+    last; ``seconds`` are about what compiling takes.
     """
 
     family: str
     name: str
     target: str
     main: str
+    seconds: float = 10.0
 
     def ready(self) -> bool:
         """Whether its machine code stands on disk; numba is imported where a stamp says so."""
@@ -64,7 +64,7 @@ KERNELS = {
     kernel.name: kernel
     for kernel in (
         Kernel("batch-io", "batch I/O", _CALLS + "compile_batch_io",
-               "ioopt.sim.batch_io.engine:advance"),
+               "ioopt.sim.batch_io.engine:advance", 45.0),
         Kernel("gang", "gangs", "ioopt.sim.gang.compiled:compile_kernels",
                "ioopt.sim.gang.clock:simulate"),
         Kernel("replication", "timeline", "ioopt.sim.replication.simulate:compile_replay",
@@ -96,11 +96,16 @@ def use_machine_code(name: str, deadline: Deadline, plain_seconds: float) -> boo
     """
     if not available() or plain_seconds < LOADING_SECONDS:
         return False
-    kernel, limit = KERNELS[name], deadline.limit_seconds
-    left = deadline.remaining()
+    kernel, left = KERNELS[name], deadline.remaining()
+    limit = math.inf if deadline.limit_seconds is None else deadline.limit_seconds
     if left > 2 * LOADING_SECONDS and kernel.ready():
         return True
-    if plain_seconds >= LONG_WORK_SECONDS and (limit is None or limit >= LONG_LIMIT_SECONDS):
+    # On a busy machine compiling takes twice its time, and a run must follow.
+    if (
+        plain_seconds >= kernel.seconds
+        and limit >= LONG_LIMIT_SECONDS
+        and left > 2 * kernel.seconds
+    ):
         begun = time.perf_counter()
         say(f"compiling {kernel.family}, {kernel.name}: once on this machine")
         kernel.compile()

@@ -6,22 +6,23 @@ window is F1, several windows a quantum selection (F4), several processes a loos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
-from ioopt.compiled import available, boxes, compiled
+from ioopt.compiled import boxes, compiled
+from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import require_numbers
 from ioopt.measure import io_kernel
+from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import IoBehaviour
 
 if TYPE_CHECKING:
     import numpy as np
 
 NANOSECONDS = 1_000_000_000
-COMPILED_FROM_BURSTS = 40_000
-"""Bursts in a run from which the compiled kernel repays its start."""
+SECONDS_PER_BURST = 7e-7
+"""Plain Python's time for a burst that is drawn, served or not."""
 
 
 def nanoseconds(seconds: float) -> int:
@@ -70,14 +71,9 @@ class Served:
     finish: np.ndarray
 
 
-@cache
-def _compiled() -> Callable[..., int]:
-    return compiled(io_kernel.__name__, "serve")
-
-
-def start_seconds() -> float:
-    """Seconds until the compiled kernel is ready, estimated: loading numba, perhaps compiling."""
-    return 0.0 if _compiled.cache_info().currsize else 1.0
+def use_compiled(bursts: float, deadline: Deadline | None) -> bool:
+    """Whether a run that draws about so many bursts in all takes machine code."""
+    return use_machine_code("I/O server", deadline or Deadline(None), SECONDS_PER_BURST * bursts)
 
 
 def serve(
@@ -85,19 +81,18 @@ def serve(
     processes: Sequence[IoBehaviour],
     bursts: np.ndarray,
     horizon: int,
-    fast: bool | None = None,
+    fast: bool = False,
 ) -> Served:
     """Serve *processes* from time 0 to *horizon* (nanoseconds), first-come first-served.
 
     *bursts* (int64, processes x n, at least 1) are CPU bursts in nanoseconds; it ends early when a
-    process has used all its own (see :func:`num_bursts`). *fast* forces machine code or plain Python.
+    process has used all its own (see :func:`num_bursts`). *fast*: by machine code.
     """
     import numpy as np
 
     io = [nanoseconds(process.io_seconds) for process in processes]
-    if fast is None:
-        fast = bursts.size >= COMPILED_FROM_BURSTS and available()
-    box, run = boxes(fast), _compiled() if fast else io_kernel.serve
+    box = boxes(fast)
+    run = compiled(io_kernel.__name__, "serve") if fast else io_kernel.serve
     out = np.zeros(5 * bursts.size, np.int64) if fast else [0] * (5 * bursts.size)
     drawn = bursts.ravel() if fast else bursts.ravel().tolist()
     count = run(

@@ -5,13 +5,13 @@ Run time T counts gang quanta only, not the extra ones of Add, and may be fracti
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, Literal
 
-from ioopt.compiled import available, compiled, is_ready
+from ioopt.compiled import compiled
+from ioopt.compiled.choice import use_machine_code
 from ioopt.measure import perturbation_kernel
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "python", "compiled"]
 FRESH_SEED = 1_000_003
 """Seed of replays, which no solver uses unless told to."""
-LOAD_SECONDS, COMPILE_SECONDS = 1.0, 8.0
-"""Less time left than that is not worth loading numba, or compiling."""
-COMPILE_FROM = 20_000
-"""Synchronisations, summed over all runs, from which compiling the kernels pays."""
+SECONDS_PER_EVENT = 3e-6
+"""Plain Python's time for a synchronisation."""
 
 
 @dataclass(frozen=True)
@@ -166,21 +164,15 @@ def _requests(
 
 
 def use_compiled(
-    problem: PerturbationProblem,
-    app: Application,
-    engine: Engine,
-    deadline: Deadline | None = None,
+    problem: PerturbationProblem, engine: Engine, deadline: Deadline | None = None
 ) -> bool:
-    """Whether *engine* means the compiled kernel; ``auto`` loads nothing that *deadline* has no time for."""
+    """Whether *engine* means the compiled kernels: ``auto`` by the work of all applications."""
     if engine != "auto":
         return engine == "compiled"
     runs = problem.runs * len(problem.environments)
-    events = problem.work_quanta * problem.processors * events_per_quantum(app)
-    if events * runs < COMPILE_FROM or not available():
-        return False
-    if deadline is None or "numba" in sys.modules or deadline.remaining() > COMPILE_SECONDS:
-        return True
-    return deadline.remaining() > LOAD_SECONDS and is_ready(perturbation_kernel.__name__, app.kind)
+    events = sum(map(events_per_quantum, problem.applications)) * runs
+    seconds = SECONDS_PER_EVENT * events * problem.work_quanta * problem.processors
+    return use_machine_code("laboratory", deadline or Deadline(None), seconds)
 
 
 def run_times(
@@ -192,7 +184,7 @@ def run_times(
     engine: Engine = "auto",
 ) -> list[tuple[float, float]]:
     """(T, T_gang) of each run; runs of one seed see the same perturbation times in every application."""
-    fast = use_compiled(problem, app, engine)
+    fast = use_compiled(problem, engine)
     return [
         _times_of_run(problem, app, environment, count, seed, k, fast) for k in range(problem.runs)
     ]
@@ -265,7 +257,7 @@ def measure(
 
     When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
     """
-    fast, count = use_compiled(problem, app, engine, deadline), problem.perturbations
+    fast, count = use_compiled(problem, engine, deadline), problem.perturbations
     runs: dict[Environment, list[tuple[float, float]]] = {name: [] for name in problem.environments}
     for k in range(problem.runs):
         if k and deadline is not None and deadline.expired():
@@ -303,10 +295,11 @@ def simulate(
     Applications that *deadline* leaves no time for are left out, and a note says how many.
     """
     again: list[ApplicationSlopes] = []
+    engine: Engine = "compiled" if use_compiled(problem, "auto", deadline) else "python"
     for app in problem.applications:
         if deadline is not None and deadline.expired():
             break
-        again.append(measure(problem, app, seed, deadline=deadline))
+        again.append(measure(problem, app, seed, engine, deadline))
     wanted = [item.id for item in problem.applications]
     metrics: Json = {}
     if plan is not None and again and [item.id for item in plan.applications] == wanted:

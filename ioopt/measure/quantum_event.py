@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ioopt.compiled import compiled, pays
+from ioopt.compiled import compiled
+from ioopt.compiled.choice import use_machine_code
 from ioopt.errors import InstanceError, UsageError, require_numbers
 from ioopt.measure import io_kernel
+from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 
 if TYPE_CHECKING:
@@ -22,7 +25,8 @@ REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to t
 NUMBERS_PER_BURST = 25.2
 """Most that is held at once for a burst (while instants are sorted), as tracemalloc counts it."""
 SECONDS_PER_ITERATION = 1e-6
-"""Plain Python's time for an iteration, to judge whether machine code pays."""
+"""Plain Python's time for an iteration of a process."""
+Engine = Literal["auto", "python", "compiled"]
 
 
 def nanoseconds(seconds: float) -> int:
@@ -35,33 +39,47 @@ def simulate_point(
     point: QuantumPoint,
     *,
     seed: int = 0,
-    engine: Literal["auto", "python", "compiled"] = "auto",
+    engine: Engine = "auto",
 ) -> TwoJobMeasures:
     """Simulate one point of an instance over its horizon and measure it after a warm-up.
 
-    *engine* picks the plain or the compiled walk, which give the same numbers; ``auto`` takes
-    machine code for long runs where it stands ready, and has it made for very long ones.
+    *engine* picks the plain or the compiled walk, which give the same numbers.
     """
     qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
     io, cycle = nanoseconds(problem.io_seconds), qi + qc
     cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
     begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
-    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
-    count = int(end / (iteration * NANOSECONDS)) + 16
+    count = _iterations(problem, point, end / NANOSECONDS)
+    if engine == "auto":
+        engine = engine_for(problem, (point,))
+    walk = compiled(io_kernel.__name__, "walk") if engine == "compiled" else io_kernel.walk
     while True:
         _require_room(problem, point, count, end)
         bursts = draw_bursts(problem, count, seed)
         ready, request = bursts.copy(), bursts.copy()
-        kernel = io_kernel.__name__, "walk"
-        fast = engine == "compiled" or (
-            engine == "auto" and pays(*kernel, SECONDS_PER_ITERATION * bursts.size)
-        )
-        walk = compiled(*kernel) if fast else io_kernel.walk
         walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
         if int(request[:, -1].min()) > end:
             break
         count += count // 4
     return _measure(problem, point, bursts, ready, request, (begin, end))
+
+
+def engine_for(
+    problem: QuantumModelProblem,
+    points: Sequence[QuantumPoint],
+    deadline: Deadline | None = None,
+) -> Engine:
+    """The engine for all *points* together, within *deadline*."""
+    counts = [_iterations(problem, point, problem.horizon(point)) for point in points]
+    seconds = SECONDS_PER_ITERATION * problem.processors * sum(counts)
+    fast = use_machine_code("quanta", deadline or Deadline(None), seconds)
+    return "compiled" if fast else "python"
+
+
+def _iterations(problem: QuantumModelProblem, point: QuantumPoint, seconds: float) -> int:
+    """About as many iterations as a process makes, rather more."""
+    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
+    return int(seconds / iteration) + 16
 
 
 def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int) -> None:

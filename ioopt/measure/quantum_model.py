@@ -3,7 +3,7 @@
 from statistics import fmean
 
 from ioopt.measure import io_kernel
-from ioopt.measure.quantum_event import draw_bursts, nanoseconds, simulate_point
+from ioopt.measure.quantum_event import draw_bursts, engine_for, nanoseconds, simulate_point
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_model import (
@@ -32,10 +32,12 @@ def simulate(
     *deadline* leaves no time for are left out of schedule and metrics, and a note says how many.
     """
     found: list[MeasuredPoint] = []
+    engine = engine_for(problem, problem.points, deadline)
     for point in problem.points:
         if deadline is not None and deadline.expired():
             break
-        found.append(MeasuredPoint.of(point, simulate_point(problem, point, seed=seed)))
+        measured = simulate_point(problem, point, seed=seed, engine=engine)
+        found.append(MeasuredPoint.of(point, measured))
     names = ("slowdown", "response_seconds", "fragmentation", "useful")
     metrics: Json = {
         f"simulated_{name}": fmean(getattr(point, name) for point in found)

@@ -1,6 +1,15 @@
 """Registry of the batch_io family (Zhou et al.)."""
 
-from ioopt.registry.types import BOUND, EXACT, ONLINE, REFERENCE, THREADS, KindSpec, SolverSpec
+from ioopt.registry.types import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    ONLINE,
+    REFERENCE,
+    THREADS,
+    KindSpec,
+    SolverSpec,
+)
 
 _AT = "ioopt.solvers.batch_io."
 _KINDS = ("batch-io", "io-requests")
@@ -34,6 +43,10 @@ def _conservative(
 
 
 SOLVERS: tuple[SolverSpec, ...] = (
+    SolverSpec(
+        "auto", ("batch-io",), "ioopt.registry.policies:best_policy",
+        "every policy on the trace, the best answers", "ours", abilities={ANYTIME},
+    ),
     _policy(
         "no-congestion", "base_line:reference",
         "every request at its peak rate: the reference without contention",
@@ -103,7 +116,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
 _COMPARED = tuple(
     row.name
     for row in SOLVERS
-    if row.variant_of in (None, "set-10") and row.name not in ("fixed-share", "exact")
+    if row.variant_of in (None, "set-10") and row.name not in ("auto", "fixed-share", "exact")
 )
 
 KINDS: tuple[KindSpec, ...] = (
@@ -119,7 +132,11 @@ KINDS: tuple[KindSpec, ...] = (
         plot="ioopt.plot.bandwidth:plot_batch_io",
         pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
         explain="ioopt.explaining.batch_io:FAMILY",
-        default_solver="fill",
+        default_solver="auto",
+        fallback="base-line",
+        policies=tuple(
+            dict.fromkeys(("least-delay", "base-line", "fill", "adaptive", *_COMPARED[1:]))
+        ),
         objective_name="mean_response_seconds",
         compare_solvers=_COMPARED,
         most=("utilisation", "useful_utilisation"),

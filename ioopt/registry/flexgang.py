@@ -68,6 +68,7 @@ KINDS: tuple[KindSpec, ...] = (
         fallback="strict-fill",
         objective_name="weighted_progress",
         bound="ioopt.solvers.flexgang.linear:upper_bound",
+        limited_bound=True,
         compare_solvers=("exact", "greedy", "strict-fill", "strict"),
         compare_columns=(
             "simulated_objective", "cpu_utilisation", "compute_progress", "io_slowdown", "floors_kept",

@@ -1,11 +1,12 @@
 """Registry of the gang family (Zhang et al.)."""
 
-from ioopt.registry.types import BOUND, EXACT, ONLINE, KindSpec, SolverSpec
+from ioopt.registry.types import ANYTIME, BOUND, EXACT, ONLINE, KindSpec, SolverSpec
 
 _AT = "ioopt.solvers.gang."
 _BOTH = ("gang", "gang-matrix")
 _FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
 _ONLINE = {ONLINE}
+_TRIED = ("index-iogs", "guarded-iogs", "migrate-iogs", "adaptive-iogs", "iogs", "gs")
 
 KINDS: tuple[KindSpec, ...] = (
     KindSpec(
@@ -20,8 +21,9 @@ KINDS: tuple[KindSpec, ...] = (
         plot="ioopt.plot.matrix:plot_gang",
         pictures={"gantt": "ioopt.plot.jobs:plot_jobs"},
         explain="ioopt.explaining.gang:FAMILY",
-        default_solver="guarded-iogs",
+        default_solver="auto",
         fallback="migrate-iogs",
+        policies=_TRIED,
         objective_name="mean_slowdown",
         compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs"),
         compare_columns=("mean_wait_seconds", "max_wait_seconds", "local_jobs"),
@@ -36,12 +38,14 @@ KINDS: tuple[KindSpec, ...] = (
         plan="ioopt.problems.gang:GangMatrixPlan",
         check="ioopt.check.gang.matrix:check",
         plot="ioopt.plot.matrix:plot_decision",
-        default_solver="guarded-iogs",
+        default_solver="auto",
         fallback="migrate-iogs",
+        policies=_TRIED,
         objective_name="value_las",
         sense="max",
         most=("value_one", "local_jobs", "matrix_utilisation"),
         bound="ioopt.solvers.gang.bound:upper_bound",
+        limited_bound=True,
         compare_solvers=(*_FOUR, "guarded-iogs", "index-iogs", "exact-iogs", "exact-iogs:guard=1"),
         compare_columns=("model_gap", "value_one", "local_jobs", "matrix_utilisation"),
         decision=True,
@@ -60,6 +64,10 @@ def _policy(
 
 
 SOLVERS: tuple[SolverSpec, ...] = (
+    SolverSpec(
+        "auto", _BOTH, "ioopt.registry.policies:best_policy",
+        "every policy on the instance, the best answers", "ours", abilities={ANYTIME},
+    ),
     _policy("gs", "gs", "plain gang scheduling, blind to files", "Zhang et al., Section 3.2"),
     _policy("iogs", "iogs", "jobs start on their file nodes or wait", "Zhang et al., Section 3.3"),
     _policy(

@@ -1,23 +1,71 @@
 """Policies by name: from a row of the registry to the policy of its file, for replays and live use."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ioopt import registry
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.decisions.gang.state import GangPolicy
+from ioopt.errors import UsageError
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.problems.gang import GangPlan, GangProblem
-from ioopt.protocols import Simulation
+from ioopt.protocols import Outcome, Simulation, SolveRequest
+from ioopt.result import StopReason
+
+LONGEST = 2.0
+"""How much longer a policy may take than those before it."""
+
+
+def best_policy(problem: Any, request: SolveRequest) -> Outcome:
+    """Every policy of the kind while there is time, the best in the mean first; the best plan answers."""
+    kind, deadline = registry.kind_of_problem(problem), request.deadline
+    sign = -1.0 if kind.sense == "max" else 1.0
+    found: dict[str, float] = {}
+    best: Outcome = Outcome(None)
+    chosen, longest = "", 0.0
+    for name in kind.policies:
+        begun = deadline.elapsed()
+        if found and deadline.remaining() < LONGEST * longest:
+            break
+        spec = registry.solver(name, kind)
+        settings = registry.settings_for(spec, {})
+        policy = registry.load_target(spec.policy or "")(settings)
+        asked = replace(request, settings=settings, policy=policy)
+        outcome: Outcome = registry.load_target(spec.target)(problem, asked)
+        if outcome.stop is not StopReason.FINISHED:  # late; what answers in its place is known
+            if not found:
+                return outcome
+            break
+        longest = max(longest, deadline.elapsed() - begun)
+        values = outcome.simulation.metrics if outcome.simulation else None
+        if values is None:
+            values = registry.load_target(kind.check)(problem, outcome.plan, None).objectives
+        found[name] = values[kind.objective_name]
+        request.incumbents.report(outcome.plan, found[name])
+        if not chosen or sign * found[name] < sign * found[chosen]:
+            best, chosen = outcome, name
+    late = kind.policies[len(found) :]
+    notes = [f"{chosen} is the best of {', '.join(found)}"]
+    notes += [f"no time was left for {', '.join(late)}"] if late else []
+    stop = StopReason.TIME if late else StopReason.FINISHED
+    return replace(best, stop=stop, notes=(*notes, *best.notes))
 
 
 def io_policy(name: str, settings: Mapping[str, Any] | None = None) -> IoPolicy:
     """The I/O policy called *name*; UsageError for an unknown name or setting."""
-    spec = registry.solver(name, registry.KINDS["batch-io"])
+    spec = _policy_row(name, "batch-io")
     policy: IoPolicy = registry.load_target(spec.policy or "")(
         registry.settings_for(spec, settings or {})
     )
     return policy
+
+
+def _policy_row(name: str, kind: str) -> registry.SolverSpec:
+    spec = registry.solver(name, registry.KINDS[kind])
+    if spec.policy is None:
+        raise UsageError(f"{name} tries policies on whole instances; name one of them")
+    return spec
 
 
 def policy_of_plan(plan: BatchIoPlan) -> IoPolicy:
@@ -37,7 +85,7 @@ def simulate_batch_io(problem: BatchIoProblem, plan: BatchIoPlan, **options: Any
 
 def gang_policy(name: str, settings: Mapping[str, Any]) -> tuple[GangPolicy, Any]:
     """The gang policy called *name* and its settings; UsageError for an unknown name or setting."""
-    spec = registry.solver(name, registry.KINDS["gang"])
+    spec = _policy_row(name, "gang")
     chosen = registry.settings_for(spec, settings)
     return registry.load_target(spec.policy or "")(chosen), chosen
 

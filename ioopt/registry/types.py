@@ -45,8 +45,9 @@ class KindSpec:
     instances prints mean ratios. ``schedule`` is the form of its schedules. ``plot`` draws a
     result; ``pictures`` are further ones by name (``ioopt plot --picture``); ``explain`` is the
     :class:`ioopt.explaining.Family` that ``ioopt explain`` asks. ``fallback`` is the
-    solver that answers when another one fails. ``bound`` is a quick function from the problem to
-    a proven bound of the objective, for solvers that prove nothing themselves. ``decision`` marks
+    solver that answers when another one fails; ``policies`` are what ``auto`` tries, the best
+    first. ``bound`` is a quick function from the problem to a proven bound of the objective, for
+    solvers that prove nothing themselves (``limited_bound``: it takes a ``deadline``). ``decision`` marks
     snapshots that ``ioopt decide`` takes, ``measured`` kinds whose metrics come from a seeded
     replay, which a check of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``,
     and answers with what it has and a note when it expires. The functions are ``check(problem,
@@ -63,6 +64,7 @@ class KindSpec:
     plan: str | None = None
     schedule: str | None = None
     bound: str | None = None
+    limited_bound: bool = False
     simulate: str | None = None
     limited_replay: bool = False
     generate: str | None = None
@@ -71,6 +73,7 @@ class KindSpec:
     explain: str | None = None
     sense: Literal["min", "max"] = "min"
     fallback: str | None = None
+    policies: tuple[str, ...] = ()
     compare_solvers: tuple[str, ...] = ()
     choose_solvers: str | None = None
     compare_columns: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
 from ioopt.decisions.batch_io_kernels import slow_down
 from ioopt.errors import InstanceError, OutOfTime, UsageError
@@ -21,17 +22,14 @@ from ioopt.result import StopReason
 from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
 from ioopt.sim.batch_io.simulate import simulate_steady, simulate_trace
 from ioopt.sim.batch_io.trace import Run, Trace
-from ioopt.sim.relay import Handover, relay_to
+from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io.base_line import BASE_LINE, FIXED_SHARE, NO_CONGESTION
 from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 
-_COMPILED, _COMPILE = "ioopt.sim.batch_io.compiled", "ioopt.kernels:compile_batch_io"
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
-CHEAPER = (BASE_LINE, FIXED_SHARE)
-"""Answer in the place of a policy that cannot be simulated within the limit, the first that can."""
-CLOSED_FORM_UP_TO_PHASES = 300_000
-"""A larger schedule takes too long to write down and to check, and 600 bytes a phase."""
+PLAIN_SECONDS_PER_JOB, PLAIN_SECONDS_PER_PHASE = 3e-4, 2e-5
+"""Of a run in plain Python; a job costs what the queue is long."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
 """Limits below this, times the phases, are too short to record and check the rates of all requests."""
 SECONDS_PER_PHASE = 1e-5
@@ -56,20 +54,20 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     own = settings.model_dump(exclude=known_elsewhere, exclude_defaults=True)
     plan = BatchIoPlan(**known, settings=own or None)
     how = settings.arithmetic, settings.engine, settings.rates
-    stop, told = StopReason.FINISHED, ""
-    cheaper = iter(CHEAPER)
-    while True:
+    stop, late = StopReason.FINISHED, ""
+    try:
+        simulation, notes = _simulate(problem, plan, policy, *how, request.deadline)
+    except OutOfTime as error:
+        late, stop = f"{settings.policy}: {error}", StopReason.FALLBACK
+        if policy is BASE_LINE:
+            return Outcome(None, stop=StopReason.TIME, notes=(late,))
+        plan = BatchIoPlan(policy=BASE_LINE.name, ef=plan.ef, loop=plan.loop)
         try:
-            simulation, notes = _simulate(problem, plan, policy, *how, request.deadline)
-            break
-        except OutOfTime as late:
-            told, stop = told or f"{settings.policy}: {late}", StopReason.FALLBACK
-            policy = next(other for other in cheaper if other is not policy)
-            if policy is FIXED_SHARE and not _fits_closed_form(problem, plan):
-                return Outcome(None, stop=StopReason.TIME, notes=(told,))
-            plan = BatchIoPlan(policy=policy.name, ef=plan.ef, loop=plan.loop)
-    if told:
-        notes = (f"{told}; answered by {policy.name}", *notes)
+            simulation, notes = _simulate(problem, plan, BASE_LINE, *how, request.deadline)
+        except OutOfTime as last:
+            told = f"{BASE_LINE.name}: {last}"
+            return Outcome(None, stop=StopReason.TIME, notes=(late, told))
+        notes = (f"{late}; answered by {BASE_LINE.name}", *notes)
     if plan.policy == "set-10" and not plan.top:
         notes = (*notes, ONE_A_SET)
     bound, metrics = bounds_of(problem, plan, simulation, request.deadline)
@@ -88,13 +86,6 @@ def bounds_of(
     starts = {row["id"]: row["start_seconds"] for row in simulation.schedule["jobs"]}
     delays = delay_bounds(problem, plan, starts, simulation.metrics, deadline)
     return mean_response_bound(problem, plan, starts, delays["io_delay_bound"]), delays
-
-
-def _fits_closed_form(problem: BatchIoProblem, plan: BatchIoPlan) -> bool:
-    phases = sum(phase.repeat for job in problem.jobs for phase in job.phases)
-    if problem.machine.interference or problem.machine.burst_buffer:
-        return False
-    return plan.loop == "closed" and phases <= CLOSED_FORM_UP_TO_PHASES
 
 
 def simulate(
@@ -188,21 +179,16 @@ def _run(
     starts: tuple[Sequence[Any], Sequence[int]] | None,
     deadline: Deadline | None,
 ) -> Run:
-    """One run; ``auto`` begins in plain Python (:mod:`ioopt.sim.relay`)."""
+    deadline = deadline or Deadline(None)
+    seconds = PLAIN_SECONDS_PER_JOB * len(trace) + PLAIN_SECONDS_PER_PHASE * trace.num_phases
+    if engine == "auto" and use_machine_code("batch I/O", deadline, seconds):
+        engine = "compiled"
+    pace = Pace(deadline, seconds, policy is BASE_LINE)
     if engine != "compiled":
-        module = _COMPILED if engine == "auto" else ""
-        watch = relay_to(module, "advance", deadline, policy is BASE_LINE, _COMPILE)
-        try:
-            return simulate_trace(
-                trace, policy, record_rates=record_rates, starts=starts, relay=watch
-            )  # fmt: skip
-        except Handover:
-            pass
+        return simulate_trace(trace, policy, record_rates=record_rates, starts=starts, pace=pace)
     from ioopt.sim.batch_io.compiled import simulate_compiled
 
-    return simulate_compiled(
-        trace, policy, record_rates=record_rates, starts=starts, deadline=deadline
-    )
+    return simulate_compiled(trace, policy, record_rates=record_rates, starts=starts, pace=pace)
 
 
 def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Settings) -> Outcome:

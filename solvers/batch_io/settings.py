@@ -18,8 +18,8 @@ class Settings(Record):
 
     ``ef`` is the expansion factor of rule 23; ``loop=open`` fixes every job's start and nodes to
     those of an uncongested run; ``arithmetic=exact`` runs on rationals; ``engine`` is the pure
-    Python or the compiled simulator (auto: Python, until its pace says that compiled code, where it
-    stands ready, is done sooner); ``rates`` says whether the schedule holds the
+    Python or the compiled simulator (auto: compiled for long runs); ``rates`` says whether the schedule
+    holds the
     rate of every request over time (auto: unless the trace is large).
     """
 

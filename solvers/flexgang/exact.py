@@ -14,13 +14,15 @@ from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.flexgang.greedy import greedy_plans
+from ioopt.solvers.flexgang.greedy import best_of, greedy_plans
 from ioopt.solvers.flexgang.pattern_search import PatternSearch, PatternState
 from ioopt.solvers.flexgang.rerank import Candidate, Ranked, rerank
 from ioopt.solvers.flexgang.strict import strict_plan
 
 FIRST_GAP = 0.01
 """Relative gap of the first round over all patterns."""
+GREEDY_RESERVE = 0.1
+"""Part of the time limit in which no further greedy plan is begun."""
 RESERVE_FRACTION = 0.2
 """Part of the time limit kept for simulation."""
 
@@ -40,8 +42,8 @@ def solve(
     """Solve all patterns within the deadline and return the plan that simulates best."""
     settings = request.settings or Settings()
     begun = request.deadline.elapsed()
-    # Before anything else, so that they have the time that the greedy solver would have.
-    greedy = list(greedy_plans(problem, request.deadline))
+    # Before anything else, and for longer, so that they have the time that the greedy solver would have.
+    greedy = list(greedy_plans(problem, request.deadline, GREEDY_RESERVE))
     patterns, notes = _patterns(problem, settings)
     search = PatternSearch(problem, patterns, request)
     baselines = _baselines(problem, search, greedy)
@@ -93,14 +95,11 @@ def _baselines(
         plan = strict_plan(problem, fill)
         if plan is not None:
             found[name] = plan
-    best = -math.inf
-    for data, plan in greedy:
-        if data.pattern.key not in search.by_key:
-            continue
+    known = [item for item in greedy if item[0].pattern.key in search.by_key]
+    for _, plan in known:
         search.offer(plan)
-        value = model_objective(data, plan)
-        if value > best:
-            best, found["greedy"] = value, plan
+    if known:
+        found["greedy"] = best_of(known)
     return found
 
 

@@ -21,40 +21,51 @@ def solve(
 ) -> Outcome[FlexibleGangPlan]:
     """The best plan over all patterns; strict + fill, with a note, when no pattern works out."""
     per_pattern: dict[str, float] = {}
-    best: tuple[float, FlexibleGangPlan] | None = None
+    plans: list[tuple[PatternData, FlexibleGangPlan]] = []
     stop = StopReason.FINISHED
     for data, plan in greedy_plans(problem, request.deadline):
-        value = model_objective(data, plan)
-        per_pattern[data.pattern.key] = value
-        if best is None or value > best[0]:
-            best = (value, plan)
-            request.incumbents.report(plan, value)
+        plans.append((data, plan))
+        per_pattern[data.pattern.key] = model_objective(data, plan)
+        request.incumbents.report(plan, per_pattern[data.pattern.key])
     if _time_is_up(request.deadline):
         stop = StopReason.TIME
     metrics = {"per_pattern": per_pattern}
-    if best is not None:
-        return Outcome(best[1], stop=stop, metrics=metrics)
+    if plans:
+        return Outcome(best_of(plans), stop=stop, metrics=metrics)
     filled, why = try_strict(problem, fill=True)
     note = "the greedy keeps the floors in no pattern"
     note += "; strict + fill instead" if filled is not None else f", strict + fill neither: {why}"
     return Outcome(filled, stop=stop, notes=(note,), metrics=metrics)
 
 
-def _time_is_up(deadline: Deadline) -> bool:
+def best_of(plans: list[tuple[PatternData, FlexibleGangPlan]]) -> FlexibleGangPlan:
+    """The plan that the model values most; of equals that of the first pattern."""
+    in_order = sorted(plans, key=lambda item: item[0].pattern)
+    return max(in_order, key=lambda item: model_objective(*item))[1]
+
+
+def _time_is_up(deadline: Deadline, reserve: float = SIMULATION_FRACTION) -> bool:
     limit = deadline.limit_seconds
-    return limit is not None and deadline.remaining() <= SIMULATION_FRACTION * limit
+    return limit is not None and deadline.remaining() <= reserve * limit
 
 
 def greedy_plans(
-    problem: FlexibleGangProblem, deadline: Deadline | None = None
+    problem: FlexibleGangProblem,
+    deadline: Deadline | None = None,
+    reserve: float = SIMULATION_FRACTION,
 ) -> Iterator[tuple[PatternData, FlexibleGangPlan]]:
-    """The greedy's plan of every pattern that has one, in the order of the patterns.
+    """The greedy's plan of every pattern that has one, widely spread patterns first.
 
-    After the first pattern, none is begun when only a fifth of *deadline* is left, which is for
-    simulating the plan.
+    After the first pattern, none is begun when only the share *reserve* of *deadline* is left, which
+    is for simulating the plan. Neighbours are alike: when time is short, a few from the whole range
+    do better than the first.
     """
-    for at, pattern in enumerate(problem.patterns()):
-        if at and deadline is not None and _time_is_up(deadline):
+    patterns = problem.patterns()
+    width = len(patterns).bit_length()
+    spread = sorted(range(len(patterns)), key=lambda k: f"{k:0{width}b}"[::-1])
+    for at, k in enumerate(spread):
+        pattern = patterns[k]
+        if at and deadline is not None and _time_is_up(deadline, reserve):
             return
         data = PatternData.of(problem, pattern)
         plan = greedy_plan(data) if data is not None else None

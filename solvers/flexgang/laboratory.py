@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ioopt.measure.perturbation import Engine, curve, measure
+from ioopt.measure.perturbation import Engine, curve, measure, use_compiled
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.perturbation import (
     ApplicationSlopes,
@@ -33,10 +33,12 @@ def solve(
     """Measure every application in every environment with the request's seed."""
     settings = request.settings or Settings()
     seed, deadline = request.options.seed, request.deadline
+    fast = use_compiled(problem, settings.engine, deadline)
+    engine: Engine = "compiled" if fast else "python"
     found: list[ApplicationSlopes] = []
     notes: list[str] = []
     for app in problem.applications:
-        found.append(measure(problem, app, seed, settings.engine, deadline))
+        found.append(measure(problem, app, seed, engine, deadline))
         if deadline.expired() and not notes:
             rest = ", ".join(item.id for item in problem.applications[len(found) - 1 :])
             notes.append(
@@ -47,7 +49,7 @@ def solve(
         curves: dict[Environment, Curve] = {}
         for environment in problem.environments:
             points = settings.points
-            drawing = curve(problem, app, environment, points, seed, settings.engine, deadline)
+            drawing = curve(problem, app, environment, points, seed, engine, deadline)
             if drawing is None:
                 break
             curves[environment] = drawing

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from ioopt.measure.io_server import start_seconds
+from ioopt.measure.io_server import SECONDS_PER_BURST, use_compiled
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
-from ioopt.sim.flexgang.flexible_gang import measure
+from ioopt.sim.flexgang.flexible_gang import measure, num_bursts_drawn
 
 SELECTION_SEEDS = tuple(range(10_001, 10_007))
 """Seeds on which plans are chosen; reports use others."""
@@ -68,18 +68,18 @@ def rerank(
     clock = deadline or Deadline(None)
     needed = min(len(order), 1 + sum(item.baseline for item in order))
     ranked: list[Ranked] = []
-    if order and clock.remaining() <= start_seconds():
-        return []
-    if order and start_seconds():
-        measure(problem, order[0].plan, seeds[0], 1.0)  # loads the kernel, so that runs compare
-    run = 0.0
+    bursts = num_bursts_drawn(problem, seconds)
+    fast = use_compiled(bursts * len(seeds) * len(order), clock)
+    run = 0.0 if fast else SECONDS_PER_BURST * bursts
+    if fast:  # loaded before runs are timed
+        measure(problem, order[0].plan, seeds[0], 1.0, fast)
     for at, item in enumerate(order):
         # What must still be simulated, the winner's report among it.
         ahead = 1 + (needed - at if at < needed else 1)
         if clock.remaining() <= ahead * len(seeds) * run:
             break
         begun = clock.elapsed()
-        values = [measure(problem, item.plan, seed, seconds).objective for seed in seeds]
+        values = [measure(problem, item.plan, seed, seconds, fast).objective for seed in seeds]
         run = max(run, (clock.elapsed() - begun) / len(seeds))
         ranked.append(Ranked(item, tuple(values)))
     if len(ranked) < needed:

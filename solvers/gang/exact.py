@@ -7,6 +7,7 @@ filled by weight x speed. The greedy is index-iogs with the same guard, without 
 taken where it is worth more, so that a decision is never below it.
 """
 
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from pydantic import Field
 
 from ioopt.decisions.gang.state import State, state_of
 from ioopt.decisions.gang.weights import Weight, value_of
-from ioopt.errors import UsageError
+from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.gang.assignment import AssignmentModel
 from ioopt.models.gang.question import Question, ask
 from ioopt.models.gang.row_free import RowFreeModel
@@ -39,6 +40,8 @@ from ioopt.units import exact
 
 EVENT_LIMIT, SNAPSHOT_LIMIT = 0.1, 2.0
 """Deterministic seconds of CP-SAT for a program: at every event, and for one decision alone."""
+GREEDY_SECONDS_PER_JOB = 2e-3
+"""Kept of a limit for the greedy, which ends a workload."""
 PROVEN = 1e-9
 """Relative distance from the bound within which a decision counts as proven (rounded worths)."""
 
@@ -236,13 +239,20 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         settings = settings.model_copy(update={"limit": settings.limit or SNAPSHOT_LIMIT})
     chosen = ExactPolicy(settings, request.deadline, backend, log.append)
     if isinstance(problem, GangMatrixProblem):
-        return _decide(problem, chosen, log)
+        return _decide(problem, chosen, log, request.deadline)
     if backend not in (None, CPSAT):
         raise UsageError(
             f"backend {backend} has no deterministic limit and serves single decisions "
             "(ioopt/gang-matrix); a workload needs CP-SAT"
         )
-    simulation = run.simulate_policy(problem, chosen, settings)
+    left = request.deadline.remaining()
+    if not math.isinf(left):  # for the greedy, to the end of the workload
+        kept = min(left / 2, GREEDY_SECONDS_PER_JOB * len(problem.jobs))
+        chosen.deadline = request.deadline.within(left - kept)
+    try:
+        simulation = run.simulate_policy(problem, chosen, settings, request.deadline)
+    except OutOfTime as late:
+        return run.cheapest(problem, request, chosen, late)
     values: dict[str, Any] = settings.model_dump(mode="json")
     notes, stop = [], StopReason.FINISHED
     if chosen.stopped_at is not None and chosen.stopped_at < chosen.events:
@@ -254,7 +264,9 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     return Outcome(plan, simulation=simulation, stop=stop, notes=tuple(notes), metrics=summary(log))
 
 
-def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, log: list[Decision]) -> Outcome:
+def _decide(
+    problem: GangMatrixProblem, chosen: ExactPolicy, log: list[Decision], deadline: Deadline
+) -> Outcome:
     after = chosen.update(state_of(problem))
     ids = [job.id for job in (*problem.running, *problem.waiting)]
     weight, metrics = chosen.settings.weight, summary(log)
@@ -268,7 +280,7 @@ def _decide(problem: GangMatrixProblem, chosen: ExactPolicy, log: list[Decision]
     return Outcome(
         run.plan_of_state(after, ids),
         # The front door bounds value_las, where a bound is asked for.
-        bound=None if weight == "las" else upper_bound(problem, weight),
+        bound=None if weight == "las" else upper_bound(problem, weight, deadline),
         stop=StopReason.FINISHED if log else StopReason.TIME,
         objective_name=f"value_{weight}", notes=tuple(notes), metrics=metrics,
     )  # fmt: skip

@@ -10,15 +10,15 @@ from ioopt.problems.base import Record
 from ioopt.sim.gang.update import phases_of, updated
 
 DEDICATED = "dedicated"
-"""The policy whose schedule follows in closed form; it answers where none can be simulated."""
+"""The policy whose schedule follows in closed form."""
 
 
 class Settings(Record):
     """``--set`` keys of every gang policy.
 
     ``recompute=boundary`` holds matrix updates to slice boundaries (rule 2). ``engine`` and
-    ``arithmetic`` choose how the simulator computes (``auto``: plain Python, until its pace says that
-    compiled code, where it stands ready, is done sooner); ``history`` whether the schedule tells every
+    ``arithmetic`` choose how the simulator computes (``auto``: compiled code for long runs);
+    ``history`` whether the schedule tells every
     change of the matrix. On a gang-matrix, ``phase`` runs one phase alone.
     """
 

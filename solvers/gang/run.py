@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.gang.rules import HDF
 from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
 from ioopt.errors import OutOfTime, UsageError
@@ -20,11 +21,12 @@ from ioopt.sim.gang.dedicated import run_dedicated
 from ioopt.sim.gang.history import History
 from ioopt.sim.gang.metrics import simulation_of
 from ioopt.sim.gang.simulate import GangSimulation
-from ioopt.sim.relay import Handover, relay_to
-from ioopt.solvers.gang import dedicated, gs
+from ioopt.sim.pace import Pace
+from ioopt.solvers.gang import gs
 from ioopt.solvers.gang.policy import DEDICATED, Policy, Settings
 
-_COMPILED = "ioopt.sim.gang.compiled"
+PLAIN_SECONDS_PER_JOB = 2e-4
+"""Of a run in plain Python."""
 SECONDS_PER_JOB = 1.5e-5
 """Of writing down and checking a schedule without history."""
 RECORD_UP_TO_JOBS, RECORD_UP_TO_CELLS = 2_000, 4_000_000
@@ -43,21 +45,25 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
     try:
         simulation = simulate_policy(problem, policy, settings, request.deadline)
     except OutOfTime as late:
-        return _cheapest(problem, request, policy, f"{policy.name}: {late}")
+        return cheapest(problem, request, policy, late)
     return Outcome(plan, simulation=simulation)
 
 
-def _cheapest(problem: GangProblem, request: SolveRequest, slow: Policy, late: str) -> Outcome:
-    """The answer of the first cheap policy in the place of one that cannot be simulated in time."""
+def cheapest(
+    problem: GangProblem, request: SolveRequest, slow: GangPolicy, error: OutOfTime
+) -> Outcome:
+    """The answer of ``gs`` in the place of a policy that cannot be simulated in time, or none."""
+    late = f"{slow.name}: {error}"
+    if slow is gs.POLICY:
+        return Outcome(None, stop=StopReason.TIME, notes=(late,))
     settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
-    policy: GangPolicy = dedicated.POLICY if slow is gs.POLICY else gs.POLICY
     try:
-        simulation = simulate_policy(problem, policy, settings, request.deadline)
-    except OutOfTime:
-        policy = dedicated.POLICY
-        simulation = simulate_policy(problem, policy, settings)
-    plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
-    note = f"{late}; answered by {policy.name}"
+        simulation = simulate_policy(problem, gs.POLICY, settings, request.deadline)
+    except OutOfTime as last:
+        told = f"{gs.POLICY.name}: {last}"
+        return Outcome(None, stop=StopReason.TIME, notes=(late, told))
+    plan = GangPlan(policy=gs.POLICY.name, settings=settings.model_dump(mode="json"))
+    note = f"{late}; answered by {gs.POLICY.name}"
     return Outcome(plan, stop=StopReason.FALLBACK, simulation=simulation, notes=(note,))
 
 
@@ -82,21 +88,24 @@ def simulate_policy(
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")
-    if settings.engine != "compiled":
-        module = _COMPILED if settings.engine == "auto" and not obstacle and not wanted else ""
-        watch = relay_to(module, "_simulate", deadline, policy.name == "gs")
+    seconds = PLAIN_SECONDS_PER_JOB * len(problem.jobs)
+    compiled = settings.engine == "compiled" or (
+        settings.engine == "auto"
+        and not obstacle
+        and not wanted
+        and use_machine_code("gangs", deadline, seconds)
+    )
+    pace = Pace(deadline, seconds, policy is gs.POLICY)
+    if not compiled:
         gangs = gangs_of(problem, settings.arithmetic)
         history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None
         engine = GangSimulation(gangs, timing, policy, history)
-        try:
-            return simulation_of(problem, engine.run(relay=watch), history)
-        except Handover:
-            pass
+        return simulation_of(problem, engine.run(pace), history)
     from ioopt.sim.gang.compiled import run
     from ioopt.sim.gang.table import table_of
 
     assert policy.rules is not None
-    return simulation_of(problem, run(table_of(problem), timing, policy.rules, deadline), None)
+    return simulation_of(problem, run(table_of(problem), timing, policy.rules, pace), None)
 
 
 def _is_small(problem: GangProblem) -> bool:

@@ -8,12 +8,11 @@ import numpy as np
 
 from ioopt.compiled import boxes, compiled
 from ioopt.decisions.batch_io import IoPolicy, KernelView, Twin
-from ioopt.options import Deadline
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
 from ioopt.sim.batch_io.box_arrays import WORD
 from ioopt.sim.batch_io.buffer import Buffer, buffer_of
-from ioopt.sim.batch_io.simulate import Starts, finish_run, out_of_time
+from ioopt.sim.batch_io.simulate import Starts, finish_run
 from ioopt.sim.batch_io.state import (
     JOB_AMOUNTS,
     JOB_NUMBERS,
@@ -26,6 +25,7 @@ from ioopt.sim.batch_io.state import (
     terms_of,
 )
 from ioopt.sim.batch_io.trace import Run, Trace, beliefs_of
+from ioopt.sim.pace import Pace
 
 INSTANTS_PER_CALL = 4_000
 """Instants between two looks at the deadline."""
@@ -249,7 +249,7 @@ def simulate_compiled(
     *,
     record_rates: bool = False,
     starts: Starts | None = None,
-    deadline: Deadline | None = None,
+    pace: Pace | None = None,
 ) -> Run:
     """As :func:`ioopt.sim.batch_io.simulate.simulate_trace`, in floats, for a policy with a twin."""
     w = arrays_of(trace, policy, record_rates, starts)
@@ -264,8 +264,8 @@ def simulate_compiled(
         found = w.spans[: m.num_spans]
         spans.append(np.column_stack([found[name] for name in SPAN.names or ()]))
         m.num_spans = 0
-        if more and deadline and deadline.expired():
-            raise out_of_time(m.ended, len(trace))
+        if more and pace:
+            pace.look(int(m.arrived), int(m.ended), len(trace))
     run = Run(
         **{name: w.jobs[name][: len(trace)].tolist() for name in ("start", "end", "killed", "block")},
         released=w.buffer.released.tolist() if w.buffered else None, request=w.asked,

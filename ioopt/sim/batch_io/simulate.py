@@ -2,7 +2,7 @@
 
 The text of :mod:`ioopt.sim.batch_io.engine` gives the same times to the bit when it is compiled. Where a
 job's I/O rate never changes, what it takes is known when it starts: then the whole schedule follows by
-adding up, the cheapest there is, for limits in which no policy can be simulated.
+adding up.
 """
 
 from bisect import bisect_right
@@ -14,15 +14,14 @@ from typing import Any
 
 from ioopt.compiled import boxes
 from ioopt.decisions.batch_io import IoPolicy, Number
-from ioopt.errors import OutOfTime, SimulationError
-from ioopt.options import Deadline
+from ioopt.errors import SimulationError
 from ioopt.sim.batch_io.buffer import buffer_of
 from ioopt.sim.batch_io.engine import advance
 from ioopt.sim.batch_io.jobs import start
 from ioopt.sim.batch_io.state import Moment, World
 from ioopt.sim.batch_io.storage import use
 from ioopt.sim.batch_io.trace import Run, Span, Spans, Trace, known
-from ioopt.sim.relay import Relay
+from ioopt.sim.pace import Pace
 
 _INSTANTS_PER_LOOK = 64
 """Instants between two looks at the deadline."""
@@ -36,15 +35,13 @@ def simulate_trace(
     *,
     record_rates: bool = False,
     starts: Starts | None = None,
-    deadline: Deadline | None = None,
-    relay: Relay | None = None,
+    pace: Pace | None = None,
 ) -> Run:
     """Run *trace* under *policy*.
 
     *starts* fixes the start and the first unit of every job (open loop): the batch queue is not
     asked and nodes are not counted. Raises SimulationError when the policy leaves every request
-    without bandwidth for good, OutOfTime when the *deadline* passes. *relay*, which has a deadline of
-    its own, may end the run too.
+    without bandwidth for good, OutOfTime where *pace* ends the run.
     """
     run = Run.empty(trace, record_rates)
     w = World(trace.machine, trace.options, trace.limits, start)
@@ -54,10 +51,8 @@ def simulate_trace(
     m.free = w.total
     jobs, instants = len(trace), 1 if policy.slow else _INSTANTS_PER_LOOK
     while advance(w, m, policy.decide, instants):
-        if relay:
-            relay.look(m.arrived, m.ended, jobs)
-        elif deadline and deadline.expired():
-            raise out_of_time(m.ended, jobs)
+        if pace:
+            pace.look(m.arrived, m.ended, jobs)
     for job, r in enumerate(w.jobs[:jobs]):
         run.start[job], run.end[job] = r.start, r.end
         run.killed[job], run.block[job] = r.killed, r.block
@@ -71,11 +66,6 @@ def simulate_trace(
 def bits_of(number: int) -> list[int]:
     """The bits that are set in *number*, ascending."""
     return [k for k, bit in enumerate(reversed(bin(number))) if bit == "1"]
-
-
-def out_of_time(ended: int, jobs: int) -> OutOfTime:
-    """The error of a run whose time is over."""
-    return OutOfTime(f"out of time with {ended} of {jobs} jobs finished")
 
 
 def finish_run(trace: Trace, policy: IoPolicy, run: Run, m: Moment, spans: Spans) -> None:

@@ -12,17 +12,17 @@ from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from ioopt.compiled import available
 from ioopt.errors import InstanceError
 from ioopt.measure.io_server import (
     NANOSECONDS,
+    SECONDS_PER_BURST,
     Served,
     Windows,
     draw_bursts,
     nanoseconds,
     num_bursts,
     serve,
-    start_seconds,
+    use_compiled,
 )
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
@@ -78,10 +78,13 @@ def simulate(
     """
     plan.require_jobs_of(problem)
     runs: list[Measured] = []
+    bursts = num_bursts_drawn(problem, seconds)
+    fast = use_compiled(bursts * len(seeds), deadline)
+    least = 0.0 if fast else SECONDS_PER_BURST * bursts
     for seed in seeds:
-        if deadline is not None and deadline.remaining() <= start_seconds():
+        if deadline is not None and deadline.remaining() <= least:
             break
-        runs.append(measure(problem, plan, seed, seconds))
+        runs.append(measure(problem, plan, seed, seconds, fast))
     pattern = pattern_of(problem, plan)
     schedule = frame_schedule(problem, plan, pattern)
     if runs:
@@ -151,11 +154,20 @@ def _mean_over_jobs(by_job: Mapping[str, float]) -> float | None:
     return fmean(by_job.values()) if by_job else None
 
 
+def num_bursts_drawn(problem: FlexibleGangProblem, seconds: float) -> float:
+    """About the bursts of a run of so many *seconds*."""
+    return sum(seconds / job.io_seconds * job.processes for job in problem.jobs if job.is_io)
+
+
 def measure(
-    problem: FlexibleGangProblem, plan: FlexibleGangPlan, seed: int, seconds: float
+    problem: FlexibleGangProblem,
+    plan: FlexibleGangPlan,
+    seed: int,
+    seconds: float,
+    fast: bool = False,
 ) -> Measured:
-    """Run *plan* under one seed; whole frames, the first tenth left out."""
-    return _Run(problem, plan, seed, seconds).measured()
+    """Run *plan* under one seed, *fast* by machine code; whole frames, the first tenth left out."""
+    return _Run(problem, plan, seed, seconds, fast).measured()
 
 
 @lru_cache(maxsize=4096)
@@ -167,9 +179,14 @@ class _Run:
     """One plan, one seed: I/O processes served processor by processor, free time shared out."""
 
     def __init__(
-        self, problem: FlexibleGangProblem, plan: FlexibleGangPlan, seed: int, seconds: float
+        self,
+        problem: FlexibleGangProblem,
+        plan: FlexibleGangPlan,
+        seed: int,
+        seconds: float,
+        fast: bool,
     ) -> None:
-        self.problem, self.plan, self.seed = problem, plan, seed
+        self.problem, self.plan, self.seed, self.fast = problem, plan, seed, fast
         self.pattern = pattern_of(problem, plan)
         frame = self.pattern.frame_seconds
         frames = max(20, math.ceil(seconds / frame))
@@ -233,7 +250,7 @@ class _Run:
         behaviours = [job for _, job in jobs]
         count = num_bursts(behaviours, self.horizon)
         bursts = np.stack([_bursts(job, self.seed, j, processor, count) for j, job in jobs])
-        served = serve(windows, behaviours, bursts, self.horizon, fast=available())
+        served = serve(windows, behaviours, bursts, self.horizon, self.fast)
         for at, (j, _) in enumerate(jobs):
             mine = (served.process == at) & (served.ready >= self.warm)
             self.responses.setdefault(j, []).append((served.finish - served.ready)[mine])

@@ -17,6 +17,7 @@ from ioopt.measure.io_server import (
     nanoseconds,
     num_bursts,
     serve,
+    use_compiled,
 )
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
@@ -58,6 +59,9 @@ def simulate(
     slots = slot_sequence(problem, plan)
     cycle = plan.cycle_seconds
     horizon = nanoseconds(cycle) * max(MIN_CYCLES, math.ceil(seconds / cycle))
+    io = [job for job in problem.jobs if job.is_io and job.id in plan.options]
+    bursts = sum(horizon / NANOSECONDS / job.io_seconds for job in io)
+    fast = use_compiled(bursts * problem.machine.processors, deadline)
     jobs: dict[str, dict[str, float]] = {}
     realised = 0.0
     for at, job in enumerate(problem.jobs):
@@ -68,7 +72,7 @@ def simulate(
             timeline = _timeline(problem, slots)
             return Simulation(_schedule(problem, plan, slots), {}, timeline, (note,))
         windows = Windows.of(cycle, [(start, length) for j, start, length in slots if j == at])
-        measured = _measure(job, at, windows, problem.machine.processors, seed, horizon)
+        measured = _measure(job, at, windows, problem.machine.processors, seed, horizon, fast)
         jobs[job.id] = measured
         realised += job.weight * (measured["slowdown"] - 1.0) + problem.mu * measured["waste"]
     metrics: Json = {
@@ -86,7 +90,13 @@ def simulate(
 
 
 def _measure(
-    job: QuantumJob, at: int, windows: Windows, processors: int, seed: int, horizon: int
+    job: QuantumJob,
+    at: int,
+    windows: Windows,
+    processors: int,
+    seed: int,
+    horizon: int,
+    fast: bool,
 ) -> dict[str, float]:
     """Slowdown, response and waste of one I/O job in its *windows*, over all processors."""
     import numpy as np
@@ -94,7 +104,7 @@ def _measure(
     warm = int(horizon * WARM_FRACTION)
     count = num_bursts([job], horizon, processors)
     runs = [
-        serve(windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon)
+        serve(windows, [job], draw_bursts(job, seed, at, p, count)[None, :], horizon, fast)
         for p in range(processors)
     ]
     response = np.concatenate([(run.finish - run.ready)[run.ready >= warm] for run in runs])

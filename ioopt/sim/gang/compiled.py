@@ -10,13 +10,12 @@ import numpy as np
 from ioopt.compiled import compiled
 from ioopt.decisions.gang.rules import BEST_FIT, Rules
 from ioopt.decisions.gang.state import Timing
-from ioopt.errors import OutOfTime
-from ioopt.options import Deadline
 from ioopt.sim.gang import clock
-from ioopt.sim.gang.board import DONE, SLOT_SECONDS, TASKS, UPDATES, Board, Jobs, make_board
+from ioopt.sim.gang.board import DONE, SLOT_SECONDS, TAIL, TASKS, UPDATES, Board, Jobs, make_board
 from ioopt.sim.gang.simulate import Trajectory
 from ioopt.sim.gang.table import JobTable
 from ioopt.sim.gang.words import WordSets
+from ioopt.sim.pace import Pace
 
 STEPS_PER_CALL = 2_000
 """Steps between two looks at the deadline."""
@@ -30,12 +29,10 @@ _REAL = {"clock", "worth"}
 _simulate = compiled(clock.__name__, "simulate", whole=True)
 
 
-def run(
-    table: JobTable, timing: Timing, rules: Rules, deadline: Deadline | None = None
-) -> Trajectory:
+def run(table: JobTable, timing: Timing, rules: Rules, pace: Pace | None = None) -> Trajectory:
     """Simulate in compiled code; the same answer as :class:`ioopt.sim.gang.simulate.GangSimulation`.
 
-    Raises OutOfTime when the *deadline* passes.
+    Raises OutOfTime where *pace* ends the run.
     """
     total = len(table.size)
     board = board_arrays(make_board(total, timing.nodes, timing.levels))
@@ -44,8 +41,8 @@ def run(
     tally = board.tally
     while tally[DONE] < total:
         _simulate(board, jobs, timing, numbers, STEPS_PER_CALL)
-        if tally[DONE] < total and deadline and deadline.expired():
-            raise OutOfTime(f"out of time with {tally[DONE]} of {total} jobs finished")
+        if tally[DONE] < total and pace:
+            pace.look(int(tally[TAIL]), int(tally[DONE]), total)
     start, finish, local = (np.asarray(c).tolist() for c in (jobs.start, jobs.finish, jobs.local))
     slot_seconds = float(board.clock[SLOT_SECONDS])
     return Trajectory(start, finish, local, int(tally[TASKS]), slot_seconds, int(tally[UPDATES]))

@@ -1,8 +1,7 @@
 """Jobs alone on their file nodes, in every row of the matrix: a schedule in closed form.
 
 In order of arrival each job waits until the last of its file nodes is free and then runs without a
-pause for its local time. That is the cheapest way to a whole schedule, for limits in which no policy
-can be simulated.
+pause for its local time.
 """
 
 import math

@@ -13,8 +13,7 @@ from typing import Any
 
 from ioopt.decisions.gang.rules import ADAPTIVE, HDF, Number, Rules
 from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
-from ioopt.errors import OutOfTime, SimulationError
-from ioopt.options import Deadline
+from ioopt.errors import SimulationError
 from ioopt.sim.gang.board import (
     BUDGET,
     DONE,
@@ -39,7 +38,7 @@ from ioopt.sim.gang.board import (
 )
 from ioopt.sim.gang.clock import advance, close_update, open_update, simulate, update
 from ioopt.sim.gang.update import state_of_board
-from ioopt.sim.relay import Relay
+from ioopt.sim.pace import Pace
 
 STEPS_PER_LOOK = 64
 """Steps between two looks at the deadline."""
@@ -95,21 +94,18 @@ class GangSimulation:
         """What has happened so far."""
         return Trajectory.of(self.board, self.jobs)
 
-    def run(self, deadline: Deadline | None = None, relay: Relay | None = None) -> Trajectory:
+    def run(self, pace: Pace | None = None) -> Trajectory:
         """Simulate to the last finish.
 
-        Raises SimulationError when the queue can never proceed, OutOfTime when the *deadline* passes.
-        *relay*, which has a deadline of its own, may end the run too.
+        Raises SimulationError when the queue can never proceed, OutOfTime where *pace* ends the run.
         """
         tally, total = self.board.tally, len(self.gangs)
         while tally[DONE] < total:
             self._pass(STEPS_PER_LOOK)
             if tally[DONE] == total:
                 break
-            if relay:
-                relay.look(tally[TAIL], tally[DONE], total)
-            elif deadline and deadline.expired():
-                raise OutOfTime(f"out of time with {tally[DONE]} of {total} jobs finished")
+            if pace:
+                pace.look(tally[TAIL], tally[DONE], total)
             if tally[TAIL] == total and tally[HEAD] < total and not tally[RUNNING] + tally[GONE]:
                 head = self.gangs[self.board.queue[tally[HEAD]]]
                 raise SimulationError(

@@ -201,7 +201,7 @@ def test_policies_say_what_engines_may_assume() -> None:
         rows = [(rng.randint(1, 6), k, rng.randint(1, 9)) for k in range(rng.randint(1, 5))]
         state = view(*rows)
         peaks = [request.peak for request in state.requests]
-        for name in (row.name for row in solvers_for("batch-io")):
+        for name in (row.name for row in solvers_for("batch-io") if row.policy):
             chosen: IoPolicy = policy(name)
             rates = chosen.decide(state)
             if chosen.ignores_limit or (chosen.full_when_fits and sum(peaks) <= 10):

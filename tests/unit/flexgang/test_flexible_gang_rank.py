@@ -47,19 +47,19 @@ def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
 
 
 def test_with_little_time_baselines_and_the_models_best_are_simulated() -> None:
-    """The clock ticks at every look. Asked once before loading, then three times a candidate.
+    """The clock ticks at every look: three times a candidate.
 
-    A run takes 1 tick: before the fourth candidate, at tick 11, one more and the report need 2.
+    A run takes 1 tick: before the fourth candidate, at tick 10, one more and the report need 2.
     """
     problem = generate("heavy-mix", {}, 1)
     strict, fill, greedy = candidates(problem)
     worse = Candidate("worse", greedy.plan, greedy.model_objective - 1.0)
     everyone = [worse, greedy, strict, fill]
-    ranked = rerank(problem, everyone, (1,), 5.0, deadline_of_checks(13))
+    ranked = rerank(problem, everyone, (1,), 5.0, deadline_of_checks(12))
     assert {item.candidate.label for item in ranked} == {"strict", "strict-fill", "greedy"}
-    assert len(rerank(problem, everyone, (1,), 5.0, deadline_of_checks(16))) == 4
+    assert len(rerank(problem, everyone, (1,), 5.0, deadline_of_checks(15))) == 4
     # Not even for those: nothing is compared.
-    assert rerank(problem, everyone, (1,), 5.0, deadline_of_checks(9)) == []
+    assert rerank(problem, everyone, (1,), 5.0, deadline_of_checks(8)) == []
     assert rerank(problem, everyone, (1,), 5.0, Deadline(0.0)) == []
 
 

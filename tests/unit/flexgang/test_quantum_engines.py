@@ -178,10 +178,18 @@ def test_memory_of_a_run_is_what_is_asked_for_in_advance() -> None:
     assert sizes and peak == pytest.approx(max(sizes), rel=0.1)
 
 
-def test_short_walks_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """quantum-figure-2 takes 77,312 iterations a point and more: .08 s of plain Python."""
-    asked: list[float] = []
-    monkeypatch.setattr(quantum_event, "pays", lambda module, name, seconds: asked.append(seconds))
+def test_one_question_for_the_engine_of_all_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """quantum-figure-2: 160 points of 76,320 iterations and more, a microsecond each."""
+    asked: list[tuple[str, float]] = []
+    monkeypatch.setattr(
+        quantum_event,
+        "use_machine_code",
+        lambda name, until, seconds: asked.append((name, seconds)),
+    )
     problem = ioopt.load(resolve("quantum-figure-2"))
-    quantum_event.simulate_point(problem, problem.points[0])
-    assert asked == [pytest.approx(0.077312)]
+    assert quantum_event.engine_for(problem, problem.points[:1]) == "python"
+    ioopt.solve(problem, "event", time_limit=1e-9)
+    one, *all_points = asked
+    assert one == ("quanta", pytest.approx(0.077, rel=0.02))
+    # To solve, and to replay.
+    assert len(all_points) == 2 and all(10 < seconds < 25 for _, seconds in all_points)

@@ -1,0 +1,281 @@
+"""When a simulation is given up, what answers then, and which engine a run takes from its start."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ioopt
+from ioopt import registry
+from ioopt.catalog import entries, resolve
+from ioopt.cli.main import main
+from ioopt.compiled import choice
+from ioopt.decisions.gang.state import Gang, Timing
+from ioopt.errors import OutOfTime, UsageError
+from ioopt.generate.gang.generate import generate
+from ioopt.options import Deadline, SolveOptions
+from ioopt.protocols import SolveRequest
+from ioopt.registry.policies import best_policy
+from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
+from ioopt.sim.pace import Pace
+from ioopt.solvers.batch_io import run as batch_io
+from ioopt.solvers.gang import run as gang
+from ioopt.solvers.gang.gs import POLICY
+
+
+class Clock:
+    """A clock that is told what time it is."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("until", "total"),
+    [
+        # 20 s in all: the cheapest policy would take 15, more than is left, so begin it at 10 %.
+        (1.0, 19.99),
+        # 12 s: it takes 9, and 9 are left after 1 s; of 11 s 8.25, left after 1.75 s.
+        (1.0, 12.01),
+        (1.76, 10.99),
+    ],
+)
+def test_a_run_that_cannot_meet_its_limit_leaves_time_for_the_cheapest(
+    until: float, total: float
+) -> None:
+    """A pace of so many seconds in all, at the instant from which the cheapest needs the rest."""
+    clock = Clock()
+    run, steps = Pace(Deadline(10.0, clock, 0.0), cheapest=False), 100_000
+
+    def look() -> None:
+        done = round(steps * clock.now / total)
+        run.look(done, done, steps)
+
+    look()
+    clock.now = until - 0.01
+    look()
+    clock.now = until + 0.001
+    with pytest.raises(OutOfTime, match=f"about {math.ceil(2 * total)} s would do"):
+        look()
+
+
+def test_the_cheapest_run_and_one_that_will_be_done_go_on_to_the_deadline() -> None:
+    clock = Clock()
+    cheapest = Pace(Deadline(10.0, clock, 0.0), 3.0)
+    able = Pace(Deadline(10.0, clock, 0.0), cheapest=False)
+    clock.now = 9.0
+    cheapest.look(1, 0, 50)
+    able.look(50, 41, 50)  # .9 s are left
+    clock.now = 10.0
+    # All arrived at once, which says nothing of the pace: what is spent, twice.
+    with pytest.raises(OutOfTime, match="with 0 of 50 jobs finished; about 20 s would do"):
+        cheapest.look(1, 0, 50)
+    with pytest.raises(OutOfTime, match="with 41 of 50 jobs"):
+        able.look(50, 41, 50)
+
+
+def test_without_a_limit_the_clock_is_not_judged() -> None:
+    clock = Clock()
+    run = Pace(Deadline(None, clock, 0.0), cheapest=False)
+    clock.now = 1e9
+    run.look(0, 0, 50)
+
+
+def test_the_time_asked_for_holds() -> None:
+    """Every 64 steps take two seconds of this clock; queues do not grow here."""
+    gangs = [Gang(k, 1, 1, 1.0, 3.0, 10.0 * k) for k in range(40 * STEPS_PER_LOOK)]
+
+    def run(limit: float) -> None:
+        ticks = itertools.count()
+        engine = GangSimulation(gangs, Timing(1, 1, 200.0, 0.0, 0, 1e-7), POLICY)
+        engine.run(Pace(Deadline(limit, lambda: float(next(ticks)), 0.0)))
+
+    with pytest.raises(OutOfTime) as late:
+        run(30.0)
+    told = re.search(r"about (\d+) s would do", str(late.value))
+    assert told is not None and float(told[1]) > 60
+    run(float(told[1]))
+
+
+Asked = list[tuple[str, float]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Every run takes machine code; the kernels asked about and the seconds told."""
+    found: Asked = []
+
+    def take(name: str, deadline: Deadline, plain_seconds: float) -> bool:
+        found.append((name, plain_seconds))
+        return True
+
+    for module in (batch_io, gang):
+        monkeypatch.setattr(module, "use_machine_code", take)
+    return found
+
+
+@pytest.mark.parametrize("solver", ["fill", "base-line", "adaptive", "cons-max-util", "set-10"])
+def test_batch_io_on_either_engine_is_the_same_to_the_bit(asked: Asked, solver: str) -> None:
+    pytest.importorskip("numba")
+    path = resolve("mira-day")
+    plain = ioopt.solve(path, solver, settings={"engine": "python"})
+    assert not asked
+    found = ioopt.solve(path, solver)
+    # 100 jobs of .3 ms, 1654 phases of 20 us; asked once.
+    assert asked == [("batch I/O", pytest.approx(0.03 + 0.03308))]
+    assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
+
+
+def test_gangs_on_either_engine_are_the_same_to_the_bit(asked: Asked) -> None:
+    pytest.importorskip("numba")
+    problem = generate(None, {"jobs": 200}, 3)
+    for solver in ("migrate-iogs", "index-iogs"):
+        plain = ioopt.solve(problem, solver, settings={"engine": "python", "history": "no"})
+        found = ioopt.solve(problem, solver, settings={"history": "no"})
+        assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
+    assert asked == 2 * [("gangs", pytest.approx(0.04))]
+
+
+@pytest.mark.parametrize(
+    ("limit", "plain", "ready", "taken"),
+    [
+        (None, 0.5, True, ""),  # short work
+        (5.0, 2.0, True, "used"),
+        (1.5, 2.0, True, ""),  # no room to load it
+        (5.0, 2.0, False, "beside"),
+        (60.0, 50.0, False, "beside"),  # of 60 s compiling may take all
+        (100.0, 44.0, False, "beside"),  # plain Python is done sooner
+        (100.0, 50.0, False, "compiled"),
+        (None, 50.0, False, "compiled"),
+    ],
+)
+def test_machine_code_of_batch_io_is_chosen_by_work_and_limit(
+    monkeypatch: pytest.MonkeyPatch, limit: float | None, plain: float, ready: bool, taken: str
+) -> None:
+    did: list[str] = []
+    monkeypatch.setattr(choice, "available", lambda: True)
+    monkeypatch.setattr(choice.Kernel, "ready", lambda kernel: ready)
+    monkeypatch.setattr(choice.Kernel, "compile", lambda kernel: did.append("compiled"))
+    monkeypatch.setattr(choice, "compile_beside", lambda family: did.append("beside"))
+    fast = choice.use_machine_code("batch I/O", Deadline(limit, Clock(), 0.0), plain)
+    assert fast == (taken in ("used", "compiled"))
+    assert did == [taken] * (taken in ("beside", "compiled"))
+
+
+def late_but(cheapest: bool) -> Callable[..., None]:
+    """A look that ends every run, but where *cheapest* those of the cheapest policy."""
+
+    def look(self: Pace, arrived: int, ended: int, total: int) -> None:
+        if not (cheapest and self.cheapest):
+            raise OutOfTime(
+                f"out of time with {ended} of {total} jobs finished; about 77 s would do"
+            )
+
+    return look
+
+
+@pytest.mark.parametrize(
+    ("instance", "solver", "cheapest"),
+    [("mira-day", "adaptive", "base-line"), ("gang-crowded-300", "index-iogs", "gs"),
+     ("gang-crowded-300", "exact-iogs", "gs")],
+)  # fmt: skip
+def test_the_cheapest_policy_answers_where_time_is_short(
+    monkeypatch: pytest.MonkeyPatch, instance: str, solver: str, cheapest: str
+) -> None:
+    monkeypatch.setattr(Pace, "look", late_but(True))
+    result = ioopt.solve(resolve(instance), solver)
+    assert (result.status, result.stop, result.violations) == ("feasible", "fallback", ())
+    assert result.plan is not None and result.plan["policy"] == cheapest
+    assert result.notes[0].startswith(f"{solver}: out of time with ")
+    assert result.notes[0].endswith(f"about 77 s would do; answered by {cheapest}")
+    assert ioopt.solve(resolve(instance), cheapest).objective == result.objective
+
+
+@pytest.mark.parametrize(
+    ("instance", "solver", "ran"),
+    [("mira-day", "adaptive", ["adaptive", "base-line"]), ("mira-day", "base-line", ["base-line"]),
+     ("mira-day", "auto", ["least-delay", "base-line"]), ("gang-crowded-300", "gs", ["gs"]),
+     ("gang-crowded-300", "index-iogs", ["index-iogs", "gs"]),
+     ("gang-crowded-300", "auto", ["index-iogs", "gs"])],
+)  # fmt: skip
+def test_no_time_for_the_cheapest_is_exit_4_with_an_estimate(
+    monkeypatch: pytest.MonkeyPatch, instance: str, solver: str, ran: list[str]
+) -> None:
+    monkeypatch.setattr(Pace, "look", late_but(False))
+    result = ioopt.solve(resolve(instance), solver)
+    assert (result.status, result.stop, result.plan) == ("unknown", "time", None)
+    assert [note.partition(":")[0] for note in result.notes] == ran
+    assert all(note.endswith("about 77 s would do") for note in result.notes)
+    assert main(["-q", "solve", instance, "--solver", solver]) == 4
+
+
+def test_decisions_that_take_long_are_timed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
+    looks = itertools.count()
+    monkeypatch.setattr(Pace, "look", lambda *given: next(looks))
+    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "or-tools"})
+    assert next(looks) == found.metrics["instants"]
+
+
+@pytest.mark.parametrize("name", ["small-8", "buffer-12", "gang-figure-3", "gang-mixed-60"])
+def test_auto_answers_with_the_best_policy(name: str) -> None:
+    problem = ioopt.load(name)
+    kind = registry.kind_of_problem(problem)
+    values = {
+        policy: ioopt.solve(problem, policy, bound=False).objective for policy in kind.policies
+    }
+    best: Any = {"min": min, "max": max}[kind.sense]
+    found = ioopt.solve(problem, bound=False)
+    assert (found.solver, found.stop, found.violations) == ("auto", "finished", ())
+    assert found.objective == best(values.values())
+    chosen = best(values, key=values.__getitem__)
+    assert found.notes == (f"{chosen} is the best of {', '.join(values)}",)
+
+
+def test_auto_stops_where_the_next_policy_may_not_fit() -> None:
+    """Every question takes a second here, so runs take some; the notes name what ran."""
+    ticks = itertools.count()
+    problem = ioopt.load("gang-figure-3")
+    deadline = Deadline(10.5, lambda: float(next(ticks)), 0.0)
+    found = best_policy(problem, SolveRequest(SolveOptions(), deadline))
+    tried, late = (
+        note.rpartition(" of " if k == 0 else " for ")[2] for k, note in enumerate(found.notes)
+    )
+    assert found.stop == "time" and found.plan is not None
+    assert tried.startswith("index-iogs") and f"{tried}, {late}" == ", ".join(
+        registry.KINDS["gang-matrix"].policies
+    )
+
+
+def test_auto_is_no_policy_to_embed() -> None:
+    machine = {"nodes": 4, "unit_nodes": 1, "allocation": "flat",
+               "node_bytes_per_second": 1, "storage_bytes_per_second": 2}  # fmt: skip
+    with pytest.raises(UsageError, match="auto tries policies on whole instances"):
+        ioopt.embed.IoArbiter(machine, "auto")
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in registry.KINDS.values() if kind.fallback and kind.family != "replication"]
+)  # fmt: skip
+def test_fallbacks_take_every_instance_of_their_kind(kind: registry.KindSpec) -> None:
+    """Also those that the default refuses: bursts that are not random, burst buffers, own rates."""
+    names = [name for name, entry in entries().items() if entry["kind"] == kind.kind]
+    for name in names:
+        assert ioopt.solve(name, kind.fallback, bound=False).status in ("feasible", "optimal"), name
+    assert names
+
+
+def test_the_fallback_answers_where_the_default_does_not_apply() -> None:
+    """Bursts of quantum-ties are not random, so there is no chain; who names it is told so."""
+    found = ioopt.solve("quantum-ties")
+    assert (found.solver, found.stop, found.violations) == ("event", "finished", ())
+    assert found.notes[0].endswith("; answered by event")
+    with pytest.raises(UsageError):
+        ioopt.solve("quantum-ties", "chain")
