@@ -1,14 +1,11 @@
-"""Compiling simulator kernels with numba, on first use and only where it pays.
+"""Compiling simulator kernels with numba.
 
 A kernel module is plain Python over flat arrays; compiled and not, one text gives one answer. The
-machine code is kept on disk, so only the first use on a machine pays for it (some ten seconds).
+machine code is kept on disk; :mod:`ioopt.compiled.choice` says when it is made and used.
 """
 
 import hashlib
-import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -89,23 +86,11 @@ def source_stamp(*places: Path) -> str:
     return digest.hexdigest()
 
 
-def is_ready(module: str, name: str) -> bool:
-    """Whether machine code of the kernel stands on disk, so that using it costs no compiling."""
-    return available() and is_kept(compiled(module, name))
-
-
 def is_kept(function: Callable[..., Any]) -> bool:
     """Whether machine code of a kernel of :func:`compiled` need not be made."""
     stored = _cache_file(function)
     loaded = bool(getattr(function, "signatures", ()))
     return loaded or (stored is not None and bool(stored._load_index()))
-
-
-def pays(module: str, name: str, seconds: float) -> bool:
-    """Whether to compile a kernel for work that takes about *seconds* in pure Python."""
-    if not available() or seconds < 0.3:
-        return False
-    return seconds > 8.0 or is_ready(module, name)
 
 
 Box = Any
@@ -125,44 +110,6 @@ def boxes(arrays: bool) -> Callable[..., Box]:
     import numpy as np
 
     return lambda values, real=False: np.array(values, dtype=np.float64 if real else np.int64)
-
-
-def compile_apart(call: str) -> subprocess.Popen[bytes]:
-    """Run ``module:function`` in another process, so that its kernels get compiled meanwhile.
-
-    It ends by itself and outlives this process if need be: the next run then finds the code. A
-    second call while the first still runs shares its process.
-    """
-    running = _COMPILERS.get(call)
-    if running is not None and running.poll() is None:
-        return running
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import compile_in_turn as c"
-    _COMPILERS[call] = subprocess.Popen(
-        [sys.executable, "-c", f"{code}; c({call!r})"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    return _COMPILERS[call]
-
-
-def compile_in_turn(call: str) -> None:
-    """Run ``module:function``, one process of this machine after the other.
-
-    Of several that begin on a machine without machine code the first compiles; the others sleep
-    and then find it. What is locked is the file of the module, which needs not be writable.
-    """
-    import fcntl
-
-    module, _, name = call.partition(":")
-    loaded = import_module(module)
-    with open(str(loaded.__file__), "rb") as source:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(source, fcntl.LOCK_EX)
-        getattr(loaded, name)()
-
-
-_COMPILERS: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def _cache_file(function: Callable[..., Any]) -> Any:

@@ -76,7 +76,7 @@ def test_runs_find_the_kernels_that_were_compiled() -> None:
         (anneal_kernel, "run"), (enumeration_kernel, "search"), (link_kernel, "anneal"),
         (queue_kernel, "search"),
     ):  # fmt: skip
-        assert compiled.is_ready(module.__name__, name)
+        assert compiled.is_kept(compiled.compiled(module.__name__, name))
 
 
 def test_the_doctor_tells_what_is_here(capsys):
