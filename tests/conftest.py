@@ -20,6 +20,8 @@ from ioopt.compiled import choice
 from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_backend, pulp_backend, pulp_commands
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
+from ioopt.solvers.replication.exact import exact_workflow
+from ioopt.solvers.replication.search import anneal, pace
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -80,15 +82,17 @@ def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 LOOK_SECONDS = 2.0**-6
 """What a look at a deadline takes on the clock of the default tests."""
+MOST_WORK = 5.0
+"""Deterministic seconds of a run of CP-SAT."""
 LOOKS = itertools.count()
 
 
 def by_work(configure: Callable[..., None]) -> Callable[..., None]:
-    """CP-SAT stops at as many deterministic seconds as it has seconds."""
+    """CP-SAT stops at as many deterministic seconds as it has seconds, or at five."""
 
     def configured(parameters: Any, limits: BackendLimits, more: Any) -> None:
-        work = min(limits.work or math.inf, limits.seconds or math.inf)
-        limits = replace(limits, seconds=None, work=None if math.isinf(work) else work)
+        work = min(limits.work or math.inf, limits.seconds or math.inf, MOST_WORK)
+        limits = replace(limits, seconds=None, work=work)
         configure(parameters, limits, more)
 
     return configured
@@ -110,6 +114,12 @@ COUNTED: list[tuple[Any, str, Any]] = [
     (cpsat_backend, "_configure", by_work(cpsat_backend._configure)),
     (pulp_backend, "_solve_highs", to_the_end(pulp_backend._solve_highs)),
     (pulp_commands, "solve_cbc", to_the_end(pulp_commands.solve_cbc)),
+    # Searches that a count ends: plain Python takes a tenth of a second for it.
+    (pace, "EVALUATIONS_PER_TASK", 2),
+    (pace, "FEWEST_EVALUATIONS", 60),
+    (pace, "TASKS_PER_SECOND", 100),
+    (exact_workflow, "PLAIN_REPLAYS", 500),
+    (anneal, "STEP_SECONDS", 5e-4),
 ]
 REAL = [(module, name, getattr(module, name)) for module, name, _ in COUNTED]
 
