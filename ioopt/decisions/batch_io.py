@@ -134,10 +134,6 @@ class Limits:
         """Whether *request* has a peak below that of its nodes (rule 24)."""
         return bool(request.peak < self.peak(request.nodes))
 
-    def fixed_share(self, nodes: int, peak: Number, of_nodes: int = 0) -> Number:
-        """What so many nodes of the machine (or of more *of_nodes*) may always have of the storage."""
-        return min(peak, self.storage * nodes / max(self.nodes, of_nodes))
-
     def number(self, value: float | int | Fraction) -> Number:
         """*value* in the arithmetic of these limits."""
         return exact(value) if self.exact else float(value)

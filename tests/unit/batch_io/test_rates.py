@@ -220,12 +220,6 @@ def test_few_rates_are_not_slowed() -> None:
     assert ends(instance, "cons-fcfs") == ends(instance, "fill") == [4, 4]
 
 
-def test_no_closed_form_with_interference() -> None:
-    with pytest.raises(UsageError, match="interference"):
-        ioopt.solve(trace([writer(4, 8)], interference=0.1), "fixed-share")
-    assert ends(trace([writer(4, 8, io_bytes_per_second=1)]), "fixed-share") == [8]
-
-
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_peak_above_that_of_the_nodes_changes_nothing(name: str) -> None:
     problem = random_trace(3)
