@@ -97,7 +97,6 @@ class Limits:
 
     node_rate: Number
     storage: Number
-    nodes: int
     unit_nodes: int
     capacity_units: int
     saturating_units: int
@@ -115,7 +114,6 @@ class Limits:
         return cls(
             node_rate=rate if use_exact else float(rate),
             storage=storage if use_exact else float(storage),
-            nodes=machine.nodes,
             unit_nodes=machine.unit_nodes,
             capacity_units=math.floor(units),
             saturating_units=math.ceil(units),
