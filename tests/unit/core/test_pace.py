@@ -220,7 +220,7 @@ def test_decisions_that_take_long_are_timed_one_by_one(monkeypatch: pytest.Monke
     """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
     looks = itertools.count()
     monkeypatch.setattr(Pace, "look", lambda *given: next(looks))
-    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "or-tools"})
+    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "cp-sat"})
     assert next(looks) == found.metrics["instants"]
 
 
