@@ -97,7 +97,6 @@ class Limits:
 
     node_rate: Number
     storage: Number
-    nodes: int
     unit_nodes: int
     capacity_units: int
     saturating_units: int
@@ -115,7 +114,6 @@ class Limits:
         return cls(
             node_rate=rate if use_exact else float(rate),
             storage=storage if use_exact else float(storage),
-            nodes=machine.nodes,
             unit_nodes=machine.unit_nodes,
             capacity_units=math.floor(units),
             saturating_units=math.ceil(units),
@@ -133,10 +131,6 @@ class Limits:
     def has_own_peak(self, request: Request) -> bool:
         """Whether *request* has a peak below that of its nodes (rule 24)."""
         return bool(request.peak < self.peak(request.nodes))
-
-    def fixed_share(self, nodes: int, peak: Number, of_nodes: int = 0) -> Number:
-        """What so many nodes of the machine (or of more *of_nodes*) may always have of the storage."""
-        return min(peak, self.storage * nodes / max(self.nodes, of_nodes))
 
     def number(self, value: float | int | Fraction) -> Number:
         """*value* in the arithmetic of these limits."""

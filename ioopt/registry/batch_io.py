@@ -57,10 +57,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "all outstanding requests share the storage by nodes",
         "Zhou et al., Section IV.D", "settings:SharingSettings",
     ),
-    _policy(
-        "fixed-share", "base_line:fixed",
-        "jobs in order of arrival, each with its nodes' part of the storage: a plan in closed form", "ours",
-    ),
     *_conservative(
         "cons-fcfs", "conservative:fcfs",
         "first fit by request time", "Zhou et al., Section III.C.2",
@@ -116,7 +112,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
 _COMPARED = tuple(
     row.name
     for row in SOLVERS
-    if row.variant_of in (None, "set-10") and row.name not in ("auto", "fixed-share", "exact")
+    if row.variant_of in (None, "set-10") and row.name not in ("auto", "exact")
 )
 
 KINDS: tuple[KindSpec, ...] = (

@@ -55,7 +55,7 @@ KINDS: tuple[KindSpec, ...] = (
         default_solver="quantum-ip",
         fallback="quantum-greedy",
         objective_name="predicted_cost",
-        compare_solvers=("quantum-greedy", "quantum-dp", "quantum-ip"),
+        compare_solvers=("quantum-greedy", "quantum-ip"),
         compare_columns=("realised", "cycle_seconds", "gain"),
         measured=True,
         summary="a quantum and visits a cycle for every job (after Lee et al., Section 3.2)",
@@ -107,11 +107,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _solver(
         "quantum-greedy", "quantum-selection", "quantum_greedy",
         "best uniform quantum, then coordinate descent over the menu", "ours", settings=None,
-    ),
-    _solver(
-        "quantum-dp", "quantum-selection", "quantum_dp",
-        "a multiple-choice knapsack per cycle length, by dynamic programming", "ours",
-        settings=None, abilities={EXACT, BOUND},
     ),
     _solver(
         "quantum-ip", "quantum-selection", "quantum_ip",

@@ -87,11 +87,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "least attained service first, guarded, with an age term", "ours", "index:Settings",
     ),
     SolverSpec(
-        "dedicated", ("gang",), _AT + "run:solve",
-        "each job alone on its file nodes, without slices: a plan in closed form", "ours",
-        _AT + "run:Settings", _AT + "dedicated:policy",
-    ),
-    SolverSpec(
         "exact-iogs", _BOTH, _AT + "exact:solve",
         "every decision an integer program over rows and columns", "ours",
         _AT + "exact:Settings", _AT + "exact:policy", abilities={EXACT, BOUND, ONLINE},

@@ -38,7 +38,7 @@ def main(quick: bool = False) -> None:
     cases = {
         f"{jobs} + {jobs} jobs": partial(_quanta, jobs=jobs) for jobs in range(2, 4 if quick else 5)
     }
-    runs = {name: Run(name, {}) for name in ("quantum-greedy", "quantum-dp")}
+    runs = {"quantum-greedy": Run("quantum-greedy", {})}
     for backend in ("HiGHS", "CP-SAT"):
         runs[backend] = Run("quantum-ip", {"backend": backend, "time_limit": LIMIT_SECONDS})
     compare("Quantum selection", cases, runs, (0,))

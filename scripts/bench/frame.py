@@ -114,13 +114,13 @@ def timed(
     return best, answer
 
 
-def per_call(function: Callable[[], Any], seconds: float = 0.5, clock: Clock = cpu) -> float:
+def per_call(function: Callable[[], Any], seconds: float = 0.5) -> float:
     """Microseconds of one call: the best of batches of a millisecond (or one call) over *seconds*.
 
     The best, because whatever else runs on the machine only ever adds time.
     """
     function()
-    once, _ = timed(function, clock)
+    once, _ = timed(function, cpu)
     calls = max(1, int(1e-3 / max(once, 1e-7)))
 
     def batch() -> None:
@@ -129,7 +129,7 @@ def per_call(function: Callable[[], Any], seconds: float = 0.5, clock: Clock = c
 
     best, last = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < last:
-        best = min(best, timed(batch, clock)[0] / calls)
+        best = min(best, timed(batch, cpu)[0] / calls)
     return best * 1e6
 
 

@@ -74,12 +74,6 @@ def even_split_kernel(view: KernelView, rates: Any) -> None:
         rates[k] = min(view.jobs[view.out[k]].peak, part)
 
 
-def fixed_share(view: View) -> Rates:
-    """Everybody has its nodes' part of the storage, and no more, whoever else transfers."""
-    nodes = sum([request.nodes for request in view.requests])
-    return [view.limits.fixed_share(r.nodes, r.peak, nodes) for r in view.requests]
-
-
 def share_per_node(members: Sequence[Request], limits: Limits) -> Rates:
     """Rates of a granted set that shares per node (rules 7 and 25)."""
     if limits.own_peaks:
@@ -132,20 +126,11 @@ SHARED = {
     ),
 }  # fmt: skip
 """BASE_LINE by its ``share``."""
-FIXED_SHARE = IoPolicy(
-    "fixed-share", fixed_share, full_when_fits=False, reads_progress=False
-)  # fmt: skip
-"""Its runs follow in closed form from the starts (:mod:`ioopt.sim.batch_io.simulate`)."""
 
 
 def reference(how: Settings) -> IoPolicy:
     """NO_CONGESTION, which has no settings of its own."""
     return NO_CONGESTION
-
-
-def fixed(how: Settings) -> IoPolicy:
-    """FIXED_SHARE, which has no settings of its own."""
-    return FIXED_SHARE
 
 
 def policy(how: SharingSettings) -> IoPolicy:

@@ -27,7 +27,7 @@ Subset = Callable[..., list[int]]
 
 
 class MaxUtilSettings(Settings):
-    """Settings of Cons-MaxUtil: ``knapsack`` solves its knapsack (the default is by far the fastest)."""
+    """Settings of Cons-MaxUtil: ``knapsack=cp-sat`` checks the default by an integer program."""
 
     knapsack: Knapsack = "bitset"
 
@@ -277,10 +277,10 @@ def policy(how: MaxUtilSettings) -> IoPolicy:
     if how.knapsack == "bitset":
         twin = Twin(max_util_kernel, how.top, tabulates=True)
         return replace(made("cons-max-util", decide, how.top, max_util_kernel), twin=twin)
-    from ioopt.solvers.batch_io.knapsack_engines import subset_by
+    from ioopt.solvers.batch_io.max_util_program import subset_by_program
 
     return IoPolicy(
         "cons-max-util" + "+top" * how.top,
-        partial(decide, top=how.top, subset_of=subset_by(how.knapsack)),
+        partial(decide, top=how.top, subset_of=subset_by_program),
         conservative=True, slow=True, no_twin=f"knapsack={how.knapsack}",
     )  # fmt: skip

@@ -20,10 +20,10 @@ from ioopt.problems.batch_io import (
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.results import metrics_of, schedule_of, timeline_of
-from ioopt.sim.batch_io.simulate import simulate_steady, simulate_trace
+from ioopt.sim.batch_io.simulate import simulate_trace
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.pace import Pace
-from ioopt.solvers.batch_io.base_line import BASE_LINE, FIXED_SHARE, NO_CONGESTION
+from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION
 from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 
 RATES_UP_TO_PHASES = 100_000
@@ -143,17 +143,9 @@ def run_trace(
 ) -> Run:
     """Simulate *trace* under *policy* on the chosen engine.
 
-    The fixed share needs no engine. Raises UsageError when the compiled one is asked for what it does
-    not do (rationals, policies without a twin), OutOfTime when the deadline passes.
+    Raises UsageError when the compiled one is asked for what it does not do (rationals, policies
+    without a twin), OutOfTime when the deadline passes.
     """
-    if policy is FIXED_SHARE:
-        if loop == "open":
-            raise UsageError("fixed-share counts on nodes that are not used twice; use loop=closed")
-        if trace.limits.interference or trace.buffered:
-            key = "burst_buffer" if trace.buffered else "interference"
-            raise UsageError(f"fixed-share counts on its share, which machine.{key} takes away")
-        rates = [*map(trace.limits.fixed_share, trace.allocated, trace.peak)]
-        return simulate_steady(trace, rates, record_rates)
     unable = "arithmetic=exact" if trace.limits.exact else policy.untwinned
     tabulates = trace.limits.own_peaks and policy.twin and policy.twin.tabulates
     if not unable and tabulates and trace.most_states(loop == "closed") > MOST_STATES:

@@ -32,6 +32,17 @@ def greedy_options(costs: QuantumCosts) -> list[Option] | None:
     return options if best[0] == 0 else None
 
 
+def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
+    """Cycle lengths in ticks: the instance's grid and the greedy's, without which it could win."""
+    lengths = set(costs.problem.default_cycles())
+    single = costs.problem.one_visit()
+    for menu in (costs, *([] if single is None else [QuantumCosts(single)])):
+        options = greedy_options(menu)
+        if options is not None:
+            lengths.add(costs.cycle(options))
+    return tuple(sorted(lengths))
+
+
 def best_uniform(costs: QuantumCosts) -> list[Option] | None:
     """The best plan in which all jobs have the same quantum once a cycle; None if none is possible.
 

@@ -14,7 +14,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     options = greedy_options(costs)
     if options is None:
         note = (
-            "the greedy found no options that keep every floor; quantum-dp decides whether any do"
+            "the greedy found no options that keep every floor; quantum-ip decides whether any do"
         )
         return Outcome(None, stop=StopReason.ITERATIONS, notes=(note,))
     return realised_outcome(

@@ -12,8 +12,7 @@ from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_grid import solve_on_grid
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
-from ioopt.solvers.flexgang.quantum_descent import greedy_options
-from ioopt.solvers.flexgang.quantum_dp import best_of, cycle_grid
+from ioopt.solvers.flexgang.quantum_descent import cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome
 
 
@@ -51,7 +50,15 @@ def _realised(
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    return realised_outcome(costs, options, best_of, bound, stop, request.deadline)
+    """The outcome of *options*; where it must fall back to one visit, by the program again."""
+
+    def again(once: QuantumSelectionProblem) -> Sequence[Option] | None:
+        single = QuantumCosts(once)
+        model, start = QuantumModel(single, cycle_grid(single)), greedy_options(single)
+        answer = run(model, start, request)
+        return model.options(answer.values) if answer.found else start
+
+    return realised_outcome(costs, options, again, bound, stop, request.deadline)
 
 
 def _start(

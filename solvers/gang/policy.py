@@ -9,9 +9,6 @@ from ioopt.errors import UsageError
 from ioopt.problems.base import Record
 from ioopt.sim.gang.update import phases_of, updated
 
-DEDICATED = "dedicated"
-"""The policy whose schedule follows in closed form."""
-
 
 class Settings(Record):
     """``--set`` keys of every gang policy.

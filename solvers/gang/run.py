@@ -17,13 +17,12 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.gang.dedicated import run_dedicated
 from ioopt.sim.gang.history import History
 from ioopt.sim.gang.metrics import simulation_of
 from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.sim.pace import Pace
 from ioopt.solvers.gang import gs
-from ioopt.solvers.gang.policy import DEDICATED, Policy, Settings
+from ioopt.solvers.gang.policy import Policy, Settings
 
 PLAIN_SECONDS_PER_JOB = 2e-4
 """Of a run in plain Python."""
@@ -82,9 +81,6 @@ def simulate_policy(
         settings.history == "auto" and settings.engine != "compiled" and _is_small(problem)
     )
     timing = Timing.of(problem.machine, settings.arithmetic, settings.recompute)
-    if policy.name == DEDICATED:
-        gangs = gangs_of(problem, settings.arithmetic)
-        return simulation_of(problem, run_dedicated(gangs, timing), None)
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; say engine=auto")

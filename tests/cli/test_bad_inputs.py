@@ -267,7 +267,7 @@ TWO_JOBS = {"format": "ioopt/quantum-model", "points": [{"qi_seconds": 0.001, "q
         ({"format": "ioopt/perturbation", "applications":
           [{"kind": "blocking", "requests_per_quantum": 1e15}]}, "laboratory", "events in a run"),
         ({"format": "ioopt/quantum-selection", "quanta_seconds": [2500.0, 0.005],
-          "jobs": [{"id": "a", "kind": "io"}]}, "quantum-dp", "steps of the time grid 0.005 s"),
+          "jobs": [{"id": "a", "kind": "io"}]}, "quantum-ip", "steps of the time grid 0.005 s"),
         ({"format": "ioopt/quantum-selection", "quanta_seconds": [1e5],
           "jobs": [{"id": "a", "kind": "io"}]}, "quantum-greedy", "in memory"),
     ],

@@ -16,7 +16,7 @@ SMALL = {
     "flexible-gang": ["--preset", "light-mix", "--set", "jobs=5"],
 }
 SOLVERS = {
-    "quantum-selection": ["quantum-greedy", "quantum-dp", "quantum-ip"],
+    "quantum-selection": ["quantum-greedy", "quantum-ip"],
     "flexible-gang": ["strict", "strict-fill", "greedy", "exact"],
 }
 

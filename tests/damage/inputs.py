@@ -38,7 +38,7 @@ SOLVERS = {
     "quantum-model": ("chain", "event"),
     "perturbation": ("laboratory",),
     "message-counts": ("gangedness",),
-    "quantum-selection": ("quantum-greedy", "quantum-dp", "quantum-ip"),
+    "quantum-selection": ("quantum-greedy", "quantum-ip"),
     "flexible-gang": ("greedy", "exact", "strict-fill", "strict"),
 }
 DRAWN = {"batch-io": ["--set", "rates=yes"], "gang": ["--set", "history=yes"]}

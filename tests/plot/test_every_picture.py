@@ -23,7 +23,7 @@ from ioopt.timeline import Interval, Timeline
 SAMPLES = [
     ("cycle3", "minmin"), ("image-100x4", "minmin"), ("small-8", "adaptive"),
     ("gang-figure-5", "iogs"), ("gang-figure-3", "guarded-iogs"), ("gang-mixed-60", "gs"),
-    ("flexgang-tiny", "greedy"), ("flexgang-heavy-40", "greedy"), ("quantum-plain", "quantum-dp"),
+    ("flexgang-tiny", "greedy"), ("flexgang-heavy-40", "greedy"), ("quantum-plain", "quantum-ip"),
     ("quantum-ties", "event"), ("perturbation-blocking", "laboratory"),
     ("gangedness-table-3", "gangedness"),
 ]  # fmt: skip

@@ -55,10 +55,6 @@ CALLS = {
         from ioopt.solvers.batch_io.adaptive import adaptive
         views = [state(50, seed) for seed in range(20)]
         work = lambda: [adaptive(view) for view in views]""",
-    "the same by OR-Tools": """
-        from ioopt.solvers.batch_io.knapsack_engines import subset_by
-        weights, solve = [1 + 7919 * k % 1000 for k in range(2000)], subset_by("or-tools")
-        work = lambda: solve(weights, sum(weights) // 2)""",
 }
 AIMS = {"ADAPTIVE, K = 50, 20 decisions": "2 ms"}
 MEMORY_JOBS, MEMORY_AIM = (100_000, 200_000), 1_000_000

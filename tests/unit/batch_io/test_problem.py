@@ -115,7 +115,7 @@ def test_snapshots_refuse_the_future_and_settings_of_traces() -> None:
         ("cons-fcfs", {"alpha": 1}, "no setting 'alpha'"),
         ("fill", {"alpha": -1}, "alpha"),
         ("fill", {"engine": "compiled", "arithmetic": "exact"}, "engine=compiled cannot"),
-        ("cons-max-util", {"engine": "compiled", "knapsack": "pulp"}, "engine=compiled cannot"),
+        ("cons-max-util", {"engine": "compiled", "knapsack": "cp-sat"}, "engine=compiled cannot"),
         ("fill", {"loop": "oval"}, "loop"),
     ],
 )

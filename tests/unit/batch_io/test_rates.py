@@ -158,12 +158,11 @@ def test_knapsack_equals_enumeration() -> None:
         assert rates("cons-max-util", state) == wanted, rows
 
 
-@pytest.mark.parametrize("name", ["or-tools", "cp-sat", "pulp"])
-def test_other_knapsack_solvers_take_whole_peaks(name: str) -> None:
+def test_the_integer_program_takes_whole_peaks() -> None:
     state = view((5, None, 1), (8, 6, 1), (4, None, 1))
-    assert rates("cons-max-util", state, knapsack=name) == [0, 6, 4]
+    assert rates("cons-max-util", state, knapsack="cp-sat") == [0, 6, 4]
     with pytest.raises(UsageError, match="whole bytes per second; use knapsack=bitset"):
-        rates("cons-max-util", view((5, 0.5, 1)), knapsack=name)
+        rates("cons-max-util", view((5, 0.5, 1)), knapsack="cp-sat")
 
 
 def test_sets_end_at_half_powers() -> None:
@@ -218,12 +217,6 @@ def test_few_rates_are_not_slowed() -> None:
     # 2 + 2 of 6 fit, but not under the cap of 6 / 2 = 3: 1.5 each.
     instance = trace([writer(2, 6), writer(2, 6)], interference=1)
     assert ends(instance, "cons-fcfs") == ends(instance, "fill") == [4, 4]
-
-
-def test_no_closed_form_with_interference() -> None:
-    with pytest.raises(UsageError, match="interference"):
-        ioopt.solve(trace([writer(4, 8)], interference=0.1), "fixed-share")
-    assert ends(trace([writer(4, 8, io_bytes_per_second=1)]), "fixed-share") == [8]
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -220,8 +220,19 @@ def test_decisions_that_take_long_are_timed_one_by_one(monkeypatch: pytest.Monke
     """Programs of milliseconds each: 64 of them would overrun a limit of a tenth of a second."""
     looks = itertools.count()
     monkeypatch.setattr(Pace, "look", lambda *given: next(looks))
-    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "or-tools"})
+    found = ioopt.solve(resolve("small-8"), "cons-max-util", settings={"knapsack": "cp-sat"})
     assert next(looks) == found.metrics["instants"]
+
+
+def test_limits_too_short_for_all_rates_record_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10^-4 s a phase are needed; small-8 has more than 10, so a limit of 1 ms is too short."""
+    monkeypatch.setattr(Pace, "look", lambda *given: None)
+    short = ioopt.solve("small-8", "base-line", time_limit=1e-3)
+    whole = ioopt.solve("small-8", "base-line")
+    assert short.schedule is not None and whole.schedule is not None
+    assert "rates" not in short.schedule["jobs"][0]["io"][0]
+    assert "rates" in whole.schedule["jobs"][0]["io"][0]
+    assert any("rates not recorded" in note for note in short.notes)
 
 
 @pytest.mark.parametrize("name", ["small-8", "buffer-12", "gang-figure-3", "gang-mixed-60"])

@@ -1,4 +1,4 @@
-"""Quantum selection: hand-solved menus, the dynamic program against both integer programs, layout."""
+"""Quantum selection: hand-solved menus, both integer programs against an oracle, layout."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from ioopt.problems.flexgang.quantum_selection import (
     slot_sequence,
 )
 from ioopt.protocols import SolveRequest
-from ioopt.solvers.flexgang.quantum_descent import best_uniform, greedy_options
-from ioopt.solvers.flexgang.quantum_dp import best_for_cycle, best_of, cycle_grid
+from ioopt.solvers.flexgang.quantum_descent import best_uniform, cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_ip import run
 
 # Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives S for the
@@ -48,7 +47,7 @@ TINY = {
 }
 
 
-@pytest.mark.parametrize("solver", ["quantum-dp", "quantum-ip", "quantum-greedy"])
+@pytest.mark.parametrize("solver", ["quantum-ip", "quantum-greedy"])
 def test_hand_solved_menu(solver: str) -> None:
     # 10/10: 2 * .5 + .5 * .2 = 1.1; 10/20: 2 * .8 + .05 = 1.65; 20/20: 2 * .4 + .15 = .95;
     # 20/10 (.6) leaves the compute job 1/3 of the cycle, below its floor of 1/2. Best .95.
@@ -75,11 +74,26 @@ def random_problem(seed: int) -> QuantumSelectionProblem:
 SEEDS = [pytest.param(s, marks=pytest.mark.slow) if s in (5, 11, 17) else s for s in range(20)]
 
 
+def least(costs: QuantumCosts) -> float:
+    """The least cost over the whole grid: plain dynamic programming over the ticks used."""
+    problem, best = costs.problem, math.inf
+    for cycle in cycle_grid(costs):
+        used = {0: 0.0}
+        for job in range(len(problem.jobs)):
+            reached: dict[int, float] = {}
+            for (ticks, cost), option in itertools.product(used.items(), problem.options(job)):
+                at = ticks + problem.ticks(option[0]) * option[1]
+                price = cost + costs.cost(job, option, cycle)
+                reached[at] = min(price, reached.get(at, math.inf))
+            used = reached
+        best = min(best, used.get(cycle, math.inf))
+    return best
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-def test_dynamic_program_equals_both_integer_programs(seed: int) -> None:
+def test_both_integer_programs_equal_the_oracle(seed: int) -> None:
     costs = QuantumCosts(random_problem(seed))
-    grid = cycle_grid(costs)
-    oracle = min(best_for_cycle(costs, cycle)[1] for cycle in grid)
+    grid, oracle = cycle_grid(costs), least(costs)
     assert math.isfinite(oracle) and least_cost(costs.problem) <= oracle
     model = QuantumModel(costs, grid)
     for backend in ("HiGHS", "CP-SAT"):
@@ -102,21 +116,8 @@ def test_the_closed_bound_by_hand() -> None:
     problem = ioopt.load({**TINY, "jobs": jobs, "surface": None})
     assert least_cost(problem) == pytest.approx(3.991)
     assert least_cost(ioopt.load(TINY)) == 0.0  # its responses are its own
-    late = ioopt.solve("quantum-mixed", "quantum-dp", time_limit=1e-9)
+    late = ioopt.solve("quantum-mixed", "quantum-ip", time_limit=1e-9)
     assert late.bound == least_cost(ioopt.load("quantum-mixed")) > 0
-
-
-def test_dynamic_program_equals_trying_everything() -> None:
-    problem = generate("mixed", {"io_jobs": 2, "compute_jobs": 1, "visits": 2}, 4)
-    costs = QuantumCosts(problem)
-    menus = [problem.options(job) for job in range(len(problem.jobs))]
-    everything = {
-        options: costs.total(options)
-        for options in itertools.product(*menus)
-        if costs.cycle(options) in cycle_grid(costs)
-    }
-    assert len(everything) > 20
-    assert costs.total(best_of(costs.problem)) == pytest.approx(min(everything.values()))
 
 
 def test_greedy_lengths_are_in_the_grid() -> None:
@@ -170,7 +171,7 @@ def test_a_menu_without_one_visit_has_no_problem_of_one_visit() -> None:
     assert problem.one_visit() is not None
     twice = problem.model_copy(update={"visits": (2, 4)})
     assert twice.one_visit() is None
-    result = ioopt.solve(twice, "quantum-dp", time_limit=5)
+    result = ioopt.solve(twice, "quantum-ip", time_limit=5)
     assert result.violations == ()
 
 
@@ -186,7 +187,7 @@ def test_options_off_the_menu_are_not_simulated() -> None:
 
 def test_one_visit_is_realised_as_predicted() -> None:
     problem = generate("plain", {}, 0)
-    result = ioopt.solve(problem, "quantum-dp")
+    result = ioopt.solve(problem, "quantum-ip")
     assert result.metrics["realised"] == pytest.approx(result.objective, rel=0.05)
     surface = Surface(32)
     for name, (quantum, _) in result.metrics["options"].items():
@@ -226,7 +227,7 @@ def test_visits_that_come_out_better_than_predicted_are_kept() -> None:
             "surface": [{"on_seconds": 0.010, "off_seconds": 0.030, "slowdown": 9.0, "beta": 0.1}],
         }
     )  # fmt: skip
-    for solver in ("quantum-greedy", "quantum-dp", "quantum-ip"):
+    for solver in ("quantum-greedy", "quantum-ip"):
         result = ioopt.solve(problem, solver)
         assert result.plan["options"]["io"]["visits"] == 2
         assert result.metrics["realised"] < 0.5 * result.objective
@@ -243,7 +244,7 @@ def test_uneven_visits_fall_back_and_say_so() -> None:
                      {"id": "c", "kind": "compute", "quanta_seconds": [0.040]}],
         }
     )  # fmt: skip
-    for solver in ("quantum-greedy", "quantum-dp", "quantum-ip"):
+    for solver in ("quantum-greedy", "quantum-ip"):
         result = ioopt.solve(problem, solver)
         assert result.plan["options"]["io"]["visits"] == 1
         assert "fell back to one visit" in result.notes[0]
@@ -253,14 +254,17 @@ def test_uneven_visits_fall_back_and_say_so() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_several_visits_agree_or_fall_back_and_say_so(seed: int) -> None:
     settings = {"io_jobs": 2, "compute_jobs": 2, "mu": 0.25 * seed, "compute_share": 0.6}
-    result = ioopt.solve(generate("visits", settings, seed), "quantum-dp")
+    problem = generate("visits", settings, seed)
+    result = ioopt.solve(problem, "quantum-ip")
     visits = [choice["visits"] for choice in result.plan["options"].values()]
     if max(visits) > 1:
         assert result.metrics["realised"] <= 1.05 * result.objective
     else:
         told = any("fell back to one visit" in note for note in result.notes)
-        best = best_of(generate("visits", settings, seed))
-        assert told == (max(f for _, f in best) > 1)
+        costs = QuantumCosts(problem)
+        model = QuantumModel(costs, cycle_grid(costs))
+        answer = run(model, greedy_options(costs), SolveRequest(SolveOptions(), Deadline(None)))
+        assert told == (max(f for _, f in model.options(answer.values)) > 1)
     assert result.violations == ()
 
 
@@ -289,7 +293,7 @@ def test_a_change_breaks_its_rule(rule: str, change: dict[str, Any]) -> None:
 
 
 def test_schedule_of_another_plan_is_caught() -> None:
-    result = ioopt.solve(TINY, "quantum-dp").to_dict()
+    result = ioopt.solve(TINY, "quantum-ip").to_dict()
     assert ioopt.check(TINY, result) == []
     result["schedule"]["slots"][1]["start_seconds"] += 0.001
     assert {item.rule for item in ioopt.check(TINY, result)} == {"slots"}
@@ -313,14 +317,13 @@ def test_refused_instances(change: dict[str, Any], message: str) -> None:
 def test_floors_that_no_menu_can_meet_are_infeasible() -> None:
     problem = copy.deepcopy(TINY)
     problem["jobs"][1]["floor"] = 0.9
-    for solver in ("quantum-dp", "quantum-ip"):
-        assert ioopt.solve(problem, solver).status == "infeasible"
+    assert ioopt.solve(problem, "quantum-ip").status == "infeasible"
     assert ioopt.solve(problem, "quantum-greedy").status == "unknown"
 
 
 def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
     problem = generate("plain", {"io_jobs": 1}, 0)
-    best = ioopt.solve(problem, "quantum-dp")
+    best = ioopt.solve(problem, "quantum-ip")
     again = ioopt.solve(problem, "quantum-ip", warm_start=best)
     assert again.objective == pytest.approx(best.objective) and again.notes == ()
     spoilt = {**best.plan, "cycle_seconds": 1.0}
@@ -351,7 +354,7 @@ def test_a_change_breaks_its_constraint_of_the_model(
     assert constraint in model.program.broken(changed, 1e-9)
 
 
-@pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-dp", "quantum-ip"])
+@pytest.mark.parametrize("solver", ["quantum-greedy", "quantum-ip"])
 def test_without_time_there_is_a_plan_without_a_simulation(solver: str) -> None:
     late = ioopt.solve("quantum-mixed", solver, time_limit=1e-9)
     assert late.status == "feasible" and late.violations == ()
