@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 
 NAMES = (
-    "additive", "batch-io", "batch-io-exact", "batch-io-queues", "bounds", "campaign", "embed", "embed-dask",
+    "additive", "batch-io", "batch-io-exact", "bounds", "campaign", "embed", "embed-dask",
     "embed-snakemake", "end-to-end", "first-contact",
     "defaults", "flexgang", "gang", "gang-exact", "library", "replication", "replication-large",
     "replication-search",

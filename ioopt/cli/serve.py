@@ -19,7 +19,7 @@ EPILOG = """\b
 Examples:
   echo '{"ioopt": 1, "id": 1, "op": "ping"}' | ioopt serve --stdio
   ioopt serve --socket /run/scheduler/ioopt.sock
-  ioopt serve --http 127.0.0.1:8080 --token-file token --site site.json
+  ioopt serve --http 127.0.0.1:8080 --token-file token
   ioopt serve --batsim tcp://*:28000 --policy cons-fcfs --node-rate 1GB/s --storage-rate 4GB/s
 """
 
@@ -33,8 +33,6 @@ Examples:
               help="Serve HTTP; without a host this machine alone. Needs --token-file.")  # fmt: skip
 @click.option("--token-file", metavar="FILE",
               help="With --http: the token that callers need; made if it is missing.")  # fmt: skip
-@click.option("--site", metavar="FILE",
-              help="With --http: JSON with the network and nodes that workflows run on.")  # fmt: skip
 @click.option("--batsim", "endpoint", metavar="ENDPOINT",
               help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; "
               "tcp://*:PORT is this machine alone, tcp://0.0.0.0:PORT every interface.")  # fmt: skip
@@ -58,7 +56,6 @@ def serve(
     endpoint: str | None,
     address: str | None,
     token_file: str | None,
-    site: str | None,
     **batsim: Any,
 ) -> int:
     """Answer a line of JSON with a line of JSON until the input ends or SIGTERM arrives.
@@ -71,7 +68,7 @@ def serve(
     if [stdio, path is not None, endpoint is not None, address is not None].count(True) != 1:
         raise UsageError("give one of --stdio, --socket PATH, --http ADDRESS and --batsim ENDPOINT")
     if address is not None:
-        return _http(address, token_file, max_bytes, site)
+        return _http(address, token_file, max_bytes)
     server: SocketServer | StdioServer | BatsimServer
     where: str | None = None
     if endpoint is not None:
@@ -90,14 +87,12 @@ def serve(
     return ExitCode.ANSWER
 
 
-def _http(address: str, token_file: str | None, max_bytes: int, site: str | None) -> int:
+def _http(address: str, token_file: str | None, max_bytes: int) -> int:
     from ioopt.embed.http import HttpServer, read_token
-    from ioopt.formats.native import read_json
 
     if token_file is None:
         raise UsageError("--http needs --token-file FILE, which is made if it is missing")
-    known = None if site is None else read_json(site)
-    server = HttpServer(address, read_token(token_file), max_bytes, known)
+    server = HttpServer(address, read_token(token_file), max_bytes)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     server.run(lambda: print(f"listening on {server.endpoint}", file=sys.stderr, flush=True))

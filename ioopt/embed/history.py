@@ -7,7 +7,7 @@ KeyT = TypeVar("KeyT", int, str)
 
 
 class History(Generic[KeyT]):
-    """Amounts by key: bytes of a job's requests, seconds of a process, seconds a second expected.
+    """Amounts by key: bytes of a job's requests, seconds a second expected.
 
     >>> seen = History()
     >>> seen.add("align", 30.0)

@@ -119,10 +119,6 @@ class WorkflowDispatcher(LiveView):
         """Whether a file is on the storage."""
         return f not in self._writer or (self._stored and f in self._written)
 
-    def knows(self, file: str) -> bool:
-        """Whether there is a file of that name."""
-        return file in self._file
-
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
         """The tasks that start now, and where; *deadline* (s) counts all that is decided."""
         self._tick(now)

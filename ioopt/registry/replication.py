@@ -165,12 +165,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours; Graham 1969", settings=None, abilities={BOUND},
     ),
     _solver(
-        "lp-rounding", "greedy.lp_rounding",
-        "linear relaxation, rounded; the paper's future work, here for comparison",
-        "Khanna et al., Section 7; rounding ours", abilities={BOUND},
-        backends=("HiGHS", "CBC", "GLPK"),
-    ),
-    _solver(
         "link-aware", "search.link_aware",
         "annealing of the queues by their replay; never above MinMin nor the planners of workflows",
         "ours", abilities={BOUND, ANYTIME, WARM_START, THREADS},

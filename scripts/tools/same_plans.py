@@ -28,7 +28,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Sums of linear algebra differ in their last bits with the number of threads."""
 Runs = dict[str, dict[str, Any]]
 ROUNDING = 1e-12
-GREEDY = ["minmin", "minmin-no-replication", "job-data-present", "lpt", "lp-rounding"]
+GREEDY = ["minmin", "minmin-no-replication", "job-data-present", "lpt"]
 """Solvers of batches that draw nothing at random and watch no clock."""
 BY_CLOCK = ("time", "interrupted")
 """Reasons for stopping after which a run need not repeat."""

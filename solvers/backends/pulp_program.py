@@ -24,12 +24,12 @@ class PulpProgram:
 
     @classmethod
     @collector_paused()
-    def of(cls, program: Program, *, relaxed: bool = False) -> PulpProgram:
-        """Write *program* for PuLP; *relaxed* leaves out that variables are whole."""
+    def of(cls, program: Program) -> PulpProgram:
+        """Write *program* for PuLP."""
         import pulp
 
         lp = pulp.LpProblem(program.name, pulp.LpMaximize if program.maximise else pulp.LpMinimize)
-        columns = [_column(pulp, variable, program.unit, relaxed) for variable in program.variables]
+        columns = [_column(pulp, variable, program.unit) for variable in program.variables]
         times = {at for at, item in enumerate(program.variables) if item.nature == "time"}
         scaled = _Scaling(program.unit, times)
         terms = [(columns[at], scaled.factor(at, f)) for at, f in program.objective.items()]
@@ -93,10 +93,10 @@ class _Scaling:
         return number if self.unit == 1 else float(number * self.unit)
 
 
-def _column(pulp: Any, variable: Variable, unit: Fraction, relaxed: bool) -> Any:
+def _column(pulp: Any, variable: Variable, unit: Fraction) -> Any:
     if variable.nature == "time":
         return pulp.LpVariable(variable.name, float(variable.least * unit), None)
-    category = "Integer" if variable.nature == "whole" and not relaxed else "Continuous"
+    category = "Integer" if variable.nature == "whole" else "Continuous"
     return pulp.LpVariable(variable.name, variable.least, variable.most, category)
 
 

@@ -21,7 +21,6 @@ from ioopt.embed import IoArbiter, WorkflowDispatcher
 from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.embed.adapters.processes import ProcessGangs, by_cgroup
 from ioopt.embed.adapters.slurm import SlurmPlacer
-from ioopt.embed.http import Calls
 from ioopt.embed.service import Service
 from ioopt.embed.worker import StreamServer
 from ioopt.errors import BackendFailureError, InstanceError
@@ -144,11 +143,11 @@ def test_a_job_that_is_killed_leaves_its_turns_to_the_others():
 
 @pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
 def test_another_version_is_refused_and_the_service_goes_on(version):
-    calls = Calls(Service(), None)
+    service = Service()
     wrong = json.dumps({"ioopt": version, "id": 1, "op": "ping"}).encode()
-    assert json.loads(calls.answer("message", wrong)[1])["error"]["code"] == "version"
+    assert json.loads(service.handle(wrong))["error"]["code"] == "version"
     right = b'{"ioopt": 1, "id": 1, "op": "ping"}'
-    assert json.loads(calls.answer("message", right)[1])["ok"]
+    assert json.loads(service.handle(right))["ok"]
 
 
 class Slurm:

@@ -1,4 +1,4 @@
-"""Properties of the solvers in rounds, lpt and lp-rounding on random instances with tight disks."""
+"""Properties of the solvers in rounds and lpt on random instances with tight disks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ SCHEMES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("two-stage", {"effort": "0.02", "barriers": "no", "eviction": "lru"}),
     ("two-stage", {"effort": "0.02", "eviction": "farthest-next-use", "ties": "bytes"}),
     ("hierarchical", {"effort": "0.02"}),
-    ("lp-rounding", {"solves": "3"}),
     ("lpt", {}),
 )
 
@@ -47,7 +46,7 @@ def all_schemes(problem: ReplicationProblem) -> int:
 @pytest.mark.parametrize("seed", range(12))
 def test_plans_keep_every_rule(seed):
     problem = ReplicationProblem.model_validate(random_case(seed)[0])
-    assert all_schemes(problem) >= 5
+    assert all_schemes(problem) >= 4
 
 
 @pytest.mark.slow

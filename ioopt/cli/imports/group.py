@@ -17,7 +17,6 @@ COMMANDS = {
     ),
     "batsim": (_LOGS + "batsim", "Batsim workloads."),
     "batsim-jobs": (_LOGS + "batsim_jobs", "Batsim's _jobs.csv."),
-    "cqsim": (_LOGS + "cqsim", "CQSim's results (.rst)."),
     "solution": (
         "ioopt.cli.imports.solution:import_solution",
         "The plan in a solver's solution of an exported model.",

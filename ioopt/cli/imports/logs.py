@@ -41,11 +41,6 @@ BATSIM_JOBS = """\b
 Example:
   ioopt import batsim-jobs out_jobs.csv -o instance.json
 """
-CQSIM = """\b
-Example:
-  ioopt import cqsim KIT-FH2.rst --queue fcfs --backfill conservative --plan rebuild \\
-      --estimate uncongested --pass event -o kit.json
-"""
 MESSAGES = """\b
 Examples:
   ioopt import messages counts.csv --processors 16 -o counts.json
@@ -189,14 +184,6 @@ def import_batsim_jobs(source: str, **how: Any) -> BatchIoProblem:
     from ioopt.formats.batsim.jobs import batch_io_from_jobs
 
     return batch_io_from_jobs(source, **how)
-
-
-@import_command("cqsim", CQSIM, shared=MACHINE)
-def import_cqsim(source: str, **how: Any) -> BatchIoProblem:
-    """Make a batch-io instance of the jobs in CQSim's SOURCE (.rst): they run as they ran."""
-    from ioopt.formats.cqsim import batch_io_from_cqsim
-
-    return batch_io_from_cqsim(source, **how)
 
 
 @import_command("messages", MESSAGES)

@@ -35,7 +35,7 @@ from ioopt.solving import load
 from ioopt.tables import render
 
 LIMITS = (0.2, 1.0, 2.0, 5.0)
-SEARCHES = {"rolling", "two-stage", "hierarchical", "lp-rounding", "anneal", "gangedness"}
+SEARCHES = {"rolling", "two-stage", "hierarchical", "anneal", "gangedness"}
 """Neither exact nor anytime, and no simple baseline."""
 BASELINE_LIMIT = 20.0
 TOLERANCE = 1e-9

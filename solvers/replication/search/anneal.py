@@ -30,7 +30,7 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste
-from ioopt.solvers.replication.greedy.placement import Placement
+from ioopt.solvers.replication.greedy.placement import placed_by_disk
 from ioopt.solvers.replication.plans import (
     flat,
     lacking,
@@ -119,12 +119,9 @@ def anneal(
     if found is None and instance.num_nodes > 1:
         # A small disk keeps loads far above the even share, which outweighs the penalty for bytes
         # beyond it: begin from tasks placed by disk, with their own batch time as the scale.
-        placed = Placement(instance)
-        placed.finish()
-        scale = max(scale, float(max(placed.load)))
-        found, complete = _annealed(
-            instance, replication, seed, steps, deadline, placed.assign(), scale
-        )
+        begun, largest = placed_by_disk(instance)
+        scale = max(scale, float(largest))
+        found, complete = _annealed(instance, replication, seed, steps, deadline, begun, scale)
     return found, complete
 
 

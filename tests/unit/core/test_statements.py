@@ -32,7 +32,7 @@ SEARCH = {
     "instants", "io_decisions", "planned_makespan_seconds", "per_pattern", "evaluations",
     "scheduling_milliseconds_per_task", "gain", "uniform_realised", "exact_decisions",
     "mean_decision_gap", "median_decision_seconds", "proven_decisions", "row_model_decisions",
-    "model_best", "ranking", "relaxations",
+    "model_best", "ranking",
 }  # fmt: skip
 """What a result tells about the search and not about its plan: named on standard error instead."""
 TOLD: list[tuple[str, Any, str]] = [

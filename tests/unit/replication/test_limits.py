@@ -20,7 +20,6 @@ from ioopt.solvers.replication.exact import ip
 from ioopt.solvers.replication.greedy import (
     file_order,
     job_data_present,
-    lp_rounding,
     minmin,
     minmin_kernel,
 )
@@ -109,7 +108,7 @@ def test_minmin_in_pieces_is_minmin(monkeypatch: Any) -> None:
     assert minmin.plan_minmin(SMALL, deadline=ticking(1e9)) == whole
 
 
-SOLVERS = [minmin, job_data_present, two_stage, hierarchical, lp_rounding, ip, anneal]
+SOLVERS = [minmin, job_data_present, two_stage, hierarchical, ip, anneal]
 
 
 @pytest.mark.parametrize("module", SOLVERS)
@@ -120,7 +119,6 @@ def test_a_limit_that_is_too_short_gives_tasks_in_file_order(module: Any, monkey
             if hasattr(place, name):
                 monkeypatch.setattr(place, name, value)
     monkeypatch.setattr(two_stage, "HASTE_SECONDS_PER_TASK", 1.0)
-    monkeypatch.setattr(lp_rounding, "PLACING_SECONDS_PER_CELL", 1.0)
     monkeypatch.setattr(minmin, "MODEL_SECONDS_PER_READ", 1.0)
     request = SolveRequest(SolveOptions(5.0), ticking(5.0))
     outcome = module.solve(SMALL, request)
