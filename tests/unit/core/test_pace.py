@@ -121,6 +121,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["fill", "base-line", "adaptive", "cons-max-util", "set-10"])
 def test_batch_io_on_either_engine_is_the_same_to_the_bit(asked: Asked, solver: str) -> None:
     pytest.importorskip("numba")
@@ -133,6 +134,7 @@ def test_batch_io_on_either_engine_is_the_same_to_the_bit(asked: Asked, solver: 
     assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
 
 
+@pytest.mark.slow
 def test_gangs_on_either_engine_are_the_same_to_the_bit(asked: Asked) -> None:
     pytest.importorskip("numba")
     problem = generate(None, {"jobs": 200}, 3)
