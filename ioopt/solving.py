@@ -196,29 +196,22 @@ def _run(
     except (errors.UsageError, errors.InstanceError, errors.BackendMissingError):
         raise
     except Exception as error:
-        note = f"{spec.name} failed ({type(error).__name__}: {error})"
+        note, stop = f"{spec.name} failed ({type(error).__name__}: {error})", StopReason.FALLBACK
+        if isinstance(error, errors.OutOfTime):
+            note, stop = f"{spec.name}: {error}", StopReason.TIME
         if best.plan is not None:
             return _best(best, StopReason.FALLBACK), [f"{note}; the best plan it had found"]
         if kind.fallback is None or kind.fallback == spec.name:
-            if isinstance(error, errors.OutOfTime):
-                return Outcome(None, stop=StopReason.TIME), [f"{spec.name}: {error}"]
             if isinstance(error, errors.IooptError):
-                return Outcome(None, stop=StopReason.FALLBACK), [note]
+                return Outcome(None, stop=stop), [note]
             raise
         fallback = registry.solver(kind.fallback, kind)
-        until = request.deadline.with_overtime()
-        plain = replace(
-            request, settings=registry.settings_for(fallback, {}), start=None, deadline=until
-        )
+        settings, until = registry.settings_for(fallback, {}), request.deadline.with_overtime()
+        plain = replace(request, settings=settings, start=None, deadline=until)
         try:
             outcome = _call(kind, fallback, problem, plain)
-        except errors.NotApplicableError:
-            return Outcome(None, stop=StopReason.FALLBACK), [note]
-        except errors.OutOfTime as late:
-            return Outcome(None, stop=StopReason.TIME), [
-                f"{spec.name}: {error}",
-                f"{fallback.name}: {late}",
-            ]
+        except (errors.NotApplicableError, errors.OutOfTime) as second:
+            return Outcome(None, stop=stop), [note, f"{fallback.name}: {second}"]
         return replace(outcome, stop=StopReason.FALLBACK), [f"{note}; answered by {fallback.name}"]
 
 

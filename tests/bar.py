@@ -7,8 +7,8 @@ from typing import Any
 
 import ioopt
 from ioopt import registry
-from ioopt.comparing.measures import measure_of
 from ioopt.errors import IooptError
+from ioopt.registry.measures import measure_of
 from ioopt.registry.types import EXACT, REFERENCE
 
 LIMITS = (0.2, 1.0, 2.0, 5.0)

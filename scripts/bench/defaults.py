@@ -17,11 +17,11 @@ import ioopt
 from ioopt import registry
 from ioopt.campaign.library import entries as library
 from ioopt.catalog import entries
-from ioopt.comparing.measures import measure_of
 from ioopt.errors import IooptError
 from ioopt.formats.swf.log import read_swf
 from ioopt.generate.gang.from_swf import gang_from_swf
 from ioopt.generate.gang.generate import Settings
+from ioopt.registry.measures import measure_of
 from ioopt.registry.types import REFERENCE, KindSpec
 
 KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")

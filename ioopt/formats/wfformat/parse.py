@@ -118,7 +118,7 @@ def parse_workflow(data: Any, name: str) -> Workflow:
     """Read parsed JSON *data* from file *name*.
 
     Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0 bytes, a run
-    time that is missing or negative (0 s) or 0, cores that are missing (1) or no whole number of 1
+    time that is missing or negative (0 s) or 0, cores that are missing (one core) or no whole number of 1
     or more, a parent that does not exist. Raises InstanceError for the rest: another version, wrong
     types, ids given twice, negative sizes, no tasks.
     """

@@ -28,8 +28,8 @@ if __name__ == "__main__":
 from bench.library import candidates
 
 from ioopt import catalog, registry
-from ioopt.comparing.measures import measure_of
 from ioopt.formats.native import dump_json
+from ioopt.registry.measures import measure_of
 from ioopt.registry.types import ANYTIME, EXACT, REFERENCE
 from ioopt.solving import load
 from ioopt.tables import render
