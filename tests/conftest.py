@@ -21,7 +21,7 @@ from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_backend, pulp_backend, pulp_commands
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 from ioopt.solvers.replication.exact import exact_workflow
-from ioopt.solvers.replication.search import anneal, pace
+from ioopt.solvers.replication.search import anneal, link_run, pace
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -118,6 +118,7 @@ COUNTED: list[tuple[Any, str, Any]] = [
     (pace, "EVALUATIONS_PER_TASK", 2),
     (pace, "FEWEST_EVALUATIONS", 60),
     (pace, "TASKS_PER_SECOND", 100),
+    (link_run, "MOST_STEPS", 10),
     (exact_workflow, "PLAIN_REPLAYS", 500),
     (anneal, "STEP_SECONDS", 5e-4),
 ]

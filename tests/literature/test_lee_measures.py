@@ -16,6 +16,7 @@ NOT_REPRODUCED = {
 }
 
 
+@pytest.mark.slow
 def test_figures_2_and_3() -> None:
     rows = lee_quanta.claims(quick=True)
     failed = {row.claim for row in rows if row.verdict == "not reproduced"}
@@ -23,6 +24,7 @@ def test_figures_2_and_3() -> None:
     assert len(rows) == 15
 
 
+@pytest.mark.slow
 def test_types_of_applications() -> None:
     """Units of 2.4 quanta show in a run of 120: 480 + 20 = 500 quanta of four take 125, but the last
     units end at 124.8 and 125.6, so Sub_FX costs 5.6 / 20 = .28; ten times longer it is .252."""
@@ -34,6 +36,7 @@ def test_types_of_applications() -> None:
     assert length.ours.startswith("0.280 at 120; 0.240 to 0.280")
 
 
+@pytest.mark.slow
 def test_monitor_on_unseen_workloads() -> None:
     done = lee_gangedness.trials(lee_gangedness.unseen(5), seeds=6, runs=4)
     scored = [trial for trial in done if trial.truth is not None]

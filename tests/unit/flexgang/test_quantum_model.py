@@ -31,7 +31,7 @@ ONE = {
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"points": []}, "points: tuple should have at least 1 item"),
+        ({"points": []}, "points: must have 1 or more items, not []"),
         ({"points": [{"qi_seconds": 0.0, "qc_seconds": 0.1}]}, "points[0].qi_seconds"),
         ({"points": [{"qi_seconds": 0.1, "qc_seconds": -1.0}]}, "points[0].qc_seconds"),
         ({"processors": 0}, "processors"),  # somebody must run

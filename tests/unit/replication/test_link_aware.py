@@ -37,6 +37,14 @@ from ioopt.solvers.replication.search.spectral import task_order
 from ioopt.solvers.replication.workflows import PLANNERS
 
 
+@pytest.fixture
+def whole_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of replays that users get; default tests have fewer (conftest)."""
+    monkeypatch.setattr(pace, "EVALUATIONS_PER_TASK", 200)
+    monkeypatch.setattr(pace, "FEWEST_EVALUATIONS", 500)
+    monkeypatch.setattr(pace, "TASKS_PER_SECOND", 1_000_000)
+
+
 def chain(**node: Any) -> dict[str, Any]:
     """Four tasks along a line of five files of 40 bytes; two nodes of 100 bytes; 10 bytes a second."""
     return {
@@ -279,6 +287,7 @@ def test_a_late_run_anneals_orders_where_there_is_time_for_them(
     assert taken == [path]
 
 
+@pytest.mark.usefixtures("whole_effort")
 def test_longer_limits_give_batches_more_replays() -> None:
     """1,000,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
     batch, large = generate("image-85", {}, 0), generate("image-85", {"tasks": 400, "nodes": 8}, 0)
@@ -335,6 +344,7 @@ def ticking(seconds: float, limit: float = 60.0, **settings: Any) -> SolveReques
     )
 
 
+@pytest.mark.usefixtures("whole_effort")
 def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run() -> None:
     """800 replays for four tasks; a clock a thousand times as slow gives the same plan, one that
     leaves room for some twenty readings ends the run by time, with a plan."""
