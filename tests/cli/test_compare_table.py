@@ -81,7 +81,7 @@ def test_tables_fit_the_terminal(run, words):
 
 def test_solvers_are_listed_by_family_with_readable_sources(run):
     _, out, _ = run("solvers", "batch-io")
-    assert out.startswith("batch-io, for batch-io and io-requests instances (default: auto)")
+    assert out.startswith("batch-io (default: auto)") and "(default: auto, fill)" in out
     assert "cons-fcfs " in out and "cons-fcfs+top" not in out and "--all" in out
     assert "cons-fcfs+top" in run("solvers", "batch-io", "--all")[1]
     marks = dict(line.split()[:2] for line in out.splitlines() if line[:1].isalpha())
