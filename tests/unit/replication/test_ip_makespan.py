@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 from replication_samples import tiny
 from workflow_exhaustive import least_makespan, random_instance
@@ -12,10 +9,7 @@ from workflow_exhaustive import least_makespan, random_instance
 import ioopt
 from ioopt.compiled import choice
 from ioopt.errors import UnsolvableInstanceError, UsageError
-from ioopt.problems.replication import ReplicationProblem
-from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication.exact import makespan
-from ioopt.solvers.replication.greedy import minmin
 
 MAKESPAN = {"objective": "makespan"}
 
@@ -73,15 +67,9 @@ def test_additive_time_and_makespan_differ_by_hand() -> None:
 
 
 def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where the start is MinMin's plan alone and no search follows; both baselines win somewhere."""
-
-    def only_minmin(problem: ReplicationProblem, request: SolveRequest[Any, Any]) -> Outcome[Any]:
-        return replace(
-            minmin.solve(problem, replace(request, settings=None)),
-            objective_name="makespan_seconds",
-        )
-
-    monkeypatch.setattr(makespan.link_aware, "solve", only_minmin)
+    """Even where the start is the planners' plans alone and no search follows; both win somewhere."""
+    few = makespan.link_aware.Settings(evaluations=1)
+    monkeypatch.setattr(makespan.link_aware, "Settings", lambda: few)
     monkeypatch.setattr(makespan, "MOST_TASKS", 0)
     winners = set()
     for seed in range(12):
@@ -91,7 +79,7 @@ def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
             for name in ("minmin", "job-data-present")
         }
         result = ioopt.solve(problem, "ip", settings=MAKESPAN)
-        assert result.objective == min(rows.values())
+        assert result.objective <= min(rows.values())
         assert "proofs are searched for up to 0 tasks" in result.notes
         if len(set(rows.values())) == 2:
             winners.add(min(rows, key=rows.__getitem__))

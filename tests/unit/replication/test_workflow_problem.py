@@ -41,7 +41,7 @@ REFUSED = [
     ([{"id": "a", "outputs": ["x"]}], [{"id": "n0", "holds": ["r", "x"]}],
      r"nodes\[0\] \(n0\)\.holds: file 'x' .* task 'a' writes it"),
     # a task that waits for itself
-    ([{"id": "a", "inputs": ["x"], "outputs": ["x"]}], None, r"tasks: 'a' wait"),
+    ([{"id": "a", "inputs": ["x"], "outputs": ["x"]}], None, r"tasks: dependency cycle through files: 'a'"),
     # a task without cores
     ([{"id": "a", "cores": 0}], None, r"tasks\[0\] \(a\)\.cores"),
     ([{"id": "a", "release_seconds": -1}], None, r"tasks\[0\] \(a\)\.release_seconds"),
@@ -68,7 +68,7 @@ def test_a_cycle_is_named_in_order_and_nothing_that_hangs_on_it() -> None:
         ioopt.load(workflow(tasks))
     text = str(error.value)
     rounds = ["'a' -> 'b' -> 'c'", "'b' -> 'c' -> 'a'", "'c' -> 'a' -> 'b'"]
-    assert any(f"tasks: {order} wait" in text for order in rounds)
+    assert any(f"tasks: dependency cycle through files: {order}" in text for order in rounds)
 
 
 @pytest.mark.parametrize(
