@@ -48,6 +48,8 @@ AFTER_PROOF = 8.0
 STRETCH_SECONDS = 0.1
 """Annealing between two looks at the clock, MOST_STEPS moves of it at the most."""
 MOST_STEPS = 100_000
+CHEAP_SECONDS = 0.05
+"""Plans whose replay takes longer are not made past the limit: the answer is replayed once more."""
 MEDIUM_CELLS = 10_000
 """Inputs x nodes from which several deals are tried before a replay."""
 DEALS_PER_REPLAY, FEWEST_DEALS = 4, 24
@@ -173,7 +175,8 @@ class LinkAwareRun(Pace):
         until = self.request.deadline.with_overtime(self._reserve)
         asked = replace(self.request, settings=None, start=None, policy=None, deadline=until)
         for name, planner in self.planners().items():
-            if self._reached() or (self.best.origin and until.expired()):
+            late = until.expired() or (self._replay_seconds > CHEAP_SECONDS and self._late())
+            if self._reached() or (self.best.origin and late):
                 return
             try:
                 plan = planner(self.problem, asked).plan
