@@ -12,7 +12,7 @@ from ioopt.solving import load
 def compile_batch_io() -> None:
     """Compile the simulator of traces and every policy of the registry."""
     from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.compiled import compile_for
+    from ioopt.sim.batch_io.simulate import compile_for
 
     compile_for(io_policy(row.name) for row in solvers_for("batch-io") if row.policy)
 

@@ -11,9 +11,18 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    """Whole numbers of a kernel; lists in plain Python."""
+    Floats = NDArray[np.float64]
 
 CallableT = TypeVar("CallableT", bound=Callable[..., Any])
+ValueT = TypeVar("ValueT")
 
 ROOMS = ("compiled", "decisions", "measure", "sim")
 KERNEL_ROOMS = tuple(Path(__file__).parents[1] / room for room in ROOMS)
@@ -32,7 +41,7 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
 
     It may call every function of its module and of the kernel modules that this one imports from;
     *whole* puts their machine code in the place of the calls. Named tuples are handed on by
-    reference (:mod:`ioopt.compiled.by_reference`). Kernels allocate nothing, so reference counting is off:
+    reference (:mod:`ioopt.compiled.references`). Kernels allocate nothing, so reference counting is off:
     on, it takes 20 times the kernel's time.
     """
     if not available():
@@ -44,7 +53,7 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
     loaded = import_module(module)
     seen: set[str] = set()
     _register(loaded, seen, whole)
-    outer = import_module("ioopt.compiled.by_reference").entry(getattr(loaded, name))
+    outer = import_module("ioopt.compiled.references").entry(getattr(loaded, name))
     result: Callable[..., Any] = njit(cache=True, nogil=True, _nrt=False)(outer)
     stored = _cache_file(result)
     if stored is not None:
@@ -52,7 +61,16 @@ def compiled(module: str, name: str, whole: bool = False) -> Callable[..., Any]:
         files = [Path(str(import_module(part).__file__)) for part in sorted(seen)]
         others = [file for file in files if not any(room in file.parents for room in KERNEL_ROOMS)]
         stored._source_stamp = source_stamp(*KERNEL_ROOMS, *others)
+        forget_unreadable(stored)
     return result
+
+
+def forget_unreadable(stored: Any) -> None:
+    """Remove an index that names types of another version of ioopt: numba reads it before its stamp."""
+    try:
+        stored._load_index()
+    except Exception:
+        Path(stored._index_path).unlink(missing_ok=True)
 
 
 def tuned(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -93,6 +111,14 @@ def is_kept(function: Callable[..., Any]) -> bool:
     return loaded or (stored is not None and bool(stored._load_index()))
 
 
+def by_reference(value: ValueT) -> ValueT:
+    """*value*, which machine code hands on by its address where it is a named tuple.
+
+    The address is good until the calling function ends.
+    """
+    return value
+
+
 Box = Any
 """What holds a kernel's numbers (:func:`boxes`): a list, or a numpy array under machine code.
 
@@ -120,7 +146,7 @@ def _cache_file(function: Callable[..., Any]) -> Any:
 _WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Wrappers for Python take apart and put together every argument: half of what compiling takes."""
 
-_REGISTERED: set[Callable[..., Any]] = set()
+_REGISTERED: set[Callable[..., Any]] = {by_reference}
 
 
 def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
@@ -131,7 +157,7 @@ def _register(module: ModuleType, seen: set[str], whole: bool) -> None:
     """
     from numba.extending import overload
 
-    part = import_module("ioopt.compiled.by_reference").PartCompiler
+    part = import_module("ioopt.compiled.references").PartCompiler
     seen.add(module.__name__)
     twins = module
     if "COMPILED_AS" in vars(module):

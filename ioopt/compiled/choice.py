@@ -72,7 +72,7 @@ KERNELS = {
         Kernel("replication", "MinMin", _SEARCH + "greedy.minmin:compile_kernel",
                _SEARCH + "greedy.minmin_kernel:plan"),
         Kernel("replication", "link-aware", _SEARCH + "search.link_search:compile_kernels",
-               _SEARCH + "search.order_kernel:anneal_order"),
+               _SEARCH + "search.line_kernel:anneal"),
         Kernel("replication", "enumeration", _CALLS + "compile_enumeration",
                _SEARCH + "exact.enumeration_kernel:search"),
         Kernel("replication", "queues", _SEARCH + "exact.exact_workflow:compile_kernels",

@@ -8,91 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ulp
+from importlib import import_module
 from typing import Any, NamedTuple
 
+from ioopt.compiled import Box
+from ioopt.decisions.ordering import FIT_TOLERANCE, Number
 from ioopt.problems.batch_io import Machine
 from ioopt.units import exact
 
-COMPILED_AS = "ioopt.decisions.batch_io_arrays"
 
-Number = Any
-"""A float, or a Fraction in exact runs."""
-
-FIT_TOLERANCE = 1e-12
-TIME_TOLERANCE_SECONDS = 1e-9
-TIME_TOLERANCE_ULPS = 4
-CLOSE = 1.1e-8
-"""Numbers that differ by more than this part of them differ in their nine digits."""
-
-
-def time_tolerance(now: float) -> float:
-    """Rule 2: two floats this close to *now* are one instant.
-
-    The ulp part keeps the tolerance above rounding noise however late it is: a purely absolute
-    tolerance livelocks after 97 simulated days.
-    """
-    return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
-
-
-def nine_digits(value: float) -> float:
-    """*value* rounded to 9 significant digits: how priority keys are compared in floats (rule 2).
-
-    Compiled code rounds by the same arithmetic, so both see the same ties.
-
-    >>> nine_digits(0.1234567894)
-    0.123456789
-    """
-    if value == 0.0 or math.isinf(value):
-        return value
-    exponent = math.floor(math.log10(value))
-    if -290 < exponent < 290:
-        if exponent <= 8:
-            scale = 10.0 ** (8 - exponent)
-            return math.floor(value * scale + 0.5) / scale
-        scale = 10.0 ** (exponent - 8)
-        return math.floor(value / scale + 0.5) * scale
-    return value
-
-
-def rounded(key: float) -> float:
-    """:func:`nine_digits` for keys of either sign."""
-    return math.copysign(nine_digits(abs(key)), key)
-
-
-def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
-    """Positions by key, ties by position; float keys are compared at nine digits (rule 2).
-
-    Only keys close to each other can round to the same nine digits, so the others are not rounded.
-
-    >>> ascending([2.0, 1.00000000001, 1.0], False), ascending([2.0, 1.001, 1.0], False)
-    ([1, 2, 0], [2, 1, 0])
-    """
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    if use_exact or len(order) < 2:
-        return order
-    before = keys[order[0]]
-    for k in order:
-        key = keys[k]
-        if key != before:
-            if not key - before > CLOSE * abs(before):
-                near = [rounded(key) for key in keys]
-                return sorted(range(len(keys)), key=near.__getitem__)
-            before = key
-    return order
-
-
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Constants of the machine as a policy needs them.
 
     ``node_rate`` is b, ``storage`` BW_max. ``capacity_units`` = floor(BW_max / (b unit)) and
     ``saturating_units``, the smallest allocation whose peak is BW_max, are computed with Fractions.
-    ``own_peaks`` says that some request has a peak below that of its nodes (rule 24);
-    ``interference`` is c of rule 29.
+    ``slack`` is 1 + ``eps``; ``own_peaks`` says that some request has a peak below that of its nodes (rule
+    24); ``interference`` is c of rule 29.
     """
 
     node_rate: Number
@@ -100,7 +35,8 @@ class Limits:
     unit_nodes: int
     capacity_units: int
     saturating_units: int
-    eps: float
+    eps: Number
+    slack: Number
     exact: bool
     interference: Number = 0
     own_peaks: bool = False
@@ -117,7 +53,8 @@ class Limits:
             unit_nodes=machine.unit_nodes,
             capacity_units=math.floor(units),
             saturating_units=math.ceil(units),
-            eps=0.0 if use_exact else FIT_TOLERANCE,
+            eps=0 if use_exact else FIT_TOLERANCE,
+            slack=1 if use_exact else 1 + FIT_TOLERANCE,
             exact=use_exact,
             interference=(exact if use_exact else float)(machine.interference),
         )
@@ -152,12 +89,12 @@ class Request:
     ``nodes`` is N_i (rule 4), ``units`` the same in allocation units, ``peak`` r_i;
     ``requested`` the request time, ``start`` the job's start; ``compute_so_far`` and
     ``ideal_so_far`` the two sums of rule 14; ``iteration`` the w_iter of rule 16; ``belief`` the bytes that
-    a policy which is not told ``left`` takes the request for.
+    a policy which is not told ``left`` takes the request for; ``weight`` the policy's own number of it.
     """
 
     __slots__ = (
         "belief", "compute_so_far", "id", "ideal_so_far", "iteration", "left", "moved", "nodes", "peak",
-        "requested", "start", "units",
+        "requested", "start", "units", "weight",
     )  # fmt: skip
 
     def __init__(
@@ -176,6 +113,7 @@ class Request:
         self.ideal_so_far: Number = 0
         self.iteration: Number = left / self.peak
         self.belief = left
+        self.weight: Number = 0
 
     @property
     def key(self) -> tuple[Number, Any]:
@@ -193,106 +131,184 @@ class View:
         self.now = now
         self.requests = requests
 
-    def same_instant(self, time: Number) -> bool:
-        """Whether *time*, not after now, is now (tolerant in floats, rule 2)."""
-        if time == self.now:
-            return True
-        return not self.limits.exact and self.now - time <= time_tolerance(self.now)
-
 
 Rates = list[Number]
 DecideFunction = Callable[[View], Rates]
 
 
 class KernelView(NamedTuple):
-    """What the compiled form of a policy sees: flat arrays, or lists in plain Python.
+    """What a policy decides on: the outstanding requests, and room to work in.
 
-    The outstanding requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
-    :class:`Request` (no ``key``) and ``constant``, the policy's own number of each. ``storage`` to
-    ``own_peaks`` are those of :class:`Limits`; ``top`` gives what is left to the skipped
-    requests (rule 11). The rest is room to work in: ``keys``, ``depths``, ``sizes`` and
-    ``finishes`` for numbers, ``order`` for places, ``bits`` a table with a row more than requests
-    and 62 units of the storage a word, ``loads``, ``values`` and ``rows`` that of rule 26.
+    The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``, with the fields of
+    :class:`Request` (no ``key``). ``top`` gives what is left to the skipped requests (rule 11);
+    ``power`` is the policy's own whole number. The rest is room: ``keys``, ``depths``, ``sizes`` and
+    ``finishes`` for numbers, ``order`` for places, ``bits`` a table with a row more than requests and
+    ``width`` units of the storage a word, ``loads``, ``values`` and ``rows`` that of rule 26.
     """
 
-    jobs: Any
-    out: Any
+    jobs: Box
+    out: Box
     size: int
-    now: float
-    storage: float
-    node_rate: float
-    capacity_units: int
-    saturating_units: int
-    own_peaks: bool
+    now: Number
+    limits: Limits
     top: bool
-    keys: Any = ()
-    order: Any = ()
-    depths: Any = ()
-    sizes: Any = ()
-    finishes: Any = ()
-    bits: Any = ()
-    loads: Any = ()
-    values: Any = ()
-    rows: Any = ()
+    power: int
+    keys: Box
+    order: Box
+    depths: Box
+    sizes: Box
+    finishes: Box
+    bits: Box
+    width: int
+    loads: Box
+    values: Box
+    rows: Box
 
 
-KernelFunction = Callable[[KernelView, Any], None]
+class Growing(list[Number]):
+    """Room for as many numbers as are written, one after the other."""
+
+    def __setitem__(self, k: Any, value: Any) -> None:
+        if k == len(self):
+            self.append(value)
+        else:
+            super().__setitem__(k, value)
 
 
-@dataclass(frozen=True)
-class Twin:
-    """The compiled form of a policy, for floats.
+def bit_table(limits: Limits, requests: int) -> tuple[list[list[int]], int]:
+    """The table of rule 12 for so many requests in plain Python, whose words hold any number of units."""
+    return [[0] for _ in range(requests + 1)], limits.capacity_units + 1
 
-    ``kernel(view, rates)`` writes bytes per second for each request into ``rates``, which come to
-    it full of zeros. It stands in a module, where numba finds it with what it calls; it allocates
-    nothing. ``top`` reaches it in the view, and so does the ``constant`` of each job, of which it
-    is told ``nodes`` and ``iteration``. One that ``tabulates`` needs the room of rule 26.
-    """
 
-    kernel: KernelFunction
-    top: bool = False
-    constant: Callable[[Any], float] | None = None
-    tabulates: bool = False
+GrantFunction = Callable[[KernelView, Box], None]
 
 
 @dataclass(frozen=True)
 class IoPolicy:
-    """A policy: ``decide(view)`` returns bytes per second for each of ``view.requests``.
+    """A policy: ``grant(view, rates)`` writes bytes per second for each request into ``rates``.
 
-    ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that an
-    engine need not ask; ``ignores_limit`` that it grants every peak always; ``shares_by_nodes``
-    that it is rule 7 for everybody, which a virtual clock plays without looking at each request
-    (:meth:`by_clock`);
-    ``reads_progress`` that it needs ``left`` and ``moved`` to be current. ``conservative``
-    policies never grant more than the storage can take, and never less than the peak (except the
-    last one of a ``+top`` variant). A decision of a ``slow`` one takes milliseconds. With ``lane``,
-    which is told ``nodes`` and ``iteration`` of a job, only the first request of each lane, in FCFS
-    order, is granted anything, and how much depends on these first requests alone, not on time.
-    ``needs_start`` says that it looks at the start of a request's job. ``believes`` gives the ``belief``
-    of a request that its engine sets: told the job's id, how many requests it finished, the true size, and
-    the mean sizes of the job's requests and of those finished (0: none). ``twin`` is its compiled form;
-    one without runs in plain Python, and ``no_twin`` names the setting that is to blame, if one is.
+    The rates come to it full of zeros. One text serves simulators, services and machine code: a
+    function of a module that numba compiles with what it calls, over lists or arrays, of floats or
+    Fractions; it allocates nothing. Other functions, closures for instance, run in plain Python
+    alone. Without ``grant`` every request has its peak always.
+
+    ``full_when_fits`` says that it grants every peak whenever all peaks together fit, so that it
+    need not be asked; ``top`` and ``power`` (in exact runs; else 1) reach it in its view;
+    ``weigh(nodes, iteration)`` gives the ``weight`` of each job's requests. With ``lane``, of the
+    same arguments, only the first request of each lane, in FCFS order, is granted anything, and how
+    much depends on these first requests alone, not on time. ``needs_start``: it looks at the
+    starts of jobs; one that ``tabulates`` needs the room of rule 26. ``believes`` gives the
+    ``belief`` of a request: told the job's id, how many requests it finished, the true size, and the
+    mean sizes of the job's requests and of those finished (0: none).
     """
 
     name: str
-    decide: DecideFunction
+    grant: GrantFunction | None
     full_when_fits: bool = True
-    ignores_limit: bool = False
-    shares_by_nodes: bool = False
-    reads_progress: bool = True
-    conservative: bool = False
-    slow: bool = False
-    lane: Callable[[Any], Any] | None = None
+    top: bool = False
+    power: int = 1
+    weigh: Callable[[int, Number], Number] | None = None
+    lane: Callable[[int, Number], int] | None = None
     needs_start: bool = False
+    tabulates: bool = False
     believes: Callable[[Any, int, float, float, float], float] | None = None
-    twin: Twin | None = None
-    no_twin: str | None = None
+
+    @classmethod
+    def of(cls, name: str, decide: DecideFunction, full_when_fits: bool = True) -> IoPolicy:
+        """A policy that returns its rates, in plain Python."""
+
+        def grant(view: KernelView, rates: Box) -> None:
+            requests = [view.jobs[view.out[k]] for k in range(view.size)]
+            found = decide(View(view.limits, view.now, requests))
+            if len(found) != view.size:
+                raise ValueError(f"{len(found)} rates for {view.size} requests")
+            rates[: view.size] = found
+
+        return cls(name, grant, full_when_fits)
+
+    @property
+    def ignores_limit(self) -> bool:
+        """Whether every request has its peak always, whatever the storage takes."""
+        return self.grant is None
+
+    @property
+    def compilable(self) -> bool:
+        """Whether the policy has a place where numba finds it."""
+        if self.grant is None:
+            return True
+        name = getattr(self.grant, "__name__", "")
+        return getattr(import_module(self.grant.__module__), name, None) is self.grant
 
     def by_clock(self, limits: Limits) -> bool:
         """Whether a virtual clock plays the policy: all requests move at one rate a node."""
-        return self.shares_by_nodes and not limits.own_peaks and not limits.interference
+        return self.grant is share_by_nodes and not limits.own_peaks and not limits.interference
 
-    @property
-    def untwinned(self) -> str | None:
-        """What keeps the policy from the compiled engine; None where nothing does."""
-        return None if self.twin else self.no_twin or f"policy={self.name}"
+    def power_for(self, limits: Limits) -> int:
+        """``power`` where numbers are exact."""
+        return self.power if limits.exact else 1
+
+    def decide(self, view: View) -> Rates:
+        """One decision, in plain Python: bytes per second for each of ``view.requests``."""
+        limits, requests = view.limits, view.requests
+        if self.grant is None:
+            return [request.peak for request in requests]
+        zero, size = limits.storage * 0, len(requests)
+        if self.believes:
+            requests = [copy(request) for request in requests]
+            for request in requests:
+                request.left = max(request.belief - request.moved, zero)
+        if self.weigh:
+            for request in requests:
+                request.weight = self.weigh(request.nodes, request.iteration)
+        rates: Rates = [zero] * size
+        keys, depths, sizes, finishes = ([zero] * (size + 1) for _ in range(4))
+        bits, width = bit_table(limits, size)
+        room = KernelView(
+            requests, range(size), size, view.now, limits, self.top, self.power_for(limits), keys,
+            [0] * size, depths, sizes, finishes, bits, width, Growing(), Growing(), [0] * (size + 2),
+        )  # fmt: skip
+        self.grant(room, rates)
+        return rates
+
+
+def place_by_level(view: KernelView, size: int, k: int, weight: Number) -> int:
+    """Put request *k*, of so much *weight*, among *size* in ``order`` by peak / weight; its place."""
+    keys, order = view.keys, view.order
+    keys[k] = view.jobs[view.out[k]].peak / weight
+    view.sizes[k] = weight
+    while size > 0 and keys[order[size - 1]] > keys[k]:
+        order[size] = order[size - 1]
+        size -= 1
+    order[size] = k
+    return size
+
+
+def share_out(view: KernelView, rates: Box, size: int) -> None:
+    """The storage for *size* requests in ``order``, by weight, none above its peak (rule 25)."""
+    left, whole = view.limits.storage, view.limits.storage * 0
+    for q in range(size):
+        whole += view.sizes[view.order[q]]
+    for q in range(size):
+        k = view.order[q]
+        weight = view.sizes[k]
+        if weight > 0:
+            rates[k] = min(view.jobs[view.out[k]].peak, left * weight / whole)
+            left -= rates[k]
+            whole -= weight
+
+
+def share_by_nodes(view: KernelView, rates: Box) -> None:
+    """Everybody shares by nodes: rate_i = rho N_i, rho = min(b, BW_max / N_S) (rules 7, 16 and 25)."""
+    nodes, limits = 0, view.limits
+    for k in range(view.size):
+        request = view.jobs[view.out[k]]
+        nodes += request.nodes
+        rates[k] = request.peak
+        if limits.own_peaks:
+            place_by_level(view, k, k, request.nodes)
+    if limits.own_peaks:
+        share_out(view, rates, view.size)
+    elif limits.node_rate * nodes > limits.storage:
+        rho = limits.storage / nodes
+        for k in range(view.size):
+            rates[k] = rho * view.jobs[view.out[k]].nodes

@@ -33,8 +33,6 @@ class DispatchView(ABC):
     """How many completions of this instant came before this question, from 0 (workflow rule 12)."""
     prefetch: bool
     """Whether a node may be given a task while its cores are busy."""
-    overtake: bool = False
-    """Whether a node takes a task past one that is still staging (workflow rule 21)."""
     network: Network
     nodes: tuple[Node, ...]
     ready: Sequence[int]
@@ -125,19 +123,12 @@ class DispatchView(ABC):
         return [
             i
             for i in range(len(self.nodes))
-            if (self.prefetch and self.unstarted(i) is None)
-            or (self.idle_cores(i) > 0 and (self.overtake or self.unstarted(i) is None))
+            if self.unstarted(i) is None and (self.prefetch or self.idle_cores(i) > 0)
         ]
 
     def takes(self, k: int, i: int) -> bool:
         """Whether the pair of a ready task and an open node may be answered (workflow rule 11)."""
-        if self.overtake and self.unstarted(i) is not None:
-            return self.fits(k, i) and self.passes(k, i)
         return self.fits(k, i) and (self.prefetch or self.task(k).cores <= self.idle_cores(i))
-
-    def passes(self, k: int, i: int) -> bool:
-        """Whether a task may start past the one that a node stages (workflow rule 21)."""
-        return False
 
 
 Dispatcher = Callable[[DispatchView], Pair | None]

@@ -10,68 +10,38 @@ T_i being the earliest f_j(S) after which what is left of S leaves room for r_i.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable
-from typing import Any
 
-from ioopt.decisions.batch_io import IoPolicy, KernelView, Number, Rates, Twin, View
-from ioopt.decisions.batch_io_kernels import SLACK, place_by_level, share_out
-from ioopt.solvers.batch_io.estimates import EstimateSettings, believe_left, believing
+from ioopt.compiled import Box
+from ioopt.decisions.batch_io import IoPolicy, KernelView, place_by_level, share_out
+from ioopt.decisions.ordering import Number
+from ioopt.solvers.batch_io.estimates import EstimateSettings, believing
 
-COMPILED_AS = "ioopt.decisions.batch_io_arrays"
 PAYS = 1 - 1e-9
 """Sharing must win by this factor in floats, so that a tie is not decided by rounding (rule 2)."""
 ABOVE, BELOW = 1 + 1e-9, 1 - 1e-9
 """Sums that lie apart by more decide alike however they are added up: rounding is far smaller."""
 
 
-def adaptive(view: View) -> Rates:
+def adaptive(view: KernelView, rates: Box) -> None:
     """Algorithm 1, sharing per node; O(|S|) for each request tested, O(|S|^2) with own peaks."""
-    return _decide(view, share_played if view.limits.own_peaks else share_chosen)
-
-
-def adaptive_naive(view: View) -> Rates:
-    """Algorithm 1 by playing every set to its end; the reference for :func:`adaptive`."""
-    return _decide(view, share_played)
-
-
-def _decide(view: View, choose: Callable[..., None]) -> Rates:
-    requests, limits = view.requests, view.limits
-    size = len(requests)
-    zero = limits.storage * 0
-    rates, depths, sizes, finishes = ([zero] * size for _ in range(4))
-    keys, order = [zero] * size, [0] * size
-    arrays = KernelView(
-        requests, range(size), size, view.now, limits.storage, limits.node_rate,
-        limits.capacity_units, limits.saturating_units, limits.own_peaks, False, keys, order,
-        depths, sizes, finishes,
-    )  # fmt: skip
-    if limits.exact:
-        choose(arrays, rates, 1, 1)
+    if view.limits.own_peaks:
+        share_played(view, rates)
     else:
-        choose(arrays, rates, SLACK, PAYS)
-    return rates
+        share_chosen(view, rates)
 
 
-def adaptive_kernel(view: KernelView, rates: Any) -> None:
-    """:func:`adaptive` compiled."""
-    if view.own_peaks:
-        share_played(view, rates, SLACK, PAYS)
-    else:
-        share_chosen(view, rates, SLACK, PAYS)
-
-
-def share_chosen(view: KernelView, rates: Any, slack: Number, pays: Number) -> None:
+def share_chosen(view: KernelView, rates: Box) -> None:
     """Choose S in FCFS order and let it share.
 
     Sharing per node, all nodes transfer at one rate, so the members of S finish in ascending order
     of d = R / N, and while M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. Kept of S, in
     that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW, and ``keys``, the sums of the d up
-    to each; ``full`` nodes are BW/b, and the first ``busy`` of S finish while so many remain. Hot in
-    plain Python: the greater of two numbers is written out, and the sum with i is added up in full
-    only near a tie.
+    to each; ``full`` nodes are BW/b, and the first ``busy`` of S finish while so many remain. The sum
+    with i is added up in full only near a tie.
     """
     jobs, out, depths, sizes, finishes = view.jobs, view.out, view.depths, view.sizes, view.finishes
-    storage, node_rate = view.storage, view.node_rate
+    storage, node_rate, slack = view.limits.storage, view.limits.node_rate, view.limits.slack
+    pays = 1 if view.limits.exact else PAYS
     full, room, size, nodes, stale = storage / node_rate, storage, 0, 0, True
     waiting, busy, spare = storage * 0, 0, 0
     for k in range(view.size):
@@ -105,17 +75,18 @@ def share_chosen(view: KernelView, rates: Any, slack: Number, pays: Number) -> N
         nodes += own
         stale = True
         rates[k] = peak
-    if view.node_rate * nodes > storage:
+    if node_rate * nodes > storage:
         rho = storage / nodes
         for k in range(view.size):
             if rates[k] > 0:
                 rates[k] = rho * view.jobs[view.out[k]].nodes
 
 
-def insert_at(values: Any, place: int, size: int, value: Number) -> None:
+def insert_at(values: Box, place: int, size: int, value: Number) -> None:
     """Put *value* at *place* among the first *size* of *values*, which has room for it."""
-    values.insert(place, value)
-    values.pop()
+    for k in range(size, place, -1):
+        values[k] = values[k - 1]
+    values[place] = value
 
 
 def sum_of_finishes(
@@ -206,7 +177,7 @@ def sum_with(
     return total
 
 
-def room_at(sizes: Any, finishes: Any, size: int, busy: int, nodes: int, room: Number) -> Number:
+def room_at(sizes: Box, finishes: Box, size: int, busy: int, nodes: int, room: Number) -> Number:
     """T_i: the finish after which at most *room* nodes remain; 0 when so few share already.
 
     After *busy* finishes so many *nodes* remain, and before those more. Below saturation peaks are
@@ -219,12 +190,13 @@ def room_at(sizes: Any, finishes: Any, size: int, busy: int, nodes: int, room: N
     return finishes[k - 1] if k > 0 else room * 0
 
 
-def share_played(view: KernelView, rates: Any, slack: Number, pays: Number) -> None:
+def share_played(view: KernelView, rates: Box) -> None:
     """Algorithm 1 as printed, for peaks of any kind: every set is played to its end (rule 25).
 
     The reference for :func:`share_chosen`, which needs every peak to be that of the nodes.
     """
-    size, room = 0, view.storage
+    size, room, slack = 0, view.limits.storage, view.limits.slack
+    pays = 1 if view.limits.exact else PAYS
     for k in range(view.size):
         request = view.jobs[view.out[k]]
         peak = request.peak
@@ -238,7 +210,7 @@ def share_played(view: KernelView, rates: Any, slack: Number, pays: Number) -> N
                 for q in range(place, size):
                     view.order[q] = view.order[q + 1]
                 continue
-            room = view.storage * 0
+            room = view.limits.storage * 0
         size += 1
     share_out(view, rates, size)
 
@@ -247,7 +219,7 @@ def play(
     view: KernelView, size: int, without: int, peak: Number, slack: Number
 ) -> tuple[Number, Number]:
     """Sum of f_j over the *size* requests in ``order`` but *without* one, and T_i for a *peak*."""
-    order, left, speeds, storage = view.order, view.depths, view.finishes, view.storage
+    order, left, speeds, storage = view.order, view.depths, view.finishes, view.limits.storage
     now = total = start = storage * 0
     known = False
     for q in range(size):
@@ -285,13 +257,6 @@ def play(
     return total, start
 
 
-def believed_kernel(view: KernelView, rates: Any) -> None:
-    """:func:`adaptive_kernel` on what is believed to be left."""
-    believe_left(view)
-    adaptive_kernel(view, rates)
-
-
 def policy(how: EstimateSettings) -> IoPolicy:
     """ADAPTIVE, on the sizes of the requests or on what is believed of them."""
-    made = IoPolicy("adaptive", adaptive, twin=Twin(adaptive_kernel))
-    return believing(made, how, believed_kernel)
+    return believing(IoPolicy("adaptive", adaptive), how)

@@ -9,13 +9,12 @@ request nothing is known of it is 0, so that ties go first come, first served.
 import math
 import random
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
 
-from ioopt.decisions.batch_io import DecideFunction, IoPolicy, KernelView, Rates, View
+from ioopt.decisions.batch_io import IoPolicy
 from ioopt.solvers.batch_io.settings import Settings
 
 
@@ -27,13 +26,11 @@ class EstimateSettings(Settings):
     volume_seed: int = 0
 
 
-def believing(made: IoPolicy, how: EstimateSettings, kernel: Callable[..., None]) -> IoPolicy:
-    """*made*, or where it is not told the sizes the same on beliefs; *kernel* is then its compiled form."""
+def believing(made: IoPolicy, how: EstimateSettings) -> IoPolicy:
+    """*made*, or where it is not told the sizes the same on beliefs."""
     if how.estimate == "exact" and not how.volume_noise:
         return made
-    assert made.twin is not None
-    twin = replace(made.twin, kernel=kernel)
-    return replace(made, decide=_on_beliefs(made.decide), believes=_beliefs(how), twin=twin)
+    return replace(made, believes=_beliefs(how))
 
 
 def _beliefs(how: EstimateSettings) -> Callable[[Any, int, float, float, float], float]:
@@ -45,20 +42,3 @@ def _beliefs(how: EstimateSettings) -> Callable[[Any, int, float, float, float],
         return told * math.exp(how.volume_noise * rng.gauss(0.0, 1.0))
 
     return believe
-
-
-def _on_beliefs(decide: DecideFunction) -> DecideFunction:
-    def decide_on_beliefs(view: View) -> Rates:
-        requests = [copy(request) for request in view.requests]
-        for request in requests:
-            request.left = max(request.belief - request.moved, view.limits.storage * 0)
-        return decide(View(view.limits, view.now, requests))
-
-    return decide_on_beliefs
-
-
-def believe_left(view: KernelView) -> None:
-    """Put what is believed to be left in the place of what is: no engine reads that again."""
-    for k in range(view.size):
-        request = view.jobs[view.out[k]]
-        request.left = max(request.belief - request.moved, 0.0)

@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic import Field
 
-from ioopt.decisions.batch_io import IoPolicy, Rates, View, nine_digits
+from ioopt.decisions.batch_io import IoPolicy, Rates, View
+from ioopt.decisions.ordering import nine_digits
 from ioopt.errors import NotApplicableError
 from ioopt.models.batch_io.bounds import WORK, chains_of, mean_response_bound
 from ioopt.models.batch_io.io_order import IoOrderModel
@@ -46,7 +47,7 @@ Rows = Sequence[Sequence[tuple[Any, float, float]]]
 
 
 class ExactSettings(Settings):
-    """Settings of ``exact``: starts are given (``loop=open``); ``rows`` are the rates of a plan."""
+    """Settings of ``io-exact``: starts are given (``loop=open``); ``rows`` are the rates of a plan."""
 
     loop: Loop = "open"
     rows: list[list[tuple[int, float, float]]] = Field(default_factory=list)
@@ -83,7 +84,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
                 least = max(least, min(known, answer.bound))
             if answer.found:
                 rows = _rows(trace, chains, problem, model.rates(answer.values))
-    plan = BatchIoPlan(policy="exact", ef=settings.ef, loop="open", settings={"rows": rows})
+    plan = BatchIoPlan(policy="io-exact", ef=settings.ef, loop="open", settings={"rows": rows})
     simulation = simulate(problem, plan, replay(rows))
     reached = simulation.metrics["io_delay_seconds"] * len(trace)
     if reached > known:
@@ -176,16 +177,16 @@ def replay(rows: Rows) -> IoPolicy:
         }
         for row in rows
     }
-    otherwise = fill.fill(0.0)
+    otherwise = fill.made("fill", 0.0, EstimateSettings(policy="fill"))
 
     def decide(view: View) -> Rates:
         here = frozenset((r.id, nine_digits(float(r.ideal_so_far))) for r in view.requests)
         rates = table.get(here)
         if rates is None:
-            return otherwise(view)
+            return otherwise.decide(view)
         return [min(view.limits.number(rates[r.id]), r.peak) for r in view.requests]
 
-    return IoPolicy("exact", decide, full_when_fits=False)
+    return IoPolicy.of("io-exact", decide, full_when_fits=False)
 
 
 def policy(how: ExactSettings) -> IoPolicy:

@@ -1,12 +1,11 @@
 """One solver runs every policy: through the simulator for a trace, once for a snapshot."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
-from ioopt.decisions.batch_io_kernels import slow_down
+from ioopt.decisions.batch_io_grants import slow_down
 from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import delay_bounds, mean_response_bound, most_granted
 from ioopt.options import Deadline
@@ -28,7 +27,7 @@ from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
 
 RATES_UP_TO_PHASES = 100_000
 """``rates=auto`` records the rates of traces up to this size; they are most of a result's bytes."""
-PLAIN_SECONDS_PER_JOB, PLAIN_SECONDS_PER_PHASE = 3e-4, 2e-5
+PLAIN_SECONDS_PER_JOB, PLAIN_SECONDS_PER_PHASE = 4.5e-4, 3e-5
 """Of a run in plain Python; a job costs what the queue is long."""
 SECONDS_PER_RECORDED_PHASE = 1e-4
 """Limits below this, times the phases, are too short to record and check the rates of all requests."""
@@ -40,7 +39,7 @@ MOST_STATES = 1 << 27
 
 ONE_A_SET = (
     "set-10 lets one job of each order of magnitude transfer at a time: where jobs are of one kind "
-    "the storage idles; set-10+top gives what is left to the others"
+    "the storage idles; least-delay and fill use all of it"
 )
 
 
@@ -53,7 +52,8 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
     known_elsewhere = {*BatchIoPlan.model_fields, *Settings.model_fields}
     own = settings.model_dump(exclude=known_elsewhere, exclude_defaults=True)
     plan = BatchIoPlan(**known, settings=own or None)
-    how = settings.arithmetic, settings.engine, settings.rates
+    rates: Recording = "no" if request.trials else settings.rates
+    how = settings.arithmetic, settings.engine, rates, request.trials
     stop, late = StopReason.FINISHED, ""
     try:
         simulation, notes = _simulate(problem, plan, policy, *how, request.deadline)
@@ -68,7 +68,9 @@ def solve(problem: BatchIoProblem | IoRequestsProblem, request: SolveRequest) ->
             told = f"{BASE_LINE.name}: {last}"
             return Outcome(None, stop=StopReason.TIME, notes=(late, told))
         notes = (f"{late}; answered by {BASE_LINE.name}", *notes)
-    if plan.policy == "set-10" and not plan.top:
+    if request.trials:
+        return Outcome(plan, stop=stop, simulation=simulation, notes=notes, trial=True)
+    if plan.policy == "set-10":
         notes = (*notes, ONE_A_SET)
     bound, metrics = bounds_of(problem, plan, simulation, request.deadline)
     return Outcome(plan, bound, stop, simulation=simulation, notes=notes, metrics=metrics)
@@ -98,7 +100,7 @@ def simulate(
     rates: Recording = "auto",
 ) -> Simulation:
     """Replay *plan*, whose policy is given. The options are those of :class:`Settings`."""
-    return _simulate(problem, plan, policy, arithmetic, engine, rates, Deadline(None))[0]
+    return _simulate(problem, plan, policy, arithmetic, engine, rates, 0, Deadline(None))[0]
 
 
 def _simulate(
@@ -108,6 +110,7 @@ def _simulate(
     arithmetic: str,
     engine: Engine,
     rates: Recording,
+    trials: int,
     deadline: Deadline,
 ) -> tuple[Simulation, tuple[str, ...]]:
     trace = Trace.of(problem, plan.ef, arithmetic == "exact")
@@ -120,12 +123,13 @@ def _simulate(
     until = deadline.with_overtime(after)
     if until.remaining() < deadline.remaining() / 2:
         until = deadline.within(deadline.remaining() / 2)
-    run = run_trace(trace, policy, plan.loop, engine, record, until)
+    run = run_trace(trace, policy, plan.loop, engine, record, until, trials)
     metrics: dict[str, float | None] = {
         name: None if value is None else float(value)
         for name, value in metrics_of(trace, run).items()
     }
-    timeline = timeline_of(trace, run) if phases <= TIMELINE_UP_TO_PHASES else None
+    drawn = phases <= TIMELINE_UP_TO_PHASES and not trials
+    timeline = timeline_of(trace, run) if drawn else None
     metrics |= {"instants": run.events, "io_decisions": run.decisions}
     notes = []
     if not record and rates == "auto":
@@ -140,14 +144,17 @@ def run_trace(
     engine: Engine = "auto",
     record_rates: bool = False,
     deadline: Deadline | None = None,
+    trials: int = 0,
 ) -> Run:
     """Simulate *trace* under *policy* on the chosen engine.
 
     Raises UsageError when the compiled one is asked for what it does not do (rationals, policies
-    without a twin), OutOfTime when the deadline passes.
+    that do not compile), OutOfTime when the deadline passes.
     """
-    unable = "arithmetic=exact" if trace.limits.exact else policy.untwinned
-    tabulates = trace.limits.own_peaks and policy.twin and policy.twin.tabulates
+    unable = ""
+    if trace.limits.exact or not policy.compilable:
+        unable = "arithmetic=exact" if trace.limits.exact else f"policy={policy.name}"
+    tabulates = trace.limits.own_peaks and policy.tabulates
     if not unable and tabulates and trace.most_states(loop == "closed") > MOST_STATES:
         unable = "own peaks on a machine of so many units"
     if engine == "compiled" and unable:
@@ -155,12 +162,12 @@ def run_trace(
     if engine == "auto" and unable:
         engine = "python"
     if loop == "open":
-        free = _run(trace, NO_CONGESTION, engine, False, None, deadline)
+        free = _run(trace, NO_CONGESTION, engine, False, None, deadline, trials)
         starts = free.start, free.block
-        run = _run(trace, policy, engine, record_rates, starts, deadline)
+        run = _run(trace, policy, engine, record_rates, starts, deadline, trials)
         run.units = free.units
         return run
-    return _run(trace, policy, engine, record_rates, None, deadline)
+    return _run(trace, policy, engine, record_rates, None, deadline, trials)
 
 
 def _run(
@@ -170,17 +177,21 @@ def _run(
     record_rates: bool,
     starts: tuple[Sequence[Any], Sequence[int]] | None,
     deadline: Deadline | None,
+    trials: int,
 ) -> Run:
     deadline = deadline or Deadline(None)
     seconds = PLAIN_SECONDS_PER_JOB * len(trace) + PLAIN_SECONDS_PER_PHASE * trace.num_phases
-    if engine == "auto" and use_machine_code("batch I/O", deadline, seconds):
+    if engine == "auto" and use_machine_code("batch I/O", deadline, seconds * (trials or 1)):
         engine = "compiled"
     pace = Pace(deadline, seconds, policy is BASE_LINE)
-    if engine != "compiled":
-        return simulate_trace(trace, policy, record_rates=record_rates, starts=starts, pace=pace)
-    from ioopt.sim.batch_io.compiled import simulate_compiled
-
-    return simulate_compiled(trace, policy, record_rates=record_rates, starts=starts, pace=pace)
+    return simulate_trace(
+        trace,
+        policy,
+        record_rates=record_rates,
+        starts=starts,
+        pace=pace,
+        fast=engine == "compiled",
+    )
 
 
 def _decide_once(problem: IoRequestsProblem, policy: IoPolicy, settings: Settings) -> Outcome:
@@ -233,5 +244,5 @@ def view_of(
         requests.append(request)
     requests.sort(key=lambda request: request.key)
     if any(map(limits.has_own_peak, requests)):
-        limits = replace(limits, own_peaks=True)
+        limits = limits._replace(own_peaks=True)
     return View(limits, number(problem.now_seconds), requests)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 
-from ioopt.check.batch_io.columns import RELATIVE
+from ioopt.check.batch_io.rates import RELATIVE
 from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
 from ioopt.result import Violation, violation
 
+Requests = tuple[RequestView, ...]
 
-def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
+
+def check_streams(
+    terms: Terms, view: JobView, requests: Requests, streams: Requests
+) -> Iterator[Violation]:
     """Rule 41: stage-in, a drain a finished write, stage-out, the release; each after the other."""
-    name, streams = view.job.id, iter(view.streams)
+    name, rest = view.job.id, iter(streams)
     then = view.start
-    for kind, phase, ready in _expected(view):
-        stream = next(streams, None)
+    for kind, phase, ready in _expected(view, requests):
+        stream = next(rest, None)
         if stream is None or (stream.kind, stream.phase) != (kind, phase):
             given = "nothing" if stream is None else f"{stream.kind} of phase {stream.phase}"
             text = f"wants the stream {kind} of phase {phase} next, finds {given}"
@@ -32,7 +36,7 @@ def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
             text = f"its stream {kind} finishes at {stream.finish!r}, at its peak at {fastest!r}"
             yield violation("peak", name, text, fastest - stream.finish)
         then = stream.finish
-    if (extra := next(streams, None)) is not None:
+    if (extra := next(rest, None)) is not None:
         yield violation("streams", name, f"has a stream {extra.kind} out of place")
     last = max(then, view.end)
     if abs(view.released - last) > view.slack:
@@ -40,17 +44,17 @@ def check_streams(terms: Terms, view: JobView) -> Iterator[Violation]:
         yield violation("released", name, text, abs(view.released - last))
 
 
-def _expected(view: JobView) -> Iterator[tuple[str, int, float]]:
+def _expected(view: JobView, requests: Requests) -> Iterator[tuple[str, int, float]]:
     """Kind, phase and earliest issue of each stream that a job's records ask for."""
     if not view.stream_peak:
         return
     if view.job.stage_in_bytes:
         yield "in", -1, 0.0
-    for write in view.requests:
+    for write in requests:
         if write.finish is not None:
             yield "drain", write.phase, write.finish
     if view.job.stage_out_bytes and not view.killed:
-        yield "out", len(view.phases), view.end
+        yield "out", view.job.num_phases, view.end
 
 
 def _issued(terms: Terms, view: JobView, stream: RequestView, due: float) -> Iterator[Violation]:
@@ -61,13 +65,15 @@ def _issued(terms: Terms, view: JobView, stream: RequestView, due: float) -> Ite
         yield violation("streams", view.job.id, text, abs(stream.request - due))
 
 
-def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
+def check_space(
+    terms: Terms, view: JobView, requests: Requests, streams: Requests
+) -> Iterator[Violation]:
     """Rule 40: a write begins when it fits beside what is written and not yet drained."""
     if not view.stream_peak:
         return
-    drained = {stream.phase: stream.finish for stream in view.streams if stream.kind == "drain"}
+    drained = {stream.phase: stream.finish for stream in streams if stream.kind == "drain"}
     before: list[tuple[float, float]] = []  # when each write is drained, in turn, and its bytes
-    for write in view.requests:
+    for write in requests:
         volume, due = write.volume or 0.0, write.request
         before = [item for item in before if item[0] > due]
         held = sum(size for _, size in before)
@@ -86,11 +92,11 @@ def check_space(terms: Terms, view: JobView) -> Iterator[Violation]:
             before.append((through, volume))
 
 
-def check_writes(terms: Terms, views: list[JobView]) -> list[Violation]:
+def check_writes(terms: Terms, jobs: list[tuple[JobView, Requests]]) -> list[Violation]:
     """Rules 39 and 40: between grants and finishes the writes that run share the buffer's rate."""
     events: list[tuple[float, int, int, RequestView, JobView]] = []
-    for view in views if any(view.stream_peak for view in views) else ():
-        for write in view.requests if view.stream_peak else ():
+    for view, requests in jobs:
+        for write in requests if view.stream_peak else ():
             last = view.end if write.finish is None else write.finish
             if write.grant is not None and write.grant < last:
                 number = len(events)
@@ -128,14 +134,14 @@ def check_writes(terms: Terms, views: list[JobView]) -> list[Violation]:
     return found
 
 
-def check_holding(terms: Terms, views: list[JobView]) -> list[Violation]:
+def check_holding(terms: Terms, jobs: list[tuple[JobView, Requests]]) -> list[Violation]:
     """Rule 44: the bytes of a shared buffer that jobs hold never exceed it."""
     buffer = terms.shared_buffer
     if buffer is None or not terms.closed:
         return []
     events: list[tuple[float, int, JobView]] = []
-    for view in views:
-        staged = [s.request for s in view.streams if s.kind == "in"] if terms.ahead else []
+    for view, streams in jobs:
+        staged = [s.request for s in streams if s.kind == "in"] if terms.ahead else []
         since = min([view.start, *staged])
         if view.stream_peak and view.released > since + SLACK_SECONDS:
             events += [(since + view.slack, 1, view), (view.released, 0, view)]

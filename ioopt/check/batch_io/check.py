@@ -4,26 +4,21 @@ Where a job says ``first_node`` its partition is checked too, and where requests
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from ioopt.check.batch_io.buffer import check_holding, check_space, check_streams, check_writes
-from ioopt.check.batch_io.columns import plain_columns
-from ioopt.check.batch_io.metrics import figures_of, metrics_of
-from ioopt.check.batch_io.rates import (
-    check_capacity,
-    check_grants,
-    check_rates,
-    check_totals,
-    loads_of,
-    spans_of,
-)
+from ioopt.check.batch_io.columns import Columns, Mask
+from ioopt.check.batch_io.metrics import metrics_of
+from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
 from ioopt.check.batch_io.terms import JobView, Terms
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
+
+UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 
 
 def check(
@@ -41,43 +36,37 @@ def check(
         missing = violation("schedule", problem.name, "there is no schedule.jobs to check")
         return CheckReport((missing,))
     rows = schedule["jobs"]
-    columns = plain_columns(terms, rows)
-    if columns is None:
-        views, found = _matched(terms, rows)
-    else:
-        views, found = [_view(terms, rows, k) for k in np.flatnonzero(~columns.plain).tolist()], []
+    columns, found = _read(terms, rows)
+    views = columns.views
     found += _check_storage(terms, schedule.get("storage_bytes_per_second"))
     for view in views:
-        found += _check_job(terms, view)
-    if columns is None:
-        everyone = views
-    elif found or (terms.closed and (columns.crowded() or columns.unprompted())):
-        everyone = [_view(terms, rows, k) for k in range(len(rows))]
-    else:
-        everyone = []
+        for one in (_times, _walltime, _partition, _numbered):
+            found += one(terms, view)
+    found += _phases(columns)
+    for part in (columns.io, columns.streams):
+        found += [*check_rates(columns, part), *check_grants(columns, part)]
+    late = np.array([view.released != view.end for view in views], dtype=bool)
+    buffered = np.flatnonzero(columns.buffered | (columns.streams.held > 0) | late).tolist()
+    requests = {k: columns.io.views(k) for k in buffered}
+    streams = {k: columns.streams.views(k) for k in buffered}
+    for k in buffered:
+        found += check_streams(terms, views[k], requests[k], streams[k])
+        found += check_space(terms, views[k], requests[k], streams[k])
     if terms.closed:
-        found += _check_nodes(terms, everyone)
-        found += _check_starts(everyone)
+        found += _check_nodes(terms, views)
+        found += _check_starts(views)
     if not found:
-        found += check_totals(terms, columns.spans() if columns else spans_of(everyone))
-        found += check_capacity(terms, columns.loads() if columns else loads_of(everyone))
-        found += check_writes(terms, everyone)
-        found += check_holding(terms, everyone)
+        found += check_totals(columns)
+        found += check_capacity(columns)
+        found += check_writes(terms, [(views[k], requests[k]) for k in buffered])
+        found += check_holding(terms, [(views[k], streams[k]) for k in buffered])
     if found or len(rows) < len(problem.jobs):
         return CheckReport(tuple(found))
-    figures = figures_of(terms, everyone)
-    if columns:
-        bent = np.flatnonzero(~columns.plain).tolist()
-        figures = columns.figures(dict(zip(bent, views)))
-    metrics = metrics_of(terms, figures)
+    metrics = metrics_of(columns)
     ranges = {name: metrics.pop(name) for name in list(metrics) if isinstance(metrics[name], tuple)}
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
-    rounding = 1e-14 * max(figures.ends, default=0.0)
+    rounding = 1e-14 * max((view.end for view in views), default=0.0)
     return CheckReport((), objectives, metrics, ranges, rounding)
-
-
-def _view(terms: Terms, rows: list[Json], k: int) -> JobView:
-    return JobView.of(terms, terms.problem.jobs[k], rows[k])
 
 
 def _check_storage(terms: Terms, stated: object) -> list[Violation]:
@@ -86,6 +75,18 @@ def _check_storage(terms: Terms, stated: object) -> list[Violation]:
         return []
     text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
     return [violation("storage-rate", terms.problem.name, text)]
+
+
+def _read(terms: Terms, rows: list[Json]) -> tuple[Columns, list[Violation]]:
+    """The *rows* as arrays; at once where they are the instance's jobs in their order."""
+    jobs = terms.problem.jobs
+    try:
+        if [row["id"] for row in rows] == [job.id for job in jobs]:
+            return Columns(terms, [JobView.of(terms, *pair) for pair in zip(jobs, rows)]), []
+    except UNREADABLE:  # one by one, to say which
+        pass
+    views, found = _matched(terms, rows)
+    return Columns(terms, views), found
 
 
 def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
@@ -98,7 +99,9 @@ def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violat
             name = row["id"]
             job = by_id.get(name)
             view = JobView.of(terms, job, row) if job is not None else None
-        except (KeyError, TypeError, ValueError) as error:
+            if view is not None:
+                Columns(terms, [view])
+        except UNREADABLE as error:
             text = f"cannot be read ({type(error).__name__}: {error})"
             found.append(violation("schedule", f"jobs[{k}]", text))
             continue
@@ -112,14 +115,6 @@ def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violat
         if name not in views:
             found.append(violation("job-missing", str(name), "is not in the schedule"))
     return [views[name] for name in by_id if name in views], found
-
-
-def _check_job(terms: Terms, view: JobView) -> list[Violation]:
-    checks: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
-        _times, _walltime, _partition, _numbered, _phases, check_rates, check_grants, check_streams,
-        check_space,
-    )  # fmt: skip
-    return [item for one in checks for item in one(terms, view)]
 
 
 def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
@@ -176,43 +171,65 @@ def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
         yield violation("allocation", view.job.id, text)
 
 
-def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
+def _phases(columns: Columns) -> Iterator[Violation]:
     """Rules 3 and 9: each request follows its phase's compute, each phase the one before it."""
-    records = iter(view.requests)
-    record = next(records, None)
-    now, name = view.began, view.job.id
-    for k, (seconds, volume) in enumerate(view.phases):
-        now += seconds
-        if volume <= 0:
+    io, views, due, first = columns.io, columns.views, columns.due, columns.first
+    slack, job = columns.slack[io.owner], io.owner
+    place = first[job] + io.phase
+    inner = np.arange(len(job)) > io.head[job]
+    wrong = (columns.expected != place) | (columns.expected < 0)
+    wrong |= inner & ~np.append(True, io.ended[:-1])[: len(job)]  # the one before never finished
+    broken = np.zeros(len(views), dtype=bool)
+    for k in np.flatnonzero(wrong).tolist():
+        if broken[job[k]]:
             continue
-        if record is None or record.phase != k:
-            if view.killed and now >= view.end - view.slack:
-                break
-            given = "nothing" if record is None else f"phase {record.phase}"
-            yield violation("phases", name, f"wants a request of phase {k} next, finds {given}")
-            return
-        if abs(record.request - now) > view.slack:
-            text = f"phase {k} is requested at {record.request!r}, its compute ends at {now!r}"
-            yield violation("request", name, text, abs(record.request - now))
-        if record.finish is None:
-            now = view.end
-            if not view.killed:
-                yield violation("finish", name, f"phase {k} never finishes")
-            record = next(records, None)
-            break
-        fastest = record.request + volume / view.peak
-        if record.finish < fastest - view.slack - volume / view.peak * 1e-9:
-            text = (
-                f"phase {k} finishes at {record.finish!r}; at its peak rate not before {fastest!r}"
-            )
-            yield violation("peak", name, text, fastest - record.finish)
-        now = record.finish
-        record = next(records, None)
-    if record is not None:
-        yield violation("phases", name, f"has a request of phase {record.phase} out of place")
-    elif not view.killed and abs(view.end - now) > view.slack:
-        text = f"ends at {view.end!r}, its last phase at {now!r}"
-        yield violation("end", name, text, abs(view.end - now))
+        broken[job[k]] = True
+        next_, given = columns.expected[k] - first[job[k]], f"phase {io.phase[k]}"
+        text = f"has a request of {given} out of place"
+        if columns.expected[k] >= 0 and columns.expected[k] != place[k]:
+            text = f"wants a request of phase {next_} next, finds {given}"
+        yield violation("phases", views[job[k]].job.id, text)
+    told = ~wrong & ~broken[job]
+    ready = due[np.where(wrong, 0, place)] if len(due) else slack
+    fastest = io.request + io.volume / io.peak
+    early = io.finish < fastest - slack - io.volume / io.peak * 1e-9
+    late = np.abs(io.request - ready) > slack
+    unfinished = ~io.ended & ~columns.killed[job]
+    for k in np.flatnonzero(told & (early | late | unfinished)).tolist():
+        name, phase = views[job[k]].job.id, f"phase {io.phase[k]}"
+        asked, wanted, done = float(io.request[k]), float(ready[k]), float(io.finish[k])
+        if late[k]:
+            text = f"{phase} is requested at {asked!r}, its compute ends at {wanted!r}"
+            yield violation("request", name, text, abs(asked - wanted))
+        if unfinished[k]:
+            yield violation("finish", name, f"{phase} never finishes")
+        if early[k]:
+            least = float(fastest[k])
+            text = f"{phase} finishes at {done!r}; at its peak rate not before {least!r}"
+            yield violation("peak", name, text, least - done)
+    yield from _ends(columns, broken)
+
+
+def _ends(columns: Columns, broken: Mask) -> Iterator[Violation]:
+    """Of jobs whose requests are those of their phases: none is missing, and they end with the last."""
+    io, due, first, last = columns.io, columns.due, columns.first, columns.first[1:] - 1
+    places, before = columns.asking
+    through = np.append(io.ended, True)[np.where(io.held > 0, io.head + io.held - 1, -1)]
+    missing = (io.held < np.diff(before)) & through & ~broken
+    final = np.append(io.finish, np.nan)[np.where(io.held > 0, io.head + io.held - 1, -1)]
+    ends = np.where(columns.volume[last] > 0, final, due[last])
+    off = np.abs(columns.end - ends) > columns.slack
+    off &= ~columns.killed & through & ~broken & ~missing
+    for k in np.flatnonzero(missing | off).tolist():
+        view, now = columns.views[k], float(ends[k])
+        if off[k]:
+            text = f"ends at {view.end!r}, its last phase at {now!r}"
+            yield violation("end", view.job.id, text, abs(view.end - now))
+            continue
+        place = int(places[before[k] + io.held[k]])
+        if not (view.killed and due[place] >= view.end - view.slack):
+            text = f"wants a request of phase {place - first[k]} next, finds nothing"
+            yield violation("phases", view.job.id, text)
 
 
 def _check_nodes(terms: Terms, views: list[JobView]) -> list[Violation]:

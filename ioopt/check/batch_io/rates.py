@@ -1,89 +1,89 @@
-"""Bandwidth checks: peaks, volumes, the total at each instant, and what storage allows at all."""
+"""Bandwidth checks: grants, peaks, volumes, the total at each instant, and what storage allows at all."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterator
 
 import numpy as np
 
-from ioopt.check.batch_io.columns import RELATIVE, Array, Spans
-from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
+from ioopt.check.batch_io.columns import Columns, Mask, Reals, Records
+from ioopt.check.batch_io.terms import SLACK_SECONDS
 from ioopt.check.pipes import Load, overloads
 from ioopt.result import Violation, violation
 
+RELATIVE = 1e-9
 
-def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
+
+def check_grants(columns: Columns, part: Records) -> Iterator[Violation]:
     """A first grant lies between request and finish (or the kill), where the first rate begins."""
-    for record in chain(view.requests, view.streams):
-        last = view.end if record.finish is None else record.finish
-        name = view.job.id
-        if record.grant is None:
-            if record.finish is not None:
-                text = f"{_named(record)} finishes but was never granted"
-                yield violation("grant", name, text)
-        elif not record.request - view.slack <= record.grant <= last + view.slack:
-            text = f"{_named(record)} is first granted at {record.grant!r}, outside its request"
-            yield violation("grant", name, text)
-        elif record.rates and abs(record.rates[0][0] - record.grant) > view.slack:
-            text = (
-                f"{_named(record)} is first granted at {record.grant!r}, "
-                f"its first rate begins at {record.rates[0][0]!r}"
-            )
-            yield violation("grant", name, text)
+    slack, granted = columns.slack[part.owner], ~np.isnan(part.grant)
+    some = np.flatnonzero(part.spans_of)
+    first = np.full(len(part.owner), np.nan)
+    first[some] = part.since[(np.cumsum(part.spans_of) - part.spans_of)[some]]
+    outside = (part.grant < part.request - slack) | (part.grant > part.last + slack)
+    late = np.abs(first - part.grant) > slack
+    bad = np.where(granted, outside | late, part.ended)
+    for k in np.flatnonzero(bad).tolist():
+        name = columns.views[part.owner[k]].job.id
+        text = f"{part.named(k)} is first granted at {float(part.grant[k])!r}, "
+        if not granted[k]:
+            text = f"{part.named(k)} finishes but was never granted"
+        elif outside[k]:
+            text += "outside its request"
+        else:
+            text += f"its first rate begins at {float(first[k])!r}"
+        yield violation("grant", name, text)
 
 
-def _named(record: RequestView) -> str:
-    return f"phase {record.phase}" if record.kind == "io" else f"stream {record.kind}"
-
-
-def check_rates(terms: Terms, view: JobView) -> Iterator[Violation]:
+def check_rates(columns: Columns, part: Records) -> Iterator[Violation]:
     """Recorded rates: inside the request, one after the other, within the peak, all bytes moved."""
+    terms, of, views = columns.terms, part.record_of, columns.views
+    slack, peak = columns.slack[part.owner], part.peak
+    before = np.append(0.0, part.until[:-1]) if len(of) else part.until
+    head = np.flatnonzero(np.append(True, of[1:] != of[:-1])) if len(of) else of
+    before[head] = part.request[of[head]]
+    misplaced = (part.since < before - slack[of]) | (part.until < part.since)
+    misplaced |= part.until > part.last[of] + slack[of]
+    beyond = (part.rate < 0) | (part.rate > peak[of] * (1 + RELATIVE))
+    for s in np.flatnonzero(misplaced | beyond).tolist():
+        name, what = views[part.owner[of[s]]].job.id, part.named(int(of[s]))
+        since, until, rate = (float(column[s]) for column in (part.since, part.until, part.rate))
+        if misplaced[s]:
+            text = f"{what} has a rate from {since!r} to {until!r}, out of its time"
+            yield violation("rates", name, text)
+        if beyond[s]:
+            most = float(peak[of[s]])
+            yield violation(
+                "peak", name, f"{what} gets {rate!r}, its peak is {most!r}", rate - most
+            )
+    moved = np.bincount(of, (part.until - part.since) * part.rate, len(part.owner))
+    rounding = RELATIVE * part.volume + peak * slack
+    off = (moved > part.volume + rounding) | (part.ended & (moved < part.volume - rounding))
+    for k in np.flatnonzero(part.recorded & off).tolist():
+        done, volume = float(moved[k]), float(part.volume[k])
+        text = f"{part.named(k)} moves {done!r} bytes of {volume!r}"
+        yield violation("bytes", views[part.owner[k]].job.id, text, abs(done - volume))
     whole = (terms.policy or "").startswith("cons-") and not terms.top and not terms.scaled
-    for record in chain(view.requests, view.streams):
-        if record.rates is None:
-            continue
-        yield from _spans(view, record)
-        if record.volume is None:
-            continue
-        volume, peak = record.volume, record.peak
-        moved = sum((until - since) * rate for since, until, rate in record.rates)
-        slack = RELATIVE * volume + peak * view.slack
-        if moved > volume + slack or (record.finish is not None and moved < volume - slack):
-            text = f"{_named(record)} moves {moved!r} bytes of {volume!r}"
-            yield violation("bytes", view.job.id, text, abs(moved - volume))
-        for since, _, rate in record.rates if whole else ():
-            if rate < peak * (1 - RELATIVE):
-                text = f"{_named(record)} gets {rate!r} of its peak {peak!r} at {since!r}"
-                yield violation("conservative", view.job.id, text, peak - rate)
+    low = (part.rate < peak[of] * (1 - RELATIVE)) & ~np.isnan(part.volume[of])
+    for s in np.flatnonzero(low).tolist() if whole else ():
+        since, rate, most = float(part.since[s]), float(part.rate[s]), float(peak[of[s]])
+        text = f"{part.named(int(of[s]))} gets {rate!r} of its peak {most!r} at {since!r}"
+        yield violation("conservative", views[part.owner[of[s]]].job.id, text, most - rate)
 
 
-def _spans(view: JobView, record: RequestView) -> Iterator[Violation]:
-    assert record.rates is not None
-    before = record.request
-    last = view.end if record.finish is None else record.finish
-    for since, until, rate in record.rates:
-        if since < before - view.slack or until < since or until > last + view.slack:
-            text = f"{_named(record)} has a rate from {since!r} to {until!r}, out of its time"
-            yield violation("rates", view.job.id, text)
-        if not 0 <= rate <= record.peak * (1 + RELATIVE):
-            text = f"{_named(record)} gets {rate!r}, its peak is {record.peak!r}"
-            yield violation("peak", view.job.id, text, rate - record.peak)
-        before = until
-
-
-def check_totals(terms: Terms, spans: Spans) -> list[Violation]:
+def check_totals(columns: Columns) -> list[Violation]:
     """At no instant do recorded rates exceed what the storage takes of so many requests (rule 29),
     streams the drain rate of a shared buffer (rule 42), and conservative grants congest it (rule 11).
     """
-    if not terms.limited or not len(spans.rate):
+    terms, (since, until, rate, peak, stream) = columns.terms, columns.spans()
+    if not terms.limited or not len(rate):
         return []
-    since, until, rate, peak, stream = spans
     time = np.concatenate([since, until])
 
-    def running(what: Array) -> np.ndarray:
-        return np.cumsum(np.concatenate([what, -what])[order])
+    def running(what: Reals) -> Reals:
+        total: Reals = np.cumsum(np.concatenate([what, -what])[order])
+        return total
 
     # At one instant what ends is gone before what begins.
     order = np.lexsort((np.concatenate([rate, -rate]), time))
@@ -114,14 +114,14 @@ def check_totals(terms: Terms, spans: Spans) -> list[Violation]:
             text = f"{total[at]:.9g} bytes/s at {time[at]!r}, whole grants come to {whole[at]:.9g}"
             found.append(violation("conservative", "storage", text))
     if terms.top and (terms.policy or "").startswith("cons-") and not terms.scaled:
-        partials = running((rate < peak * (1 - RELATIVE)) * 1)
+        partials = running((rate < peak * (1 - RELATIVE)).astype(float))
         for at in _lasting(time, partials > 1):
-            text = f"{partials[at]} partial grants at {time[at]!r}; a +top policy makes one"
+            text = f"{partials[at]:.0f} partial grants at {time[at]!r}; a +top policy makes one"
             found.append(violation("conservative", "storage", text))
     return found
 
 
-def _lasting(time: Array, broken: Array) -> Iterator[int]:
+def _lasting(time: Reals, broken: Mask) -> Iterator[int]:
     """Where stretches begin over which *broken* holds for longer than rounding explains."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], broken, [False]]).astype(np.int8)))
     for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist()):
@@ -130,35 +130,19 @@ def _lasting(time: Array, broken: Array) -> Iterator[int]:
             yield begin
 
 
-def spans_of(views: list[JobView]) -> Spans:
-    """The spans of jobs looked at one by one; of a buffered job those of its streams (rule 39)."""
-    rows = [
-        (since, until, rate, record.peak, record.kind != "io")
-        for view in views
-        for record in chain(() if view.stream_peak else view.requests, view.streams)
-        for since, until, rate in record.rates or ()
-        if rate > 0
-    ]
-    stream = np.array([row[4] for row in rows], dtype=bool)
-    since, until, rate, peak = np.array([row[:4] for row in rows], dtype=float).reshape(-1, 4).T
-    return Spans(since, until, rate, peak, stream)
-
-
-def loads_of(views: list[JobView]) -> Iterator[Load]:
-    """What went through the storage, where a request does not say at what rates."""
-    if all(r.rates is not None for view in views for r in view.requests):
-        return
-    for view in views:
-        for record in chain(() if view.stream_peak else view.requests, view.streams):
-            if record.finish is not None and record.volume is not None:
-                begin = record.request if record.grant is None else record.grant
-                yield Load(begin, record.finish, record.volume, view.job.id)
-
-
-def check_capacity(terms: Terms, loads: Iterable[Load]) -> list[Violation]:
+def check_capacity(columns: Columns) -> list[Violation]:
     """Requests without rates that must move more in a span than the storage can."""
-    found = []
-    for load, left in overloads(terms.storage, loads, SLACK_SECONDS) if terms.limited else ():
+    terms, found = columns.terms, []
+    if not terms.limited or columns.io.recorded.all():
+        return []
+    loads = []
+    for part, apart in ((columns.io, columns.buffered), (columns.streams, ~columns.buffered)):
+        begin = np.where(np.isnan(part.grant), part.request, part.grant)
+        some = np.flatnonzero(part.ended & ~np.isnan(part.volume) & ~apart[part.owner])
+        for k in some.tolist():
+            times = float(begin[k]), float(part.finish[k]), float(part.volume[k])
+            loads.append(Load(*times, columns.views[part.owner[k]].job.id))
+    for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to move then"
         found.append(violation("storage", load.item, text, left))
     return found

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from ioopt.problems.base import Json
@@ -79,7 +77,7 @@ class Terms:
 
 
 class RequestView(NamedTuple):
-    """One I/O record: times in seconds, ``rates`` as (from, until, bytes per second) or None.
+    """One I/O record: times in seconds.
 
     ``kind`` is ``io`` or that of a stream (rule 41); ``peak`` and ``volume`` are what rules 24, 39
     and 41 give it (None for a phase that there is not).
@@ -92,11 +90,9 @@ class RequestView(NamedTuple):
     request: float
     grant: float | None
     finish: float | None
-    rates: tuple[tuple[float, float, float], ...] | None
 
 
-@dataclass(frozen=True)
-class JobView:
+class JobView(NamedTuple):
     """One job of the schedule beside the job of the instance, with its legal allocation."""
 
     job: Job
@@ -104,116 +100,33 @@ class JobView:
     nodes: int
     peak: float
     stream_peak: float
-    phases: list[tuple[float, float]]
-    """(compute seconds, I/O bytes) of each phase, expanded, the expansion factor applied."""
     start: float
     end: float
     released: float
     freed: float
     """When its nodes are free again: at its end, or at the release of its buffer (rule 44)."""
     killed: bool
-    requests: tuple[RequestView, ...]
-    streams: tuple[RequestView, ...]
+    slack: float
+    """Tolerance for times of this job: rule 2 for both ends, and the rounding of sums."""
 
     @classmethod
     def of(cls, terms: Terms, job: Job, row: Json) -> JobView:
         """Read *row*; raises KeyError, TypeError or ValueError when it is malformed."""
+        first, numbers = row.get("first_node"), row.get("nodes")
+        if not all(isinstance(node, int) for node in (first or 0, *(numbers or ()))):
+            raise TypeError("first_node and nodes are whole numbers")
         nodes = terms.problem.machine.allocated_nodes(job.nodes)
         peak, stream_peak = terms.peaks(job, nodes)
-        phases: list[tuple[float, float]] = []
-        for phase in job.phases:
-            phases += [(phase.compute_seconds, phase.io_bytes * terms.ef)] * phase.repeat
-        volumes = {("in", -1): job.stage_in_bytes, ("out", len(phases)): job.stage_out_bytes}
-        end = _finite(row["end_seconds"])
+        start, end = _finite(row["start_seconds"]), _finite(row["end_seconds"])
         released = _finite(row.get("released_seconds", end))
+        freed = released if terms.keeps_nodes else end
+        slack = SLACK_SECONDS + 64 * math.ulp(released)
         return cls(
-            job=job,
-            row=row,
-            nodes=nodes,
-            peak=peak,
-            stream_peak=stream_peak,
-            phases=phases,
-            start=_finite(row["start_seconds"]),
-            end=end,
-            released=released,
-            freed=released if terms.keeps_nodes else end,
-            killed=bool(row["killed"]),
-            requests=tuple(_request(record, peak, phases) for record in row["io"]),
-            streams=tuple(
-                _request(record, stream_peak, phases, volumes) for record in row.get("streams", ())
-            ),
-        )
-
-    @cached_property
-    def slack(self) -> float:
-        """Tolerance for times of this job: rule 2 for both ends, and the rounding of sums."""
-        return SLACK_SECONDS + 64 * math.ulp(self.released)
-
-    @property
-    def ideal(self) -> float:
-        """Seconds from start to end without congestion, but for a stage-in that they wait for."""
-        return math.fsum(seconds + volume / self.peak for seconds, volume in self.phases)
-
-    @property
-    def began(self) -> float:
-        """When phase 0 begins: at the start, or when the stage-in is through (rule 45)."""
-        for stream in self.streams:
-            if stream.kind == "in":
-                return max(self.start, self.end if stream.finish is None else stream.finish)
-        return self.start
-
-
-class Figures(NamedTuple):
-    """What the metrics are made of, by job; ``useful`` of the window's two ends tells the least and
-    the most seconds of uncongested work of each, but for those of ``views``, which it does not know.
-    """
-
-    submits: list[float]
-    starts: list[float]
-    ends: list[float]
-    freed: list[float]
-    released: list[float]
-    nodes: list[int]
-    ideals: list[float]
-    delays: list[float]
-    recorded: bool
-    useful: Callable[[float, float], list[tuple[float, float]]]
-    views: dict[int, JobView]
+            job, row, nodes, peak, stream_peak, start, end, released, freed, bool(row["killed"]), slack
+        )  # fmt: skip
 
 
 def _finite(value: object) -> float:
-    if type(value) is float and value - value == 0.0:  # hot
-        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a time")
     return float(value)
-
-
-def _request(
-    record: Json,
-    peak: float,
-    phases: list[tuple[float, float]],
-    volumes: dict[tuple[str, int], float] | None = None,
-) -> RequestView:
-    """A record of a job's I/O, or with *volumes* (of its stage-in and stage-out) of its streams."""
-    grant, finish = record["first_grant_seconds"], record["finish_seconds"]
-    phase = int(record["phase"])
-    volume = phases[phase][1] if 0 <= phase < len(phases) else None
-    kind = "io"
-    if volumes is not None:
-        kind = str(record["kind"])
-        volume = volume if kind == "drain" else volumes.get((kind, phase))
-    rates = record.get("rates")
-    spans = None
-    if rates is not None:
-        spans = tuple((_finite(a), _finite(b), _finite(rate)) for a, b, rate in rates)
-    return RequestView(
-        kind=kind,
-        phase=phase,
-        peak=peak,
-        volume=volume,
-        request=_finite(record["request_seconds"]),
-        grant=None if grant is None else _finite(grant),
-        finish=None if finish is None else _finite(finish),
-        rates=spans,
-    )

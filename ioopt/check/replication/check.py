@@ -52,7 +52,7 @@ def check(
     if schedule is not None:
         queues = {problem.nodes[i].id: reader.queues[i] for i in range(len(problem.nodes))}
         wanted = reader.copies_wanted()
-        broken = schedule_violations(problem, queues, schedule, wanted, plan.overtake)
+        broken = schedule_violations(problem, queues, schedule, wanted)
         found.extend(broken)
         if not any(item.rule in ("unknown", "instants") for item in broken):
             found.extend(option_violations(problem, plan, schedule))

@@ -1,4 +1,4 @@
-"""What plans with options beyond the rules may do, recomputed from the schedule (workflow rules 21 to 25).
+"""What plans with options beyond the rules may do, recomputed from the schedule (workflow rules 21 and 22).
 
 What happens within one instant has an order that a schedule does not tell. So a choice is wrong only
 if it is wrong whatever that order was.
@@ -7,7 +7,7 @@ if it is wrong whatever that order was.
 import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from ioopt.check.pipes import time_slack
 from ioopt.check.replication.schedule import Stays, pipes_of, stays_of
@@ -25,18 +25,8 @@ def option_violations(
 ) -> list[Violation]:
     """What *schedule*, whose names are all known, does that the options of *plan* do not allow."""
     found = list(_depths(problem, schedule)) if plan.dispatches is None else []
-    moves = schedule.get("transfers", ())
-    sent = [row for row in moves if row.get("evacuated")]
-    if not (sent or plan.overtake or plan.sources != "lowest" or plan.saves != "soon"):
-        return found
-    stays = stays_of(problem, schedule)
-    found += _evacuations(problem, plan, schedule, stays)
     if plan.sources == "least-loaded":
-        found += _sources(problem, schedule, stays)
-    if plan.saves == "deferred":
-        found += _deferred(problem, moves)
-    if plan.overtake:
-        found += _overtaking(problem, plan, schedule, stays)
+        found += _sources(problem, schedule, stays_of(problem, schedule))
     return found
 
 
@@ -54,7 +44,7 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
         times.sort()
     for row in schedule.get("transfers", ()):
         target = row["destination"]
-        if target is None or row.get("evacuated"):
+        if target is None:
             continue
         depth, start = problem.nodes[problem.node_index[target]].staging, row["start_seconds"]
         after = [t for t in readers[row["file"], target] if not late(row["end_seconds"], t)]
@@ -63,35 +53,6 @@ def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violati
         if depth > 1 and first >= before + depth:
             text = f"comes to {target} at {start:g} s for a task behind the first {depth} there"
             yield violation("staging", row["file"], text)
-
-
-def _evacuations(
-    problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule, stays: Stays
-) -> Iterator[Violation]:
-    """Once a file at most, a product that was at risk where it came from."""
-    saved, seen = saved_at(schedule), set()
-    starts: dict[str, list[float]] = defaultdict(list)
-    for run in schedule.get("tasks", ()):
-        for file in problem.tasks[problem.task_index[run["id"]]].inputs:
-            starts[file].append(run["start_seconds"])
-    for entry in schedule.get("copy_entries", ()):
-        starts[entry["file"]].append(entry["seconds"])
-    for row in schedule.get("transfers", ()):
-        if not row.get("evacuated"):
-            continue
-        name, time = row["file"], row["start_seconds"]
-        f = problem.file_index[name]
-        wrong = {
-            "the plan does not ask for that": not plan.evacuate,
-            "it is no product, or one to keep": problem.producer[f] < 0 or problem.files[f].keep,
-            "it has been so before": name in seen,
-            "it is saved by then": late(time, saved.get(name, math.inf)),
-            "it is elsewhere too": len(_holders(problem, stays, name, time)) > 1,
-            "nobody reads it any more": all(late(time, start) for start in starts[name]),
-        }
-        seen.add(name)
-        for why in (why for why, holds in wrong.items() if holds):
-            yield violation("evacuation", name, f"is evacuated at {time:g} s, but {why}")
 
 
 def _holders(problem: ReplicationProblem, stays: Stays, file: str, time: float) -> list[str]:
@@ -135,7 +96,7 @@ def _sources(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> I
     loads = _Loads(problem, moves)
     for row in moves:
         name, target, time = row["file"], row["destination"], row["start_seconds"]
-        if target is None or row.get("evacuated"):
+        if target is None:
             continue
         holders = [node for node in _holders(problem, stays, name, time) if node != target]
         file = problem.files[problem.file_index[name]]
@@ -153,38 +114,3 @@ def _sources(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> I
             if rate(source, False) > own * (1 + SAME_RATE):
                 text = f"comes to {target} at {time:g} s from a source slower than {source or 'the storage'}"
                 yield violation("source", name, text)
-
-
-def _deferred(problem: ReplicationProblem, moves: Sequence[Schedule]) -> Iterator[Violation]:
-    """Where no disk is short, nothing is saved while the same link brings files."""
-    shared = problem.network.remote_link == "shared"
-    ample = {node.id for node in problem.nodes if node.disk_bytes is None}
-    fetches = [row for row in moves if row["source"] is None]
-    for row in moves:
-        node, time = row["source"], row["start_seconds"]
-        if row["destination"] is None and node in ample:
-            same = (other for other in fetches if shared or other["destination"] == node)
-            if any(
-                late(time, other["start_seconds"]) and late(other["end_seconds"], time)
-                for other in same
-            ):
-                text = f"is saved at {time:g} s from {node}, while the link brings files"
-                yield violation("save", row["file"], text)
-
-
-def _overtaking(
-    problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule, stays: Stays
-) -> Iterator[Violation]:
-    """A task is given past one that still lacks an input alone, and starts at once."""
-    runs = {row["id"]: row for row in schedule.get("tasks", ())}
-    waiting: dict[str, str] = {}
-    for seconds, _, name, node in plan.dispatches or ():
-        head = waiting.get(node)
-        if head is None or head not in runs or not late(runs[head]["start_seconds"], seconds):
-            waiting[node] = name
-            continue
-        wanted = problem.tasks[problem.task_index[head]].inputs
-        there = all(node in _holders(problem, stays, file, seconds) for file in wanted)
-        if there or (name in runs and late(runs[name]["start_seconds"], seconds)):
-            text = f"given to {node} at {seconds:g} s past {head}, which it may not pass"
-            yield violation("dispatch", name, text)

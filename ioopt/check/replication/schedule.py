@@ -18,12 +18,11 @@ def schedule_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
-    overtake: bool = False,
 ) -> list[Violation]:
     """Everything that *schedule* (tasks, transfers, evictions) does wrong.
 
     *queues* are the tasks of each node in order, by id; *copies* how often each (file, node) is a
-    copy entry of a queue; *overtake* whether tasks may start past others.
+    copy entry of a queue.
     """
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
@@ -37,7 +36,7 @@ def schedule_violations(
         *_rates(problem, schedule),
         *(v for v in stays.found if v.rule == "eviction"),
         *_disks(problem, stays),
-        *(workflow_violations(problem, schedule, stays, overtake) if problem.is_workflow else ()),
+        *(workflow_violations(problem, schedule, stays) if problem.is_workflow else ()),
     ]
 
 
@@ -228,8 +227,7 @@ def _transfers(
         file, source, start = move["file"], move["source"], move["start_seconds"]
         if move["destination"] is None:
             continue
-        if not move.get("evacuated"):
-            into[move["destination"]].append((start, move["end_seconds"], file))
+        into[move["destination"]].append((start, move["end_seconds"], file))
         if source == move["destination"]:
             yield violation("transfer", file, f"copied from {source} to itself")
         elif source is not None and not stays.covers(file, source, start, move["end_seconds"]):

@@ -38,12 +38,12 @@ def late(first: float, second: float) -> bool:
 
 
 def workflow_violations(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays, overtake: bool
+    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
 ) -> list[Violation]:
     """Cores, arrivals, saves and lost products of a schedule whose names are all known."""
     return [
         *cores(problem, schedule),
-        *arrivals(problem, schedule, {}, overtake),
+        *arrivals(problem, schedule, {}),
         *saves(problem, schedule, stays),
         *refetches(problem, schedule),
         *losses(problem, schedule, stays),
@@ -73,15 +73,11 @@ def cores(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[
 
 
 def arrivals(
-    problem: ReplicationProblem,
-    schedule: Mapping[str, Any],
-    given: Mapping[str, float],
-    overtake: bool,
+    problem: ReplicationProblem, schedule: Mapping[str, Any], given: Mapping[str, float]
 ) -> Iterable[Violation]:
     """No task starts, and nothing is staged for it, before it has arrived and (*given*) was given.
 
-    Files come for the next reader, or for any later one where a task may *overtake* others or be
-    staged behind them.
+    Files come for the next reader, or for any later one where tasks are staged behind it.
     """
     begins = {task.id: max(task.release_seconds, given.get(task.id, 0.0)) for task in problem.tasks}
     readers: dict[tuple[str, str], list[tuple[float, str]]] = defaultdict(list)
@@ -99,11 +95,9 @@ def arrivals(
         for file, tasks in zip(problem.files, problem.readers, strict=True)
     }
     wanted = {(row["file"], row["node"]) for row in schedule.get("copy_entries", ())}
-    several = {node.id for node in problem.nodes if overtake or node.staging > 1}
+    several = {node.id for node in problem.nodes if node.staging > 1}
     for move in schedule.get("transfers", ()):
         key = move["file"], move["destination"]
-        if move.get("evacuated"):
-            continue
         after = [
             (start, name) for start, name in readers[key] if not late(move["end_seconds"], start)
         ]
@@ -122,16 +116,14 @@ def arrivals(
 def saves(
     problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
 ) -> Iterable[Violation]:
-    """Products alone are saved, once, from a complete copy; all to keep are. A node sends one at a
-    time, to be saved or evacuated.
+    """Products alone are saved, once, from a complete copy; all to keep are; a node saves one at a
+    time.
     """
     out: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     seen: set[str] = set()
     for move in schedule.get("transfers", ()):
         file, source = move["file"], move["source"]
         start, end = move["start_seconds"], move["end_seconds"]
-        if move.get("evacuated"):
-            out[source].append((start, end, file))
         if move["destination"] is not None:
             continue
         if problem.producer[problem.file_index[file]] < 0:
@@ -205,7 +197,6 @@ def dispatch_violations(
     """The record of a dispatch (workflow rule 11): the queues it makes, and that each pair was legal."""
     found: list[Violation] = []
     made: dict[str, list[str]] = {node.id: [] for node in problem.nodes}
-    starts = {row["id"]: row["start_seconds"] for row in (schedule or {}).get("tasks", ())}
     last = (0.0, 0)
     for seconds, number, task, node in plan.dispatches or ():
         if task not in problem.task_index or node not in made:
@@ -216,12 +207,7 @@ def dispatch_violations(
             text = f"given at {seconds:g} s, after something given later"
             found.append(Violation(rule="dispatch", item=task, message=text))
         last = seconds, number
-        listed, stated = made[node], list(queues.get(node, ()))
-        ahead = False
-        if plan.overtake and listed and {task, listed[-1]} <= set(stated):
-            passed = not late(seconds, starts.get(listed[-1], seconds))
-            ahead = passed and stated.index(task) < stated.index(listed[-1])
-        listed.insert(len(listed) - ahead, task)
+        made[node].append(task)
     for node, tasks in made.items():
         if tasks != list(queues.get(node, ())):
             text = "its queue is not what the dispatches make it"
@@ -229,7 +215,7 @@ def dispatch_violations(
     if not found and schedule is not None:
         found.extend(_legal(problem, plan, schedule))
         given = {task: seconds for seconds, _, task, _ in plan.dispatches or ()}
-        found.extend(arrivals(problem, schedule, given, plan.overtake))
+        found.extend(arrivals(problem, schedule, given))
     return found
 
 
@@ -248,17 +234,15 @@ def _legal(
                 yield Violation(rule="dispatch", item=name, message=text)
         earlier = [runs[task] for task in before[node] if task in runs]
         before[node].append(name)
-        behind = any(late(row["start_seconds"], seconds) for row in earlier)
-        if behind and not plan.overtake:
+        if any(late(row["start_seconds"], seconds) for row in earlier):
             text = f"given to {node} at {seconds:g} s, where another has not started"
             yield Violation(rule="dispatch", item=name, message=text)
         busy = sum(
             problem.tasks[problem.task_index[row["id"]]].cores
             for row in earlier
-            if row["start_seconds"] + plan.overtake * time_slack(seconds) <= seconds
-            and late(row["end_seconds"], seconds)
+            if row["start_seconds"] <= seconds and late(row["end_seconds"], seconds)
         )
         room = problem.nodes[problem.node_index[node]].cores - busy
-        if (behind or not plan.prefetch) and problem.tasks[k].cores > room:
+        if not plan.prefetch and problem.tasks[k].cores > room:
             text = f"given to {node} at {seconds:g} s, where {room} cores idle"
             yield Violation(rule="dispatch", item=name, message=text)

@@ -3,18 +3,16 @@
 One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 """
 
+from ioopt.sim.batch_io.agenda import enter_machine, leave_machine, set_compute
 from ioopt.sim.batch_io.buffer import STAGED, STAGING_IN
-from ioopt.sim.batch_io.plain import enter_machine, leave_machine, set_compute
-from ioopt.sim.batch_io.queue_lists import vacate
 from ioopt.sim.batch_io.state import (
     COMPUTING,
     ENDED,
     STAGING,
     TRANSFERRING,
     WRITING,
-    ActiveRequest,
-    Moment,
-    World,
+    Clock,
+    Job,
 )
 from ioopt.sim.batch_io.storage import issue, leave, use
 from ioopt.sim.batch_io.streams import (
@@ -26,122 +24,124 @@ from ioopt.sim.batch_io.streams import (
     issue_write,
     open_buffer,
 )
+from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.waiting import vacate
 
 
-def start(w: World, m: Moment, r: ActiveRequest) -> None:
-    """Start *r* now."""
-    r.start = m.now
-    enter_machine(w, m, r)
-    if not w.buffered or not has_buffer(w, r) or open_buffer(w, m, r):
-        begin_phase(w, m, r, r.place)
+def start(run: Tables, clock: Clock, job: Job) -> None:
+    """Start *job* now."""
+    job.start = clock.now
+    enter_machine(run, clock, job)
+    if not run.buffered or not has_buffer(run, job) or open_buffer(run, clock, job):
+        begin_phase(run, clock, job, job.place)
 
 
-def has_buffer(w: World, r: ActiveRequest) -> bool:
-    """Whether *r* writes to the burst buffer (rule 38)."""
-    return bool(w.buffer.size[r.job] > 0)
+def has_buffer(run: Tables, job: Job) -> bool:
+    """Whether *job* writes to the burst buffer (rule 38)."""
+    return bool(run.buffer.size[job.job] > 0)
 
 
-def begin_phase(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
-    """Go to the next compute or request of *r*, from *place* on, or end it (rule 3)."""
-    last = r.last_place
+def begin_phase(run: Tables, clock: Clock, job: Job, place: int) -> None:
+    """Go to the next compute or request of *job*, from *place* on, or end it (rule 3)."""
+    last = job.last_place
     while place < last:
-        seconds = w.compute[place]
+        seconds = run.compute[place]
         if seconds > 0:
-            r.compute_so_far += seconds
-            r.began = m.now
-            r.place = place
-            r.status = COMPUTING
-            end = m.now + seconds
-            if end <= m.until:
-                m.more = 1
-            set_compute(w, m, r, end)
+            job.compute_so_far += seconds
+            job.began = clock.now
+            job.place = place
+            job.status = COMPUTING
+            end = clock.now + seconds
+            if end <= clock.until:
+                clock.more = 1
+            set_compute(run, clock, job, end)
             return
-        if w.volume[place] > 0:
-            if w.buffered:
-                ask_for(w, m, r, place)
+        if run.volume[place] > 0:
+            if run.buffered:
+                ask_for(run, clock, job, place)
             else:
-                issue(w, m, r, place)
+                issue(run, clock, job, place)
             return
         place += 1
-    end_job(w, m, r)
+    end_job(run, clock, job)
 
 
-def ask_for(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
+def ask_for(run: Tables, clock: Clock, job: Job, place: int) -> None:
     """The I/O of the phase at *place*: a write to the burst buffer (rule 40), or a request."""
-    if has_buffer(w, r):
-        issue_write(w, m, r, place)
+    if has_buffer(run, job):
+        issue_write(run, clock, job, place)
     else:
-        issue(w, m, r, place)
+        issue(run, clock, job, place)
 
 
-def go_on(w: World, m: Moment, r: ActiveRequest) -> None:
+def go_on(run: Tables, clock: Clock, job: Job) -> None:
     """The compute of a phase ended."""
-    place = r.place
-    use(w, m, r.began, m.now, r.nodes)
-    if w.volume[place] > 0:
-        if w.buffered:
-            ask_for(w, m, r, place)
+    place = job.place
+    use(run, clock, job.began, clock.now, job.nodes)
+    if run.volume[place] > 0:
+        if run.buffered:
+            ask_for(run, clock, job, place)
         else:
-            issue(w, m, r, place)
+            issue(run, clock, job, place)
     else:
-        begin_phase(w, m, r, place + 1)
+        begin_phase(run, clock, job, place + 1)
 
 
-def finish(w: World, m: Moment, r: ActiveRequest) -> None:
-    """The request of *r* is done."""
-    if w.buffered and r.job >= w.buffer.jobs:
-        finish_stream(w, m, r)
+def finish(run: Tables, clock: Clock, job: Job) -> None:
+    """The request of *job* is done."""
+    if run.buffered and job.job >= run.buffer.jobs:
+        finish_stream(run, clock, job)
         return
-    leave(w, m, r)
-    w.finish[r.place] = m.now
-    r.ideal_so_far += r.volume / r.peak
-    begin_phase(w, m, r, r.place + 1)
+    leave(run, clock, job)
+    run.finish[job.place] = clock.now
+    job.ideal_so_far += job.volume / job.peak
+    begin_phase(run, clock, job, job.place + 1)
 
 
-def end_write(w: World, m: Moment, r: ActiveRequest) -> None:
-    """The write of *r* is done."""
-    finish_write(w, m, r)
-    begin_phase(w, m, r, r.place + 1)
+def end_write(run: Tables, clock: Clock, job: Job) -> None:
+    """The write of *job* is done."""
+    finish_write(run, clock, job)
+    begin_phase(run, clock, job, job.place + 1)
 
 
-def finish_stream(w: World, m: Moment, s: ActiveRequest) -> None:
-    """The stream *s* is done; after its stage-in a job that has its nodes begins (rule 45)."""
-    b = w.buffer
-    job = s.job - b.jobs
-    if b.stage[job] != STAGING_IN:
-        finish_drain(w, m, s)
+def finish_stream(run: Tables, clock: Clock, stream: Job) -> None:
+    """The stream *stream* is done; after its stage-in a job that has its nodes begins (rule 45)."""
+    buffer = run.buffer
+    j = stream.job - buffer.jobs
+    if buffer.stage[j] != STAGING_IN:
+        finish_drain(run, clock, stream)
         return
-    w.finish[s.place] = m.now
-    end_stream(w, m, s)
-    b.stage[job] = STAGED
-    r = w.jobs[job]
-    if r.status == STAGING:
-        begin_phase(w, m, r, r.place)
+    run.finish[stream.place] = clock.now
+    end_stream(run, clock, stream)
+    buffer.stage[j] = STAGED
+    job = run.jobs[j]
+    if job.status == STAGING:
+        begin_phase(run, clock, job, job.place)
 
 
-def kill(w: World, m: Moment, r: ActiveRequest) -> None:
-    """The walltime of *r* is over (rule 21)."""
-    if r.status == TRANSFERRING:
-        leave(w, m, r)
-    elif r.status == STAGING or r.status == WRITING:
-        abandon(w, m, r)
+def kill(run: Tables, clock: Clock, job: Job) -> None:
+    """The walltime of *job* is over (rule 21)."""
+    if job.status == TRANSFERRING:
+        leave(run, clock, job)
+    elif job.status == STAGING or job.status == WRITING:
+        abandon(run, clock, job)
     else:
-        use(w, m, r.began, m.now, r.nodes)
-    r.killed = 1
-    end_job(w, m, r)
+        use(run, clock, job.began, clock.now, job.nodes)
+    job.killed = 1
+    end_job(run, clock, job)
 
 
-def end_job(w: World, m: Moment, r: ActiveRequest) -> None:
-    """*r* leaves the machine."""
-    r.end = m.now
-    r.status = ENDED
-    m.ended += 1
-    m.queue_changed = m.freed = 1
-    leave_machine(w, m, r)
-    if w.buffered:
-        w.buffer.released[r.job] = m.now
-        if has_buffer(w, r):
-            end_buffered(w, m, r)
+def end_job(run: Tables, clock: Clock, job: Job) -> None:
+    """*job* leaves the machine."""
+    job.end = clock.now
+    job.status = ENDED
+    clock.ended += 1
+    clock.queue_changed = clock.freed = 1
+    leave_machine(run, clock, job)
+    if run.buffered:
+        run.buffer.released[job.job] = clock.now
+        if has_buffer(run, job):
+            end_buffered(run, clock, job)
             return
-    if w.closed:
-        vacate(w, m, r)
+    if run.closed:
+        vacate(run, clock, job)

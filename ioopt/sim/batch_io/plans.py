@@ -6,28 +6,25 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 import math
 
 from ioopt.compiled import apart
-from ioopt.decisions.batch_io import FIT_TOLERANCE, Number
-from ioopt.sim.batch_io.box_lists import (
-    line_up_running,
-    load_steps,
-    make_orders,
-    save_steps,
-    units_free,
-)
+from ioopt.decisions.ordering import FIT_TOLERANCE, Number
 from ioopt.sim.batch_io.boxes import (
     blocked_at,
     drop,
     first_fit,
     lay_out,
+    load_steps,
     passed,
     put,
+    save_steps,
     take_out,
     tolerance,
+    units_free,
 )
 from ioopt.sim.batch_io.buffer import has_room, release_time
-from ioopt.sim.batch_io.plain import launch
-from ioopt.sim.batch_io.queue_lists import close_pass, line_up, line_up_rest, occupy, take
-from ioopt.sim.batch_io.state import ENDED, NOBODY, ActiveRequest, Moment, World
+from ioopt.sim.batch_io.jobs import start
+from ioopt.sim.batch_io.state import ENDED, NOBODY, Clock, Job
+from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.waiting import close_pass, line_up, line_up_rest, occupy
 
 FEW = 5
 """Of so many jobs every order is tried (rule 47)."""
@@ -35,300 +32,300 @@ SORTS = 9
 
 
 @apart
-def boxed_pass(w: World, m: Moment) -> bool:
+def boxed_pass(run: Tables, clock: Clock) -> bool:
     """One pass; True when a job that it started ended at once."""
-    line_up(w, m)
+    line_up(run, clock)
     again = False
-    if w.search:
-        again = search_pass(w, m)
-    elif w.conservative:
-        again = conservative_pass(w, m)
+    if run.search:
+        again = search_pass(run, clock)
+    elif run.conservative:
+        again = conservative_pass(run, clock)
     else:
-        again = numbered_pass(w, m)
-    close_pass(w, m)
+        again = numbered_pass(run, clock)
+    close_pass(run, clock)
     return again
 
 
 @apart
-def can_start(w: World, m: Moment, r: ActiveRequest) -> bool:
-    """Whether what *r* needs is free right now, whatever the boxes say (rule 36)."""
-    if r.units > m.free or (w.bytes and not has_room(w, m, r.job)):
+def can_start(run: Tables, clock: Clock, job: Job) -> bool:
+    """Whether what *job* needs is free right now, whatever the boxes say (rule 36)."""
+    if job.units > clock.free or (run.buffer.shared and not has_room(run, clock, job.job)):
         return False
-    return not w.numbered or units_free(w, r)
+    return not run.numbered or units_free(run, job)
 
 
 @apart
-def begin(w: World, m: Moment, r: ActiveRequest, length: Number) -> bool:
-    """Start *r* at its place, with a box of *length* to the end of the pass; True: it ended at once."""
-    take_out(w, m, r)
-    take(w, m, r, 0)
-    occupy(w, m, r, r.block)
-    launch(w, m, r)
-    if r.status == ENDED:
-        if w.buffered and w.buffer.held[r.job]:
-            put(w, m, r, 0, release_time(w, m, r.job) - m.now)
+def begin(run: Tables, clock: Clock, job: Job, length: Number) -> bool:
+    """Start *job* at its place, with a box of *length* to the end of the pass; True: it ended at once."""
+    take_out(run, clock, job)
+    occupy(run, clock, job, job.block)
+    start(run, clock, job)
+    if job.status == ENDED:
+        if run.buffered and run.buffer.held[job.job]:
+            put(run, clock, job, 0, release_time(run, clock, job.job) - clock.now)
         return True
-    put(w, m, r, 0, length)
+    put(run, clock, job, 0, length)
     return False
 
 
-def drop_boxes(w: World, m: Moment) -> None:
+def drop_boxes(run: Tables, clock: Clock) -> None:
     """No waiting job has a box."""
-    for turn in range(m.lined_up):
-        drop(w.jobs[w.line[turn]])
+    for turn in range(clock.lined_up):
+        drop(run.jobs[run.line[turn]])
 
 
 @apart
-def numbered_pass(w: World, m: Moment) -> bool:
+def numbered_pass(run: Tables, clock: Clock) -> bool:
     """EASY, or no backfilling, with numbered units (rule 32)."""
-    drop_boxes(w, m)
-    lay_out(w, m)
+    drop_boxes(run, clock)
+    lay_out(run, clock)
     again, reserved, turn = False, False, 0
-    while turn < m.lined_up and m.free:
-        r = w.jobs[w.line[turn]]
+    while turn < clock.lined_up and clock.free:
+        job = run.jobs[run.line[turn]]
         turn += 1
-        if reserved and r.units > m.free:
+        if reserved and job.units > clock.free:
             continue
-        if blocked_at(w, m, r, 0) == NOBODY and can_start(w, m, r):
-            again = begin(w, m, r, r.walltime) or again
-        elif not w.easy:
+        if blocked_at(run, clock, job, 0) == NOBODY and can_start(run, clock, job):
+            again = begin(run, clock, job, job.walltime) or again
+        elif not run.easy:
             break
         elif not reserved:
             reserved = True
-            put(w, m, r, first_fit(w, m, r), r.length)
-            if w.short_behind:
-                line_up_rest(w, m, turn)
+            put(run, clock, job, first_fit(run, clock, job), job.length)
+            if run.short_behind:
+                line_up_rest(run, clock, turn)
     return again
 
 
 @apart
-def conservative_pass(w: World, m: Moment) -> bool:
+def conservative_pass(run: Tables, clock: Clock) -> bool:
     """Every waiting job has a box, kept or made anew (rules 33 and 34).
 
     Of plans made anew only what starts now is left, so the last that can are the last looked at. There a
     job that starts behind one that waits keeps the box of its estimate to the end of the pass (rule 35).
     """
-    jobs, again, every = w.jobs, False, m.freed
-    m.freed = 0
-    if w.rebuild or missed(w, m):
-        drop_boxes(w, m)
-    last = startable(w, m, m.lined_up)
-    if w.rebuild and not last:
+    jobs, again, every = run.jobs, False, clock.freed
+    clock.freed = 0
+    if run.rebuild or missed(run, clock):
+        drop_boxes(run, clock)
+    last = startable(run, clock, clock.lined_up)
+    if run.rebuild and not last:
         return False
-    lay_out(w, m)
+    lay_out(run, clock)
     turn, behind = 0, False
     while turn < last:
-        r = jobs[w.line[turn]]
+        job = jobs[run.line[turn]]
         turn += 1
-        if r.box_start > m.now and not every:
+        if job.box_start > clock.now and not every:
             continue
-        take_out(w, m, r)
-        put(w, m, r, first_fit(w, m, r), r.length)
-        if r.box_start == m.now and can_start(w, m, r):
-            again = begin(w, m, r, r.length if behind and w.rebuild else r.walltime) or again
-            last = startable(w, m, last)
+        take_out(run, clock, job)
+        put(run, clock, job, first_fit(run, clock, job), job.length)
+        if job.box_start == clock.now and can_start(run, clock, job):
+            again = (
+                begin(run, clock, job, job.length if behind and run.rebuild else job.walltime)
+                or again
+            )
+            last = startable(run, clock, last)
         else:
             behind = True
     return again
 
 
-def startable(w: World, m: Moment, last: int) -> int:
+def startable(run: Tables, clock: Clock, last: int) -> int:
     """How many of the first *last* jobs a pass has to look at: with kept plans all."""
-    if w.rebuild:
-        while last > 0 and w.jobs[w.line[last - 1]].units > m.free:
+    if run.rebuild:
+        while last > 0 and run.jobs[run.line[last - 1]].units > clock.free:
             last -= 1
     return last
 
 
 @apart
-def missed(w: World, m: Moment) -> bool:
+def missed(run: Tables, clock: Clock) -> bool:
     """Whether a box should have begun before now, or a running job is past its walltime."""
-    before = m.now - tolerance(w, m.now)
-    for turn in range(m.lined_up):
-        if -math.inf < w.jobs[w.line[turn]].box_start < before:
+    before = clock.now - tolerance(run, clock.now)
+    for turn in range(clock.lined_up):
+        if -math.inf < run.jobs[run.line[turn]].box_start < before:
             return True
-    limit = passed(w, m)
-    line_up_running(w, m)
-    for k in range(m.num_running):
-        r = w.jobs[w.running[k]]
-        if r.start + r.walltime <= limit:
+    limit = passed(run, clock)
+    for k in range(clock.num_running):
+        job = run.jobs[run.running[k]]
+        if job.start + job.walltime <= limit:
             return True
     return False
 
 
 @apart
-def search_pass(w: World, m: Moment) -> bool:
+def search_pass(run: Tables, clock: Clock) -> bool:
     """Search the order whose first fits wait least, and start those that fit now (rule 47).
 
     ``trial`` and ``best`` are orders of the jobs behind the first ``plan_depth``, whose boxes stay.
     """
     able = False
-    for turn in range(m.lined_up):
-        able = able or w.jobs[w.line[turn]].units <= m.free
+    for turn in range(clock.lined_up):
+        able = able or run.jobs[run.line[turn]].units <= clock.free
     if not able:
         return False
-    drop_boxes(w, m)
-    lay_out(w, m)
-    first = min(w.plan_depth, m.lined_up)
-    count = m.lined_up - first
+    drop_boxes(run, clock)
+    lay_out(run, clock)
+    first = min(run.plan_depth, clock.lined_up)
+    count = clock.lined_up - first
     for turn in range(first):
-        r = w.jobs[w.line[turn]]
-        put(w, m, r, first_fit(w, m, r), r.length)
-    save_steps(w, m, 0)
-    make_orders(w, count)
+        job = run.jobs[run.line[turn]]
+        put(run, clock, job, first_fit(run, clock, job), job.length)
+    save_steps(run, clock, 0)
     for k in range(count):
-        w.trial[k] = w.best[k] = w.line[first + k]
+        run.trial[k] = run.best[k] = run.line[first + k]
     if count <= FEW:
-        permute(w, m, count)
+        permute(run, clock, count)
     else:
-        exchange(w, m, count)
-    fit_rest(w, m, 0, 0, count, m.now * 0, math.inf)
+        exchange(run, clock, count)
+    fit_rest(run, clock, 0, 0, count, clock.now * 0, math.inf)
     again = False
-    for turn in range(m.lined_up):
-        r = w.jobs[w.best[turn - first] if turn >= first else w.line[turn]]
-        if r.box_start == m.now and can_start(w, m, r):
-            again = begin(w, m, r, r.length) or again
+    for turn in range(clock.lined_up):
+        job = run.jobs[run.best[turn - first] if turn >= first else run.line[turn]]
+        if job.box_start == clock.now and can_start(run, clock, job):
+            again = begin(run, clock, job, job.length) or again
     return again
 
 
 @apart
 def fit_rest(
-    w: World, m: Moment, slot: int, begun: int, count: int, score: Number, limit: Number
+    run: Tables, clock: Clock, slot: int, begun: int, count: int, score: Number, limit: Number
 ) -> Number:
     """*score* with the waits of ``trial`` from *begun* on, on the profile in *slot*; up to *limit*."""
-    load_steps(w, m, slot)
+    load_steps(run, clock, slot)
     for k in range(begun, count):
-        drop(w.jobs[w.trial[k]])
+        drop(run.jobs[run.trial[k]])
     for k in range(begun, count):
-        score += fit_next(w, m, w.jobs[w.trial[k]])
+        score += fit_next(run, clock, run.jobs[run.trial[k]])
         if score >= limit:
             break
     return score
 
 
 @apart
-def fit_next(w: World, m: Moment, r: ActiveRequest) -> Number:
-    """Give *r* its box; its wait to the power of the plan."""
-    put(w, m, r, first_fit(w, m, r), r.length)
-    wait = power = r.box_start - r.submit
-    for _ in range(w.plan_power - 1):
+def fit_next(run: Tables, clock: Clock, job: Job) -> Number:
+    """Give *job* its box; its wait to the power of the plan."""
+    put(run, clock, job, first_fit(run, clock, job), job.length)
+    wait = power = job.box_start - job.submit
+    for _ in range(run.plan_power - 1):
         power *= wait
     return power
 
 
-def below(w: World, score: Number) -> Number:
+def below(run: Tables, score: Number) -> Number:
     """A score replaces *score* if it is less than this (rule 49)."""
-    return score if w.exact else score * (1 - FIT_TOLERANCE)
+    return score if run.limits.exact else score * (1 - FIT_TOLERANCE)
 
 
-def keep_trial(w: World, count: int) -> None:
+def keep_trial(run: Tables, count: int) -> None:
     """The order in ``trial`` is the best."""
     for k in range(count):
-        w.best[k] = w.trial[k]
+        run.best[k] = run.trial[k]
 
 
 @apart
-def permute(w: World, m: Moment, count: int) -> None:
+def permute(run: Tables, clock: Clock, count: int) -> None:
     """All orders of *count* jobs, lexicographic by (submission, id)."""
-    zero = m.now * 0
-    limit = below(w, fit_rest(w, m, 0, 0, count, zero, math.inf))
+    zero = clock.now * 0
+    limit = below(run, fit_rest(run, clock, 0, 0, count, zero, math.inf))
     while True:
         k = count - 2
-        while k >= 0 and w.trial[k] > w.trial[k + 1]:
+        while k >= 0 and run.trial[k] > run.trial[k + 1]:
             k -= 1
         if k < 0:
             break
         other = count - 1
-        while w.trial[other] < w.trial[k]:
+        while run.trial[other] < run.trial[k]:
             other -= 1
-        swap(w, k, other)
+        swap(run, k, other)
         for step in range((count - 1 - k) // 2):
-            swap(w, k + 1 + step, count - 1 - step)
-        score = fit_rest(w, m, 0, 0, count, zero, limit)
+            swap(run, k + 1 + step, count - 1 - step)
+        score = fit_rest(run, clock, 0, 0, count, zero, limit)
         if score < limit:
-            limit = below(w, score)
-            keep_trial(w, count)
+            limit = below(run, score)
+            keep_trial(run, count)
     for k in range(count):
-        w.trial[k] = w.best[k]
+        run.trial[k] = run.best[k]
 
 
-def swap(w: World, a: int, b: int) -> None:
+def swap(run: Tables, a: int, b: int) -> None:
     """Exchange two positions of ``trial``."""
-    job = w.trial[a]
-    w.trial[a] = w.trial[b]
-    w.trial[b] = job
+    j = run.trial[a]
+    run.trial[a] = run.trial[b]
+    run.trial[b] = j
 
 
 @apart
-def exchange(w: World, m: Moment, count: int) -> None:
+def exchange(run: Tables, clock: Clock, count: int) -> None:
     """Sorted orders, then exchanges of two positions of the best, as long as they help.
 
     What stands before the first of the two positions is fitted once for all of the second.
     """
-    zero, limit, used = m.now * 0, m.now * 0 + math.inf, 0
-    for sort in range(min(SORTS, w.plan_evaluations)):
-        sort_trial(w, count, sort)
-        score = fit_rest(w, m, 0, 0, count, zero, limit)
+    zero, limit, used = clock.now * 0, clock.now * 0 + math.inf, 0
+    for sort in range(min(SORTS, run.plan_evaluations)):
+        sort_trial(run, count, sort)
+        score = fit_rest(run, clock, 0, 0, count, zero, limit)
         used += 1
         if score < limit:
-            limit = below(w, score)
-            keep_trial(w, count)
+            limit = below(run, score)
+            keep_trial(run, count)
     for k in range(count):
-        w.trial[k] = w.best[k]
+        run.trial[k] = run.best[k]
     gained = True
-    while gained and used < w.plan_evaluations:
+    while gained and used < run.plan_evaluations:
         gained = False
         before = zero
-        load_steps(w, m, 0)
+        load_steps(run, clock, 0)
         for a in range(count - 1):
-            if used == w.plan_evaluations:
+            if used == run.plan_evaluations:
                 break
-            save_steps(w, m, 1)
+            save_steps(run, clock, 1)
             for b in range(a + 1, count):
-                if used == w.plan_evaluations:
+                if used == run.plan_evaluations:
                     break
-                swap(w, a, b)
-                score = fit_rest(w, m, 1, a, count, before, limit)
+                swap(run, a, b)
+                score = fit_rest(run, clock, 1, a, count, before, limit)
                 used += 1
                 if score < limit:
-                    limit, gained = below(w, score), True
+                    limit, gained = below(run, score), True
                 else:
-                    swap(w, a, b)
-            load_steps(w, m, 1)
+                    swap(run, a, b)
+            load_steps(run, clock, 1)
             for k in range(a, count):
-                drop(w.jobs[w.trial[k]])
-            before += fit_next(w, m, w.jobs[w.trial[a]])
-    keep_trial(w, count)
+                drop(run.jobs[run.trial[k]])
+            before += fit_next(run, clock, run.jobs[run.trial[a]])
+    keep_trial(run, count)
 
 
 @apart
-def sort_trial(w: World, count: int, sort: int) -> None:
+def sort_trial(run: Tables, count: int, sort: int) -> None:
     """Bring the order of the queue into the *sort*-th order of rule 47; ties stay as they are."""
-    first = w.plan_depth
+    first = run.plan_depth
     for k in range(count):
-        job = w.line[first + k]
-        key, at = sort_key(w, w.jobs[job], sort), k
-        while at > 0 and key < sort_key(w, w.jobs[w.trial[at - 1]], sort):
-            w.trial[at] = w.trial[at - 1]
+        j = run.line[first + k]
+        key, at = sort_key(run, run.jobs[j], sort), k
+        while at > 0 and key < sort_key(run, run.jobs[run.trial[at - 1]], sort):
+            run.trial[at] = run.trial[at - 1]
             at -= 1
-        w.trial[at] = job
+        run.trial[at] = j
 
 
-def sort_key(w: World, r: ActiveRequest, sort: int) -> Number:
+def sort_key(run: Tables, job: Job, sort: int) -> Number:
     """As queued; units, bytes, bytes a unit, each descending; the last three ascending; walltimes."""
-    share = w.buffer.size[r.job] if w.buffered else 0
+    share = run.buffer.size[job.job] if run.buffered else 0
     if sort == 1:
-        return -r.units
+        return -job.units
     if sort == 2:
         return -share
     if sort == 3:
-        return -share / r.units
+        return -share / job.units
     if sort == 4:
-        return share / r.units
+        return share / job.units
     if sort == 5:
-        return r.units
+        return job.units
     if sort == 6:
         return share
     if sort == 7:
-        return r.walltime
-    return -r.walltime if sort == 8 else 0
+        return job.walltime
+    return -job.walltime if sort == 8 else 0

@@ -6,12 +6,15 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 import math
 
 from ioopt.compiled import apart
-from ioopt.decisions.batch_io import Number
+from ioopt.decisions.ordering import Number
 from ioopt.sim.batch_io.boxes import OVERDUE_SECONDS, passed, tolerance
 from ioopt.sim.batch_io.buffer import has_room, units_held
-from ioopt.sim.batch_io.plain import launch
+from ioopt.sim.batch_io.jobs import start
 from ioopt.sim.batch_io.plans import boxed_pass
-from ioopt.sim.batch_io.queue_lists import (
+from ioopt.sim.batch_io.state import ENDED, Clock
+from ioopt.sim.batch_io.streams import stage_ahead
+from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.waiting import (
     block_free_from,
     close_pass,
     find_place,
@@ -22,78 +25,75 @@ from ioopt.sim.batch_io.queue_lists import (
     next_end,
     occupy,
     smallest,
-    take,
 )
-from ioopt.sim.batch_io.state import ENDED, Moment, World
-from ioopt.sim.batch_io.streams import stage_ahead
 
 
 @apart
-def run_queue(w: World, m: Moment) -> None:
+def run_queue(run: Tables, clock: Clock) -> None:
     """One batch pass, repeated while a job started by it ended at once (rule 1)."""
     again = True
     while again:
         again = False
-        if m.waiting and (m.free or w.keeps):
-            again = boxed_pass(w, m) if w.boxed else batch_pass(w, m)
-        if w.buffered and w.buffer.early:
-            stage_ahead(w, m)
+        if clock.waiting and (clock.free or run.keeps):
+            again = boxed_pass(run, clock) if run.boxed else batch_pass(run, clock)
+        if run.buffered and run.buffer.early:
+            stage_ahead(run, clock)
 
 
 @apart
-def batch_pass(w: World, m: Moment) -> bool:
+def batch_pass(run: Tables, clock: Clock) -> bool:
     """One pass over the queue; True when a job that it started ended at once (rules 19 and 20).
 
     A pass that can start nothing is left at once; the reservation is made when somebody asks. What
     of one length finds no units rules out what is larger: aligned blocks nest.
     """
-    least = smallest(w, m)
-    if find_place(w, m, least, 0, 0) < 0:
+    least = smallest(run, clock)
+    if find_place(run, clock, least, 0, 0) < 0:
         return False
-    line_up(w, m)
-    jobs, now, again, promised, reserved = w.jobs, m.now, False, 0, False
+    line_up(run, clock)
+    jobs, now, again, promised, reserved = run.jobs, clock.now, False, 0, False
     until, extra, avoid, length = now, 0, 0, 0
-    head, spare, buffered = 0, now * 0, w.buffered
-    no_short, no_long = w.total + 1, w.total + 1
+    head, spare, buffered = 0, now * 0, run.buffered
+    no_short, no_long = run.total + 1, run.total + 1
     turn = 0
-    while turn < m.lined_up and m.free >= least:
-        r = jobs[w.line[turn]]
+    while turn < clock.lined_up and clock.free >= least:
+        job = jobs[run.line[turn]]
         turn += 1
-        units = r.units
+        units = job.units
         if not promised:
             place = -1
-            if not buffered or has_room(w, m, r.job):
-                place = find_place(w, m, units, 0, 0)
+            if not buffered or has_room(run, clock, job.job):
+                place = find_place(run, clock, units, 0, 0)
             if place < 0:
-                if not w.easy:
+                if not run.easy:
                     break
-                promised, head = units, r.job
-                if w.short_behind:
-                    line_up_rest(w, m, turn)
+                promised, head = units, job.job
+                if run.short_behind:
+                    line_up_rest(run, clock, turn)
                 continue
         else:
-            if units > m.free or (buffered and not has_room(w, m, r.job)):
+            if units > clock.free or (buffered and not has_room(run, clock, job.job)):
                 continue
             if not reserved:
                 reserved = True
-                ready = bytes_ready(w, m, head) if buffered else now
-                if w.partition:
-                    until, avoid = reserve_block(w, m, promised, ready)
+                ready = bytes_ready(run, clock, head) if buffered else now
+                if run.partition:
+                    until, avoid = reserve_block(run, clock, promised, ready)
                     length = promised
                 else:
-                    until, extra = reserve_flat(w, m, promised, ready)
-                until += tolerance(w, until)
+                    until, extra = reserve_flat(run, clock, promised, ready)
+                until += tolerance(run, until)
                 if buffered:
-                    spare = spare_bytes(w, m, head, until)
-            short = now + r.length <= until
-            if buffered and not short and w.buffer.shared and w.buffer.size[r.job] > spare:
+                    spare = spare_bytes(run, clock, head, until)
+            short = now + job.length <= until
+            if buffered and not short and run.buffer.shared and run.buffer.size[job.job] > spare:
                 continue
             if units >= (no_short if short else no_long):
                 continue
             if short:
-                place = find_place(w, m, units, 0, 0)
-            elif w.partition:
-                place = find_place(w, m, units, avoid, length)
+                place = find_place(run, clock, units, 0, 0)
+            elif run.partition:
+                place = find_place(run, clock, units, avoid, length)
             else:
                 place = 0 if units <= extra else -1
             if place < 0:
@@ -102,69 +102,72 @@ def batch_pass(w: World, m: Moment) -> bool:
                 else:
                     no_long = units
                 continue
-            if not short and not w.partition and not buffered:
+            if not short and not run.partition and not buffered:
                 extra -= units
-        free, held = m.free, m.held
-        take(w, m, r, turn)
-        occupy(w, m, r, place)
-        launch(w, m, r)
+        free, held = clock.free, clock.held
+        occupy(run, clock, job, place)
+        start(run, clock, job)
         if buffered and reserved and not short:
             # What was given back at once is not used up (rule 46).
-            extra -= free - m.free
-            spare -= m.held - held
-        again = again or r.status == ENDED
-    close_pass(w, m)
+            extra -= free - clock.free
+            spare -= clock.held - held
+        again = again or job.status == ENDED
+    close_pass(run, clock)
     return again
 
 
-def bytes_ready(w: World, m: Moment, job: int) -> Number:
-    """When the buffer is predicted to have the bytes of *job* (rule 46)."""
-    b, time = w.buffer, m.now
-    held = m.held
-    for turn in range(line_up_ends(w, m, passed(w, m), time + OVERDUE_SECONDS) if b.shared else 0):
-        if held + b.size[job] <= b.capacity * b.slack:
+def bytes_ready(run: Tables, clock: Clock, j: int) -> Number:
+    """When the buffer is predicted to have the bytes of job *j* (rule 46)."""
+    buffer, time = run.buffer, clock.now
+    held = clock.held
+    for turn in range(
+        line_up_ends(run, clock, passed(run, clock), time + OVERDUE_SECONDS) if buffer.shared else 0
+    ):
+        if held + buffer.size[j] <= buffer.capacity * buffer.slack:
             break
-        time, other = next_end(w, m, turn)
-        held -= b.size[other]
+        time, other = next_end(run, clock, turn)
+        held -= buffer.size[other]
     return time
 
 
-def spare_bytes(w: World, m: Moment, job: int, until: Number) -> Number:
-    """Bytes that are predicted to be free *until* then beside those of *job*."""
-    b, now = w.buffer, m.now
-    spare = b.capacity * b.slack - m.held - b.size[job]
-    for turn in range(line_up_ends(w, m, passed(w, m), now + OVERDUE_SECONDS) if b.shared else 0):
-        end, other = next_end(w, m, turn)
+def spare_bytes(run: Tables, clock: Clock, j: int, until: Number) -> Number:
+    """Bytes that are predicted to be free *until* then beside those of job *j*."""
+    buffer, now = run.buffer, clock.now
+    spare = buffer.capacity * buffer.slack - clock.held - buffer.size[j]
+    for turn in range(
+        line_up_ends(run, clock, passed(run, clock), now + OVERDUE_SECONDS) if buffer.shared else 0
+    ):
+        end, other = next_end(run, clock, turn)
         if end > until:
             break
-        spare += b.size[other]
+        spare += buffer.size[other]
     return spare
 
 
-def reserve_flat(w: World, m: Moment, units: int, ready: Number) -> tuple[Number, int]:
+def reserve_flat(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
     """(time from *ready* on at which enough units are free, units free beside the request then)."""
-    free, time, now = m.free, ready, m.now
-    for turn in range(line_up_ends(w, m, passed(w, m), now + OVERDUE_SECONDS)):
-        end, job = next_end(w, m, turn)
-        if free >= units and end > time + tolerance(w, time):
+    free, time, now = clock.free, ready, clock.now
+    for turn in range(line_up_ends(run, clock, passed(run, clock), now + OVERDUE_SECONDS)):
+        end, j = next_end(run, clock, turn)
+        if free >= units and end > time + tolerance(run, time):
             break
         if free < units and end > time:
             time = end
-        free += units_held(w, w.jobs[job])
+        free += units_held(run, run.jobs[j])
     return time, free - units
 
 
-def reserve_block(w: World, m: Moment, units: int, ready: Number) -> tuple[Number, int]:
+def reserve_block(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
     """(earliest predicted free time of a block of *units* from *ready* on, its first unit).
 
     Ties: lowest start.
     """
-    now = m.now
-    line_up_units(w, m, passed(w, m), now + OVERDUE_SECONDS)
+    now = clock.now
+    line_up_units(run, clock, passed(run, clock), now + OVERDUE_SECONDS)
     best, best_place, sooner = ready, 0, math.inf
-    for place in range(0, w.total - units + 1, units):
-        time = max(ready, block_free_from(w, m, place, units))
+    for place in range(0, run.total - units + 1, units):
+        time = max(ready, block_free_from(run, clock, place, units))
         if time < sooner:
             best, best_place = time, place
-            sooner = time - tolerance(w, time)
+            sooner = time - tolerance(run, time)
     return best, best_place

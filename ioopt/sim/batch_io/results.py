@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from ioopt.decisions.batch_io import Number
+from ioopt.decisions.ordering import Number
 from ioopt.sim.batch_io.trace import Run, Trace, known
 from ioopt.timeline import Interval, Timeline
 
@@ -135,11 +135,7 @@ def _request(
     trace: Trace, rates: Rates | None, place: int, phase: int, times: tuple[Number, ...]
 ) -> dict[str, Any]:
     use_exact = trace.limits.exact
-    request, grant, finish = (
-        [None if time is None else float(time) for time in times]
-        if use_exact
-        else [time if time == time else None for time in times]
-    )
+    request, grant, finish = [float(time) if known(time) else None for time in times]
     record: dict[str, Any] = {
         "phase": phase,
         "request_seconds": request,
@@ -156,7 +152,7 @@ def _request(
 
 
 def _text(value: Number) -> str | None:
-    return None if value is None else str(Fraction(value))
+    return None if value is None or not known(value) else str(Fraction(value))
 
 
 def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:

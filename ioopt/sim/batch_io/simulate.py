@@ -1,25 +1,24 @@
-"""Runs of the batch I/O simulator in plain Python, generic over floats and Fractions.
+"""Runs of the batch I/O simulator: in plain Python, over floats or Fractions, or as machine code.
 
-The text of :mod:`ioopt.sim.batch_io.engine` gives the same times to the bit when it is compiled.
+One text (:mod:`ioopt.sim.batch_io.engine`) gives the same times to the bit either way.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from ioopt.compiled import boxes
-from ioopt.decisions.batch_io import IoPolicy, Number
+from ioopt.compiled import Box, compiled
+from ioopt.decisions.batch_io import IoPolicy, KernelView
 from ioopt.errors import SimulationError
-from ioopt.sim.batch_io.buffer import buffer_of
-from ioopt.sim.batch_io.engine import advance
-from ioopt.sim.batch_io.jobs import start
-from ioopt.sim.batch_io.state import Moment, World
-from ioopt.sim.batch_io.trace import Run, Span, Spans, Trace, known
+from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
+from ioopt.sim.batch_io import engine
+from ioopt.sim.batch_io.state import Clock, Starts, clock_record
+from ioopt.sim.batch_io.storage import view_of
+from ioopt.sim.batch_io.tables import WORD, Tables, tables_of
+from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
 
-_INSTANTS_PER_LOOK = 64
+FAST_INSTANTS, PLAIN_INSTANTS = 4_000, 64
 """Instants between two looks at the deadline."""
-
-Starts = tuple[Sequence[Number], Sequence[int]]
 
 
 def simulate_trace(
@@ -29,95 +28,132 @@ def simulate_trace(
     record_rates: bool = False,
     starts: Starts | None = None,
     pace: Pace | None = None,
+    fast: bool = False,
 ) -> Run:
-    """Run *trace* under *policy*.
+    """Run *trace* under *policy*; *fast*: as machine code, in floats, a policy that compiles.
 
     *starts* fixes the start and the first unit of every job (open loop): the batch queue is not
     asked and nodes are not counted. Raises SimulationError when the policy leaves every request
     without bandwidth for good, OutOfTime where *pace* ends the run.
     """
-    run = Run.empty(trace, record_rates)
-    w = World(trace.machine, trace.options, trace.limits, start)
-    w.buffer = buffer_of(trace, policy.ignores_limit, boxes(False))
-    w.play(trace, policy, run, starts)
-    m = Moment(trace.limits.number(0))
-    m.free = w.total
-    jobs, instants = len(trace), 1 if policy.slow else _INSTANTS_PER_LOOK
-    while advance(w, m, policy.decide, instants):
-        if pace:
-            pace.look(m.arrived, m.ended, jobs)
-    for job, r in enumerate(w.jobs[:jobs]):
-        run.start[job], run.end[job] = r.start, r.end
-        run.killed[job], run.block[job] = r.killed, r.block
-    if w.chosen:
-        run.units = [bits_of(w.chosen[job]) for job in range(jobs)]
-    run.released = w.buffer.released if w.buffered else None
-    finish_run(trace, policy, run, m, w.spans)
+    jobs, more, spans = len(trace), True, list[Any]()
+    tables = tables_of(trace, policy, starts, record_rates, fast)
+    clock = clock_record() if fast else Clock(trace.limits.number(0))
+    clock.free = tables.total
+    advance, grant = engine.advance, policy.grant or never_asked
+    instants = PLAIN_INSTANTS if policy.compilable else 1
+    if fast:
+        advance, grant, instants = *machine_code(grant, tables, clock), FAST_INSTANTS
+    while more:
+        more = advance(tables, clock, grant, instants)
+        if fast and record_rates:
+            spans.append(tables.spans[:, : clock.num_spans].T.copy())
+            clock.num_spans = 0
+        elif record_rates and not more:
+            spans = [*zip(*tables.spans)]
+        if more and pace:
+            pace.look(int(clock.arrived), int(clock.ended), jobs)
+    if clock.outstanding:
+        raise SimulationError(f"{policy.name}: {clock.outstanding} request(s) never get bandwidth")
+    names, released = ("start", "end", "killed", "block"), tables.buffer.released
+    if fast:
+        columns, released = {n: tables.jobs[n][:jobs].tolist() for n in names}, released.tolist()
+    else:
+        columns = {name: [getattr(job, name) for job in tables.jobs[:jobs]] for name in names}
+    run = Run(
+        **columns, released=released if tables.buffered else None, request=tables.asked,
+        grant=tables.grant, finish=tables.finish, units=_units(tables) if tables.closed else None,
+        useful=clock.useful if trace.limits.exact else float(clock.useful),
+        events=int(clock.events), decisions=int(clock.decisions),
+        engine="compiled" if fast else "python",
+    )  # fmt: skip
+    if record_rates:
+        found: Spans = spans
+        if fast:
+            import numpy as np
+
+            found = np.concatenate(spans)
+        run.rates = _spread(trace, run, found) if tables.shared else found
     return run
 
 
-def bits_of(number: int) -> list[int]:
-    """The bits that are set in *number*, ascending."""
-    return [k for k, bit in enumerate(reversed(bin(number))) if bit == "1"]
+def never_asked(view: KernelView, rates: Box) -> None:
+    """For the policy that grants every peak, which the engine does without asking."""
 
 
-def finish_run(trace: Trace, policy: IoPolicy, run: Run, m: Moment, spans: Spans) -> None:
-    """Write into *run* what its last moment says, and the *spans* that it recorded.
+def _units(tables: Tables) -> list[Sequence[int]] | None:
+    """The numbers of each job's units, where units have numbers (rule 32)."""
+    if not tables.boxed or not len(tables.chosen) or not len(tables.chosen[0]):
+        return None
+    return [
+        [
+            WORD * k + bit
+            for k, word in enumerate(row)
+            for bit in range(WORD)
+            if int(word) >> bit & 1
+        ]
+        for row in tables.chosen
+    ]
 
-    Raises SimulationError where requests are left.
-    """
-    if m.outstanding:
-        raise SimulationError(f"{policy.name}: {m.outstanding} request(s) never get bandwidth")
-    run.useful = m.useful if trace.limits.exact else float(m.useful)
-    run.events, run.decisions = int(m.events), int(m.decisions)
-    if run.rates is not None:
-        run.rates = _spread(trace, run, spans) if policy.by_clock(trace.limits) else spans
+
+def machine_code(grant: Callable[..., None], tables: Tables, clock: Clock) -> tuple[Any, Any]:
+    """The engine, and what the policy grants, which the engine calls by its address; ready."""
+    advance: Any = compiled(engine.__name__, "advance", whole=True)
+    kernel: Any = compiled(grant.__module__, grant.__name__)
+    if kernel.signatures and advance.signatures:
+        return advance, kernel
+    from numba import typeof, types
+
+    from ioopt.compiled.references import Reference, handed_on
+
+    kinds = [*map(handed_on, typeof(view_of(tables, clock, 0)))]
+    called = types.void(Reference(types.NamedTuple(kinds, KernelView)), typeof(tables.rates))
+    parts: tuple[tuple[Any, Any], ...] = (
+        (kernel, called),
+        (
+            advance,
+            types.boolean(*map(typeof, (tables, clock)), types.FunctionType(called), types.int64),
+        ),
+    )
+    for function, signature in parts:
+        if not function.signatures:
+            function.compile(signature)
+            function.disable_compile()
+    return advance, kernel
+
+
+def compile_for(policies: Iterable[IoPolicy]) -> None:
+    """Compile the engine and what *policies* grant, or load it, by a run of one job each."""
+    machine = Machine(
+        nodes=1, unit_nodes=1, allocation="flat", node_bytes_per_second=1,
+        storage_bytes_per_second=1,
+    )  # fmt: skip
+    phases = (Phase(compute_seconds=1, io_bytes=1),)
+    job = Job(id=0, submit_seconds=0, nodes=1, walltime_seconds=9, phases=phases)
+    trace = Trace.of(BatchIoProblem(name="one", machine=machine, jobs=(job,)))
+    for policy in policies:
+        if policy.compilable:
+            simulate_trace(trace, policy, fast=True)
 
 
 def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
-    """Spans of every request from the changes of rho."""
-    if not trace.limits.exact:
-        return _spread_floats(trace, run, changes)
-    times, rhos = [change[1] for change in changes], [change[3] for change in changes]
-    spans: list[Span] = []
-    for j, nodes in enumerate(trace.allocated):
-        for place in range(trace.offset[j], trace.offset[j + 1]):
-            if known(run.grant[place]):
-                last = run.finish[place] if known(run.finish[place]) else run.end[j]
-                for since, until, rho in history(times, rhos, run.grant[place], last):
-                    spans.append((place, since, until, rho * nodes))
-    return spans
-
-
-def _spread_floats(trace: Trace, run: Run, changes: Spans) -> Spans:
-    """The same from arrays: each request at the steps between its grant and its finish."""
+    """Spans of every request from the changes of rho: those between its grant and its finish."""
     import numpy as np
 
-    granted = np.asarray(run.grant)
-    place = np.flatnonzero(~np.isnan(granted))
+    kind: Any = object if trace.limits.exact else float
+    granted, finish = np.array(run.grant, kind), np.array(run.finish, kind)
+    place = np.flatnonzero(granted == granted)
     job = np.searchsorted(trace.offset, place, side="right") - 1
-    since, until = granted[place], np.asarray(run.finish)[place]
-    until = np.where(np.isnan(until), np.asarray(run.end, dtype=float)[job], until)
-    steps = np.asarray(changes, dtype=float).reshape(-1, 4)[:, 1::2]
+    since, until = granted[place], finish[place]
+    until = np.where(until == until, until, np.array(run.end, kind)[job])
+    steps = np.array(changes, kind).reshape(-1, 4)[:, 1::2]
     times, rhos = np.append(steps[:, 0], np.inf), steps[:, 1]
     first = np.searchsorted(steps[:, 0], since, side="right") - 1
     count = np.maximum(np.searchsorted(steps[:, 0], until) - first, 0)
     of = np.repeat(np.arange(len(place)), count)
     step = np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(of))
     since, until = np.maximum(since[of], times[step]), np.minimum(until[of], times[step + 1])
-    rate = rhos[step] * np.asarray(trace.allocated)[job[of]]
-    long = until > since
-    return np.column_stack([place[of][long], since[long], until[long], rate[long]])
-
-
-def history(
-    times: list[Number], values: list[Number], since: Number, until: Number
-) -> Iterator[tuple[Number, Number, Number]]:
-    """Spans of a step function between two instants: ``values[k]`` holds from ``times[k]`` on."""
-    k = bisect_right(times, since)
-    while since < until:
-        end = times[k] if k < len(times) and times[k] < until else until
-        if end > since:
-            yield since, end, values[k - 1]
-        since = end
-        k += 1
+    rate = rhos[step] * np.array(trace.allocated)[job[of]]
+    long = (until > since).astype(bool)
+    rows = np.column_stack([place[of][long], since[long], until[long], rate[long]])
+    return [*map(tuple, rows)] if trace.limits.exact else rows

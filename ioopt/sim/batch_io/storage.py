@@ -11,275 +11,320 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 
 import math
 
-from ioopt.decisions.batch_io import DecideFunction, Number
-from ioopt.decisions.batch_io_kernels import SLACK, slow_down
+from ioopt.compiled import by_reference
+from ioopt.decisions.batch_io import GrantFunction, KernelView
+from ioopt.decisions.batch_io_grants import slow_down
+from ioopt.decisions.ordering import Number
+from ioopt.sim.batch_io.agenda import set_finish, set_target
 from ioopt.sim.batch_io.buffer import date_streams, limit_streams
-from ioopt.sim.batch_io.plain import (
-    ask,
-    clear,
-    enter,
-    note_span,
-    remove,
-    set_finish,
-    set_finishes,
-    set_target,
-)
-from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, ActiveRequest, Moment, World
+from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, Clock, Job
+from ioopt.sim.batch_io.tables import Tables
 
 
-def use(w: World, m: Moment, since: Number, until: Number, nodes: Number) -> None:
+def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) -> None:
     """*nodes* (a fraction of them where I/O is slowed) do useful work: rule 22, node-seconds."""
-    first, last = w.window_first, w.window_last
+    first, last = run.window_first, run.window_last
     span = (until if until < last else last) - (since if since > first else first)
     if span > 0:
-        m.useful += span * nodes
+        clock.useful += span * nodes
 
 
-def issue(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
+def issue(run: Tables, clock: Clock, job: Job, place: int) -> None:
     """The request of the phase at *place* becomes outstanding."""
-    now, volume = m.now, w.volume[place]
-    r.status = TRANSFERRING
-    r.volume = volume
-    r.place = place
-    w.asked[place] = now
-    w.fresh[m.num_fresh] = r.job
-    m.num_fresh += 1
-    m.outstanding += 1
-    m.changed = 1
-    if w.shared:
-        nodes = r.nodes
-        m.nodes += nodes
-        m.weight += nodes * nodes / r.peak
-        set_target(w, m, r, m.clock + volume / nodes)
+    now, volume = clock.now, run.volume[place]
+    job.status = TRANSFERRING
+    job.volume = volume
+    job.place = place
+    run.asked[place] = now
+    run.fresh[clock.num_fresh] = job.job
+    clock.num_fresh += 1
+    clock.outstanding += 1
+    clock.changed = 1
+    if run.shared:
+        nodes = job.nodes
+        clock.nodes += nodes
+        clock.weight += nodes * nodes / job.peak
+        set_target(run, clock, job, clock.turned + volume / nodes)
         return
-    r.requested = r.anchor = now
-    r.base = r.left = volume
-    belief = w.belief[place]
-    r.belief = belief if belief >= 0 else volume
-    r.moved = r.rate = 0
-    r.granted = 0
-    if w.num_lanes:
-        join_lane(w, m, r)
+    job.requested = job.anchor = now
+    job.base = job.left = volume
+    belief = run.belief[place]
+    job.belief = belief if belief >= 0 else volume
+    job.moved = job.rate = 0
+    job.granted = 0
+    if run.num_lanes:
+        join_lane(run, clock, job)
     else:
-        m.load += r.units
-        enter(w, m.outstanding - 1, r)
+        clock.load += job.units
+        enter(run, clock.outstanding - 1, job)
 
 
-def leave(w: World, m: Moment, r: ActiveRequest) -> None:
-    """The request of *r* finished or was killed; an idle storage sets its sums back to exactly 0."""
-    m.changed = 1
-    if w.shared:
-        m.outstanding -= 1
-        nodes = r.nodes
-        m.nodes -= nodes
-        m.weight -= nodes * nodes / r.peak
-        if m.outstanding == 0:
-            m.clock = m.weight = m.clock * 0
+def leave(run: Tables, clock: Clock, job: Job) -> None:
+    """The request of *job* finished or was killed; an idle storage sets its sums back to exactly 0."""
+    clock.changed = 1
+    if run.shared:
+        clock.outstanding -= 1
+        nodes = job.nodes
+        clock.nodes -= nodes
+        clock.weight -= nodes * nodes / job.peak
+        if clock.outstanding == 0:
+            clock.turned = clock.weight = clock.turned * 0
         return
-    settle(w, m, r)
-    if w.num_lanes:
-        leave_lane(w, m, r)
+    settle(run, clock, job)
+    if run.num_lanes:
+        leave_lane(run, clock, job)
     else:
-        m.load -= r.units
-        remove(w, m.outstanding, r)
-    m.outstanding -= 1
+        clock.load -= job.units
+        remove(run, clock.outstanding, job)
+    clock.outstanding -= 1
 
 
-def apply_decision(w: World, m: Moment, decide: DecideFunction) -> None:
+def apply_decision(run: Tables, clock: Clock, decide: GrantFunction) -> None:
     """One decision (rule 9)."""
-    if w.shared:
-        set_rho(w, m)
-    elif w.num_lanes:
-        if m.stale:
-            m.stale = 0
-            ask_and_set(w, m, decide, gather_first(w))
+    if run.shared:
+        set_rho(run, clock)
+    elif run.num_lanes:
+        if clock.stale:
+            clock.stale = 0
+            ask_and_set(run, clock, decide, gather_first(run))
     else:
-        if w.ignores_limit or (w.full_when_fits and all_fit(w, m)):
-            grant_peaks(w, m)
+        if run.ignores_limit or (run.full_when_fits and all_fit(run, clock)):
+            grant_peaks(run, clock)
         else:
-            m.crowded = 1
-            if w.progress:
-                update_progress(w, m)
-                if w.buffered:
-                    date_streams(w, m)
-            ask_and_set(w, m, decide, m.outstanding)
-    m.num_fresh = 0
+            clock.crowded = 1
+            update_progress(run, clock)
+            if run.buffered:
+                date_streams(run, clock)
+            ask_and_set(run, clock, decide, clock.outstanding)
+    clock.num_fresh = 0
 
 
-def all_fit(w: World, m: Moment) -> bool:
+def all_fit(run: Tables, clock: Clock) -> bool:
     """Whether the storage gives all outstanding requests their peaks at once."""
-    if m.outstanding <= 1:
+    if clock.outstanding <= 1:
         return True
-    if w.interference > 0 or (w.buffered and w.buffer.shared):
+    if run.limits.interference > 0 or (run.buffered and run.buffer.shared):
         return False
-    if not w.own_peaks:
-        return m.load <= w.capacity_units
-    total = w.storage * 0
-    for k in range(m.outstanding):
-        total += w.jobs[w.out[k]].peak
-    return total <= (w.storage if w.exact else w.storage * SLACK)
+    if not run.limits.own_peaks:
+        return clock.load <= run.limits.capacity_units
+    total = run.limits.storage * 0
+    for k in range(clock.outstanding):
+        total += run.jobs[run.out[k]].peak
+    return total <= run.limits.storage * run.limits.slack
 
 
-def grant_peaks(w: World, m: Moment) -> None:
+def grant_peaks(run: Tables, clock: Clock) -> None:
     """While all peaks fit, a policy that then grants them all is not asked."""
-    jobs, now = w.jobs, m.now
-    if m.crowded:
-        m.crowded = 0
-        for k in range(m.outstanding):
-            r = jobs[w.out[k]]
-            if r.rate != r.peak:
-                change(w, m, r, r.peak)
-                set_finish(w, m, r)
+    jobs, now = run.jobs, clock.now
+    if clock.crowded:
+        clock.crowded = 0
+        for k in range(clock.outstanding):
+            job = jobs[run.out[k]]
+            if job.rate != job.peak:
+                change(run, clock, job, job.peak)
+                set_finish(run, clock, job)
         return
-    for k in range(m.num_fresh):
-        r = jobs[w.fresh[k]]
-        if r.status == TRANSFERRING:
+    for k in range(clock.num_fresh):
+        job = jobs[run.fresh[k]]
+        if job.status == TRANSFERRING:
             # Issued now, it has nothing to book.
-            r.rate = r.peak
-            r.granted = 1
-            w.grant[r.place] = now
-            r.due = now + r.base / r.peak
-            set_finish(w, m, r)
+            job.rate = job.peak
+            job.granted = 1
+            run.grant[job.place] = now
+            job.due = now + job.base / job.peak
+            set_finish(run, clock, job)
 
 
-def update_progress(w: World, m: Moment) -> None:
+def update_progress(run: Tables, clock: Clock) -> None:
     """Bring what the policy may look at, bytes left and moved, to now."""
-    jobs, now = w.jobs, m.now
-    for k in range(m.outstanding):
-        r = jobs[w.out[k]]
-        if r.rate > 0:
-            left = r.base - r.rate * (now - r.anchor)
-            r.left = left if left > 0 else 0
-            r.moved = r.volume - r.left
+    jobs, now = run.jobs, clock.now
+    for k in range(clock.outstanding):
+        job = jobs[run.out[k]]
+        if job.rate > 0:
+            left = job.base - job.rate * (now - job.anchor)
+            job.left = left if left > 0 else 0
+            job.moved = job.volume - job.left
+        if run.believes:  # of a request that has a rate, left is made anew each time
+            job.left = max(job.belief - job.moved, now * 0)
 
 
-def ask_and_set(w: World, m: Moment, decide: DecideFunction, count: int) -> None:
+def ask_and_set(run: Tables, clock: Clock, decide: GrantFunction, count: int) -> None:
     """Let the policy decide about the *count* requests in ``out``, and set what it changes."""
-    ask(w, m, decide, count)
-    throttle(w, m, count)
-    jobs, out, rates, moved = w.jobs, w.out, w.rates, 0
+    ask(run, clock, decide, count)
+    throttle(run, clock, count)
+    jobs, out, rates = run.jobs, run.out, run.rates
     for k in range(count):
-        r = jobs[out[k]]
-        if r.rate != rates[k]:
-            change(w, m, r, rates[k])
-            w.moved[moved] = r.job
-            moved += 1
-    set_finishes(w, m, moved, count)
+        job = jobs[out[k]]
+        if job.rate != rates[k]:
+            change(run, clock, job, rates[k])
+            set_finish(run, clock, job)
 
 
-def throttle(w: World, m: Moment, count: int) -> None:
+def throttle(run: Tables, clock: Clock, count: int) -> None:
     """What the storage makes of the ``rates`` that the policy chose, which knows nothing of it."""
-    if w.buffered and w.buffer.shared:
-        limit_streams(w, count)
-    if w.interference > 0:
-        slow_down(w.rates, count, w.storage, w.interference)
+    if run.buffered and run.buffer.shared:
+        limit_streams(run, count)
+    if run.limits.interference > 0:
+        slow_down(run.rates, count, run.limits.storage, run.limits.interference)
 
 
-def change(w: World, m: Moment, r: ActiveRequest, rate: Number) -> None:
-    """From now on *r* transfers at *rate*, and so will be ``due``."""
-    settle(w, m, r)
-    r.rate = rate
+def change(run: Tables, clock: Clock, job: Job, rate: Number) -> None:
+    """From now on *job* transfers at *rate*, and so will be ``due``."""
+    settle(run, clock, job)
+    job.rate = rate
     if rate > 0:
-        r.due = m.now + r.base / rate
-        if not r.granted:
-            r.granted = 1
-            w.grant[r.place] = m.now
+        job.due = clock.now + job.base / rate
+        if not job.granted:
+            job.granted = 1
+            run.grant[job.place] = clock.now
     else:
-        r.due = math.inf
+        job.due = math.inf
 
 
-def settle(w: World, m: Moment, r: ActiveRequest) -> None:
-    """Book what *r* moved since its rate last changed."""
-    rate, since, now = r.rate, r.anchor, m.now
+def settle(run: Tables, clock: Clock, job: Job) -> None:
+    """Book what *job* moved since its rate last changed."""
+    rate, since, now = job.rate, job.anchor, clock.now
     if rate > 0 and now > since:
-        left = r.base - rate * (now - since)
-        r.base = r.left = left if left > 0 else 0
-        r.moved = r.volume - r.base
-        if w.record:
-            note_span(w, m, r.place, since, now, rate)
-        if not w.buffered or is_work(w, r):
-            use(w, m, since, now, rate / r.peak * r.nodes)
-    r.anchor = now
+        left = job.base - rate * (now - since)
+        job.base = job.left = left if left > 0 else 0
+        job.moved = job.volume - job.base
+        if run.record:
+            note_span(run, clock, job.place, since, now, rate)
+        if not run.buffered or is_work(run, job):
+            use(run, clock, since, now, rate / job.peak * job.nodes)
+    job.anchor = now
 
 
-def is_work(w: World, r: ActiveRequest) -> bool:
-    """Whether the nodes of *r* work on what it moves (rule 48): of streams they wait for stage-ins."""
-    b = w.buffer
-    return r.job < b.jobs or (not b.early and w.jobs[r.job - b.jobs].status == STAGING)
+def is_work(run: Tables, job: Job) -> bool:
+    """Whether the nodes of *job* work on what it moves (rule 48): of streams they wait for stage-ins."""
+    buffer = run.buffer
+    return job.job < buffer.jobs or (
+        not buffer.early and run.jobs[job.job - buffer.jobs].status == STAGING
+    )
 
 
-def set_clock(w: World, m: Moment) -> None:
+def set_clock(run: Tables, clock: Clock) -> None:
     """Bring the clock of shared storage, in bytes a node, to now.
 
     ``weight`` is the sum of N_i^2 / r_i, which turns rho into nodes at useful work.
     """
-    now, since, rho = m.now, m.since, m.rho
+    now, since, rho = clock.now, clock.since, clock.rho
     if rho > 0 and now > since:
-        use(w, m, since, now, rho * m.weight)
-        m.clock += rho * (now - since)
-    m.since = now
+        use(run, clock, since, now, rho * clock.weight)
+        clock.turned += rho * (now - since)
+    clock.since = now
 
 
-def set_rho(w: World, m: Moment) -> None:
+def set_rho(run: Tables, clock: Clock) -> None:
     """rho = min(b, BW_max / N_S) (rule 7); new requests have their first grant."""
-    now, before = m.now, m.rho
-    for k in range(m.num_fresh):
-        r = w.jobs[w.fresh[k]]
-        if r.status == TRANSFERRING:
-            w.grant[r.place] = now
+    now, before = clock.now, clock.rho
+    for k in range(clock.num_fresh):
+        job = run.jobs[run.fresh[k]]
+        if job.status == TRANSFERRING:
+            run.grant[job.place] = now
     rho = before * 0
-    if m.outstanding:
-        rho, nodes = w.node_rate, m.nodes
-        if rho * nodes > w.storage:
-            rho = w.storage / nodes
+    if clock.outstanding:
+        rho, nodes = run.limits.node_rate, clock.nodes
+        if rho * nodes > run.limits.storage:
+            rho = run.limits.storage / nodes
     if rho != before:
-        m.rho = rho
-        if w.record:
-            note_span(w, m, NOBODY, now, now, rho)
+        clock.rho = rho
+        if run.record:
+            note_span(run, clock, NOBODY, now, now, rho)
 
 
-def join_lane(w: World, m: Moment, r: ActiveRequest) -> None:
-    """Put *r* into its lane, in FCFS order (rule 10)."""
-    jobs = w.jobs
-    before, behind = w.last[r.lane], NOBODY
-    while before != NOBODY and jobs[before].requested == r.requested and jobs[before].id > r.id:
+def join_lane(run: Tables, clock: Clock, job: Job) -> None:
+    """Put *job* into its lane, in FCFS order (rule 10)."""
+    jobs = run.jobs
+    before, behind = run.last[job.lane], NOBODY
+    while before != NOBODY and jobs[before].requested == job.requested and jobs[before].id > job.id:
         behind = before
         before = jobs[before].before
-    r.before, r.behind = before, behind
+    job.before, job.behind = before, behind
     if behind == NOBODY:
-        w.last[r.lane] = r.job
+        run.last[job.lane] = job.job
     else:
-        jobs[behind].before = r.job
+        jobs[behind].before = job.job
     if before != NOBODY:
-        jobs[before].behind = r.job
+        jobs[before].behind = job.job
         return
-    w.first[r.lane] = r.job
-    m.stale = 1
+    run.first[job.lane] = job.job
+    clock.stale = 1
     if behind != NOBODY and jobs[behind].rate > 0:
         # Both were issued at this very time, so the former first has moved nothing yet.
-        change(w, m, jobs[behind], m.rho * 0)
-        set_finish(w, m, jobs[behind])
+        change(run, clock, jobs[behind], clock.rho * 0)
+        set_finish(run, clock, jobs[behind])
 
 
-def leave_lane(w: World, m: Moment, r: ActiveRequest) -> None:
-    """Take *r* out of its lane."""
-    if r.behind == NOBODY:
-        w.last[r.lane] = r.before
+def leave_lane(run: Tables, clock: Clock, job: Job) -> None:
+    """Take *job* out of its lane."""
+    if job.behind == NOBODY:
+        run.last[job.lane] = job.before
     else:
-        w.jobs[r.behind].before = r.before
-    if r.before == NOBODY:
-        w.first[r.lane] = r.behind
-        m.stale = 1
+        run.jobs[job.behind].before = job.before
+    if job.before == NOBODY:
+        run.first[job.lane] = job.behind
+        clock.stale = 1
     else:
-        w.jobs[r.before].behind = r.behind
+        run.jobs[job.before].behind = job.behind
 
 
-def gather_first(w: World) -> int:
+def gather_first(run: Tables) -> int:
     """Put the first of each lane into ``out``, in FCFS order; how many there are."""
-    clear(w)
     count = 0
-    for lane in range(w.num_lanes):
-        if w.first[lane] != NOBODY:
-            enter(w, count, w.jobs[w.first[lane]])
+    for lane in range(run.num_lanes):
+        if run.first[lane] != NOBODY:
+            enter(run, count, run.jobs[run.first[lane]])
             count += 1
     return count
+
+
+def forget(run: Tables, place: int) -> None:
+    """Nothing is known of the request at *place*."""
+    run.asked[place] = run.grant[place] = run.finish[place] = math.nan
+
+
+def enter(run: Tables, count: int, job: Job) -> None:
+    """Put *job* among the *count* jobs of ``out``, in FCFS order (rule 10)."""
+    while count > 0:
+        other = run.jobs[run.out[count - 1]]
+        if other.requested < job.requested or (
+            other.requested == job.requested and other.id < job.id
+        ):
+            break
+        run.out[count] = other.job
+        count -= 1
+    run.out[count] = job.job
+
+
+def remove(run: Tables, count: int, job: Job) -> None:
+    """Take *job* out of the *count* jobs of ``out``."""
+    k = 0
+    while run.out[k] != job.job:
+        k += 1
+    for place in range(k, count - 1):
+        run.out[place] = run.out[place + 1]
+
+
+def ask(run: Tables, clock: Clock, decide: GrantFunction, count: int) -> None:
+    """Put the rates of the *count* jobs of ``out`` under the policy into ``rates``."""
+    for k in range(count):
+        run.rates[k] = run.limits.storage * 0
+    decide(by_reference(view_of(run, clock, count)), run.rates)
+
+
+def view_of(run: Tables, clock: Clock, count: int) -> KernelView:
+    """What the policy sees of the first *count* of ``out``, and its room to work in."""
+    return KernelView(
+        run.jobs, run.out, count, clock.now, run.limits, run.top, run.power, run.keys, run.order,
+        run.depths, run.sizes, run.finishes, run.bits, run.width, run.loads, run.values, run.rows,
+    )  # fmt: skip
+
+
+def note_span(
+    run: Tables, clock: Clock, place: int, since: Number, until: Number, rate: Number
+) -> None:
+    """Record a span at a constant rate; place -1: rho from *since* on."""
+    spans, k = run.spans, clock.num_spans
+    spans[0][k], spans[1][k], spans[2][k], spans[3][k] = place, since, until, rate
+    clock.num_spans += 1

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 
-from ioopt.decisions.batch_io import Number
+from ioopt.decisions.ordering import Number
+from ioopt.sim.batch_io.agenda import close_stream, open_stream
 from ioopt.sim.batch_io.buffer import (
     AHEAD,
     NONE,
@@ -22,106 +23,105 @@ from ioopt.sim.batch_io.buffer import (
     add,
     drop,
 )
-from ioopt.sim.batch_io.plain import close_stream, forget, open_stream
-from ioopt.sim.batch_io.queue_lists import line_up_all, vacate
 from ioopt.sim.batch_io.state import (
     ENDED,
     STAGING,
     TRANSFERRING,
     WAITING,
     WRITING,
-    ActiveRequest,
-    Moment,
-    World,
+    Clock,
+    Job,
 )
-from ioopt.sim.batch_io.storage import change, issue, leave, settle
+from ioopt.sim.batch_io.storage import change, forget, issue, leave, settle
+from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.waiting import line_up_all, vacate
 
 
-def issue_write(w: World, m: Moment, r: ActiveRequest, place: int) -> None:
-    """*r* writes its phase at *place* (rule 40)."""
-    r.status, r.place = WRITING, place
-    r.volume = r.base = w.volume[place]
-    r.requested = r.anchor = w.asked[place] = m.now
-    r.rate = r.granted = 0
-    r.due = math.inf
-    m.num_writing = add(w.buffer.writing, m.num_writing, r.job)
-    m.writes_changed = 1
+def issue_write(run: Tables, clock: Clock, job: Job, place: int) -> None:
+    """*job* writes its phase at *place* (rule 40)."""
+    job.status, job.place = WRITING, place
+    job.volume = job.base = run.volume[place]
+    job.requested = job.anchor = run.asked[place] = clock.now
+    job.rate = job.granted = 0
+    job.due = math.inf
+    clock.num_writing = add(run.buffer.writing, clock.num_writing, job.job)
+    clock.writes_changed = 1
 
 
-def drop_write(w: World, m: Moment, r: ActiveRequest) -> None:
-    """The write of *r* is over."""
-    settle(w, m, r)
-    r.rate = 0
-    m.num_writing = drop(w.buffer.writing, m.num_writing, r.job)
-    m.writes_changed = 1
+def drop_write(run: Tables, clock: Clock, job: Job) -> None:
+    """The write of *job* is over."""
+    settle(run, clock, job)
+    job.rate = 0
+    clock.num_writing = drop(run.buffer.writing, clock.num_writing, job.job)
+    clock.writes_changed = 1
 
 
-def next_write(w: World, m: Moment) -> Number:
+def next_write(run: Tables, clock: Clock) -> Number:
     """When the first write will be done."""
     time = math.inf
-    for k in range(m.num_writing):
-        due = w.jobs[w.buffer.writing[k]].due
+    for k in range(clock.num_writing):
+        due = run.jobs[run.buffer.writing[k]].due
         if due < time:
             time = due
     return time
 
 
-def set_write_rates(w: World, m: Moment) -> None:
+def set_write_rates(run: Tables, clock: Clock) -> None:
     """Active writes share the buffer's rate by nodes, none above its peak (rules 25 and 40)."""
-    b, jobs = w.buffer, w.jobs
-    m.writes_changed = active = nodes = 0
-    total = b.rate * 0
-    for k in range(m.num_writing):
-        r = jobs[b.writing[k]]
-        if r.volume + b.undrained[r.job] > b.size[r.job] * b.slack:
+    buffer, jobs = run.buffer, run.jobs
+    clock.writes_changed = active = nodes = 0
+    total = buffer.rate * 0
+    for k in range(clock.num_writing):
+        job = jobs[buffer.writing[k]]
+        if job.volume + buffer.undrained[job.job] > buffer.size[job.job] * buffer.slack:
             continue
-        total += r.peak
-        nodes += r.nodes
-        b.levels[active] = level = r.peak / r.nodes
+        total += job.peak
+        nodes += job.nodes
+        buffer.levels[active] = level = job.peak / job.nodes
         at = active
-        while at > 0 and b.levels[at - 1] > level:
-            b.levels[at], b.order[at] = b.levels[at - 1], b.order[at - 1]
+        while at > 0 and buffer.levels[at - 1] > level:
+            buffer.levels[at], buffer.order[at] = buffer.levels[at - 1], buffer.order[at - 1]
             at -= 1
-        b.levels[at], b.order[at] = level, r.job
+        buffer.levels[at], buffer.order[at] = level, job.job
         active += 1
-    left, crowded = b.rate, not b.alone and total > b.rate
+    left, crowded = buffer.rate, not buffer.alone and total > buffer.rate
     for k in range(active):
-        r = jobs[b.order[k]]
-        rate = r.peak
+        job = jobs[buffer.order[k]]
+        rate = job.peak
         if crowded:
-            rate = min(rate, r.nodes * left / nodes)
+            rate = min(rate, job.nodes * left / nodes)
             left -= rate
-            nodes -= r.nodes
-        if r.rate != rate:
-            change(w, m, r, rate)
+            nodes -= job.nodes
+        if job.rate != rate:
+            change(run, clock, job, rate)
 
 
-def finish_write(w: World, m: Moment, r: ActiveRequest) -> None:
-    """The write of *r* is done; it waits to be drained."""
-    drop_write(w, m, r)
-    b = w.buffer
-    w.finish[r.place] = m.now
-    b.written[r.job] = r.place + 1
-    b.undrained[r.job] += r.volume
-    next_stream(w, m, r)
+def finish_write(run: Tables, clock: Clock, job: Job) -> None:
+    """The write of *job* is done; it waits to be drained."""
+    drop_write(run, clock, job)
+    buffer = run.buffer
+    run.finish[job.place] = clock.now
+    buffer.written[job.job] = job.place + 1
+    buffer.undrained[job.job] += job.volume
+    next_stream(run, clock, job)
 
 
-def open_buffer(w: World, m: Moment, r: ActiveRequest) -> bool:
-    """*r*, which starts, holds its bytes from now on; whether it need not wait for its stage-in."""
-    b, job = w.buffer, r.job
-    if b.held[job] == AHEAD:
-        m.num_ahead = drop(b.ahead, m.num_ahead, job)
-        m.held_ahead = hold(m.held_ahead, -b.size[job], m.num_ahead)
-    elif b.early and w.closed:
-        make_room(w, m, r)
-    b.held[job] = STARTED
-    m.holders += 1
-    m.held += b.size[job]
-    if b.load_in[job] == 0 or b.stage[job] == STAGED:
+def open_buffer(run: Tables, clock: Clock, job: Job) -> bool:
+    """*job*, which starts, holds its bytes from now on; whether it need not wait for its stage-in."""
+    buffer, j = run.buffer, job.job
+    if buffer.held[j] == AHEAD:
+        clock.num_ahead = drop(buffer.ahead, clock.num_ahead, j)
+        clock.held_ahead = hold(clock.held_ahead, -buffer.size[j], clock.num_ahead)
+    elif buffer.early and run.closed:
+        make_room(run, clock, job)
+    buffer.held[j] = STARTED
+    clock.holders += 1
+    clock.held += buffer.size[j]
+    if buffer.load_in[j] == 0 or buffer.stage[j] == STAGED:
         return True
-    if b.stage[job] == NOT_STAGED:
-        stage_in(w, m, r)
-    r.status = STAGING
+    if buffer.stage[j] == NOT_STAGED:
+        stage_in(run, clock, job)
+    job.status = STAGING
     return False
 
 
@@ -130,125 +130,127 @@ def hold(held: Number, more: Number, holders: int) -> Number:
     return held + more if holders else held * 0
 
 
-def stage_in(w: World, m: Moment, r: ActiveRequest) -> None:
-    """Issue the stage-in of *r*, whose first phase is yet to come."""
-    b = w.buffer
-    b.stage[r.job] = STAGING_IN
-    stream(w, m, r.job, b.phases + r.place + 2 * r.job, b.load_in[r.job])
+def stage_in(run: Tables, clock: Clock, job: Job) -> None:
+    """Issue the stage-in of *job*, whose first phase is yet to come."""
+    buffer = run.buffer
+    buffer.stage[job.job] = STAGING_IN
+    issue_stream(
+        run, clock, job.job, buffer.phases + job.place + 2 * job.job, buffer.load_in[job.job]
+    )
 
 
-def stream(w: World, m: Moment, job: int, place: int, volume: Number) -> None:
-    """Issue a stream of *job*."""
-    s = w.jobs[job + w.buffer.jobs]
-    w.volume[place] = volume
-    s.start = m.now
-    s.ideal_so_far = 0
-    open_stream(w, m, s)
-    issue(w, m, s, place)
+def issue_stream(run: Tables, clock: Clock, j: int, place: int, volume: Number) -> None:
+    """Issue a stream of job *j*."""
+    stream = run.jobs[j + run.buffer.jobs]
+    run.volume[place] = volume
+    stream.start = clock.now
+    stream.ideal_so_far = 0
+    open_stream(run, clock, stream)
+    issue(run, clock, stream, place)
 
 
-def end_stream(w: World, m: Moment, s: ActiveRequest) -> None:
-    """The stream *s* is done, or dropped."""
-    leave(w, m, s)
-    close_stream(w, m, s)
-    s.status = WAITING
-    s.base = s.volume = s.rate = s.rate * 0
+def end_stream(run: Tables, clock: Clock, stream: Job) -> None:
+    """The stream *stream* is done, or dropped."""
+    leave(run, clock, stream)
+    close_stream(run, clock, stream)
+    stream.status = WAITING
+    stream.base = stream.volume = stream.rate = stream.rate * 0
 
 
-def next_stream(w: World, m: Moment, r: ActiveRequest) -> None:
-    """Issue what *r* has to stream next, or release its bytes (rule 41)."""
-    b, job = w.buffer, r.job
-    if w.jobs[job + b.jobs].status == TRANSFERRING:
+def next_stream(run: Tables, clock: Clock, job: Job) -> None:
+    """Issue what *job* has to stream next, or release its bytes (rule 41)."""
+    buffer, j = run.buffer, job.job
+    if run.jobs[j + buffer.jobs].status == TRANSFERRING:
         return
-    place = b.drained[job]
-    while place < b.written[job]:
-        b.drained[job] = place + 1
-        if w.volume[place] > 0:
-            stream(w, m, job, b.phases + place + 2 * job + 1, w.volume[place])
+    place = buffer.drained[j]
+    while place < buffer.written[j]:
+        buffer.drained[j] = place + 1
+        if run.volume[place] > 0:
+            issue_stream(run, clock, j, buffer.phases + place + 2 * j + 1, run.volume[place])
             return
         place += 1
-    if r.status != ENDED:
+    if job.status != ENDED:
         return
-    if b.load_out[job] > 0 and not r.killed and b.stage[job] != STAGING_OUT:
-        b.stage[job] = STAGING_OUT
-        stream(w, m, job, b.phases + r.last_place + 2 * job + 1, b.load_out[job])
+    if buffer.load_out[j] > 0 and not job.killed and buffer.stage[j] != STAGING_OUT:
+        buffer.stage[j] = STAGING_OUT
+        issue_stream(run, clock, j, buffer.phases + job.last_place + 2 * j + 1, buffer.load_out[j])
         return
-    release(w, m, r)
+    release(run, clock, job)
 
 
-def finish_drain(w: World, m: Moment, s: ActiveRequest) -> None:
-    """A drain or stage-out *s* is done."""
-    b, job = w.buffer, s.job - w.buffer.jobs
-    w.finish[s.place] = m.now
-    volume = s.volume
-    end_stream(w, m, s)
-    if b.stage[job] != STAGING_OUT:
-        left = b.undrained[job] - volume
-        b.undrained[job] = left if b.drained[job] < b.written[job] else left * 0
-        m.writes_changed = 1
-    next_stream(w, m, w.jobs[job])
+def finish_drain(run: Tables, clock: Clock, stream: Job) -> None:
+    """A drain or stage-out *stream* is done."""
+    buffer, j = run.buffer, stream.job - run.buffer.jobs
+    run.finish[stream.place] = clock.now
+    volume = stream.volume
+    end_stream(run, clock, stream)
+    if buffer.stage[j] != STAGING_OUT:
+        left = buffer.undrained[j] - volume
+        buffer.undrained[j] = left if buffer.drained[j] < buffer.written[j] else left * 0
+        clock.writes_changed = 1
+    next_stream(run, clock, run.jobs[j])
 
 
-def release(w: World, m: Moment, r: ActiveRequest) -> None:
-    """*r* gives back its bytes, and the nodes that it held for them."""
-    b = w.buffer
-    b.released[r.job] = m.now
-    b.held[r.job] = NONE
-    m.holders -= 1
-    m.held = hold(m.held, -b.size[r.job], m.holders)
-    m.num_tails = drop(b.tails, m.num_tails, r.job)
-    m.queue_changed = m.freed = 1
-    if b.keeps and w.closed:
-        vacate(w, m, r)
+def release(run: Tables, clock: Clock, job: Job) -> None:
+    """*job* gives back its bytes, and the nodes that it held for them."""
+    buffer = run.buffer
+    buffer.released[job.job] = clock.now
+    buffer.held[job.job] = NONE
+    clock.holders -= 1
+    clock.held = hold(clock.held, -buffer.size[job.job], clock.holders)
+    clock.num_tails = drop(buffer.tails, clock.num_tails, job.job)
+    clock.queue_changed = clock.freed = 1
+    if buffer.keeps and run.closed:
+        vacate(run, clock, job)
 
 
-def end_buffered(w: World, m: Moment, r: ActiveRequest) -> None:
-    """*r* has ended: its nodes may be free, its bytes once all of them are through."""
-    b = w.buffer
-    m.num_tails = add(b.tails, m.num_tails, r.job)
-    if not b.keeps and w.closed:
-        vacate(w, m, r)
-    next_stream(w, m, r)
+def end_buffered(run: Tables, clock: Clock, job: Job) -> None:
+    """*job* has ended: its nodes may be free, its bytes once all of them are through."""
+    buffer = run.buffer
+    clock.num_tails = add(buffer.tails, clock.num_tails, job.job)
+    if not buffer.keeps and run.closed:
+        vacate(run, clock, job)
+    next_stream(run, clock, job)
 
 
-def abandon(w: World, m: Moment, r: ActiveRequest) -> None:
-    """*r* is killed while it stages in or writes: neither is finished (rule 43)."""
-    if r.status == WRITING:
-        drop_write(w, m, r)
+def abandon(run: Tables, clock: Clock, job: Job) -> None:
+    """*job* is killed while it stages in or writes: neither is finished (rule 43)."""
+    if job.status == WRITING:
+        drop_write(run, clock, job)
     else:
-        end_stream(w, m, w.jobs[r.job + w.buffer.jobs])
+        end_stream(run, clock, run.jobs[job.job + run.buffer.jobs])
 
 
-def make_room(w: World, m: Moment, r: ActiveRequest) -> None:
-    """For *r*, which starts, waiting jobs lose their bytes, the last in the queue first (rule 45)."""
-    b = w.buffer
-    most = b.capacity * b.slack - b.size[r.job]
-    if m.held + m.held_ahead <= most:
+def make_room(run: Tables, clock: Clock, job: Job) -> None:
+    """For *job*, which starts, waiting jobs lose their bytes, the last in the queue first (rule 45)."""
+    buffer = run.buffer
+    most = buffer.capacity * buffer.slack - buffer.size[job.job]
+    if clock.held + clock.held_ahead <= most:
         return
-    k = line_up_all(w, m)
-    while m.held + m.held_ahead > most and k > 0:
+    k = line_up_all(run, clock)
+    while clock.held + clock.held_ahead > most and k > 0:
         k -= 1
-        job = w.line_all[k]
-        if b.held[job] == AHEAD:
-            b.held[job] = NONE
-            m.num_ahead = drop(b.ahead, m.num_ahead, job)
-            m.held_ahead = hold(m.held_ahead, -b.size[job], m.num_ahead)
-            if b.stage[job] == STAGING_IN:
-                end_stream(w, m, w.jobs[job + b.jobs])
-            b.stage[job] = NOT_STAGED
-            forget(w, b.phases + w.jobs[job].place + 2 * job)
+        j = run.line_all[k]
+        if buffer.held[j] == AHEAD:
+            buffer.held[j] = NONE
+            clock.num_ahead = drop(buffer.ahead, clock.num_ahead, j)
+            clock.held_ahead = hold(clock.held_ahead, -buffer.size[j], clock.num_ahead)
+            if buffer.stage[j] == STAGING_IN:
+                end_stream(run, clock, run.jobs[j + buffer.jobs])
+            buffer.stage[j] = NOT_STAGED
+            forget(run, buffer.phases + run.jobs[j].place + 2 * j)
 
 
-def stage_ahead(w: World, m: Moment) -> None:
+def stage_ahead(run: Tables, clock: Clock) -> None:
     """At the end of a pass waiting jobs take their bytes and stage in, in the queue's order (rule 45)."""
-    b = w.buffer
-    for k in range(line_up_all(w, m)):
-        r = w.jobs[w.line_all[k]]
-        if b.load_in[r.job] == 0 or b.held[r.job]:
+    buffer = run.buffer
+    for k in range(line_up_all(run, clock)):
+        job = run.jobs[run.line_all[k]]
+        if buffer.load_in[job.job] == 0 or buffer.held[job.job]:
             continue
-        if m.held + m.held_ahead + b.size[r.job] > b.capacity * b.slack:
+        if clock.held + clock.held_ahead + buffer.size[job.job] > buffer.capacity * buffer.slack:
             return
-        b.held[r.job] = AHEAD
-        m.num_ahead = add(b.ahead, m.num_ahead, r.job)
-        m.held_ahead += b.size[r.job]
-        stage_in(w, m, r)
+        buffer.held[job.job] = AHEAD
+        clock.num_ahead = add(buffer.ahead, clock.num_ahead, job.job)
+        clock.held_ahead += buffer.size[job.job]
+        stage_in(run, clock, job)

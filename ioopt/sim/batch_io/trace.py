@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ioopt.decisions.batch_io import IoPolicy, Limits, Number
+from ioopt.decisions.batch_io import IoPolicy, Limits
+from ioopt.decisions.ordering import Number
 from ioopt.errors import UsageError
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
 
@@ -136,7 +135,7 @@ class Trace:
             for j, job in enumerate(jobs):
                 if job.buffer_bytes:
                     peak[j] = write_peak(machine, limits, allocated[j], own[j])
-        limits = replace(limits, own_peaks=peak != whole or buffered is not None)
+        limits = limits._replace(own_peaks=peak != whole or buffered is not None)
         return cls(
             machine=machine, options=problem.options, limits=limits,
             ids=[ids[k] for k in position], position=position,
@@ -157,14 +156,16 @@ class Trace:
     def most_at_once(self, closed: bool) -> tuple[int, int]:
         """Requests, and units of them, at most at once; the open loop counts no nodes.
 
-        A job without nodes may stream as long as it holds bytes of a shared burst buffer.
+        A job without nodes, its own or not yet, may stream as long as it holds bytes of a shared burst
+        buffer.
         """
         jobs, units = len(self), sum(self.units)
         if not closed:
             return jobs, units
         machine = self.machine
         most, most_units = machine.units, machine.units
-        if self.buffered and not self.keeps_nodes:
+        early = stages_early(machine, self.options)
+        if self.buffered and (early or not self.keeps_nodes):
             assert machine.burst_buffer
             least = min(filter(None, self.buffered.size), default=machine.burst_buffer.bytes)
             holders = int(machine.burst_buffer.bytes / least) + 1
@@ -268,14 +269,9 @@ Spans = Any
 """Many of them: a list, or an array with a row each where a run is of floats."""
 
 
-def column(length: int, use_exact: bool) -> Any:
-    """A column of unknown numbers: NaN in an array of doubles, or None in a list for Fractions."""
-    return [None] * length if use_exact else array("d", [math.nan]) * length
-
-
-def known(value: Any) -> bool:
-    """Whether a value of a :func:`column` was ever set."""
-    return value is not None and value == value
+def known(value: Number) -> bool:
+    """Whether a time of a run was ever set."""
+    return bool(value == value)
 
 
 @dataclass
@@ -284,7 +280,7 @@ class Run:
 
     ``block`` is the first unit of the partition (-1: flat), ``units`` are the numbers of a job's units
     where a flat machine has numbered ones (rule 32). ``request``, ``grant`` and ``finish``
-    are :func:`column` values. ``rates`` holds (phase place, from, until, bytes per second) of every
+    are NaN where there was none. ``rates`` holds (phase place, from, until, bytes per second) of every
     span at a constant rate above 0, in no fixed order, or is None when it was not recorded.
     ``useful`` is uncongested work done in the window of rule 22, in node-seconds.
     """
@@ -304,17 +300,6 @@ class Run:
     decisions: int = 0
     engine: str = "python"
     notes: list[str] = field(default_factory=list)
-
-    @classmethod
-    def empty(cls, trace: Trace, record_rates: bool) -> Run:
-        """Nothing known yet about *trace*."""
-        jobs, places, use_exact = len(trace), trace.num_places, trace.limits.exact
-        return cls(
-            start=column(jobs, use_exact), end=column(jobs, use_exact),
-            killed=bytearray(jobs), block=array("q", [-1]) * jobs,
-            request=column(places, use_exact), grant=column(places, use_exact),
-            finish=column(places, use_exact), rates=[] if record_rates else None,
-        )  # fmt: skip
 
     def in_lists(self) -> Run:
         """The same with the times of requests in lists, which are quicker to walk than arrays."""

@@ -3,9 +3,17 @@
 Plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
-from typing import Any
-
-from ioopt.sim.replication.state import EVICTIONS, OPEN, OWED, REQUEST, WANTED
+from ioopt.sim.replication.state import (
+    EVICTIONS,
+    OPEN,
+    OWED,
+    REQUEST,
+    WANTED,
+    Instance,
+    Log,
+    Queues,
+    State,
+)
 
 CLASS_STEP = 1e12
 NO_PLACE = -1
@@ -15,7 +23,7 @@ DEAD = 1 << 40
 """Distance of a file that no unstarted task reads, farther still."""
 
 
-def settle_in(inst: Any, st: Any, i: int, f: int) -> None:
+def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
     """File *f* takes its space on node *i*."""
     x = i * inst.num_files
     st.residents[x + st.num_residents[i]] = f
@@ -24,7 +32,7 @@ def settle_in(inst: Any, st: Any, i: int, f: int) -> None:
     st.used[i] += inst.size[f]
 
 
-def evict(inst: Any, st: Any, log: Any, i: int, f: int, now: float) -> None:
+def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> None:
     """The complete copy of *f* leaves node *i*; its space is free at once."""
     x = i * inst.num_files
     last = st.residents[x + st.num_residents[i] - 1]
@@ -46,14 +54,14 @@ def evict(inst: Any, st: Any, log: Any, i: int, f: int, now: float) -> None:
     st.counters[EVICTIONS] = n + 1
 
 
-def at_risk(inst: Any, st: Any, f: int) -> bool:
+def at_risk(inst: Instance, st: State, f: int) -> bool:
     """Workflow rule 6: whether a complete copy of *f*, on the node asked about, is the last and wanted."""
     if st.saved[f] == 2 or st.copies[f] > 1:
         return False
     return bool(st.need[f] > 0 or inst.keep[f] > 0)
 
 
-def distance_to_use(inst: Any, st: Any, i: int, f: int) -> int:
+def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
     """Places from the head of the own queue to the next reader, else the least over the others."""
     x = i * inst.num_files + f
     if st.need[f] == 0:
@@ -68,7 +76,7 @@ def distance_to_use(inst: Any, st: Any, i: int, f: int) -> int:
     return distance
 
 
-def victim_key(inst: Any, plan: Any, st: Any, i: int, f: int) -> float:
+def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float:
     """What the policy orders victims by, least first (timeline rule 4; ties: lowest file index)."""
     x = i * inst.num_files + f
     if plan.policy == 1:
@@ -83,7 +91,7 @@ def victim_key(inst: Any, plan: Any, st: Any, i: int, f: int) -> float:
     return 3.0 * CLASS_STEP - distance
 
 
-def list_victims(inst: Any, st: Any, i: int, limited: bool, risky: bool) -> tuple[int, int]:
+def list_victims(inst: Instance, st: State, i: int, limited: bool, risky: bool) -> tuple[int, int]:
     """Candidates of node *i* into ``st.victims``: (how many, their bytes).
 
     *limited*: the head waits for cores, so that only dead files and duplicates that the own queue
@@ -109,7 +117,7 @@ def list_victims(inst: Any, st: Any, i: int, limited: bool, risky: bool) -> tupl
     return count, freeable
 
 
-def first_victim(st: Any, count: int) -> int:
+def first_victim(st: State, count: int) -> int:
     """Where in ``st.victims`` the file with the least key stands."""
     best = 0
     for v in range(1, count):
@@ -120,7 +128,7 @@ def first_victim(st: Any, count: int) -> int:
     return best
 
 
-def lacking(inst: Any, plan: Any, st: Any, i: int, first: int, last: int) -> int:
+def lacking(inst: Instance, plan: Queues, st: State, i: int, first: int, last: int) -> int:
     """Bytes that the entries in *first* to *last* - 1 of node *i*'s queue still need on its disk."""
     size = 0
     for p in range(first, last):
@@ -132,15 +140,8 @@ def lacking(inst: Any, plan: Any, st: Any, i: int, first: int, last: int) -> int
     return size
 
 
-def spare(inst: Any, plan: Any, st: Any, i: int) -> int:
-    """Bytes of node *i* beside what its head lacks, once all went that the limit of rule 7 lets go."""
-    last = min(st.head[i] + 1, plan.ptr[i + 1])
-    freeable = list_victims(inst, st, i, True, False)[1]
-    return int(inst.disk[i] - st.used[i] + freeable - lacking(inst, plan, st, i, st.head[i], last))
-
-
 def make_room(
-    inst: Any, plan: Any, st: Any, log: Any, i: int, size: int, now: float, aside: bool
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, size: int, now: float, aside: bool
 ) -> bool:
     """Evict from node *i* until *size* bytes fit, or nothing where they cannot (workflow rule 7).
 
@@ -169,7 +170,9 @@ def make_room(
     return True
 
 
-def request_save(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: int) -> None:
+def request_save(
+    inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
+) -> None:
     """Ask for a save of the first file at risk on node *i*, where all of them free *short* bytes."""
     count, freeable = list_victims(inst, st, i, limited, True)
     if freeable < short:
@@ -183,7 +186,7 @@ def request_save(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: in
     st.counters[REQUEST] = st.victims[first_victim(st, count)]
 
 
-def is_open(plan: Any, st: Any, i: int) -> int:
+def is_open(plan: Queues, st: State, i: int) -> int:
     """Places between the head of node *i*'s growing queue and its undecided end; -1 where it is closed."""
     p = st.head[i]
     while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -193,7 +196,7 @@ def is_open(plan: Any, st: Any, i: int) -> int:
     return -1
 
 
-def has_loose_reader(inst: Any, plan: Any, st: Any, f: int) -> bool:
+def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
     """Whether some unstarted reader of *f* stands in none of the growing queues yet."""
     loose = st.need[f]
     for j in range(inst.num_nodes):
@@ -207,7 +210,9 @@ def has_loose_reader(inst: Any, plan: Any, st: Any, f: int) -> bool:
     return bool(loose > 0)
 
 
-def key_range(inst: Any, plan: Any, st: Any, i: int, f: int, risky: bool) -> tuple[float, float]:
+def key_range(
+    inst: Instance, plan: Queues, st: State, i: int, f: int, risky: bool
+) -> tuple[float, float]:
     """Least and largest key that *f* can have on node *i*, however the growing queues go on."""
     near = distance_to_use(inst, st, i, f)
     far = near
@@ -234,7 +239,9 @@ def key_range(inst: Any, plan: Any, st: Any, i: int, f: int, risky: bool) -> tup
     return least * CLASS_STEP - far, most * CLASS_STEP - near
 
 
-def open_question(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: int) -> bool:
+def open_question(
+    inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
+) -> bool:
     """Whether making room on node *i* depends on how the growing queues go on; notes it in WANTED."""
     if not depends(inst, plan, st, i, limited, short):
         return False
@@ -248,7 +255,7 @@ def open_question(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: i
     return True
 
 
-def depends(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: int) -> bool:
+def depends(inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int) -> bool:
     """Whether which files make room for *short* bytes on node *i* is not settled yet."""
     maybe = False
     if limited and is_open(plan, st, i) >= 0:
@@ -276,7 +283,9 @@ def depends(inst: Any, plan: Any, st: Any, i: int, limited: bool, short: int) ->
     return freeable >= short and not settled(inst, plan, st, i, count, 0, True)
 
 
-def settled(inst: Any, plan: Any, st: Any, i: int, count: int, short: int, risky: bool) -> bool:
+def settled(
+    inst: Instance, plan: Queues, st: State, i: int, count: int, short: int, risky: bool
+) -> bool:
     """Whether it is known which of ``st.victims`` go until *short* bytes are free, or which is first."""
     left = 0
     for v in range(count):

@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 from ioopt.compiled import compiled
@@ -10,7 +9,7 @@ from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair, Recorded
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
-from ioopt.problems.replay_options import RULES, DispatchOptions
+from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import (
     EvictionPolicy,
     LinkModel,
@@ -19,7 +18,7 @@ from ioopt.problems.replication import (
     Task,
 )
 from ioopt.protocols import Simulation
-from ioopt.sim.replication import disk, kernel
+from ioopt.sim.replication import kernel
 from ioopt.sim.replication.queues import require_actual
 from ioopt.sim.replication.report import report
 from ioopt.sim.replication.state import (
@@ -45,7 +44,7 @@ def dispatch(
     *,
     prefetch: bool = False,
     eviction: EvictionPolicy = "farthest-next-use",
-    options: DispatchOptions = RULES,
+    options: ReplayOptions = RULES,
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[ReplicationPlan, Simulation]:
@@ -119,7 +118,6 @@ class _Run(DispatchView):
         self, problem: ReplicationProblem, options: tuple[Any, ...], room: int, fast: bool
     ) -> None:
         link, eviction, self.prefetch, self.options, actual = options
-        self.overtake = self.options.overtake
         self.problem, self.nodes = problem, problem.nodes
         self.network = problem.network.model_copy(update={"remote_link": link} if link else {})
         self.inst = instance_arrays(problem, link, (), fast, actual)
@@ -174,7 +172,7 @@ class _Run(DispatchView):
             assign={tasks[k]: nodes[i] for k, i in enumerate(self.owner)},
             order={nodes[i]: tuple(tasks[k] for k in row) for i, row in enumerate(self.order)},
             eviction=eviction, moves="replay", dispatches=tuple(rows), prefetch=self.prefetch,
-            overtake=self.overtake, **self.options.options(),
+            **self.options.options(),
         )  # fmt: skip
 
     def _go(self, task: int, node: int) -> tuple[float, int]:
@@ -207,8 +205,7 @@ class _Run(DispatchView):
 
     def _assign(self, k: int, i: int) -> None:
         self.record.append((self.now, self.round, k, i))
-        row = self.order[i]
-        row.insert(len(row) - (self.unstarted(i) is not None), k)
+        self.order[i].append(k)
         self.owner[k] = i
         del self.ready[bisect_left(self.ready, k)]
         for f in self.problem.inputs[k]:
@@ -224,9 +221,8 @@ class _Run(DispatchView):
         if k not in self.ready:
             raise SimulationError(f"{said}, but the task is not ready")
         waits = self.unstarted(i)
-        if waits is not None and not (self.overtake and self.takes(k, i)):
-            text = f"{said}, where {tasks[waits].id!r} has not started"
-            raise SimulationError(f"{text}, and it may not pass" if self.overtake else text)
+        if waits is not None:
+            raise SimulationError(f"{said}, where {tasks[waits].id!r} has not started")
         if not self.takes(k, i):
             text = f"{said}, whose disk or cores it does not fit"
             if self.fits(k, i):
@@ -316,20 +312,6 @@ class _Run(DispatchView):
                 for c in cores
             )
         return self._times[i]
-
-    def passes(self, k: int, i: int) -> bool:
-        """Whether a task starts at once on a node whose head still lacks inputs, beside that."""
-        inst, state, head = self.inst, self.state, self.unstarted(i)
-        if head is None or self.problem.tasks[k].cores > self.idle_cores(i):
-            return False
-        here = partial(self.holds, i)
-        mine = self.problem.inputs[k]
-        if not all(map(here, mine)) or all(map(here, self.problem.inputs[head])):
-            return False
-        room = disk.spare(inst, self.queues, state, i) - int(inst.out_bytes[k])
-        limited = disk.list_victims(inst, state, i, True, False)[0]
-        victims = {int(f) for f in state.victims[:limited]}
-        return room >= sum(self.size(f) for f in victims.intersection(mine))
 
     def fits(self, k: int, i: int) -> bool:
         """Whether a node has the cores and the disk for a task."""

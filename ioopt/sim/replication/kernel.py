@@ -9,12 +9,9 @@ demand (:mod:`ioopt.sim.replication.disk`); rates are max-min fair
 the nodes until nothing changes. In workflows tasks also write files, take cores and arrive.
 """
 
-from typing import Any
-
 from ioopt.sim.replication.disk import NO_PLACE, evict, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
-    fetching,
     share_out,
     start_save,
     start_transfer,
@@ -32,8 +29,12 @@ from ioopt.sim.replication.state import (
     ROUND,
     SAVING,
     TRANSFERS,
+    Instance,
+    Log,
+    Queues,
+    State,
 )
-from ioopt.sim.replication.tasks import finish_task, overtake, start_task
+from ioopt.sim.replication.tasks import finish_task, start_task
 
 FINISHED, STUCK, LOG_FULL, BEYOND, PAUSED, ASKING = 0, 1, 2, 3, 4, 5
 REPLAY, BEGIN, NOBODY = -3, -2, -1
@@ -43,7 +44,7 @@ RELATIVE_AFTER = 2e-14
 """Completions that lie closer together than these are one instant: they differ by rounding only."""
 
 
-def reset(inst: Any, plan: Any, st: Any) -> None:
+def reset(inst: Instance, plan: Queues, st: State) -> None:
     """Bring *st* to time 0: held files on the disks, nothing started."""
     nodes, files = inst.num_nodes, inst.num_files
     for x in range(nodes * files):
@@ -58,7 +59,6 @@ def reset(inst: Any, plan: Any, st: Any) -> None:
         st.freq[f] = 0
         st.copies[f] = 0
         st.flying[f] = 0
-        st.evacuated[f] = 0
         st.saved[f] = 0 if inst.product[f] else 2
         st.counters[KEEP_LEFT] += inst.keep[f]
     st.clock[0], st.clock[1], st.clock[2] = 0.0, 0.0, JUST_AFTER
@@ -102,7 +102,7 @@ def reset(inst: Any, plan: Any, st: Any) -> None:
             st.counters[OWED] += inst.size[f]
 
 
-def open_rounds(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
+def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
     """Open the first round, and each next one when all before it have ended on every node.
 
     What a round evicts leaves as it opens.
@@ -118,7 +118,7 @@ def open_rounds(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
         st.counters[OPENED] = r + 1
 
 
-def hopeless(inst: Any, st: Any, now: float, horizon: float) -> bool:
+def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
     """Whether the bytes still owed by the shared link alone take the replay past *horizon*."""
     if not inst.shared:
         return False
@@ -130,7 +130,7 @@ def hopeless(inst: Any, st: Any, now: float, horizon: float) -> bool:
     return now + owed / inst.capacity[inst.num_nodes + inst.num_storages] > horizon
 
 
-def next_event(inst: Any, st: Any) -> float:
+def next_event(inst: Instance, st: State) -> float:
     """The earliest end of anything under way, or arrival of a task; infinity when there is none."""
     soonest = float("inf")
     for c in range(len(inst.core_node)):
@@ -144,7 +144,7 @@ def next_event(inst: Any, st: Any) -> float:
     return soonest
 
 
-def complete(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
+def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
     """Time is *now*: everything that is due at this instant ends."""
     if now > st.clock[2]:
         st.counters[ROUND] = -1
@@ -161,7 +161,7 @@ def complete(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
         note_arrivals(inst, st)
 
 
-def note_arrivals(inst: Any, st: Any) -> None:
+def note_arrivals(inst: Instance, st: State) -> None:
     """Count the tasks that have arrived by this instant."""
     n = st.counters[ARRIVED]
     while n < inst.num_tasks and inst.release[inst.by_release[n]] <= st.clock[2]:
@@ -169,7 +169,7 @@ def note_arrivals(inst: Any, st: Any) -> None:
     st.counters[ARRIVED] = n
 
 
-def passes(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
+def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
     """Pass over the nodes until nothing changes: a task, a transfer and, in workflows, a save each."""
     workflow = not inst.plain
     moved = True
@@ -187,16 +187,13 @@ def passes(inst: Any, plan: Any, st: Any, log: Any, now: float) -> None:
             if (
                 workflow
                 and st.recv[inst.num_nodes + i] < 0
-                and (
-                    st.counters[REQUEST] >= 0
-                    or (st.waiting[i] > 0 and not (plan.deferred and fetching(inst, st, i)))
-                )
+                and (st.counters[REQUEST] >= 0 or st.waiting[i] > 0)
             ):
                 start_save(inst, plan, st, log, i, now)
                 moved = True
 
 
-def over(inst: Any, st: Any, log: Any, total: int) -> int:
+def over(inst: Instance, st: State, log: Log, total: int) -> int:
     """FINISHED (or LOG_FULL) when all *total* entries and saves have ended, else PAUSED."""
     if st.counters[ENDED] < total or st.counters[KEEP_LEFT] > 0 or st.counters[SAVING] > 0:
         return PAUSED
@@ -207,7 +204,7 @@ def over(inst: Any, st: Any, log: Any, total: int) -> int:
     return FINISHED
 
 
-def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[float, int]:
+def replay(inst: Instance, plan: Queues, st: State, log: Log, horizon: float) -> tuple[float, int]:
     """Replay *plan*; returns (end of the last entry in seconds, one of the codes above).
 
     A replay that passes *horizon* seconds, or must, is given up with BEYOND.
@@ -217,22 +214,19 @@ def replay(inst: Any, plan: Any, st: Any, log: Any, horizon: float) -> tuple[flo
 
 
 def begin_or_advance(
-    inst: Any, plan: Any, st: Any, log: Any, most: int, task: int = REPLAY, i: int = 0
+    inst: Instance, plan: Queues, st: State, log: Log, most: int, task: int = REPLAY, i: int = 0
 ) -> tuple[float, int]:
     """The replay in pieces of *most* instants: begins where *st* is unused, else goes on.
 
-    With another *task* one step of a dispatch (workflow rule 11): the task is given to node *i*, past
-    what has not started there if need be (workflow rule 21), or see BEGIN and NOBODY; ASKING when the passes
-    have settled again. ``plan`` has one place a node, as a second unstarted task starts at once. One
-    entry for both, so that they are compiled once.
+    With another *task* one step of a dispatch (workflow rule 11): the task is given to node *i*, or see
+    BEGIN and NOBODY; ASKING when the passes have settled again. ``plan`` has one place a node. One entry
+    for both, so that they are compiled once.
     """
     if task == BEGIN or (task == REPLAY and not st.counters[BEGUN]):
         reset(inst, plan, st)
         st.counters[BEGUN] = 1
     if task == BEGIN:
         leave_unassigned(inst, st)
-    elif task >= 0 and st.head[i] == i:
-        overtake(inst, plan, st, log, i, task, st.clock[0])
     elif task >= 0:
         plan.entry[i] = task
         st.head[i] = i
@@ -242,7 +236,7 @@ def begin_or_advance(
     return advance(inst, plan, st, log, float("inf"), most, task)
 
 
-def leave_unassigned(inst: Any, st: Any) -> None:
+def leave_unassigned(inst: Instance, st: State) -> None:
     """The places of the queues are empty, whatever stands in them; every task is unassigned."""
     for i in range(inst.num_nodes):
         st.head[i] = i + 1
@@ -257,7 +251,7 @@ def leave_unassigned(inst: Any, st: Any) -> None:
 
 
 def advance(
-    inst: Any, plan: Any, st: Any, log: Any, horizon: float, most: int, task: int
+    inst: Instance, plan: Queues, st: State, log: Log, horizon: float, most: int, task: int
 ) -> tuple[float, int]:
     """Go on for *most* instants (timeline rule 6); PAUSED where that was not enough.
 

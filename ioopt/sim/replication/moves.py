@@ -1,15 +1,13 @@
 """The transfers of the timeline simulator: what starts to move, at which rate, and what arrives.
 
 Flow i < num_nodes is the incoming transfer of node i; in workflows flow num_nodes + i is what it
-saves or evacuates. Nodes that receive several files at once have further flows. Plain Python over
+saves. Nodes that receive several files at once have further flows. Plain Python over
 the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
-from typing import Any
-
 from ioopt.compiled import tuned
 from ioopt.sim.replication.bandwidth import fill
-from ioopt.sim.replication.disk import NO_PLACE, lacking, make_room, settle_in, spare
+from ioopt.sim.replication.disk import lacking, make_room, settle_in
 from ioopt.sim.replication.state import (
     CHANGED,
     KEEP_LEFT,
@@ -28,13 +26,17 @@ from ioopt.sim.replication.state import (
     TRANSFERS,
     UNSAVED,
     WANTED,
+    Instance,
+    Log,
+    Queues,
+    State,
 )
 
 FASTER = 1e-9
 """Rates that differ by a smaller share are the same."""
 
 
-def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
+def stage(inst: Instance, plan: Queues, st: State, i: int) -> bool:
     """Pin the inputs of the first unstarted entry of node *i* (timeline rules 1 and 3).
 
     False where there is none to stage.
@@ -58,7 +60,7 @@ def stage(inst: Any, plan: Any, st: Any, i: int) -> bool:
 
 
 def set_off(
-    inst: Any, st: Any, log: Any, y: int, f: int, source: int, target: int, now: float
+    inst: Instance, st: State, log: Log, y: int, f: int, source: int, target: int, now: float
 ) -> None:
     """File *f* starts to move as flow *y* from *source* to *target* (-1: the remote storage)."""
     st.recv[y] = f
@@ -79,10 +81,10 @@ def set_off(
     st.counters[TRANSFERS] = n + 1
 
 
-def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> bool:
+def start_transfer(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
     """Start the first missing file of node *i*'s staged entry that can start now (timeline rule 2).
 
-    With several files at once (workflow rule 22), also of the entries behind it, in turn.
+    With several files at once (workflow rule 21), also of the entries behind it, in turn.
     """
     if not stage(inst, plan, st, i):
         return False
@@ -104,7 +106,7 @@ def start_transfer(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) 
     return False
 
 
-def free_slot(inst: Any, st: Any, i: int) -> int:
+def free_slot(inst: Instance, st: State, i: int) -> int:
     """A flow by which node *i* can receive another file; -1 where there is none."""
     if st.recv[i] < 0:
         return i
@@ -116,7 +118,7 @@ def free_slot(inst: Any, st: Any, i: int) -> int:
 
 @tuned(forceinline=True)
 def bring(
-    inst: Any, plan: Any, st: Any, log: Any, i: int, y: int, e: int, kept: int, now: float,
+    inst: Instance, plan: Queues, st: State, log: Log, i: int, y: int, e: int, kept: int, now: float,
     ahead: bool,
 ) -> bool:  # fmt: skip
     """Start the first missing file of entry *e* that can start now, to node *i* as flow *y*.
@@ -158,8 +160,8 @@ def bring(
     return False
 
 
-def least_loaded(inst: Any, st: Any, i: int, f: int) -> int:
-    """Where node *i* gets *f*, which some node has, by workflow rule 23; -1: the remote storage."""
+def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
+    """Where node *i* gets *f*, which some node has, by workflow rule 22; -1: the remote storage."""
     for r in range(len(inst.capacity)):
         st.crossing[r] = 0
     for y in range(inst.num_flows):
@@ -185,61 +187,10 @@ def least_loaded(inst: Any, st: Any, i: int, f: int) -> int:
     return best
 
 
-def fetching(inst: Any, st: Any, i: int) -> bool:
-    """Whether a file comes from remote storage over the link that node *i* would save by."""
-    for y in range(inst.num_flows):
-        if st.recv[y] >= 0 and st.source[y] < 0 and (inst.shared or st.target[y] == i):
-            return True
-    return False
-
-
-def refuge(inst: Any, plan: Any, st: Any, i: int, f: int) -> int:
-    """The node to which node *i* evacuates *f* (workflow rule 24); -1 where there is none."""
-    best = -1
-    most = 0
-    best_reads = False
-    for j in range(inst.num_nodes):
-        x = j * inst.num_files + f
-        if j == i or st.has[x] != 0:
-            continue
-        room = spare(inst, plan, st, j) - inst.size[f]
-        reads = st.nxt[x] != NO_PLACE
-        if room < 0 or (best >= 0 and best_reads and not reads):
-            continue
-        if best < 0 or (reads and not best_reads) or room > most:
-            best = j
-            most = room
-            best_reads = reads
-    return best
-
-
-def evacuate(inst: Any, plan: Any, st: Any, log: Any, i: int, j: int, f: int, now: float) -> None:
-    """Node *i* sends *f*, at risk there, to node *j*, which has room beside what its head lacks."""
-    last = min(st.head[j] + 1, plan.ptr[j + 1])
-    size = inst.size[f] + lacking(inst, plan, st, j, st.head[j], last)
-    make_room(inst, plan, st, log, j, size, now, True)
-    settle_in(inst, st, j, f)
-    st.has[j * inst.num_files + f] = 2
-    st.flying[f] += 1
-    st.pin[i * inst.num_files + f] += 1
-    st.evacuated[f] = 1
-    st.counters[SAVING] += 1
-    st.counters[REPLICA_BYTES] += inst.size[f]
-    n = st.counters[TRANSFERS]
-    if log.enabled and n < len(log.start):
-        log.evacuated[n] = 1
-    set_off(inst, st, log, inst.num_nodes + i, f, i, j, now)
-
-
-def start_save(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> None:
+def start_save(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> None:
     """Save what node *i* requested this turn, else its oldest product to keep (workflow rule 8)."""
     files = inst.num_files
     f = st.counters[REQUEST]
-    if plan.evacuate and f >= 0 and not inst.keep[f] and not st.evacuated[f]:
-        j = refuge(inst, plan, st, i, f)
-        if j >= 0:
-            evacuate(inst, plan, st, log, i, j, f, now)
-            return
     if f < 0:
         place = 0
         while st.has[i * files + st.unsaved[place]] != 1:
@@ -258,7 +209,7 @@ def start_save(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> N
     set_off(inst, st, log, inst.num_nodes + i, f, i, -1, now)
 
 
-def no_longer_waiting(inst: Any, st: Any, f: int) -> None:
+def no_longer_waiting(inst: Instance, st: State, f: int) -> None:
     """Take *f*, whose save begins, off the list of products to keep."""
     place = 0
     while st.unsaved[place] != f:
@@ -271,7 +222,7 @@ def no_longer_waiting(inst: Any, st: Any, f: int) -> None:
             st.waiting[j] -= 1
 
 
-def made_to_keep(inst: Any, st: Any, i: int, f: int, now: float) -> None:
+def made_to_keep(inst: Instance, st: State, i: int, f: int, now: float) -> None:
     """Node *i* has made *f*, a product to keep: it waits behind older ones, then by its index."""
     st.made[f] = now
     place = st.counters[UNSAVED]
@@ -283,7 +234,7 @@ def made_to_keep(inst: Any, st: Any, i: int, f: int, now: float) -> None:
     st.waiting[i] += 1
 
 
-def share_out(inst: Any, st: Any, now: float) -> None:
+def share_out(inst: Instance, st: State, now: float) -> None:
     """Rates of all transfers anew (timeline rule 5), and the end of those whose rate has changed."""
     flows = 0
     for y in range(inst.num_flows):
@@ -305,7 +256,7 @@ def share_out(inst: Any, st: Any, now: float) -> None:
 
 
 @tuned(forceinline=True)
-def cross(inst: Any, st: Any, f: int, source: int, target: int, use: int) -> None:
+def cross(inst: Instance, st: State, f: int, source: int, target: int, use: int) -> None:
     """The resources that *f* crosses from *source* to *target*, into ``st.use`` from *use* on."""
     link = inst.num_nodes + inst.num_storages
     if source >= 0 and target >= 0:
@@ -319,7 +270,7 @@ def cross(inst: Any, st: Any, f: int, source: int, target: int, use: int) -> Non
     st.use[use + 2] = inst.num_nodes + inst.storage[f] if inst.storage[f] >= 0 else -1
 
 
-def arrive(inst: Any, st: Any, log: Any, y: int, now: float) -> None:
+def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
     """The file of flow *y* is complete: on the node that receives it, or saved."""
     files = inst.num_files
     f = st.recv[y]
@@ -333,8 +284,6 @@ def arrive(inst: Any, st: Any, log: Any, y: int, now: float) -> None:
         st.last_use[i * files + f] = now
         if inst.keep[f] and st.saved[f] == 0:
             st.waiting[i] += 1
-        if st.evacuated[f] and inst.num_nodes <= y < 2 * inst.num_nodes:
-            st.counters[SAVING] -= 1
     else:
         st.saved[f] = 2
         st.counters[SAVING] -= 1

@@ -134,7 +134,6 @@ def schedule_of(
                 "destination": None if log.destination[n] < 0 else nodes[log.destination[n]],
                 "start_seconds": float(log.start[n]),
                 "end_seconds": float(log.end[n]),
-                **({"evacuated": True} if log.evacuated[n] else {}),
             }
             for n in range(state.counters[TRANSFERS])
         ],

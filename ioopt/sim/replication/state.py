@@ -4,14 +4,19 @@ The same fields are numpy arrays for the compiled kernel and lists for the pure 
 over nodes and files is flat: cell (i, f) stands at ``i * num_files + f``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt.compiled import boxes
 from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import LinkModel, ReplicationProblem, Task
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 UNLIMITED = 1 << 62
 POLICIES = {"farthest-next-use": 0, "popularity": 1, "lru": 2}
@@ -40,31 +45,31 @@ class Instance(NamedTuple):
     num_tasks: int
     num_storages: int
     shared: int
-    size: Any
-    storage: Any
-    disk: Any
-    speed: Any
-    capacity: Any
-    compute: Any
-    ptr: Any
-    files: Any
-    held_node: Any
-    held_file: Any
+    size: Ints
+    storage: Ints
+    disk: Ints
+    speed: Floats
+    capacity: Floats
+    compute: Floats
+    ptr: Ints
+    files: Ints
+    held_node: Ints
+    held_file: Ints
     plain: int
     num_flows: int
-    out_ptr: Any
-    outs: Any
-    out_bytes: Any
-    cores: Any
-    release: Any
-    by_release: Any
-    node_cores: Any
-    core_ptr: Any
-    core_node: Any
-    product: Any
-    keep: Any
-    staging: Any
-    slot_ptr: Any
+    out_ptr: Ints
+    outs: Ints
+    out_bytes: Ints
+    cores: Ints
+    release: Floats
+    by_release: Ints
+    node_cores: Ints
+    core_ptr: Ints
+    core_node: Ints
+    product: Ints
+    keep: Ints
+    staging: Ints
+    slot_ptr: Ints
 
 
 class Queues(NamedTuple):
@@ -76,22 +81,20 @@ class Queues(NamedTuple):
     Where they are ``growing``, a queue ends in OPEN, or in CLOSED once nothing more comes. What needs
     to know more is left out, and WANTED notes one more than the node whose queue must grow first.
 
-    ``least_loaded``, ``evacuate`` and ``deferred`` are the options of a plan beyond the rules.
+    ``least_loaded`` is the option of a plan beyond the rules.
     """
 
-    ptr: Any
-    entry: Any
+    ptr: Ints
+    entry: Ints
     policy: int
     barriers: int
     num_rounds: int
-    round_of: Any
-    drop_ptr: Any
-    drop_node: Any
-    drop_file: Any
+    round_of: Ints
+    drop_ptr: Ints
+    drop_node: Ints
+    drop_file: Ints
     growing: int = 0
     least_loaded: int = 0
-    evacuate: int = 0
-    deferred: int = 0
 
 
 class State(NamedTuple):
@@ -106,71 +109,69 @@ class State(NamedTuple):
     how many of them a node holds. One value a core: ``running`` (the entry, -1 none), ``run_end``
     (at its first core alone, else infinite), ``idle_since``. One value a flow, first one incoming
     transfer a node, then all saves: ``recv`` (the file, -1 none) to ``slot``; ``source`` and
-    ``target`` are nodes, -1 the remote storage. ``evacuated`` files have been so once. ``finished``
+    ``target`` are nodes, -1 the remote storage. ``finished``
     lists entries as they end. ``clock``: time now, end of the last entry, up to when it is the same
     instant. The rest is one value a node, and scratch.
     """
 
-    has: Any
-    pin: Any
-    nxt: Any
-    last_use: Any
-    residents: Any
-    seat: Any
-    follow: Any
-    need: Any
-    freq: Any
-    copies: Any
-    flying: Any
-    num_residents: Any
-    used: Any
-    head: Any
-    staged: Any
-    idle: Any
-    running: Any
-    run_end: Any
-    idle_since: Any
-    saved: Any
-    made: Any
-    unsaved: Any
-    waiting: Any
-    evacuated: Any
-    finished: Any
-    recv: Any
-    source: Any
-    target: Any
-    left: Any
-    rate: Any
-    since: Any
-    due: Any
-    slot: Any
-    round_left: Any
-    counters: Any
-    clock: Any
-    victims: Any
-    keys: Any
-    use: Any
-    rates: Any
-    room: Any
-    crossing: Any
-    receivers: Any
+    has: Ints
+    pin: Ints
+    nxt: Ints
+    last_use: Floats
+    residents: Ints
+    seat: Ints
+    follow: Ints
+    need: Ints
+    freq: Ints
+    copies: Ints
+    flying: Ints
+    num_residents: Ints
+    used: Ints
+    head: Ints
+    staged: Ints
+    idle: Ints
+    running: Ints
+    run_end: Floats
+    idle_since: Floats
+    saved: Ints
+    made: Floats
+    unsaved: Ints
+    waiting: Ints
+    finished: Ints
+    recv: Ints
+    source: Ints
+    target: Ints
+    left: Floats
+    rate: Floats
+    since: Floats
+    due: Floats
+    slot: Ints
+    round_left: Ints
+    counters: Ints
+    clock: Floats
+    victims: Ints
+    keys: Floats
+    use: Ints
+    rates: Floats
+    room: Floats
+    crossing: Ints
+    receivers: Ints
 
 
 class Log(NamedTuple):
     """What happened, in the order in which it started; empty arrays where only the score counts."""
 
     enabled: int
-    task_start: Any
-    task_end: Any
-    file: Any
-    source: Any
-    destination: Any
-    start: Any
-    end: Any
-    evacuated: Any
-    evicted_file: Any
-    evicted_node: Any
-    evicted_at: Any
+    task_start: Floats
+    task_end: Floats
+    file: Ints
+    source: Ints
+    destination: Ints
+    start: Floats
+    end: Floats
+    evicted_file: Ints
+    evicted_node: Ints
+    evicted_at: Floats
 
 
 # Cells of State.counters.
@@ -303,8 +304,6 @@ def queue_arrays(
         drop_node=box([node for row in drops for _, node in row]),
         drop_file=box([file for row in drops for file, _ in row]),
         least_loaded=int(options.sources == "least-loaded"),
-        evacuate=int(options.evacuate),
-        deferred=int(options.saves == "deferred"),
     )
 
 
@@ -322,7 +321,7 @@ def new_state(inst: Instance, num_rounds: int = 1, compiled: bool = True) -> Sta
         flying=ints(files), num_residents=ints(nodes), used=longs(nodes), head=longs(nodes),
         staged=longs(nodes), idle=longs(nodes), running=longs(cores), run_end=floats(cores),
         idle_since=floats(cores), saved=ints(files), made=floats(files), unsaved=longs(files),
-        waiting=longs(nodes), evacuated=ints(files), finished=longs(len(inst.cores)), recv=longs(flows),
+        waiting=longs(nodes), finished=longs(len(inst.cores)), recv=longs(flows),
         source=longs(flows), target=longs(flows), left=floats(flows), rate=floats(flows), since=floats(flows),
         due=floats(flows), slot=longs(flows), round_left=longs(num_rounds),
         counters=longs(NUM_COUNTERS), clock=floats(3), victims=longs(files), keys=floats(files),
@@ -339,6 +338,6 @@ def new_log(inst: Instance, transfers: int, evictions: int, compiled: bool = Tru
     floats = partial(_zeros, compiled=compiled, kind="float64")
     return Log(
         int(enabled), floats(entries), floats(entries), ints(transfers), ints(transfers),
-        ints(transfers), floats(transfers), floats(transfers), ints(transfers), ints(evictions),
+        ints(transfers), floats(transfers), floats(transfers), ints(evictions),
         ints(evictions), floats(evictions),
     )  # fmt: skip

@@ -3,15 +3,12 @@
 Plain Python over the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
-from typing import Any
-
-from ioopt.compiled import tuned
-from ioopt.sim.replication.disk import lacking, make_room, settle_in
+from ioopt.sim.replication.disk import make_room, settle_in
 from ioopt.sim.replication.moves import made_to_keep, stage
-from ioopt.sim.replication.state import ENDED
+from ioopt.sim.replication.state import ENDED, Instance, Log, Queues, State
 
 
-def start_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> bool:
+def start_task(inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float) -> bool:
     """Workflow rule 3: start the staged entry of node *i* if cores idle, inputs are there, outputs fit."""
     if not stage(inst, plan, st, i):
         return False
@@ -34,14 +31,6 @@ def start_task(inst: Any, plan: Any, st: Any, log: Any, i: int, now: float) -> b
     st.staged[i] = 0
     for x in range(inst.ptr[e], inst.ptr[e + 1]):
         st.nxt[i * files + inst.files[x]] = st.follow[x]
-    begin(inst, st, log, i, e, now)
-    return True
-
-
-@tuned(forceinline=True)
-def begin(inst: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
-    """Entry *e* computes on node *i* from now on."""
-    files = inst.num_files
     take_cores(inst, st, i, e, now + inst.compute[e] / inst.speed[i])
     for x in range(inst.ptr[e], inst.ptr[e + 1]):
         st.need[inst.files[x]] -= 1
@@ -50,19 +39,10 @@ def begin(inst: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
         st.has[i * files + inst.outs[x]] = 2
     if log.enabled:
         log.task_start[e] = now
+    return True
 
 
-def overtake(inst: Any, plan: Any, st: Any, log: Any, i: int, e: int, now: float) -> None:
-    """Start task *e* past the head of node *i*, beside what that still lacks (workflow rule 21)."""
-    for x in range(inst.ptr[e], inst.ptr[e + 1]):
-        st.pin[i * inst.num_files + inst.files[x]] += 1
-    p = st.head[i]
-    size = inst.out_bytes[e] + lacking(inst, plan, st, i, p, p + 1)
-    make_room(inst, plan, st, log, i, size, now, True)
-    begin(inst, st, log, i, e, now)
-
-
-def take_cores(inst: Any, st: Any, i: int, e: int, end: float) -> None:
+def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
     """Entry *e* takes the cores of node *i* that idle the longest, ties to the lowest number."""
     st.idle[i] -= inst.cores[e]
     for n in range(inst.cores[e]):
@@ -75,7 +55,7 @@ def take_cores(inst: Any, st: Any, i: int, e: int, end: float) -> None:
             st.run_end[best] = end
 
 
-def finish_task(inst: Any, plan: Any, st: Any, log: Any, core: int, now: float) -> None:
+def finish_task(inst: Instance, plan: Queues, st: State, log: Log, core: int, now: float) -> None:
     """The entry whose first core is *core* has ended."""
     files = inst.num_files
     e = st.running[core]

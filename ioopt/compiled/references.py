@@ -12,7 +12,7 @@ from inspect import signature
 from typing import Any
 
 from llvmlite import ir
-from numba import _dynfunc
+from numba import _dynfunc, types
 from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -22,7 +22,9 @@ from numba.core.typed_passes import NativeLowering
 from numba.core.types import Type
 from numba.core.types.containers import BaseNamedTuple
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, models, register_model
+from numba.extending import lower_builtin, models, register_model, type_callable
+
+from ioopt.compiled import by_reference
 
 
 class Reference(Type):
@@ -42,7 +44,7 @@ class ReferenceModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.IntType(8).as_pointer())
 
 
-def _handed_on(kind: Type) -> Type:
+def handed_on(kind: Type) -> Type:
     """What a value of type *kind* is handed on as: a named tuple by reference, all else by value."""
     return Reference(kind) if isinstance(kind, BaseNamedTuple) else kind
 
@@ -56,7 +58,7 @@ class ReferenceFields(AttributeTemplate):
     def generic_resolve(self, kind: Reference, name: str) -> Type | None:
         """The type of field *name*; None where there is none."""
         fields = kind.target.fields
-        return _handed_on(kind.target[fields.index(name)]) if name in fields else None
+        return handed_on(kind.target[fields.index(name)]) if name in fields else None
 
 
 @lower_getattr_generic(Reference)
@@ -70,24 +72,29 @@ def _load_field(context: Any, builder: Any, kind: Reference, address: Any, name:
     return impl_ret_borrowed(context, builder, kind.target[place], builder.load(field))
 
 
-@intrinsic
-def by_reference(_typing: Any, value: Type) -> Any:
-    """*value*, a named tuple by its address, which is good until the calling function ends."""
+@type_callable(by_reference)
+def _type_of_reference(_context: Any) -> Callable[[Type], Type]:
+    return lambda value: handed_on(value)
 
-    def generate(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
-        if called.return_type == called.args[0]:
-            return arguments[0]
-        slot = cgutils.alloca_once_value(builder, arguments[0])
-        return builder.bitcast(slot, cgutils.voidptr_t)
 
-    return _handed_on(value)(value), generate
+@lower_builtin(by_reference, types.Any)
+def _take_address(_context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+    """Machine code of :func:`ioopt.compiled.references`."""
+    if called.return_type == called.args[0]:
+        return arguments[0]
+    slot = cgutils.alloca_once_value(builder, arguments[0])
+    return builder.bitcast(slot, cgutils.voidptr_t)
 
 
 def entry(text: Callable[..., Any]) -> Callable[..., Any]:
     """A function with the name, the file and the arguments of *text* that hands tuples to it by reference."""
     names = ", ".join(signature(text).parameters)
     handed = ", ".join(f"by_reference({name})" for name in signature(text).parameters)
-    scope = {"text": text, "by_reference": by_reference, "__name__": text.__module__}
+    scope: dict[str, Any] = {
+        "text": text,
+        "by_reference": by_reference,
+        "__name__": text.__module__,
+    }
     source = f"def {text.__name__}({names}):\n    return text({handed})"
     exec(compile(source, text.__code__.co_filename, "exec"), scope)
     made: Callable[..., Any] = scope[text.__name__]

@@ -1,0 +1,115 @@
+"""Numbers as the rules compare them: instants, keys of nine digits, orders.
+
+What Python does in C (:func:`sort_places`, :func:`sort_by`, :func:`least`) and what numba has not, or
+rounds otherwise, stands for machine code in :mod:`~ioopt.decisions.ordering_compiled`.
+"""
+
+import math
+from bisect import bisect_right as bisect_right
+from collections.abc import Sequence
+from math import ulp
+from typing import Any
+
+from ioopt.compiled import Box
+
+COMPILED_AS = "ioopt.decisions.ordering_compiled"
+
+Number = Any
+"""A float, or a Fraction in exact runs."""
+
+FIT_TOLERANCE = 1e-12
+TIME_TOLERANCE_SECONDS = 1e-9
+TIME_TOLERANCE_ULPS = 4
+CLOSE = 1.1e-8
+"""Numbers that differ by more than this part of them differ in their nine digits."""
+
+
+def time_tolerance(now: float) -> float:
+    """Rule 2 of batch I/O: two floats this close to *now* are one instant.
+
+    The ulp part keeps the tolerance above rounding noise however late it is: a purely absolute
+    tolerance livelocks after 97 simulated days.
+    """
+    return TIME_TOLERANCE_SECONDS + TIME_TOLERANCE_ULPS * ulp(now)
+
+
+def nine_digits(value: float) -> float:
+    """*value* to 9 significant digits: how float keys are compared (rule 2 of batch I/O).
+
+    >>> nine_digits(0.1234567894)
+    0.123456789
+    """
+    if value == 0.0 or math.isinf(value):
+        return value
+    exponent = math.floor(math.log10(value))
+    if -290 < exponent < 290:
+        if exponent <= 8:
+            scale = power_of_ten(8 - exponent)
+            return math.floor(value * scale + 0.5) / scale
+        scale = power_of_ten(exponent - 8)
+        return math.floor(value / scale + 0.5) * scale
+    return value
+
+
+def rounded(key: float) -> float:
+    """:func:`nine_digits` for keys of either sign."""
+    return math.copysign(nine_digits(abs(key)), key)
+
+
+def ascending(keys: Sequence[Number], use_exact: bool) -> list[int]:
+    """Positions by key, ties by position; float keys at nine digits (rule 2 of batch I/O).
+
+    Only keys close to each other can round to the same nine digits, so the others are not rounded.
+
+    >>> ascending([2.0, 1.00000000001, 1.0], False), ascending([2.0, 1.001, 1.0], False)
+    ([1, 2, 0], [2, 1, 0])
+    """
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    if use_exact or len(order) < 2:
+        return order
+    before = keys[order[0]]
+    for k in order:
+        key = keys[k]
+        if key != before:
+            if not key - before > CLOSE * abs(before):
+                near = [rounded(key) for key in keys]
+                return sorted(range(len(keys)), key=near.__getitem__)
+            before = key
+    return order
+
+
+def power_of_ten(exponent: int) -> float:
+    """10 to a whole *exponent*."""
+    return 10.0**exponent
+
+
+NEAR = 1 + CLOSE
+
+
+def below(one: float, other: float) -> bool:
+    """Whether ``nine_digits(one) < nine_digits(other)``; keys that are not close need no rounding."""
+    if one * NEAR < other:
+        return True
+    if other * NEAR < one or one == other:
+        return False
+    return nine_digits(one) < nine_digits(other)
+
+
+def close(one: float, other: float) -> bool:
+    """Whether two keys, 0 or more, differ by so little that rounding may make them equal."""
+    return one != other and not one * NEAR < other and not other * NEAR < one
+
+
+def sort_places(keys: Box, order: Box, count: int, use_exact: bool) -> None:
+    """Places 0 to *count* by key, 0 or more, as :func:`ascending` has them, into *order*."""
+    order[:count] = ascending(keys[:count], use_exact)
+
+
+def sort_by(keys: Box, items: Box, first: int, last: int) -> None:
+    """Bring the items from *first* to *last* into the order of their keys, then of their numbers."""
+    items[first:last] = sorted(items[first:last], key=lambda item: (keys[item], item))
+
+
+def least(values: Box, first: int, count: int) -> Number:
+    """The least of *count* values from *first* on; infinity: there are none."""
+    return min(values[first : first + count], default=math.inf)
