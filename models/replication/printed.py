@@ -144,7 +144,7 @@ class PrintedModel:
                 self.program.add(f"eq8_{name}", terms, least=1)
 
     def replication_seconds(self, node: int) -> list[Term]:
-        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged."""
+        """(9): sum of (Y_jil + Y_ijl) x t_rep x size, both ends of a copy are charged (rule 4)."""
         near = self.instance.near
         return [(y, self._seconds(near[l])) for (i, j, l), y in self.Y.items() if node in (i, j)]
 

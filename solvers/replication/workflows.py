@@ -1,20 +1,90 @@
-"""The planners of workflows, by name."""
+"""The planners of workflows, by name: rows of the list scheduler, and dispatchers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.problems.replay_options import ReplayOptions
+from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.replication.dispatch import fifo, locality, run
-from ioopt.solvers.replication.greedy import b_level, heft, ready_min_min
+from ioopt.result import StopReason
+from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min, run
+from ioopt.solvers.replication.greedy import minmin
+from ioopt.solvers.replication.greedy.list_scheduler import (
+    B_LEVEL,
+    HEFT,
+    MIN_MIN,
+    Components,
+    ListScheduler,
+)
+from ioopt.solvers.replication.plans import build_plan
 
 Planner = Callable[[ReplicationProblem, SolveRequest], Outcome[ReplicationPlan]]
+
+
+class Settings(ReplayOptions):
+    """``eviction``: policy of the replay; the rest are options of it beyond the rules."""
+
+    eviction: EvictionPolicy = "farthest-next-use"
+
+
+class ReadySettings(run.Settings):
+    """``eviction``: policy of the replay; the plan itself always evicts by popularity.
+
+    ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` or without.
+    """
+
+    eviction: EvictionPolicy = "popularity"
+
+
+def solve_heft(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+    """HEFT: the planned end of the last task is metric ``planned_makespan_seconds``."""
+    return _planned(problem, request, HEFT, request.settings or Settings())
+
+
+def solve_b_level(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+    """The longest path of computing first, behind what the cores have."""
+    return _planned(problem, request, B_LEVEL, request.settings or Settings())
+
+
+def solve_ready_min_min(
+    problem: ReplicationProblem, request: SolveRequest
+) -> Outcome[ReplicationPlan]:
+    """MinMin over the tasks whose producers are planned (workflow rule 17); on a batch, ``minmin``."""
+    settings = request.settings or ReadySettings()
+    if settings.mode == "dispatch":
+        return run.answer(problem, request, request.policy or ready_min_min.decide, settings)
+    if not problem.is_workflow:
+        return minmin.solve(
+            problem, replace(request, settings=minmin.Settings(eviction=settings.eviction))
+        )
+    return _planned(problem, request, MIN_MIN, settings)
+
+
+def _planned(
+    problem: ReplicationProblem,
+    request: SolveRequest,
+    components: Components,
+    settings: Settings | ReadySettings,
+) -> Outcome[ReplicationPlan]:
+    made = ListScheduler(problem, components).run(request.deadline)
+    plan = build_plan(problem, made.queues(), settings.eviction)
+    return Outcome(
+        plan.model_copy(update=settings.options()),
+        makespan_bound_seconds(problem) if problem.is_workflow else None,
+        objective_name="makespan_seconds" if problem.is_workflow else None,
+        stop=StopReason.FINISHED,
+        metrics={"planned_makespan_seconds": made.makespan_seconds},
+    )
+
+
 PLANNERS: dict[str, Planner] = {
-    "b-level": b_level.solve,
+    "b-level": solve_b_level,
     "locality": lambda problem, request: run.answer(
         problem, request, locality.decide, run.Settings()
     ),
-    "heft": heft.solve,
-    "ready-min-min": ready_min_min.solve,
+    "heft": solve_heft,
+    "ready-min-min": solve_ready_min_min,
     "fifo": lambda problem, request: run.answer(problem, request, fifo.decide, run.Settings()),
 }
 """In the order in which they are tried: the quickest, the best on small disks, the rest."""

@@ -4,17 +4,17 @@ from typing import Literal
 
 from ioopt.decisions.replication import Dispatcher
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.problems.replay_options import DispatchOptions
+from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 
 
-class Settings(DispatchOptions):
+class Settings(ReplayOptions):
     """``mode``: ``replay`` the queues of the run (they stage earlier), or answer with the run itself.
 
     ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given to a node
-    whose cores are busy, ``overtake``: past one that is still staging (a run answered with alone).
+    whose cores are busy (a run answered with alone).
     """
 
     mode: Literal["replay", "dispatch"] = "replay"
@@ -34,8 +34,7 @@ def answer(
     online = settings.mode == "dispatch"
     plan, ran = dispatch(
         problem, policy, prefetch=settings.prefetch and online, eviction=settings.eviction,
-        options=settings.model_copy(update={"overtake": settings.overtake and online}),
-        deadline=request.deadline,
+        options=settings, deadline=request.deadline,
     )  # fmt: skip
     if not online:
         plan = plan.model_copy(update={"dispatches": None})

@@ -5,10 +5,15 @@ present instant: the longest path, with the node of what is queued and the best 
 the work left on the cores, by what must follow it; and the shared link, by what must follow each file.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.sim.replication.disk import NO_PLACE, is_open
-from ioopt.sim.replication.state import ENDED
+from ioopt.sim.replication.state import ENDED, Instance, Queues, State
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 LOOSE, QUEUED, RUNNING, ENDED_TASK = 0, 1, 2, 3
 
@@ -24,26 +29,26 @@ class Path(NamedTuple):
     ``after``, ``owed``; by core ``free`` and ``power``.
     """
 
-    order: Any
-    urgent: Any
-    quick: Any
-    tail: Any
-    far: Any
+    order: Ints
+    urgent: Ints
+    quick: Floats
+    tail: Floats
+    far: Floats
     near: float
     remote_rate: float
-    producer: Any
-    fits: Any
-    state: Any
-    on: Any
-    start: Any
-    end: Any
-    after: Any
-    owed: Any
-    free: Any
-    power: Any
+    producer: Ints
+    fits: Ints
+    state: Ints
+    on: Ints
+    start: Floats
+    end: Floats
+    after: Floats
+    owed: Floats
+    free: Floats
+    power: Floats
 
 
-def seconds_at_least(inst: Any, plan: Any, st: Any, path: Any) -> float:
+def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> float:
     """The least makespan of all that can become of the present state."""
     survey(inst, plan, st, path)
     best = max(st.clock[1], longest_path(inst, plan, st, path))
@@ -51,7 +56,7 @@ def seconds_at_least(inst: Any, plan: Any, st: Any, path: Any) -> float:
     return max(best, bytes_left(inst, st, path))
 
 
-def survey(inst: Any, plan: Any, st: Any, path: Any) -> None:
+def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
     """What has become of every task."""
     now = st.clock[0]
     for k in range(inst.num_tasks):
@@ -76,7 +81,7 @@ def survey(inst: Any, plan: Any, st: Any, path: Any) -> None:
         path.state[st.finished[x]] = ENDED_TASK
 
 
-def longest_path(inst: Any, plan: Any, st: Any, path: Any) -> float:
+def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
     """The largest earliest end and what must follow it; fills ``start`` and ``end``."""
     best = 0.0
     for turn in range(inst.num_tasks):
@@ -98,7 +103,7 @@ def longest_path(inst: Any, plan: Any, st: Any, path: Any) -> float:
     return best
 
 
-def earliest(inst: Any, plan: Any, st: Any, path: Any, k: int, i: int) -> float:
+def earliest(inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int) -> float:
     """When task *k* can start on node *i* at the earliest."""
     now = st.clock[0]
     start = max(now, inst.release[k])
@@ -131,7 +136,7 @@ def earliest(inst: Any, plan: Any, st: Any, path: Any, k: int, i: int) -> float:
     return max(start, cores_free(inst, st, k, i))
 
 
-def link_seconds(inst: Any, st: Any, path: Any, k: int, i: int, p: int) -> float:
+def link_seconds(inst: Instance, st: State, path: Path, k: int, i: int, p: int) -> float:
     """What must cross the links before task *k* at place *p* of node *i* starts, whoever fetches it.
 
     Its own inputs that are nowhere yet, and those of all that stands before it.
@@ -147,17 +152,17 @@ def link_seconds(inst: Any, st: Any, path: Any, k: int, i: int, p: int) -> float
     return total / path.remote_rate
 
 
-def nowhere(st: Any, f: int) -> bool:
+def nowhere(st: State, f: int) -> bool:
     """Whether file *f* is on remote storage alone, and not on its way."""
     return bool(st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2)
 
 
-def left_of(st: Any, y: int, now: float) -> float:
+def left_of(st: State, y: int, now: float) -> float:
     """Bytes that flow *y* still has to move."""
     return max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
 
 
-def arrival(inst: Any, st: Any, path: Any, f: int, i: int) -> float:
+def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
     """When file *f* can be complete on node *i* at the earliest."""
     now = st.clock[0]
     maker = path.producer[f]
@@ -179,7 +184,7 @@ def arrival(inst: Any, st: Any, path: Any, f: int, i: int) -> float:
     return now
 
 
-def cores_free(inst: Any, st: Any, k: int, i: int) -> float:
+def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
     """When node *i* first has the cores of task *k*, from what runs there."""
     idle = st.idle[i]
     time = st.clock[0]
@@ -198,7 +203,7 @@ def cores_free(inst: Any, st: Any, k: int, i: int) -> float:
     return time
 
 
-def work_left(inst: Any, plan: Any, st: Any, path: Any) -> float:
+def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
     """What is left to compute, on the cores of all nodes that still get tasks, by its tail.
 
     A core takes nothing new before its own task has ended, nor before its node can start a task.
@@ -230,13 +235,13 @@ def work_left(inst: Any, plan: Any, st: Any, path: Any) -> float:
     return best
 
 
-def in_use(plan: Any, st: Any, i: int) -> bool:
+def in_use(plan: Queues, st: State, i: int) -> bool:
     """Whether another task can start on node *i*."""
     p = st.head[i]
     return is_open(plan, st, i) >= 0 or (p < plan.ptr[i + 1] and plan.entry[p] >= 0)
 
 
-def node_opens(inst: Any, plan: Any, st: Any, path: Any, i: int) -> float:
+def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> float:
     """When node *i* can start a task again: its head, or the first of those that may come to stand there."""
     p = st.head[i]
     if p < plan.ptr[i + 1] and plan.entry[p] >= 0:
@@ -248,7 +253,7 @@ def node_opens(inst: Any, plan: Any, st: Any, path: Any, i: int) -> float:
     return opens
 
 
-def filled(path: Any, used: int, first: float, work: float) -> float:
+def filled(path: Path, used: int, first: float, work: float) -> float:
     """When *work* can be done at the earliest on *used* cores, each from when it is free, from *first* on."""
     power = lost = 0.0
     for c in range(used):
@@ -260,7 +265,7 @@ def filled(path: Any, used: int, first: float, work: float) -> float:
     return (work + lost) / power if power > 0.0 else 0.0
 
 
-def bytes_left(inst: Any, st: Any, path: Any) -> float:
+def bytes_left(inst: Instance, st: State, path: Path) -> float:
     """What must still cross the link, by what must follow each file's arrival."""
     now = st.clock[0]
     whole = 0.0

@@ -7,13 +7,30 @@ there and over the queue's end. Each set of queues is met once, and its replay i
 that begin alike. :mod:`ioopt.solvers.replication.exact.queue_bound` bounds what can still come.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.sim.replication.disk import NO_PLACE, is_open
 from ioopt.sim.replication.kernel import complete, leave_unassigned, next_event, passes, reset
 from ioopt.sim.replication.moves import share_out
-from ioopt.sim.replication.state import CLOSED, ENDED, EVICTIONS, KEEP_LEFT, OPEN, SPILLS, WANTED
-from ioopt.solvers.replication.exact.queue_bound import seconds_at_least
+from ioopt.sim.replication.state import (
+    CLOSED,
+    ENDED,
+    EVICTIONS,
+    KEEP_LEFT,
+    OPEN,
+    SPILLS,
+    WANTED,
+    Instance,
+    Log,
+    Queues,
+    State,
+)
+from ioopt.solvers.replication.exact.queue_bound import Path, seconds_at_least
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 DEPTH, VISITED, FOUND, PRESSED, BEGUN = 0, 1, 2, 3, 4
 """Cells of ``Tree.numbers``: depth of the search, children replayed, better plans found, whether a
@@ -32,26 +49,28 @@ class Tree(NamedTuple):
 
     ``before`` is the block before the passes of an instant; row ``depth * (tasks + 2)`` of ``kept`` the
     one at a branching, the rows after it those of its children. By depth: ``node`` whose queue grows,
-    ``count`` of children, ``at`` the next one; by depth and child ``row``, ``bound``. ``below``: tasks
+    number of ``children``, ``at`` the next one; by depth and child ``row``, ``bound``. ``below``: tasks
     that wait for a task, as bits; ``fits`` by task and node; ``best`` the entries of the best plan.
     """
 
-    words: Any
-    before: Any
-    kept: Any
-    node: Any
-    count: Any
-    at: Any
-    row: Any
-    bound: Any
-    below: Any
-    fits: Any
-    best: Any
-    numbers: Any
-    seconds: Any
+    words: Ints
+    before: Ints
+    kept: Ints
+    node: Ints
+    children: Ints
+    at: Ints
+    row: Ints
+    bound: Floats
+    below: Ints
+    fits: Ints
+    best: Ints
+    numbers: Ints
+    seconds: Floats
 
 
-def search(inst: Any, plan: Any, st: Any, log: Any, tree: Any, path: Any, limit: int) -> int:
+def search(
+    inst: Instance, plan: Queues, st: State, log: Log, tree: Tree, path: Path, limit: int
+) -> int:
     """Go on until *limit* children were replayed (LIMIT) or nothing better is left (DONE)."""
     numbers, width = tree.numbers, inst.num_tasks + 2
     if not numbers[BEGUN]:
@@ -68,8 +87,8 @@ def search(inst: Any, plan: Any, st: Any, log: Any, tree: Any, path: Any, limit:
             return LIMIT
         depth = numbers[DEPTH]
         child = depth * width + tree.at[depth]
-        if tree.at[depth] >= tree.count[depth] or not worth(tree, tree.bound[child]):
-            tree.count[depth] = 0
+        if tree.at[depth] >= tree.children[depth] or not worth(tree, tree.bound[child]):
+            tree.children[depth] = 0
             tree.at[depth] = 0
             numbers[DEPTH] = depth - 1
             continue
@@ -80,12 +99,12 @@ def search(inst: Any, plan: Any, st: Any, log: Any, tree: Any, path: Any, limit:
     return DONE
 
 
-def worth(tree: Any, bound: float) -> bool:
+def worth(tree: Tree, bound: float) -> bool:
     """Whether something better than the best plan may lie behind *bound*."""
     return bool(bound < tree.seconds[UPPER] * (1.0 - CLOSE_ENOUGH))
 
 
-def begin(inst: Any, plan: Any, st: Any, tree: Any) -> None:
+def begin(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
     """Time 0: all queues are empty and open, all tasks unassigned."""
     reset(inst, plan, st)
     leave_unassigned(inst, st)
@@ -94,21 +113,21 @@ def begin(inst: Any, plan: Any, st: Any, tree: Any) -> None:
         st.head[i] = plan.ptr[i]
 
 
-def keep(tree: Any, row: int) -> None:
+def keep(tree: Tree, row: int) -> None:
     """Copy the state into a row of ``kept``."""
     length = len(tree.words)
     for x in range(length):
         tree.kept[row * length + x] = tree.words[x]
 
 
-def load(tree: Any, row: int) -> None:
+def load(tree: Tree, row: int) -> None:
     """Copy a row of ``kept`` into the state."""
     length = len(tree.words)
     for x in range(length):
         tree.words[x] = tree.kept[row * length + x]
 
 
-def go_on(inst: Any, plan: Any, st: Any, log: Any, tree: Any) -> int:
+def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
     """Replay until an entry is wanted (ASKS, with the passes of the instant undone), or the end.
 
     FAILS where it ends without being over, or no better than the best plan.
@@ -134,7 +153,7 @@ def go_on(inst: Any, plan: Any, st: Any, log: Any, tree: Any) -> int:
         complete(inst, plan, st, log, now)
 
 
-def leaf(inst: Any, plan: Any, st: Any, tree: Any) -> None:
+def leaf(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
     """A whole plan: keep its queues if it is the best."""
     if worth(tree, st.clock[1]):
         tree.seconds[UPPER] = st.clock[1]
@@ -144,14 +163,21 @@ def leaf(inst: Any, plan: Any, st: Any, tree: Any) -> None:
 
 
 def branch(
-    inst: Any, plan: Any, st: Any, log: Any, tree: Any, path: Any, depth: int, least: float
+    inst: Instance,
+    plan: Queues,
+    st: State,
+    log: Log,
+    tree: Tree,
+    path: Path,
+    depth: int,
+    least: float,
 ) -> None:
     """The children of the present state at *depth*, each replayed up to where it asks, by bound."""
     base = depth * (inst.num_tasks + 2)
     keep(tree, base)
     i = st.counters[WANTED] - 1
     tree.node[depth] = i
-    tree.count[depth] = 0
+    tree.children[depth] = 0
     tree.at[depth] = 0
     loose = unassigned(inst, plan)
     for turn in range(inst.num_tasks + 1):
@@ -183,18 +209,18 @@ def branch(
         if not worth(tree, bound):
             continue
         # Children stand by bound; the row of the state is the next free one.
-        place = tree.count[depth]
+        place = tree.children[depth]
         keep(tree, base + 1 + place)
         while place > 0 and tree.bound[base + place - 1] > bound:
             tree.bound[base + place] = tree.bound[base + place - 1]
             tree.row[base + place] = tree.row[base + place - 1]
             place -= 1
         tree.bound[base + place] = bound
-        tree.row[base + place] = base + 1 + tree.count[depth]
-        tree.count[depth] += 1
+        tree.row[base + place] = base + 1 + tree.children[depth]
+        tree.children[depth] += 1
 
 
-def unassigned(inst: Any, plan: Any) -> int:
+def unassigned(inst: Instance, plan: Queues) -> int:
     """The tasks that stand in no queue, as bits."""
     loose = (1 << inst.num_tasks) - 1
     for i in range(inst.num_nodes):
@@ -205,7 +231,7 @@ def unassigned(inst: Any, plan: Any) -> int:
     return loose
 
 
-def put(inst: Any, plan: Any, st: Any, i: int, task: int) -> None:
+def put(inst: Instance, plan: Queues, st: State, i: int, task: int) -> None:
     """*task* stands last in the queue of node *i*; CLOSE: nothing more comes."""
     p = st.head[i]
     while plan.entry[p] >= 0:
@@ -232,7 +258,7 @@ def put(inst: Any, plan: Any, st: Any, i: int, task: int) -> None:
                 st.follow[y] = p
 
 
-def runs_on(inst: Any, plan: Any, st: Any, tree: Any, loose: int) -> bool:
+def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> bool:
     """Whether every *loose* task may still stand somewhere."""
     for task in range(inst.num_tasks):
         found = not (loose >> task) & 1
@@ -244,7 +270,7 @@ def runs_on(inst: Any, plan: Any, st: Any, tree: Any, loose: int) -> bool:
     return True
 
 
-def may_stand(inst: Any, plan: Any, st: Any, tree: Any, i: int, task: int) -> bool:
+def may_stand(inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int) -> bool:
     """Whether *task* fits node *i* and nothing before it in the queue waits for it (workflow rule 10)."""
     if not tree.fits[task * inst.num_nodes + i]:
         return False
@@ -257,7 +283,7 @@ def may_stand(inst: Any, plan: Any, st: Any, tree: Any, i: int, task: int) -> bo
     return True
 
 
-def held_up(inst: Any, plan: Any, st: Any, tree: Any, task: int) -> int:
+def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> int:
     """What cannot start before *task* has ended, as bits: by files, and behind such in a queue."""
     late = tree.below[task]
     grown = True

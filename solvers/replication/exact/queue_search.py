@@ -3,7 +3,6 @@
 See :mod:`ioopt.solvers.replication.exact.queue_kernel`.
 """
 
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -78,7 +77,7 @@ class QueueSearch:
         return kernel.Tree(
             words=self._words, before=np.zeros_like(self._words),
             kept=np.zeros(depths * width * len(self._words), np.int64),
-            node=np.zeros(depths, np.int64), count=np.zeros(depths, np.int64),
+            node=np.zeros(depths, np.int64), children=np.zeros(depths, np.int64),
             at=np.zeros(depths, np.int64), row=np.zeros(depths * width, np.int64),
             bound=np.zeros(depths * width), below=np.array(below, dtype=np.int64), fits=self._fits(),
             best=np.zeros(tasks * nodes, np.int64), numbers=np.zeros(5, np.int64),
@@ -118,7 +117,7 @@ class QueueSearch:
             return 0.0
         least = self.upper
         for depth in range(int(tree.numbers[kernel.DEPTH]) + 1):
-            rest = slice(depth * width + tree.at[depth], depth * width + tree.count[depth])
+            rest = slice(depth * width + tree.at[depth], depth * width + tree.children[depth])
             least = min([least, *tree.bound[rest]])
         return float(least)
 
@@ -131,7 +130,7 @@ class QueueSearch:
         return [[int(k) for k in _until_end(row)] for row in rows]
 
 
-def _until_end(row: Sequence[int]) -> Sequence[int]:
+def _until_end(row: Any) -> Any:
     ends = [x for x, k in enumerate(row) if k < 0]
     return row[: ends[0]] if ends else row
 

@@ -17,14 +17,12 @@ from pydantic import Field
 
 from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
-from ioopt.problems.replay_options import DispatchOptions
+from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, Node, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
 from ioopt.solvers.replication.dispatch import locality, run
-from ioopt.solvers.replication.greedy.b_level import plan_b_level
-from ioopt.solvers.replication.greedy.commits import Ranked
-from ioopt.solvers.replication.greedy.heft import plan_heft
+from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
 from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.online.remaining import Queues, Remaining
 from ioopt.solvers.replication.search.flow_deal import (
@@ -48,7 +46,7 @@ MOST_CELLS = 30_000
 """Tasks x nodes that one re-planning may look at; of larger rests locality decides."""
 
 
-class Settings(DispatchOptions):
+class Settings(ReplayOptions):
     """``mode``: answer with the ``dispatch`` run itself, or ``replay`` its queues.
 
     ``prefetch``: a task may be given to a node whose cores are busy. ``share``: a new plan once this
@@ -197,8 +195,8 @@ def _candidates(rest: Remaining) -> Iterator[Queues]:
         for dealing in FIRST_DEALS:
             yield _run(rest, LiveBytes(problem, order, dealing, 0), False)
         yield rest.behind_heads(stretches(problem, order))
-    for plan in (plan_heft, plan_b_level):
-        yield rest.behind_heads(_queues(plan(problem)))
+    for components in (HEFT, B_LEVEL):
+        yield rest.behind_heads(ListScheduler(problem, components).run().queues())
     for prefetch in (True, False):
         yield _run(rest, locality.decide, prefetch)
 
@@ -216,15 +214,6 @@ def _limited(nodes: Sequence[Node]) -> bool:
 def _at_rest(view: DispatchView) -> bool:
     """Whether nothing computes or waits on any node, so that a plan must not be waited for."""
     return all(view.unstarted(i) is None and not view.computing(i) for i in range(len(view.nodes)))
-
-
-def _queues(ranked: Ranked) -> Queues:
-    """The queues of a plan by rank: by planned start, then commit."""
-    commits = ranked.commits
-    queues: Queues = [[] for _ in commits.problem.nodes]
-    for k, i in sorted(commits.order, key=lambda row: commits.start[row[0]]):
-        queues[i].append(k)
-    return queues
 
 
 def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair | None:

@@ -1,9 +1,15 @@
 """Dealing the tasks of an order to the nodes by link cost: pure Python and compiled alike."""
 
-from random import Random
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-from ioopt.solvers.replication.search.flow_kernel import uniform
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from ioopt.sim.replication.state import Instance
+from ioopt.solvers.replication.search.line_moves import uniform
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 WINDOWS, PENALTIES = (5, 10, 20, 40, 100), (0.3, 1.0, 2.0)
 DRIFTS, NOISES = (0.0, 0.02, 0.1), (0.0, 0.1, 0.3)
@@ -38,26 +44,26 @@ class Dispatch(NamedTuple):
     ``queue`` at ``i * num_tasks + p``. ``costs``: seconds a byte to fetch and to copy.
     """
 
-    reader_ptr: Any
-    readers: Any
-    order: Any
-    rank: Any
-    taken: Any
-    on: Any
-    copies: Any
-    pending: Any
-    wanted: Any
-    used: Any
-    ready: Any
-    residents: Any
-    num_residents: Any
-    queue: Any
-    length: Any
-    costs: Any
-    random: Any
+    reader_ptr: Ints
+    readers: Ints
+    order: Ints
+    rank: Ints
+    taken: Ints
+    on: Ints
+    copies: Ints
+    pending: Ints
+    wanted: Ints
+    used: Ints
+    ready: Floats
+    residents: Ints
+    num_residents: Ints
+    queue: Ints
+    length: Ints
+    costs: Floats
+    random: Ints
 
 
-def next_rank(inst: Any, work: Any, f: int) -> int:
+def next_rank(inst: Instance, work: Dispatch, f: int) -> int:
     """The rank of the first task of the order, not dealt yet, that reads *f*."""
     least = inst.num_tasks
     for x in range(work.reader_ptr[f], work.reader_ptr[f + 1]):
@@ -67,7 +73,7 @@ def next_rank(inst: Any, work: Any, f: int) -> int:
     return least
 
 
-def place_file(inst: Any, work: Any, i: int, f: int, task: int) -> None:
+def place_file(inst: Instance, work: Dispatch, i: int, f: int, task: int) -> None:
     """Put *f* on the planned disk of node *i*; victims: dead, duplicates, farthest in the order."""
     files = inst.num_files
     while work.used[i] + inst.size[f] > inst.disk[i]:
@@ -98,7 +104,7 @@ def place_file(inst: Any, work: Any, i: int, f: int, task: int) -> None:
     work.used[i] += inst.size[f]
 
 
-def clear(inst: Any, work: Any) -> None:
+def clear(inst: Instance, work: Dispatch) -> None:
     """Bring a dispatch to its start: only held files on the disks, nothing dealt."""
     for x in range(inst.num_nodes * inst.num_files):
         work.on[x] = 0
@@ -123,7 +129,7 @@ def clear(inst: Any, work: Any) -> None:
         work.used[i] += inst.size[f]
 
 
-def dispatch(inst: Any, work: Any, dealing: Any) -> bool:
+def dispatch(inst: Instance, work: Dispatch, dealing: Dealing) -> bool:
     """Deal ``work.order`` to the nodes, as *dealing* has it; False where some task fits none of them."""
     clear(inst, work)
     files = inst.num_files
@@ -172,7 +178,7 @@ def dispatch(inst: Any, work: Any, dealing: Any) -> bool:
     return True
 
 
-def choose(inst: Any, work: Any, i: int, head: int, dealing: Any) -> int:
+def choose(inst: Instance, work: Dispatch, i: int, head: int, dealing: Dealing) -> int:
     """The cheapest task for node *i* among the first of the order left that fit it; -1 for none."""
     files = inst.num_files
     useful = 0

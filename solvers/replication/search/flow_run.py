@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.transfer_bound import TransferBound
-from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import replay_seconds, simulate
@@ -27,12 +26,11 @@ DEAL_SHARE = 0.15
 """Share of the time left that one deal may take."""
 LONG_REPLAY_SECONDS = 1.0
 """A plain replay that takes longer must watch the clock."""
-DEALS = 24
 PENALTIES, DRIFTS, NOISES = (0.3, 1.0, 2.0), (0.0, 0.02, 0.1, 1.0), (0.0, 0.1, 0.3)
 
 
 class FlowRun(LinkAwareRun):
-    """Starts, dealing and annealing of a workflow: queues are parts of one order of all tasks."""
+    """Starts, dealing and annealing of a workflow."""
 
     def start(self) -> None:
         """Score all planners' plans, each under its own eviction and under ours, and a given plan."""
@@ -43,16 +41,12 @@ class FlowRun(LinkAwareRun):
         clock = self.request.deadline.clock
         begun = clock()
         bound = max(super()._proven(), TransferBound(self.problem).seconds)
-        self._proof_seconds = clock() - begun
+        self.proof_seconds = clock() - begun
         return bound
 
     def planners(self) -> Mapping[str, Planner]:
         """The planners of workflows, the quickest first."""
         return PLANNERS
-
-    def _within(self, share: float) -> Deadline:
-        """A deadline after *share* of what is left."""
-        return self.request.deadline.within(share * max(0.0, self._left()))
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
         if self._slow():
@@ -72,14 +66,17 @@ class FlowRun(LinkAwareRun):
         ends = ", ".join(f"{name} {end:.6g} s" for name, end in self.ends.items())
         return (*super().notes(), f"planners: {ends or 'not replayed'}")
 
-    def _deal(self) -> None:
-        """Stretches of the depth-first order, then dispatches by live bytes under random parameters."""
+    def deal(self) -> None:
+        """Stretches of the depth-first order; then dispatches by live bytes under random parameters.
+
+        The stretches gain nothing where a planner has a plan, but are one where time was too short for any.
+        """
         rng = random.Random(self.request.options.seed)
-        if not self._over() and not self._slow():
+        if not self.over() and not self._slow():
             cut = stretches(self.problem, depth_first(self.problem))
-            self._try(cut, "stretches of the depth-first order")
-        for turn in range(DEALS):
-            if self._over() or self._slow():
+            self.attempt(cut, "stretches of the depth-first order")
+        for turn in range(self.params.workflow_deals):
+            if self.over() or self._slow():
                 return
             order = depth_first(self.problem, rng if turn % 3 == 2 else None)
             dealing = FlowDealing(
@@ -88,12 +85,14 @@ class FlowRun(LinkAwareRun):
             if turn < len(FIRST_DEALS):
                 dealing = FIRST_DEALS[turn]
             policy = LiveBytes(self.problem, order, dealing, turn)
+            within = self.request.deadline.within(DEAL_SHARE * max(0.0, self.budget.left()))
             try:
-                plan, _ = dispatch(self.problem, policy, deadline=self._within(DEAL_SHARE))
+                plan, _ = dispatch(self.problem, policy, deadline=within)
             except OutOfTime:
                 return
-            self._try(self._queues(plan), "dispatch by live bytes")
+            self.attempt(self.queues_of(plan), "dispatch by live bytes")
 
-    def _anneal(self) -> None:
+    def anneal(self) -> None:
+        """Anneal where replays are quick, and there is a plan."""
         if not self._slow() and self.best.score < float("inf"):
-            super()._anneal()
+            super().anneal()

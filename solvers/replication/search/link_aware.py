@@ -3,14 +3,14 @@
 On a shared link every makespan is at least the time of the distinct bytes; what is lost above that
 is lost to files that were evicted while still needed. So: a spectral order brings tasks that share
 bytes together; a windowed dispatch deals it to the nodes by link cost, with a penalty for evicting
-useful bytes, under random parameters; annealing over the queues, scored by the timeline simulator,
-does the rest; eviction is farthest-next-use. MinMin is always among the starts, under its own
-eviction too: the answer is never worse than it.
+useful bytes, under random parameters; annealing of one order of all tasks that keeps producers before
+readers (:mod:`ioopt.solvers.replication.search.line_moves`), scored by the timeline simulator, does the
+rest; eviction is farthest-next-use. All cheap planners are among the starts, under their own eviction
+too: the answer is never worse than theirs.
 
 In a workflow the bytes that live on small disks decide: who starts more than they hold saves it all
-over the link. There the starts are the five planners and dispatches by live bytes along depth-first
-orders (:mod:`ioopt.solvers.replication.search.flow_deal`); annealing moves tasks within one order
-of all that keeps producers before readers (:mod:`ioopt.solvers.replication.search.flow_kernel`).
+over the link. There dispatches by live bytes along depth-first orders
+(:mod:`ioopt.solvers.replication.search.flow_deal`) take the place of the spectral order.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -34,8 +34,7 @@ from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.minmin import planning_seconds
 from ioopt.solvers.replication.search.flow_run import FlowRun
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
-from ioopt.solvers.replication.search.pace import SLOW_CELLS, cells
-from ioopt.solvers.replication.search.pool_run import PoolRun
+from ioopt.solvers.replication.search.params import PARAMS, cells
 
 SEEDS_APART = 1_000_003
 """Between the seeds of two threads."""
@@ -75,14 +74,14 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
             stopped = runs[0].stop() is not StopReason.ITERATIONS
         finally:
             for run in runs[1:] if stopped else ():
-                run.give_up()
+                run.budget.give_up()
         for other in others:
             other.result()
     search = min(runs, key=lambda run: run.best.score)
     return Outcome(
         search.best_plan(), search.bound, search.stop(), objective_name="makespan_seconds",
         build_seconds=build, notes=search.notes(),
-        metrics={"evaluations": sum(run.evaluations for run in runs)},
+        metrics={"evaluations": sum(run.budget.evaluations for run in runs)},
     )  # fmt: skip
 
 
@@ -92,10 +91,10 @@ def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareR
     Machine code runs beside other threads, plain Python does not: large batches, of which few replays are
     made, get one run.
     """
-    kind = FlowRun if problem.is_workflow else PoolRun
+    kind = FlowRun if problem.is_workflow else LinkAwareRun
     evaluations = (request.settings or Settings()).evaluations
     runs: list[LinkAwareRun] = [kind(problem, request, evaluations)]
-    for turn in range(1, request.options.threads if cells(problem) <= SLOW_CELLS else 1):
+    for turn in range(1, request.options.threads if cells(problem) <= PARAMS.slow_cells else 1):
         options = replace(request.options, seed=request.options.seed + turn * SEEDS_APART)
         apart = replace(request, options=options, incumbents=Incumbents(request.deadline))
         runs.append(kind(problem, apart, evaluations))

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain, pairwise, zip_longest
-from random import Random
+from collections.abc import Callable, Sequence
+from itertools import chain, zip_longest
 from types import ModuleType
 from typing import Any
 
 from ioopt.compiled import boxes, compiled
 from ioopt.problems.replay_options import RULES, ReplayOptions
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.sim.replication.state import Queues as QueueArrays
 from ioopt.sim.replication.state import instance_arrays, new_log, new_state, queue_arrays
 from ioopt.solvers.replication.plans import flat, tiny_batch
-from ioopt.solvers.replication.search import deal_kernel, order_kernel
-from ioopt.solvers.replication.search import link_kernel as kernel
-from ioopt.solvers.replication.search.flow_arrays import flow_arrays
-from ioopt.solvers.replication.search.flow_kernel import MODULUS
+from ioopt.solvers.replication.search import deal_kernel, line_kernel
+from ioopt.solvers.replication.search.line_arrays import merged, new_line
+from ioopt.solvers.replication.search.line_kernel import Schedule
+from ioopt.solvers.replication.search.line_moves import (
+    BEST,
+    EVALUATIONS,
+    MODULUS,
+    NOW,
+    Line,
+    keep_best,
+    write_queues,
+)
 
-OUR_EVICTION = "farthest-next-use"
+OUR_EVICTION: EvictionPolicy = "farthest-next-use"
 Queues = list[list[int]]
-CODE_BITS = 48
-"""Two sets of files on disks have one sum of codes with probability 2 to the minus that."""
-MOST_MARKED = 400_000
-"""Room for the files on disks at marked places of an order; a batch too large for a mark has none."""
 
 
 def compile_kernels() -> None:
@@ -32,12 +36,7 @@ def compile_kernels() -> None:
     queues = engine.deal([0, 1], deal_kernel.Dealing(1, 0.0, 0.0, 0.0))
     assert queues is not None
     engine.score(queues)
-    OrderAnnealing(engine, [0, 1]).run(1, 1.0, 1.0, 0.0)
-
-
-def rows(ptr: Any, entries: Any) -> Queues:
-    """The queues that lie in *entries* one after the other."""
-    return [[int(k) for k in entries[first:last]] for first, last in pairwise(ptr)]
+    by_bytes(engine, [0, 1]).run(1, 1.0, 1.0, 0.0)
 
 
 class Engine:
@@ -62,86 +61,57 @@ class Engine:
         self.inst = instance_arrays(problem, compiled=fast)
         self._state = new_state(self.inst, self.inst.num_tasks + 1, fast)
         self._log = new_log(self.inst, 0, 0, fast)
-        self.box = boxes(fast)
-        self.reader_ptr, self.readers = map(self.box, flat(problem.readers))
-        self.random = self.box([seed])
+        self.random = boxes(fast)([seed])
         self._work = self._dispatch_arrays()
         self._dispatch = self._function(deal_kernel, "dispatch")
-        self._anneal = self._function(kernel, "anneal")
-        self._order = self._function(order_kernel, "anneal_order")
-        self._scoring = self.search([0] * (self.inst.num_nodes + 1), [], float("inf"))
+        self._anneal = self._function(line_kernel, "anneal")
+        self._nothing = self.line([], [], False)
 
-    def _function(self, module: ModuleType, name: str) -> Any:
-        return compiled(module.__name__, name) if self.fast else getattr(module, name)
+    def _function(self, module: ModuleType, name: str) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(module, name)
+        return compiled(module.__name__, name) if self.fast else function
 
-    def search(self, ptr: list[int], entries: list[int], score: float) -> kernel.Search:
-        """The state of an annealing that begins from these queues."""
-        return kernel.Search(
-            reader_ptr=self.reader_ptr, readers=self.readers,
-            best_ptr=self.box(ptr), best_entry=self.box(entries),
-            kept_ptr=self.box(ptr), kept_entry=self.box(entries),
-            block=self.box([0] * kernel.LONGEST_BLOCK), random=self.random,
-            values=self.box([score, score], real=True), counts=self.box([0, 0, 0]),
-            flow=flow_arrays(self.problem, rows(ptr, entries), self.fast), line=self.line([], []),
-        )  # fmt: skip
+    def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
+        """The state of a search that begins from *order*, task k on node ``node[k]``."""
+        return new_line(self.problem, self.inst, order, node, self.random, self.fast, by_bytes)
 
-    def line(self, order: Sequence[int], node: Sequence[int]) -> order_kernel.Order:
-        """The state of a search that begins from *order*, task k on node ``node[k]``, without barriers."""
-        box, network, files = self.box, self.problem.network, self.inst.num_files
-        place, nodes = [0] * len(order), self.inst.num_nodes
-        for p, k in enumerate(order):
-            place[k] = p
-        kept = [box(row) for _ in range(2) for row in (order, node, [0] * len(order))]
-        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
-        rng = Random(0)
-        codes = [rng.getrandbits(CODE_BITS) for _ in range(nodes * files if order else 0)]
-        marks = min(len(order), MOST_MARKED // max(1, nodes * files))
-        return order_kernel.Order(
-            self.reader_ptr, self.readers, box(order), box(place), box(node), box([0] * len(order)),
-            kept_order=kept[0], kept_node=kept[1], kept_cut=kept[2], best_order=kept[3],
-            best_node=kept[4], best_cut=kept[5], queued=box([0] * (nodes + 1)),
-            on=box([0] * (nodes * files)), copies=box([0] * files), nxt=box([0] * files),
-            follow=box([0] * len(self.inst.files)), wanted=box([0] * files),
-            used=box([0] * nodes), residents=box([0] * (nodes * files)),
-            num_residents=box([0] * nodes), costs=box(costs, real=True), random=self.random,
-            values=box([0.0, 0.0], real=True), counts=box([0, 0]), moved=box([0] * kernel.LONGEST_BLOCK),
-            **{name: box([0] * (len(order) + 1)) for name in ("fetched", "copied", "digest")},
-            code=box(codes), marked=box([0] * (marks * nodes)), mark=box([0] * (marks * nodes * files)),
-            sums=box([0] * 4),
-        )  # fmt: skip
-
-    def moved(self, line: order_kernel.Order) -> order_kernel.Order:
-        """The same state in the arrays of this engine."""
-        own = {"reader_ptr": self.reader_ptr, "readers": self.readers, "random": self.random}
-        rows = {
-            name: self.box(row, real=name in ("costs", "values"))
-            for name, row in line._asdict().items()
-            if name not in own
-        }
-        return order_kernel.Order(**rows, **own)
+    def arrays(
+        self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION, rounds: bool = False
+    ) -> QueueArrays:
+        """The arrays of a plan; with *rounds*, room for as many as there are tasks."""
+        tasks = self.inst.num_tasks if rounds else 0
+        rows = [[0] * tasks] if rounds else None
+        return queue_arrays(queues, eviction, rows, [()] * tasks, self.fast, self.options)
 
     def _dispatch_arrays(self) -> deal_kernel.Dispatch:
         """The arrays of a dispatch, all at their start."""
         nodes, files, tasks = self.inst.num_nodes, self.inst.num_files, self.inst.num_tasks
-        network = self.problem.network
+        box, network = boxes(self.fast), self.problem.network
         cells = [0] * (nodes * files)
+        reader_ptr, readers = map(box, flat(self.problem.readers))
+        costs = [1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second]
         return deal_kernel.Dispatch(
-            reader_ptr=self.reader_ptr, readers=self.readers, order=self.box([0] * tasks),
-            rank=self.box([0] * tasks), taken=self.box([0] * tasks), on=self.box(cells),
-            copies=self.box([0] * files), pending=self.box([0] * files), wanted=self.box([0] * files),
-            used=self.box([0] * nodes), ready=self.box([0.0] * nodes, real=True),
-            residents=self.box(cells), num_residents=self.box([0] * nodes),
-            queue=self.box([0] * (nodes * tasks)), length=self.box([0] * nodes),
-            costs=self.box([1.0 / network.remote_bytes_per_second, 1.0 / network.replica_bytes_per_second],
-                real=True),
-            random=self.random,
+            reader_ptr=reader_ptr, readers=readers, order=box([0] * tasks),
+            rank=box([0] * tasks), taken=box([0] * tasks), on=box(cells),
+            copies=box([0] * files), pending=box([0] * files), wanted=box([0] * files),
+            used=box([0] * nodes), ready=box([0.0] * nodes, real=True),
+            residents=box(cells), num_residents=box([0] * nodes),
+            queue=box([0] * (nodes * tasks)), length=box([0] * nodes),
+            costs=box(costs, real=True), random=self.random,
         )  # fmt: skip
 
-    def score(self, queues: Queues, eviction: str = OUR_EVICTION) -> float:
+    def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
         """Simulated makespan of *queues* (tasks only) in seconds; infinity if they cannot run."""
-        arrays = queue_arrays(queues, eviction, compiled=self.fast, options=self.options)
-        self.run_anneal(arrays, self._scoring, kernel.Schedule(0, 0, 1, 1.0, 1.0, 0.0))
-        return float(self._scoring.values[kernel.NOW])
+        return self.value(self.arrays(queues, eviction), self._nothing, 0)
+
+    def value(self, arrays: QueueArrays, line: Line, by_bytes: int) -> float:
+        """The score of a plan as it stands."""
+        self.run(arrays, line, Schedule(0, 0, 1, 1.0, 1.0, 0.0, by_bytes))
+        return float(line.values[NOW])
+
+    def run(self, arrays: QueueArrays, line: Line, schedule: Schedule) -> None:
+        """One stretch of annealing."""
+        self._anneal(self.inst, arrays, self._state, self._log, line, schedule)
 
     def deal(self, order: Sequence[int], dealing: deal_kernel.Dealing) -> Queues | None:
         """Queues dealt from *order*; None where a task fits nowhere."""
@@ -159,150 +129,104 @@ class Engine:
         """When the last deal planned its last task to end, in seconds: a cheap guide to its score."""
         return max(float(value) for value in self._work.ready)
 
-    def annealing(self, queues: Queues, score: float) -> Annealing:
-        """An annealing that starts from *queues*, whose score is *score*."""
-        return Annealing(self, queues, score)
-
-    def run_anneal(self, arrays: Any, search: kernel.Search, schedule: kernel.Schedule) -> None:
-        """One stretch of annealing over *arrays*."""
-        self._anneal(self.inst, arrays, self._state, self._log, search, schedule)
-
-    def run_order(self, work: order_kernel.Order, schedule: kernel.Schedule) -> None:
-        """One stretch of annealing one order of all tasks."""
-        self._order(self.inst, work, schedule)
-
 
 class Annealing:
-    """Queues under improvement, run in stretches so that the caller can watch the clock."""
+    """A plan under improvement, run in stretches so that the caller can watch the clock.
 
-    STEPS_PER_REPLAY = 1
-    """Moves in the time of a replay."""
+    Made by :func:`by_replays`, :func:`by_bytes` or :func:`with_barriers`.
+    """
 
-    def __init__(self, engine: Engine, queues: Queues, score: float) -> None:
-        self._engine = engine
-        self._arrays = queue_arrays(
-            queues, OUR_EVICTION, compiled=engine.fast, options=engine.options
-        )
-        self._search = engine.search(list(self._arrays.ptr), list(self._arrays.entry), score)
+    def __init__(
+        self,
+        engine: Engine,
+        arrays: QueueArrays,
+        line: Line,
+        steps_per_replay: int,
+        by_bytes: bool = False,
+    ) -> None:
+        self._engine, self.arrays, self.line = engine, arrays, line
+        self.steps_per_replay = steps_per_replay
+        """Moves in the time of a replay."""
+        self.by_bytes = by_bytes
+        self.line.values[BEST] = engine.value(arrays, line, int(by_bytes))
 
     def run(
         self, steps: int, hot: float, cold: float, target: float, first: int = 0, total: int = 0
     ) -> None:
         """Moves from number *first* of *total* (0: all are *steps*); ends early at *target* seconds."""
-        schedule = kernel.Schedule(steps, first, total or steps, hot, cold, target)
-        self._engine.run_anneal(self._arrays, self._search, schedule)
-
-    @property
-    def best_score(self) -> float:
-        """Least makespan found, in seconds."""
-        return float(self._search.values[kernel.BEST])
-
-    @property
-    def evaluations(self) -> int:
-        """Replays made so far."""
-        return int(self._search.counts[kernel.EVALUATIONS])
-
-    def best_queues(self) -> Queues:
-        """The queues of :attr:`best_score`."""
-        return rows(self._search.best_ptr, self._search.best_entry)
-
-    def best_rounds(self) -> Queues:
-        """The tasks of each round of the best plan; none where it has no barriers."""
-        return []
-
-
-class OrderAnnealing:
-    """One order of all tasks under improvement, with the interface of :class:`Annealing`.
-
-    It begins from *order* with the nodes taking turns, or from stretches of it, one a node, side by side.
-    Scores are seconds of transfers.
-    """
-
-    STEPS_PER_REPLAY = 10
-    best_score = float("inf")
-    """Of a replay: none was made."""
-
-    def __init__(self, engine: Engine, order: Sequence[int], in_turn: bool = False) -> None:
-        self._engine = engine
-        nodes, tasks = engine.inst.num_nodes, len(order)
-        cuts = [tasks * i // nodes for i in range(nodes + 1)]
-        rows = [order[i::nodes] if in_turn else order[cuts[i] : cuts[i + 1]] for i in range(nodes)]
-        listed = [k for k in chain(*zip_longest(*rows, fillvalue=-1)) if k >= 0]
-        node = [0] * tasks
-        for i, row in enumerate(rows):
-            for k in row:
-                fitting = (
-                    j % nodes for j in range(i, i + nodes) if engine.problem.fits(k, j % nodes)
-                )
-                node[k] = next(fitting)
-        self.line = engine.line(listed, node)
-
-    def run(
-        self, steps: int, hot: float, cold: float, target: float, first: int = 0, total: int = 0
-    ) -> None:
-        """Moves from number *first* of *total* (0: all are *steps*), whatever the *target*."""
-        schedule = kernel.Schedule(steps, first, total or steps, hot, cold, 0.0)
-        self._engine.run_order(self.line, schedule)
+        aim = 0.0 if self.by_bytes else target
+        schedule = Schedule(steps, first, total or steps, hot, cold, aim, int(self.by_bytes))
+        self._engine.run(self.arrays, self.line, schedule)
 
     @property
     def seconds(self) -> float:
-        """Transfers of the best order."""
-        return float(self.line.values[kernel.BEST])
+        """The best score: a makespan, or the transfers of an order."""
+        return float(self.line.values[BEST])
+
+    @property
+    def best_score(self) -> float:
+        """Least makespan found, in seconds; infinite where none was looked for."""
+        return float("inf") if self.by_bytes else self.seconds
 
     @property
     def evaluations(self) -> int:
-        """Orders scored so far."""
-        return int(self.line.counts[kernel.EVALUATIONS])
+        """Plans scored so far."""
+        return int(self.line.counts[EVALUATIONS])
 
     def best_queues(self) -> Queues:
         """Each node's part of the best order."""
-        return parts(self.line, self._engine.inst.num_nodes)
+        queues: Queues = [[] for _ in range(self._engine.inst.num_nodes)]
+        for k in self.line.best_order:
+            queues[int(self.line.best_node[k])].append(int(k))
+        return queues
 
     def best_rounds(self) -> Queues:
-        """None: barriers come later."""
-        return []
-
-
-class RoundAnnealing(Annealing):
-    """Goes on from the best order of an :class:`OrderAnnealing` by replays, with barriers in it.
-
-    At first one stands after every *every* tasks.
-    """
-
-    def __init__(self, engine: Engine, ordered: OrderAnnealing, every: int) -> None:
-        tasks, line = engine.inst.num_tasks, engine.moved(ordered.line)
-        cut = [int(p % every == 0) for p in range(tasks)]
-        line.order[:], line.node[:], line.cut[:] = line.best_order, line.best_node, engine.box(cut)
-        for p, k in enumerate(line.order):
-            line.place[k] = p
-        self._engine = engine
-        empty: Queues = [[] for _ in range(engine.inst.num_nodes - 1)]
-        self._arrays = queue_arrays(
-            [list(range(tasks)), *empty], OUR_EVICTION, [[0] * tasks], [()] * tasks, engine.fast,
-            engine.options,
-        )  # fmt: skip
-        self._search = engine.search([0], [], 0.0)._replace(line=line)
-        engine.run_anneal(self._arrays, self._search, kernel.Schedule(0, 0, 1, 1.0, 1.0, 0.0))
-        self._search.values[kernel.BEST] = self._search.values[kernel.NOW]
-        order_kernel.keep_best(line)
-
-    def best_queues(self) -> Queues:
-        """Each node's part of the best order."""
-        return parts(self._search.line, self._engine.inst.num_nodes)
-
-    def best_rounds(self) -> Queues:
-        """The tasks between two barriers, in the best order."""
-        line, rounds = self._search.line, Queues([[]])
-        for k, cut in zip(line.best_order, line.best_cut):
+        """The tasks between two barriers of the best plan, in order; none where it has no barriers."""
+        rounds = Queues([[]])
+        for k, cut in zip(self.line.best_order, self.line.best_cut):
             if cut and rounds[-1]:
                 rounds.append([])
             rounds[-1].append(int(k))
         return rounds if len(rounds) > 1 else []
 
 
-def parts(line: order_kernel.Order, nodes: int) -> Queues:
-    """The queues of so many *nodes* in the best order."""
-    queues: Queues = [[] for _ in range(nodes)]
-    for k in line.best_order:
-        queues[int(line.best_node[k])].append(int(k))
-    return queues
+def by_replays(engine: Engine, queues: Queues) -> Annealing:
+    """An annealing that starts from *queues*, scored by their replay."""
+    node = [0] * engine.inst.num_tasks
+    for i, queue in enumerate(queues):
+        for k in queue:
+            node[k] = i
+    line = engine.line(merged(engine.problem, queues), node, False)
+    return Annealing(engine, engine.arrays(queues), line, 1)
+
+
+def by_bytes(engine: Engine, order: Sequence[int], in_turn: bool = False) -> Annealing:
+    """An annealing of one order of a batch, scored by its transfers.
+
+    It begins from *order* with the nodes taking turns, or from stretches of it, one a node, side by side.
+    """
+    nodes, tasks = engine.inst.num_nodes, len(order)
+    cuts = [tasks * i // nodes for i in range(nodes + 1)]
+    rows = [order[i::nodes] if in_turn else order[cuts[i] : cuts[i + 1]] for i in range(nodes)]
+    listed = [k for k in chain(*zip_longest(*rows, fillvalue=-1)) if k >= 0]
+    node = [0] * tasks
+    line = engine.line(listed, node, True)
+    for i, row in enumerate(rows):
+        for k in row:
+            around = (j % nodes for j in range(i, i + nodes))
+            line.node[k] = next(j for j in around if line.fits[k * nodes + j])
+    keep_best(line)
+    return Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
+
+
+def with_barriers(engine: Engine, ordered: Annealing, every: int) -> Annealing:
+    """Goes on from the best order of another annealing by replays, at first a barrier after *every* tasks."""
+    order = [int(k) for k in ordered.line.best_order]
+    line = engine.line(order, [int(i) for i in ordered.line.best_node], False)
+    for p in range(0, len(order), every):
+        line.cut[p] = 1
+    empty: Queues = [[] for _ in range(engine.inst.num_nodes - 1)]
+    arrays = engine.arrays([order, *empty], rounds=True)
+    write_queues(engine.inst, arrays, line)
+    keep_best(line)
+    return Annealing(engine, arrays, line, 1)

@@ -1,21 +1,34 @@
-"""HEFT for tasks with files and cores: the largest upward rank first, into the first gap that holds it.
+"""The cores of a node in a plan: when so many are free for so long."""
 
-Topcuoglu, Hariri and Wu 2002; several cores, files that stay on the nodes, and releases are ours
-(workflow rules 14 and 15). Disks are not tracked: under small ones nearly every plan of this kind
-spills (see locality).
-"""
-
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 
-from ioopt.options import Deadline
-from ioopt.problems.replication import ReplicationProblem
-from ioopt.protocols import Outcome, SolveRequest
-from ioopt.solvers.replication.greedy.commits import Ranked, Settings, plan_by_rank
-
-__all__ = ["Gaps", "Settings", "plan_heft", "solve"]
-
 END = float("inf")
+
+
+class Behind:
+    """The cores of a node by the times at which they are free for good: (time, cores), ascending."""
+
+    def __init__(self, cores: int) -> None:
+        self.times = [(0, cores)]
+
+    def earliest(self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0) -> int:
+        """When *cores* are free and the task is *ready*."""
+        for at, count in self.times:
+            cores -= count
+            if cores <= 0:
+                return max(ready, at)
+        raise ValueError("more cores are asked for than the node has")
+
+    def take(self, cores: int, start: int, end: int) -> None:
+        """Put those that are free first to use until *end*."""
+        left = cores
+        while left:
+            time, count = self.times.pop(0)
+            if count > left:
+                self.times.insert(0, (time, count - left))
+            left -= min(count, left)
+        insort(self.times, (end, cores))
 
 
 class Gaps:
@@ -33,7 +46,7 @@ class Gaps:
             count: ([0], [END]) for count in counts if count <= cores
         }
 
-    def earliest(self, cores: int, ready: int, length: int, limit: float) -> float:
+    def earliest(self, cores: int, ready: int = 0, length: int = 0, limit: float = 0.0) -> float:
         """First start from *ready* on in a stretch that lasts, or one that ends after *limit*."""
         starts, ends = self.idle[cores]
         at = bisect_right(ends, ready)
@@ -87,18 +100,3 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
         starts[at] = end
     else:
         del starts[at], ends[at]
-
-
-def plan_heft(problem: ReplicationProblem, deadline: Deadline | None = None) -> Ranked:
-    """HEFT's commits and ranks; queues go by (planned start, commit).
-
-    Raises UnsolvableInstanceError for a task that fits no node.
-    """
-    return plan_by_rank(problem, Gaps, files_in_rank=True, deadline=deadline)
-
-
-def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
-    """Plan with HEFT; the planned end of the last task is metric ``planned_makespan_seconds``."""
-    settings = request.settings or Settings()
-    ranked = plan_heft(problem, request.deadline)
-    return ranked.commits.outcome(settings.eviction, options=settings)

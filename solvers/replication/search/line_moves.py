@@ -1,0 +1,342 @@
+"""Moves of the link-aware search over one order of all tasks: pure Python and compiled alike.
+
+A plan is an order of all tasks, producers before readers, a node for each task, and barriers between places;
+the queue of a node is its part of the order, so that no queues ever wait for each other (workflow rule 10).
+A barrier, which no task passes before all that stand ahead of it have ended, keeps nodes together whose files
+are there: they would run ahead and throw out what the order would have kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ioopt.sim.replication.state import Instance, Queues
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
+
+MODULUS = 2147483647
+LONGEST_BLOCK = 8
+BARRIER_MOVES = 15
+"""Per cent of the moves that change a barrier, where a plan has them."""
+BARRIER_SHIFT = 4
+"""Places by which one moves at the most."""
+EVALUATIONS, MOVED = 0, 1
+"""Cells of ``counts``: plans scored; tasks that the last move took to other places."""
+NOW, BEST = 0, 1
+"""Cells of ``values``: the score of the present plan and of the best, in seconds."""
+
+
+class Line(NamedTuple):
+    """The plan under search, and what does not change.
+
+    ``order`` lists the tasks, ``place`` is its inverse, ``node`` the node of each task, ``cut`` is 1 where a
+    barrier stands before a place; ``kept_*`` and ``best_*`` are copies. ``before`` and ``after`` list the
+    tasks that a task waits for and that wait for it, ``readers`` those of a file. Cell (k, i) of ``fits``
+    stands at ``k * num_nodes + i``. ``moved`` are the tasks that the last move took to other places,
+    ``random`` is the state of the generator; ``flag``, ``scratch`` and ``queued`` are scratch.
+
+    Where orders are scored by what they move (:mod:`ioopt.solvers.replication.search.order_score`): planned
+    disks, cells of ``on`` and ``residents`` as in ``Dispatch``; ``nxt``: place of the next reader of a file,
+    ``follow`` of the one after each input, ``wanted`` of the last one; ``costs``: seconds a byte to fetch and
+    to copy. Before a place: bytes ``fetched`` and ``copied``, ``digest`` of the disks by the ``code`` of a
+    cell, and, at every so many places, ``marked`` residents a node, in ``mark``.
+    """
+
+    order: Ints
+    place: Ints
+    node: Ints
+    cut: Ints
+    kept_order: Ints
+    kept_node: Ints
+    kept_cut: Ints
+    best_order: Ints
+    best_node: Ints
+    best_cut: Ints
+    before_ptr: Ints
+    before: Ints
+    after_ptr: Ints
+    after: Ints
+    reader_ptr: Ints
+    readers: Ints
+    fits: Ints
+    moved: Ints
+    flag: Ints
+    scratch: Ints
+    queued: Ints
+    random: Ints
+    values: Floats
+    counts: Ints
+    on: Ints
+    copies: Ints
+    nxt: Ints
+    follow: Ints
+    wanted: Ints
+    used: Ints
+    residents: Ints
+    num_residents: Ints
+    costs: Floats
+    fetched: Ints
+    copied: Ints
+    digest: Ints
+    code: Ints
+    marked: Ints
+    mark: Ints
+    sums: Ints
+
+
+def draw(random: Ints, below: int) -> int:
+    """The next number in 0 .. below - 1 (Park and Miller's generator, revised multiplier)."""
+    random[0] = random[0] * 48271 % MODULUS
+    return random[0] % below
+
+
+def uniform(random: Ints) -> float:
+    """The next number strictly between 0 and 1."""
+    return draw(random, MODULUS) / MODULUS
+
+
+def keep(line: Line) -> None:
+    """Remember order, nodes and barriers as they are."""
+    for k in range(len(line.order)):
+        line.kept_order[k] = line.order[k]
+        line.kept_node[k] = line.node[k]
+        line.kept_cut[k] = line.cut[k]
+
+
+def put_back(line: Line) -> None:
+    """Return to what :func:`keep` remembers."""
+    for p in range(len(line.order)):
+        line.order[p] = line.kept_order[p]
+        line.place[line.order[p]] = p
+        line.node[p] = line.kept_node[p]
+        line.cut[p] = line.kept_cut[p]
+
+
+def keep_best(line: Line) -> None:
+    """Remember order, nodes and barriers as the best."""
+    for x in range(len(line.order)):
+        line.best_order[x] = line.order[x]
+        line.best_node[x] = line.node[x]
+        line.best_cut[x] = line.cut[x]
+
+
+def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
+    """The queues of *plan*, each node's part of the order, and their rounds; whether they have changed."""
+    changed = False
+    for i in range(inst.num_nodes + 1):
+        line.queued[i] = 0
+    for k in range(inst.num_tasks):
+        line.queued[line.node[k] + 1] += 1
+    for i in range(inst.num_nodes):
+        line.queued[i + 1] += line.queued[i]
+    for i in range(inst.num_nodes + 1):
+        if plan.ptr[i] != line.queued[i]:
+            plan.ptr[i] = line.queued[i]
+            changed = True
+    r = 0
+    for p in range(inst.num_tasks):
+        k = line.order[p]
+        if p > 0:
+            r += line.cut[p]
+        x = line.queued[line.node[k]]
+        line.queued[line.node[k]] += 1
+        if plan.entry[x] != k:
+            plan.entry[x] = k
+            changed = True
+        if plan.barriers and plan.round_of[x] != r:
+            plan.round_of[x] = r
+            changed = True
+    return changed
+
+
+def send(inst: Instance, line: Line, k: int, i: int) -> None:
+    """Task *k* goes to node *i* if it fits there."""
+    if line.fits[k * inst.num_nodes + i]:
+        line.node[k] = i
+
+
+def hasten(line: Line, k: int, to: int) -> int:
+    """Task *k* and all it waits for from place *to* on go to that place; how many they are."""
+    last = line.place[k]
+    for p in range(to, last + 1):
+        line.flag[line.order[p]] = 0
+    line.flag[k] = 1
+    count = 0
+    for p in range(last, to - 1, -1):
+        j = line.order[p]
+        if line.flag[j]:
+            count += 1
+            for x in range(line.before_ptr[j], line.before_ptr[j + 1]):
+                line.flag[line.before[x]] = 1
+    part(line, to, last + 1, to, to + count)
+    return count
+
+
+def delay(line: Line, k: int, to: int) -> int:
+    """Task *k* and all that wait for it up to place *to* go to that place; how many they are."""
+    first = line.place[k]
+    for p in range(first, to + 1):
+        line.flag[line.order[p]] = 0
+    line.flag[k] = 1
+    count = 0
+    for p in range(first, to + 1):
+        j = line.order[p]
+        if line.flag[j]:
+            count += 1
+            for x in range(line.after_ptr[j], line.after_ptr[j + 1]):
+                line.flag[line.after[x]] = 1
+    part(line, first, to + 1, to + 1 - count, first)
+    return count
+
+
+def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
+    """Of places *first* to *end*, flagged tasks go to place *flagged* on, the others to *others* on."""
+    for p in range(first, end):
+        line.scratch[p] = line.order[p]
+    for p in range(first, end):
+        j = line.scratch[p]
+        if line.flag[j]:
+            line.order[flagged] = j
+            line.place[j] = flagged
+            flagged += 1
+        else:
+            line.order[others] = j
+            line.place[j] = others
+            others += 1
+
+
+def pick(random: Ints, ptr: Ints, listed: Ints, k: int) -> int:
+    """A random one of those listed for *k*; -1 where there is none."""
+    width = ptr[k + 1] - ptr[k]
+    return listed[ptr[k] + draw(random, width)] if width else -1
+
+
+def relative(inst: Instance, line: Line, k: int) -> int:
+    """A random task that writes or reads a file that *k* reads or writes; *k* where there is none."""
+    random = line.random
+    j = -1
+    kind = 2 if inst.plain else draw(random, 4)
+    if kind == 0:
+        j = pick(random, line.before_ptr, line.before, k)
+    elif kind == 1:
+        j = pick(random, line.after_ptr, line.after, k)
+    else:
+        f = pick(random, inst.ptr, inst.files, k)
+        if f >= 0:
+            j = pick(random, line.reader_ptr, line.readers, f)
+    return j if j >= 0 else k
+
+
+def change(inst: Instance, line: Line) -> None:
+    """One random move: nodes swapped, a block or a family of tasks sent elsewhere, tasks shifted."""
+    random = line.random
+    kind = draw(random, 100)
+    k, q = draw(random, inst.num_tasks), draw(random, inst.num_tasks)
+    line.counts[MOVED] = 0
+    if kind < 10:
+        i = line.node[k]
+        send(inst, line, k, line.node[q])
+        send(inst, line, q, i)
+        return
+    if kind < 25:
+        send_block(inst, line, k, draw(random, inst.num_nodes), 1 + draw(random, LONGEST_BLOCK))
+        return
+    if kind < 40:
+        i = draw(random, inst.num_nodes)
+        if draw(random, 2):
+            i = line.node[relative(inst, line, k)]
+        send(inst, line, k, i)
+        if draw(random, 2):
+            for x in range(line.before_ptr[k], line.before_ptr[k + 1]):
+                send(inst, line, line.before[x], i)
+        else:
+            for x in range(line.after_ptr[k], line.after_ptr[k + 1]):
+                send(inst, line, line.after[x], i)
+        return
+    if draw(random, 2):
+        q = relative(inst, line, k)
+    i = line.node[k] if draw(random, 3) == 0 else line.node[q]
+    if kind >= 85 and inst.plain:
+        shift_block(inst, line, k, line.place[q], i)
+    else:
+        shift(inst, line, k, line.place[q], i)
+
+
+def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
+    """Task *k* and those after it in its queue, *most* of them, go to node *i* and keep their places."""
+    a = line.node[k]
+    left = most
+    for p in range(line.place[k], inst.num_tasks):
+        if left > 0 and line.node[line.order[p]] == a:
+            send(inst, line, line.order[p], i)
+            left -= 1
+
+
+def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
+    """Task *k* and those behind it in the order go to place *to*, on their nodes or all to node *i*.
+
+    Only where no task waits for another.
+    """
+    p, stay = line.place[k], draw(line.random, 2)
+    length = min(1 + draw(line.random, LONGEST_BLOCK), inst.num_tasks - p)
+    to = min(to, inst.num_tasks - length)
+    first, end = min(p, to), max(p, to) + length
+    for q in range(first, end):
+        line.flag[line.order[q]] = 0
+    for x in range(length):
+        line.moved[x] = line.order[p + x]
+        line.flag[line.moved[x]] = 1
+        if not stay:
+            send(inst, line, line.moved[x], i)
+    line.counts[MOVED] = length
+    if to < p:
+        part(line, first, end, to, to + length)
+    else:
+        part(line, first, end, to, p)
+
+
+def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
+    """Task *k* goes to place *to* of the order, or as near as it can alone, and to node *i*."""
+    random = line.random
+    alone = draw(random, 2)
+    p = line.place[k]
+    line.moved[0] = k
+    line.counts[MOVED] = 1
+    if p > to:
+        if alone:
+            for x in range(line.before_ptr[k], line.before_ptr[k + 1]):
+                to = max(to, line.place[line.before[x]] + 1)
+        count = hasten(line, k, to)
+        first = to
+    else:
+        if alone:
+            for x in range(line.after_ptr[k], line.after_ptr[k + 1]):
+                to = min(to, line.place[line.after[x]] - 1)
+        count = delay(line, k, to)
+        first = to + 1 - count
+    if not alone and draw(random, 2):
+        for p in range(first, first + count):
+            send(inst, line, line.order[p], i)
+    else:
+        send(inst, line, k, i)
+
+
+def change_barriers(inst: Instance, line: Line) -> None:
+    """One random move: a barrier set, taken away or shifted, or one of :func:`change`."""
+    tasks, random = inst.num_tasks, line.random
+    if draw(random, 100) >= BARRIER_MOVES:
+        change(inst, line)
+        return
+    p, kind = draw(random, tasks), draw(random, 3)
+    if kind == 0:
+        line.cut[p] = 1 - line.cut[p]
+        return
+    while p < tasks and not line.cut[p]:
+        p += 1
+    if p == tasks:
+        return
+    line.cut[p] = 0
+    if kind == 1:
+        p += draw(random, 2 * BARRIER_SHIFT + 1) - BARRIER_SHIFT
+        line.cut[min(tasks - 1, max(0, p))] = 1
