@@ -53,7 +53,7 @@ def main() -> None:
 def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | None) -> None:
     """Run each paper's module on the store, keep what it came to, write the page."""
     from papers.claims import within
-    from papers.page import conclusion, counted, head_of, notes_of, write_page
+    from papers.page import conclusion, counted, write_page
 
     from ioopt.campaign.study import open_campaign
     from ioopt.tables import render
@@ -61,14 +61,12 @@ def _reproduce(papers: list[str], arguments: argparse.Namespace, page: Path | No
     with open_campaign(arguments.store, arguments.workers, arguments.scheduler) as campaign:
         for paper in papers:
             begun = time.monotonic()
-            module = importlib.import_module(f"papers.{paper.replace('-', '_')}")
             study = campaign.study(paper)
             with within(study):
-                rows = module.claims(arguments.quick)
-                table = render(head_of(module), rows)
-                told = "\n".join(notes_of(module, rows))
-                print(f"\n{module.sizes(arguments.quick)}\n\n{table}\n{told}", flush=True)
-                found = conclusion(module, arguments.quick, rows, study)
+                module = importlib.import_module(f"papers.{paper.replace('-', '_')}")
+                found = conclusion(module, arguments.quick, study)
+            rows, told = found["claims"], "\n".join(found["notes"])
+            print(f"\n{found['sizes']}\n\n{render(found['head'], rows)}\n{told}", flush=True)
             campaign.store.conclude(paper, "quick" if arguments.quick else "full", found)
             print(f"\n{paper}: {counted(rows)}")
             print(

@@ -1,9 +1,11 @@
-"""What a reproduction row is, how its verdict is worded, its intervals, and where its runs come from.
+"""The claims of the papers: rows of a table, how they are computed, and where their runs come from.
 
-A paper's module has ``claims(quick)``, its rows; ``sizes(quick)``, one line on how much is run;
-``pictures(quick)``; NOTES, or ``notes(rows)``, where something is to be said; HEAD, where its rows have
-other columns, the verdict being the last. ``scripts/reproduce.py`` does the rest:
-it opens a campaign, so that every run becomes a row of its store and a killed reproduction goes on
+``scripts/papers/<paper>.toml`` has the rows. Each says what is claimed, where it stands, the paper's word,
+and ``how`` it is computed: a function of the paper's module, which takes the row's other keys (whose
+figures, thresholds) and returns our figure and the verdict. The module has ``claims(quick)``, its rows;
+``sizes(quick)``, one line on how much is run; ``pictures(quick)`` and ``notes(rows)`` where there are any;
+HEAD, where its rows have other columns, the verdict being the last. ``scripts/reproduce.py`` does the
+rest: it opens a campaign, so that every run becomes a row of its store and a killed reproduction goes on
 where it was. A test or a script that opens none computes the runs on the spot.
 """
 
@@ -11,8 +13,10 @@ from __future__ import annotations
 
 import json
 import statistics
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ioopt.campaign.study import Study
@@ -39,6 +43,31 @@ class Picture(NamedTuple):
     name: str
     caption: str
     axes: Any
+
+
+def table(paper: str) -> dict[str, Any]:
+    """The tables of *paper*: ``claims``, and what else its module needs."""
+    return tomllib.loads(Path(__file__).with_name(f"{paper}.toml").read_text("utf-8"))
+
+
+def computed(
+    rows: Sequence[Mapping[str, Any]], how: Mapping[str, Any], *context: object, **names: object
+) -> Iterator[Claim]:
+    """The claims of *rows*, by the functions *how*, which take *context* and the row's other keys.
+
+    ``{name}`` in the text of a row stands for one of *names*.
+    """
+    for row in rows:
+        given = dict(row)
+        texts = [str(given.pop(key)).format(**names) for key in ("claim", "where", "paper")]
+        found = how[given.pop("how")](*context, **given)
+        if found is not None:  # there is nothing to say of it
+            yield Claim(*texts, *found)
+
+
+def stated(*context: object, ours: str, word: str) -> tuple[str, str]:
+    """What nothing is computed for."""
+    return ours, word
 
 
 @contextmanager
@@ -75,9 +104,6 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Mean and its standard error; NaN for the error of one value."""
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else float("nan")
     return statistics.fmean(values), error
-
-
-interval = mean_interval
 
 
 def ratio_interval(below: Sequence[float], above: Sequence[float]) -> tuple[float, float, float]:

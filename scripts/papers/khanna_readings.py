@@ -13,16 +13,17 @@ from itertools import pairwise, product
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from papers.claims import Picture, interval, values_of, verdict_of_several
-from papers.khanna import FIGURE_2, LINKS, ORDER
+from papers.claims import table, values_of, verdict_of_several
+from papers.khanna import LINKS, ORDER
 
 import ioopt
 from ioopt.generate.replication.generate import generate
+from ioopt.metrics import mean_interval
 from ioopt.problems.replication import ReplicationPlan
 
 HOLDS, MEAN, BEST = "+ ", "(+) ", "(IP best) "
 SPAN = "makespan_seconds"
-PRESETS = (*FIGURE_2["2a"], *FIGURE_2["2b"], "ppa")
+PRESETS = ("image-85", "image-40", "image-0", "sat-85", "sat-40", "sat-10", "ppa")
 ORDERS = ("random", "submission")
 COLUMNS = tuple(product(ORDERS, LINKS))
 HEAD = ("ranking", "IP is", "rounds", *(f"{order} order, {link} link" for order, link in COLUMNS),
@@ -112,7 +113,7 @@ def _cell(preset: str, scheme: int, barriers: bool, order: str, link: str, quick
     means = [fmean(values) for values in ratios]
     mark = BEST if means[0] < 1 and beaten < 1 else ""
     if max(means) < 1:
-        mark = HOLDS if max(interval(values)[2] for values in ratios) < 1 else MEAN
+        mark = HOLDS if max(mean_interval(values)[2] for values in ratios) < 1 else MEAN
     return Cell(mark, ", ".join(f"{mean:.2f}" for mean in means))
 
 
@@ -143,24 +144,8 @@ def notes(rows: Sequence[Sequence[str]]) -> Iterator[str]:
             for at, (order, link) in enumerate(COLUMNS)
         )
         yield f"{name}, rounds {waits}: of {len(mine)} the ranking holds (means) in {said}."
-    yield from WHY
+    yield from table("khanna")["why"]
 
 
 def _marked(rows: Sequence[Sequence[str]], at: int, *marks: str) -> int:
     return sum(row[at].startswith(marks) for row in rows)
-
-
-WHY = (
-    "Why MinMin wins on IMAGE and SAT-40 with limited disks: it runs next whichever task lacks the fewest "
-    "bytes, so it stays on what its disks hold and fetches least twice; a largest sub-batch fills every "
-    "disk, and the eviction after it drops what later rounds read again.",
-    "Why on SAT-10: the same, and tasks of 700 MB leave a disk of 1500 MB room for two at most, so that a "
-    "round holds few tasks and barriers make every node wait for the slowest of each.",
-    "Why MinMin ties on SAT-85, IMAGE-0 and PPA on the shared link: nothing need be fetched twice there, and "
-    "every schedule that keeps the link busy takes its time.",
-)
-
-
-def pictures(quick: bool) -> Iterator[Picture]:
-    """None: those of the printed scheme stand with its claims."""
-    return iter(())

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from papers.claims import Claim, values_of, verdict
+from papers.claims import values_of, verdict
 from papers.lee_perturbations import measured
 
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
-from ioopt.measure.gangedness_monitor import THRESHOLD, GangednessMonitor, judge_means
+from ioopt.measure.gangedness_monitor import THRESHOLD, GangednessMonitor, Verdict, judge_means
 from ioopt.problems.flexgang.message_counts import QUANTA, Gangedness, MessageCounts, Quanta
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
@@ -42,8 +44,8 @@ READINGS: dict[str, tuple[Quanta, ...]] = {
     "ratio": ("gang", "nonrunning"),
 }
 """What the monitor hears: quantum and processor too, all counts, or those of the paper's ratio."""
-RARE = (21, 22, 23, 24)
-"""Seeds of further workloads, of which those that meet least are taken."""
+Found = tuple[str, str]
+"""Our figure and the verdict."""
 
 
 @dataclass(frozen=True)
@@ -135,50 +137,27 @@ def _phases(pattern: str, quanta: float) -> Msg:
     )
 
 
-def claims(quick: bool) -> list[Claim]:
-    """Table 3's claims, and the classes of workloads unseen."""
-    rows = _table3()
-    count, seeds, runs = (4, 5, 5) if quick else (24, 40, 20)
-    apps = unseen(count)
-    done = trials(apps, seeds, runs)
-    all_right = f"right class of unseen workloads at {DISTURBED} disturbed quanta in {WORK}"
-    rows.append(Claim(all_right, "ours", ">= 95 % right, <= 1 % wrong", *_measured(done)))
-    parts = [(name, [trial for trial in done if trial.group == name]) for name in GROUPS]
-    others = [
-        ("other workloads, 3 processors", unseen(count // 2, 12), Recording(3, batch=3)),
-        ("other workloads, 8 processors", unseen(count // 2, 13), Recording(8, batch=8, work_quanta=320)),
-        ("denser, 32 in 120", apps, Recording(work_quanta=120)),
-        ("always the same processor (Sub_FX)", apps, Recording(environment="Sub_FX")),
-        ("all processors but one absent (Add_RR)", apps, Recording(environment="Add_RR")),
-    ]  # fmt: skip
-    rare = [app for seed in RARE for app in unseen(count, seed) if group_of(app) == GROUPS[-1]]
-    others += [
-        (f"{GROUPS[-1]}, more of them, {disturbed} in {work}", rare, Recording(4, disturbed, work))
-        for disturbed, work in ((32, 120), (32, 192), (64, 384), (128, 768))
-    ]
-    parts += [
-        (name, trials(some, max(5, seeds // 4), runs, recording))
-        for name, some, recording in others
-    ]
-    rows += [
-        Claim(f"the same: {name}", "ours", "wrong <= 1 %", *_measured(part, 0.0))
-        for name, part in parts
-        if any(trial.truth for trial in part)
-    ]
-    return rows
+def monitored(
+    runs: int, count: int, recordings: int, right: float = 0.0, group: str | None = None,
+    seeds: Sequence[int] = (11,), share: float = 1.0, drawn: str | None = None, fewer: int = 1,
+    recording: Mapping[str, Any] = MappingProxyType({}),
+) -> Found | None:  # fmt: skip
+    """Classes of unseen workloads: at least *right* of them, at most 1 % wrong; None without any truth.
 
-
-def _measured(group: list[Trial], least: float = 0.95) -> tuple[str, str]:
-    """The figure and the verdict of a claim on *group*."""
-    right, wrong, unknown = score(group)
-    total = right + wrong + unknown
-    if not total:
-        return "none drawn", "not reproduced"
-    return (
-        f"{right / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of "
-        f"{total}",
-        verdict(right >= least * total and wrong <= 0.01 * total),
-    )
+    Of *group* alone (or drawn until some are of the group *drawn*), on a quarter of the recordings
+    where *fewer* is 4, but 5 at least.
+    """
+    apps = [app for seed in seeds for app in unseen(int(count * share), seed)]
+    apps = [app for app in apps if drawn is None or group_of(app) == drawn]
+    many = max(5, recordings // fewer) if fewer > 1 else recordings
+    done = trials(apps, many, runs, Recording(**recording))
+    done = [trial for trial in done if group is None or trial.group == group]
+    if not any(trial.truth for trial in done):
+        return None
+    good, wrong, unknown = score(done)
+    total = good + wrong + unknown
+    ours = f"{good / total:.1%} right, {wrong / total:.1%} wrong, {unknown / total:.1%} UNKNOWN of {total}"
+    return ours, verdict(good >= right * total and wrong <= 0.01 * total)
 
 
 def quiet(app: Application) -> bool:
@@ -244,29 +223,30 @@ def score(group: list[Trial], reading: str = "whole") -> tuple[int, int, int]:
     return right, sum(trial.found[reading].total() for trial in scored) - right - unknown, unknown
 
 
-def _table3() -> list[Claim]:
-    """The claims on the means of Table 3."""
-    verdicts = {
-        name: judge_means(gang, absent, running, 4)
-        for name, (gang, running, absent) in TABLE_3.items()
-    }
-    ratio = {name: found.ratio or 0.0 for name, found in verdicts.items()}
-    order = sorted(ratio, key=lambda name: -ratio[name])
-    least = min(ratio["LU"], ratio["Enum"])
-    factors = {name: least / ratio[name] for name in ("Water", "Barnes")}
-    return [
-        Claim("order of the applications by ratio", "Table 3, Figure 10", "Enum, LU, Water, Barnes",
-              ", ".join(f"{name} {ratio[name]:.4f}" for name in order),
-              verdict(order == ["Enum", "LU", "Water", "Barnes"])),
-        Claim("classes", "Section 5.2", "Enum, LU low; Water, Barnes high",
-              ", ".join(f"{name} {found.gangedness}" for name, found in verdicts.items()),
-              verdict([verdicts[name].gangedness for name in order] == ["LOW", "LOW", "HIGH", "HIGH"])),
-        Claim("ratios of low and high gangedness differ by a factor of five at least", "Section 5.2", ">= 5",
-              f"LU / Water {factors['Water']:.2f}, LU / Barnes {factors['Barnes']:.2f}",
-              verdict(min(factors.values()) >= 5)),
-        Claim("Enum's sender progress in gang-all and non-gang-running within 10 %", "Section 5.2",
-              "1483678 vs. 1324103",
-              "with the labels of the rows swapped: 1324103 stands in the non-running row "
-              f"({1 - 1324103 / 1483678:.1%} less), which has all three senders; 882735 of the running row "
-              f"x 3/2 senders is {882735 * 3 / 2:.0f}", "reproduced, labels swapped"),
-    ]  # fmt: skip
+TABLE_3_CLASSES: dict[str, Verdict] = {
+    name: judge_means(gang, absent, running, 4) for name, (gang, running, absent) in TABLE_3.items()
+}
+"""What the means of Table 3 come to."""
+
+
+def order(*size: int, of: Sequence[str]) -> Found:
+    """The applications by the ratio of Table 3's means."""
+    ratio = {name: found.ratio or 0.0 for name, found in TABLE_3_CLASSES.items()}
+    found = sorted(ratio, key=lambda name: -ratio[name])
+    return ", ".join(f"{name} {ratio[name]:.4f}" for name in found), verdict(found == list(of))
+
+
+def classes_of_table(*size: int, low: Sequence[str], high: Sequence[str]) -> Found:
+    """Their classes."""
+    found = {name: one.gangedness for name, one in TABLE_3_CLASSES.items()}
+    wanted = {**dict.fromkeys(low, "LOW"), **dict.fromkeys(high, "HIGH")}
+    return ", ".join(f"{name} {word}" for name, word in found.items()), verdict(found == wanted)
+
+
+def factor(*size: int, least: float) -> Found:
+    """How far the ratios of low and high gangedness are apart."""
+    ratio = {name: found.ratio or 0.0 for name, found in TABLE_3_CLASSES.items()}
+    low = min(ratio["LU"], ratio["Enum"])
+    factors = {name: low / ratio[name] for name in ("Water", "Barnes")}
+    ours = ", ".join(f"LU / {name} {value:.2f}" for name, value in factors.items())
+    return ours, verdict(min(factors.values()) >= least)

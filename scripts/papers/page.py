@@ -15,6 +15,7 @@ from papers.claims import NOT, PARTLY, REPRODUCED
 
 from ioopt.campaign.study import Study
 from ioopt.tables import render
+from ioopt.version import __version__
 
 TITLES = {
     "khanna": "Khanna et al.: replication",
@@ -30,7 +31,7 @@ HEAD = """# What of the papers is reproduced
 
 Written by `python scripts/reproduce.py all`. Every run behind a claim is one row of a
 [campaign's](campaigns.md) store; figures, intervals and verdicts are computed from the rows. The
-rule by which a claim counts as reproduced stands in `scripts/papers/<paper>.py`; a claim that does
+rule by which a claim counts as reproduced stands in `scripts/papers/<paper>.toml`; a claim that does
 not hold is listed as such, with its figure.
 """
 CLAIM_HEAD = ("claim", "where", "the paper's word", "ours", "verdict")
@@ -39,30 +40,19 @@ ABSENT = "not installed"
 Conclusion = Mapping[str, Any]
 
 
-def conclusion(
-    module: ModuleType, quick: bool, rows: Sequence[Sequence[str]], study: Study
-) -> dict[str, Any]:
+def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
     """What a study came to, as the store keeps it: claims, notes, pictures, sizes, seconds, versions."""
+    rows = module.claims(quick)
     pictures = {
         name: {"caption": caption, "svg": _svg(axes.figure)}
-        for name, caption, axes in module.pictures(quick)
+        for name, caption, axes in getattr(module, "pictures", lambda _: ())(quick)
     }
     return {
-        "claims": rows, "pictures": pictures,
-        "head": head_of(module), "notes": notes_of(module, rows),
+        "claims": rows, "pictures": pictures, "head": getattr(module, "HEAD", CLAIM_HEAD),
+        "notes": list(module.notes(rows)) if hasattr(module, "notes") else [],
         "sizes": module.sizes(quick), "num_values": study.num_values, "seconds": study.seconds,
         "versions": {name: _version(name) for name in PACKAGES},
     }  # fmt: skip
-
-
-def head_of(module: ModuleType) -> Sequence[str]:
-    """The columns of the claims of *module*."""
-    return getattr(module, "HEAD", CLAIM_HEAD)
-
-
-def notes_of(module: ModuleType, rows: Sequence[Sequence[str]]) -> list[str]:
-    """What *module* says beside its claims."""
-    return [*module.notes(rows)] if hasattr(module, "notes") else [*getattr(module, "NOTES", ())]
 
 
 def _svg(figure: Any) -> str:
@@ -78,12 +68,8 @@ def _svg(figure: Any) -> str:
 
 
 def _version(name: str) -> str:
-    if name == "ioopt":
-        import ioopt
-
-        return ioopt.__version__
     try:
-        return metadata.version(name)
+        return __version__ if name == "ioopt" else metadata.version(name)
     except metadata.PackageNotFoundError:
         return ABSENT
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from papers.claims import REPRODUCED, Picture
-from papers.zhang_claims import claims_on
-from papers.zhang_runs import Runs
+from papers.claims import REPRODUCED
+from papers.zhang import Runs, claims_on
 
 CALM = {"class_centre": 4.66, "interarrival_cv": 1.0}
 HEAD = (
@@ -39,8 +38,3 @@ def notes(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield f"{name}: {sum(row[at] == REPRODUCED for row in rows)} of {len(rows)} reproduced."
     differ = [f"{row[0]} ({row[3]}, {row[5]})" for row in rows if row[3] != row[5]]
     yield f"Other verdicts on {len(differ)} of them: {'; '.join(differ) or 'none'}."
-
-
-def pictures(quick: bool) -> Iterator[Picture]:
-    """None: those of the chosen calibration stand with its claims."""
-    return iter(())

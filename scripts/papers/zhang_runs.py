@@ -1,7 +1,4 @@
-"""Runs for the reproduction of Zhang et al. and the gang benchmark: points, seeds, intervals.
-
-A run is kept as the handful of figures that the tables need, so that one sweep serves them all.
-"""
+"""The runs behind the claims of Zhang et al.: points, seeds, figures."""
 
 from __future__ import annotations
 
@@ -17,8 +14,6 @@ from papers.claims import values_of
 from ioopt.decisions.gang.state import Timing
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.sim.gang.compiled import run
-from ioopt.sim.gang.simulate import Trajectory
-from ioopt.sim.gang.table import JobTable
 from ioopt.solvers.gang import guarded, index
 from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
 from ioopt.solvers.gang.gs import POLICY as GS
@@ -34,12 +29,10 @@ INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
 
 @dataclass(frozen=True)
 class Figures:
-    """What one simulated workload comes to."""
+    """What one simulated workload comes to; slowdown is counted from arrival."""
 
     slowdown: float
     wait: float
-    max_wait: float
-    big: float
     local: int
     from_start: float
 
@@ -57,8 +50,16 @@ def point(
         jobs=jobs, mean_local_seconds=LOADS_SECONDS[load], intensity=intensity,
         migration_seconds=migration, migration_tasks_per_quantum=budget, **preset,
     )  # fmt: skip
-    table, timing = make_table(settings, seed), Timing.of(settings.machine)
-    return figures(table, timing, run(table, timing, POLICIES[policy].rules))
+    jobs_of, timing = make_table(settings, seed), Timing.of(settings.machine)
+    trajectory = run(jobs_of, timing, POLICIES[policy].rules)
+    start, finish = np.array(trajectory.start), np.array(trajectory.finish)
+    quantum = float(timing.quantum)
+    floor = np.maximum(jobs_of.local, quantum)
+    slowdown = np.maximum(finish - jobs_of.arrival, quantum) / floor
+    return Figures(
+        float(slowdown.mean()), float((start - jobs_of.arrival).mean()), sum(trajectory.local),
+        float((np.maximum(finish - start, quantum) / floor).mean()),
+    )  # fmt: skip
 
 
 def simulated(**settings: Any) -> dict[str, float]:
@@ -68,7 +69,7 @@ def simulated(**settings: Any) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Runs:
-    """How many jobs and seeds a table rests on, and access to its runs.
+    """How many jobs and seeds the claims rest on, and access to their runs.
 
     ``settling_seeds`` serve comparisons that ``num_seeds`` do not clearly decide; ``preset`` are
     settings of the preset that are changed.
@@ -78,11 +79,6 @@ class Runs:
     num_seeds: int = 30
     settling_seeds: int = 200
     preset: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def loads(self) -> tuple[float, ...]:
-        """The nine execution times t_e in seconds."""
-        return LOADS_SECONDS
 
     def seeds(
         self, policy: str, load: int, intensity: Any, count: int | None = None, **options: Any
@@ -95,24 +91,6 @@ class Runs:
         ]  # fmt: skip
         return [Figures(**found) for found in values_of(simulated, asked)]
 
-    def mean(
-        self, policy: str, load: int, intensity: Any, name: str = "slowdown", **options: Any
-    ) -> float:
-        """The mean of one figure of a point over the seeds."""
-        found = self.seeds(policy, load, intensity, **options)
-        return fmean(getattr(run, name) for run in found)
-
-
-def figures(table: JobTable, timing: Timing, trajectory: Trajectory) -> Figures:
-    """The figures of a trajectory, slowdown counted from arrival."""
-    start, finish = np.array(trajectory.start), np.array(trajectory.finish)
-    quantum = float(timing.quantum)
-    floor = np.maximum(table.local, quantum)
-    slowdown = np.maximum(finish - table.arrival, quantum) / floor
-    wait = start - table.arrival
-    big = table.size >= 64
-    return Figures(
-        float(slowdown.mean()), float(wait.mean()), float(wait.max()),
-        float(slowdown[big].mean()), sum(trajectory.local),
-        float((np.maximum(finish - start, quantum) / floor).mean()),
-    )  # fmt: skip
+    def mean(self, policy: str, load: int, intensity: Any, **options: Any) -> float:
+        """The mean slowdown of a point over the seeds."""
+        return fmean(run.slowdown for run in self.seeds(policy, load, intensity, **options))

@@ -118,11 +118,11 @@ def solver_table() -> str:
 def schema_table() -> str:
     """Every instance format with the keys of its JSON Schema."""
     from ioopt import registry
-    from ioopt.cli.schema import json_schema
+    from ioopt.cli.listings import json_schema
     from ioopt.tables import render
 
     rows = []
-    for spec in registry.KINDS.values():
+    for spec in registry.FORMATS.values():
         schema = json_schema(spec.problem)
         required = set(schema.get("required", ()))
         for key, value in schema["properties"].items():

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 import ioopt  # noqa: E402
 from ioopt.formats.native import dump_json, read_json, write_text  # noqa: E402
 from ioopt.problems.base import Problem  # noqa: E402
-from ioopt.registry import KINDS, generate  # noqa: E402
+from ioopt.registry import FORMATS, generate  # noqa: E402
 from ioopt.solving import problem_from_dict  # noqa: E402
 
 FAMILIES = sorted(path.parent.name for path in (ROOT / "instances").glob("*/catalog.json"))
@@ -35,16 +35,16 @@ def refresh(family: str, solve_seconds: float | None) -> None:
         made = row["made"]
         settings, seed = made.get("settings", {}), made["seed"]
         path = folder / row["file"]
-        problem = generate(KINDS[row["kind"]], made["preset"], settings, seed)
+        problem = generate(FORMATS[row["kind"]], made["preset"], settings, seed)
         problem = problem.model_copy(update={"name": row["name"]})
         if not path.exists() or not _same(read_json(path), problem):
             head = {"format": problem.format, "version": 1, "name": row["name"]}
             content = problem.model_dump(mode="json", exclude_defaults=True, by_alias=True)
             write_text(path, dump_json(head | content))
-            row |= {"best_objective": None, "bound": None, "who": None}
+            row |= dict.fromkeys({"best_objective", "bound", "who"} & row.keys())
         if solve_seconds is not None and "solver" in made and row["best_objective"] is None:
             row |= _solved(path, made["solver"], row["objective"], solve_seconds)
-        print(f"{family}/{path.name}: best {row['best_objective']}, bound {row['bound']}")
+        print(f"{family}/{path.name}: best {row.get('best_objective')}, bound {row.get('bound')}")
     write_text(folder / "catalog.json", dump_json({"instances": rows}))
 
 

@@ -22,8 +22,6 @@ ANSWERS = (
     ("two-writers-now",),
     ("gang-figure-5",),
     ("gang-crowded-now",),
-    ("ready-now",),
-    ("quantum-ties", "--solver", "event"),
     ("flexgang-heavy-mix", "--solver", "greedy"),
     ("flexgang-tiny", "--time-limit", "1"),
 )

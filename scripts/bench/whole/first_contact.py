@@ -35,7 +35,7 @@ from ioopt.solving import load
 from ioopt.tables import render
 
 LIMITS = (0.2, 1.0, 2.0, 5.0)
-SEARCHES = {"rolling", "two-stage", "hierarchical", "anneal", "gangedness"}
+SEARCHES = {"rolling", "two-stage", "hierarchical", "anneal"}
 """Neither exact nor anytime, and no simple baseline."""
 BASELINE_LIMIT = 20.0
 TOLERANCE = 1e-9
@@ -89,11 +89,9 @@ def run(path: str, measure: str, limit: float, cache: Path, solver: str | None =
 
 def instances(names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
     """(name, kind, problem) of every bundled instance and library recipe, each once."""
-    seen: list[Any] = []
     for name, entry in catalog.entries().items():
-        if not names or name in names:
-            seen.append(load(name))
-            yield name, entry["kind"], seen[-1]
+        if entry["kind"] in registry.KINDS and (not names or name in names):
+            yield name, entry["kind"], load(name)
     for name, kind, recipe, _ in candidates():
         if recipe.bundled is None and (not names or name in names):
             yield (
@@ -165,7 +163,7 @@ def main(quick: bool, names: Sequence[str] = ()) -> None:
     with tempfile.TemporaryDirectory() as folder, busy(0 if quick else 2):
         full = Path(os.environ.get("NUMBA_CACHE_DIR") or folder)
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(full)}
-        subprocess.run([sys.executable, "-m", "ioopt", "compile", "-q"],
+        subprocess.run([sys.executable, "-m", "ioopt", "doctor", "--compile", "-q"],
                        env=environment, check=True, stdout=subprocess.DEVNULL)  # fmt: skip
         found = []
         for row in rows(names, (1.0,) if quick else LIMITS, full):

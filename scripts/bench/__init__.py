@@ -1,0 +1,1 @@
+"""Benchmarks; ``python scripts/bench.py`` lists them."""

@@ -1,0 +1,214 @@
+"""Instances of sweeps that no generator makes: recorded workflows, small disks, drawn buffers, logs.
+
+A maker writes them into a folder; their names begin with the group of the table's row. It may return
+the best value known of some, by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ioopt
+from bench.frame import ROOT, shared_data
+from ioopt.campaign.library import entries as library
+from ioopt.catalog import entries
+from ioopt.errors import UsageError
+from ioopt.formats.cluster import Machine
+from ioopt.formats.estee.instance import read_estee
+from ioopt.formats.native import dump_json
+from ioopt.formats.swf.io import batch_io_from_swf
+from ioopt.formats.swf.log import read_swf
+from ioopt.formats.wfformat.instance import read_wfformat
+from ioopt.generate.gang.from_swf import gang_from_swf
+from ioopt.generate.gang.generate import Settings
+from ioopt.problems.replication import ReplicationProblem
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.batch_io.least_wait import least_wait
+
+MACHINES = {
+    "4 x 4, 16 MB/s": Machine(nodes=4, cores=4, remote_rate=16e6, replica_rate=128e6),
+    "8 x 4, 32 MB/s": Machine(nodes=8, cores=4, remote_rate=32e6, replica_rate=128e6),
+}
+DISK_SHARE = 1.5
+"""A small disk holds so many times the largest task."""
+FLATTENED = (
+    "1000genome-chameleon-2ch", "cycles", "epigenomics-chameleon-ilmn", "montage-chameleon-2mass-05d",
+    "srasearch", "montage-chameleon-dss",
+)  # fmt: skip
+"""Files of the shared data, by the beginning of their names."""
+LOGS = (
+    ("KTH-SP2-1996-2.1-cln.first20000", 128), ("NASA-iPSC-1993-3.1-cln", 128),
+    ("HPC2N-2002-excerpt-alea", 240), ("lublin_256", 256), ("RICC-2010-2.first20000", 8192),
+)  # fmt: skip
+"""Logs and the nodes of the machine that they are put on."""
+KINDS = ("batch-io", "gang", "gang-matrix", "quantum-selection")
+QUEUES: dict[str, dict[str, Any]] = {
+    "FCFS-EASY": {"backfill": "easy"},
+    "SJF-EASY": {"backfill": "easy", "backfill_order": "sjf"},
+    "plan": {"queue": "plan", "plan_power": 1},
+    "plan, squares": {"queue": "plan", "plan_power": 2},
+    "FCFS, no backfill": {"backfill": "none"},
+    "conservative": {"backfill": "conservative"},
+}
+GIB = 2.0**30
+
+
+def put(folder: Path, problem: Any, name: str) -> None:
+    """Write *problem*, an instance or its document, under another name."""
+    if not isinstance(problem, dict):
+        problem = problem.model_dump(mode="json", by_alias=True, exclude_none=True)
+    path = folder / f"{len(list(folder.iterdir())):04}.json"
+    path.write_text(dump_json(problem | {"name": name}), "utf-8")
+
+
+def graphs(machine: Machine) -> Iterator[tuple[ReplicationProblem, dict[str, float]]]:
+    """Estee's graphs of the shared data, planned with expected durations, and the actual ones."""
+    for file in sorted(shared_data("workflows").glob("*.zip")):
+        for place in itertools.count():
+            try:
+                yield read_estee(str(file), str(place), machine)
+            except UsageError:
+                break
+
+
+def with_small_disks(problem: ReplicationProblem) -> ReplicationProblem:
+    """The same with disks of DISK_SHARE times the largest task on every node."""
+    most = max(map(problem.task_bytes, range(len(problem.tasks))))
+    small = {"disk_bytes": int(DISK_SHARE * most)}
+    nodes = tuple(node.model_copy(update=small) for node in problem.nodes)
+    return problem.model_copy(update={"nodes": nodes})
+
+
+def workflows(folder: Path, quick: bool) -> None:
+    """Every graph and record of the shared data on both machines, with ample and small disks."""
+    for title, machine in list(MACHINES.items())[: 1 if quick else None]:
+        files = sorted(shared_data("workflows").glob("*-0*.json"))
+        found = {file.stem: read_wfformat(str(file), machine=machine) for file in files}
+        found |= {problem.name: problem for problem, _ in graphs(machine)}
+        for name in sorted(found, key=lambda name: len(found[name].tasks))[: 2 if quick else None]:
+            put(folder, found[name], f"{title}, ample disks: {name}")
+            put(folder, with_small_disks(found[name]), f"{title}, small disks: {name}")
+
+
+def flattened(folder: Path, quick: bool) -> None:
+    """Recorded workflows as batches, on disks of a share of their bytes."""
+    for share, name in itertools.product(("15%", "25%"), FLATTENED[: 1 if quick else None]):
+        for path in sorted(shared_data("wfformat").glob(f"{name}*.json"))[:1]:
+            machine = Machine.model_validate({"disk": share, "nodes": 4})
+            problem = read_wfformat(str(path), "all", machine, flatten=True)
+            put(folder, problem, f"WfFormat, {share}: {name}")
+
+
+def random_workflows(folder: Path, quick: bool) -> None:
+    """Small ones with tight disks, files to keep, arrivals, cores and unlike speeds."""
+    sys.path[:0] = [str(ROOT / "tests" / "oracle")]
+    from random_workflows import random_workflow
+
+    for most in (8, 12):
+        for seed in range(2 if quick else 60):
+            document = {"format": "ioopt/replication", **random_workflow(seed, most)}
+            put(folder, document, f"random workflows, at most {most} tasks: {seed}")
+
+
+def chosen_on(folder: Path, quick: bool) -> None:
+    """What defaults were chosen on, bundled and of the library; logs under three intensities of I/O."""
+    for name, entry in entries().items():
+        if entry["kind"] in KINDS:
+            put(folder, ioopt.load(name), f"chosen on, {entry['kind']}: {name}")
+    for name, own in library().items():
+        if own.kind in KINDS and own.recipe.bundled is None:
+            put(folder, own.problem(), f"chosen on, {own.kind}: {name}")
+    for log, nodes in LOGS[: 1 if quick else None]:
+        path = shared_data("swf") / f"{log}.swf"
+        for intensity in (0.5, 0.33, 0.1) if path.exists() else ():
+            machine = Settings(nodes=nodes, intensity=intensity)
+            problem = gang_from_swf(
+                read_swf(str(path)), machine, 20, max_jobs=500 if quick else 5000
+            )
+            put(folder, problem, f"elsewhere, logs of gangs: {log} {intensity}")
+
+
+def stored(folder: Path, quick: bool, additive: bool = False) -> dict[str, float]:
+    """The library's instances (of additive time, or of all else) and the best values known."""
+    known = {}
+    for name, entry in library().items():
+        if (entry.measure == "additive_seconds") == additive:
+            put(folder, entry.problem(), name)
+            known[name] = entry.best.best
+    return known
+
+
+def with_buffers(instance: dict[str, Any], seed: int) -> dict[str, Any]:
+    """A shared buffer of what all nodes ask on average (4 GiB each), and a log-normal request of each job.
+
+    The job writes half of its own in each phase, and stages half of it in and out. The log is that of
+    Kopanski and Rzadca's figures; their requests come from another one.
+    """
+    draw, nodes = random.Random(seed), instance["machine"]["nodes"]
+    room = nodes * 4 * GIB
+    instance["machine"]["burst_buffer"] = {
+        "bytes": room, "bytes_per_second": nodes * GIB, "drain_bytes_per_second": nodes * GIB / 10,
+        "placement": "shared",
+    }  # fmt: skip
+    for job in instance["jobs"]:
+        own = min(job["nodes"] * 4 * GIB * draw.lognormvariate(-0.5, 1.0), room)
+        job |= {"buffer_bytes": own, "stage_in_bytes": own / 2, "stage_out_bytes": own / 2}
+        job["phases"] = [{**phase, "io_bytes": own / 2} for phase in job["phases"]]
+    return instance
+
+
+def small_queue(seed: int, jobs: int = 9) -> dict[str, Any]:
+    """Jobs that run for their walltimes, on 16 nodes with a buffer that is as scarce as they."""
+    draw = random.Random(seed)
+    buffer = {
+        "bytes": 16,
+        "bytes_per_second": 16,
+        "drain_bytes_per_second": 16,
+        "placement": "shared",
+    }
+    return {
+        "format": "ioopt/batch-io", "version": 1,
+        "machine": {
+            "nodes": 16, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1,
+            "storage_bytes_per_second": 16, "burst_buffer": buffer,
+        },
+        "jobs": [
+            {"id": k, "submit_seconds": draw.randint(0, 60), "nodes": draw.randint(1, 12),
+             "walltime_seconds": seconds, "buffer_bytes": draw.randint(0, 12),
+             "phases": [{"compute_seconds": seconds, "io_bytes": 0}]}
+            for k in range(jobs) for seconds in [draw.randint(1, 60)]
+        ],
+    }  # fmt: skip
+
+
+def buffers(folder: Path, quick: bool) -> dict[str, float]:
+    """The log under four queues, small queues under all; the least mean wait of those, by CP-SAT."""
+    known: dict[str, float] = {}
+    path = shared_data("swf") / "KTH-SP2-1996-2.1-cln.first20000.swf"
+    if path.exists():
+        problem = batch_io_from_swf(read_swf(str(path)), max_jobs=1_000 if quick else 20_000)
+        log = with_buffers(problem.model_dump(mode="json", by_alias=True, exclude_none=True), 0)
+        for name in list(QUEUES)[:4]:
+            put(folder, log | {"options": {"queue": "fcfs", **QUEUES[name]}}, f"KTH-SP2, {name}: 0")
+    for seed in range(5 if quick else 50):
+        instance = small_queue(seed)
+        least = least_wait(ioopt.load(instance), BackendLimits(seconds=20)).wait
+        for name, options in QUEUES.items():
+            known[f"small queues, {name}: {seed}"] = least / len(instance["jobs"])
+            put(folder, instance | {"options": {"queue": "fcfs", **options}},
+                f"small queues, {name}: {seed}")  # fmt: skip
+    return known
+
+
+MAKERS: dict[str, Callable[[Path, bool], dict[str, float] | None]] = {
+    "burst-buffer": buffers, "defaults": chosen_on, "library": stored,
+    "library-additive": partial(stored, additive=True), "replication-search": flattened,
+    "workflow": workflows, "workflow-exact": random_workflows,
+}  # fmt: skip
+"""By the name of the sweep."""
