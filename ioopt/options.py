@@ -99,6 +99,26 @@ class Deadline:
         return Deadline(min(seconds, self.remaining()), self.clock)
 
 
+NOW = {
+    "compile": "doctor --compile", "decide": "solve --now", "schema": "instances schema",
+    "submit": "instances submit", "--policy": "--solver",
+} | {
+    f"--{name.replace('_', '-')}": f"--machine {name}=..."
+    for name in (
+        "nodes", "processors_per_node", "unit_nodes", "allocation", "node_rate", "storage_rate",
+        "kill", "queue", "backfill", "reservation", "plan", "estimate", "pass", "backfill_order",
+        "cores", "disk", "remote_rate", "replica_rate", "link", "speed",
+    )
+}  # fmt: skip
+"""Names of 0.2 that have others now: each answers for one version with a line that says which."""
+
+
+def refuse_old(name: str, known: Iterable[str] | None = None) -> None:
+    """Raise UsageError for a name of :data:`NOW`, of an option where the new one is *known* too."""
+    if name in NOW and (known is None or NOW[name].split()[0] in known):
+        raise UsageError(f"{name} is now {NOW[name]}")
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelt most like *name*; None where none is near.
 
@@ -118,16 +138,16 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near!r}?" if near else f"known: {', '.join(names) or 'none'}"
 
 
-def parse_assignments(pairs: tuple[str, ...] | list[str]) -> dict[str, str]:
+def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set") -> dict[str, str]:
     """Split ``KEY=VALUE`` words into a mapping; a word without ``=`` or a key twice is a UsageError."""
     settings: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise UsageError(f"--set wants KEY=VALUE, not {pair!r}")
+            raise UsageError(f"{option} wants KEY=VALUE, not {pair!r}")
         if key in settings:
-            raise UsageError(f"--set {key} is given twice ({settings[key]!r} and {value!r})")
+            raise UsageError(f"{option} {key} is given twice ({settings[key]!r} and {value!r})")
         settings[key] = value.strip()
     return settings
 

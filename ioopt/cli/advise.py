@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ioopt.cli.imports.common import MACHINE
+from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import TRACE, import_swf
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, format_option, output_option, solver_option
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   ioopt advise KTH-SP2.swf -o page.html
-  ioopt advise KTH-SP2.swf --darshan logs/ --node-rate 1GB/s --storage-rate 5GB/s -o page.html
+  ioopt advise KTH-SP2.swf --darshan logs/ --machine node_rate=1GB/s,storage_rate=5GB/s -o page.html
   ioopt advise month.swf.gz --io-fraction 0.2 --threads 2 --solver fill --solver adaptive
   ioopt advise month.swf --format json -o month.json
 
@@ -36,12 +36,12 @@ lines. LOG is read as by `ioopt import swf`.
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @click.argument("log", metavar="LOG", type=PATH)
-@output_option(text="Write the page there: .html; else text, or JSON with --format json.")
+@output_option(text="Write the page there: .html; else a table, or JSON with --format json.")
 @TRACE
 @click.option("--io-fraction", type=float, default=0.1, metavar="F",
               help="Mean share of run time that is I/O, of jobs without a log; half and twice it "
               "are tried too.")  # fmt: skip
-@MACHINE.options
+@machine_option
 @solver_option("solvers", multiple=True,
                text="A policy to look at, or NAME:KEY=VALUE,...; may be given again.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(min=1), default=1, metavar="N",
@@ -50,7 +50,7 @@ lines. LOG is read as by `ioopt import swf`.
               help="Resamples of weeks for the intervals.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), default=1, metavar="N",
               help="Processes that simulate at the same time.")  # fmt: skip
-@format_option("text", "json")
+@format_option("table", "json")
 def advise(log: str, output: str | None, form: str, threads: int, **given: Any) -> int:
     """Say from the job log LOG which I/O policy would help whom, and how sure that is."""
     from ioopt.advice import page, study
@@ -95,7 +95,7 @@ def _question(log: str, given: dict[str, Any]) -> Question:
 
     darshan, skipped = read_darshan_logs(given["logs"]) if given["logs"] else ([], [])
     return Question(
-        read_swf(log), tuple(darshan), tuple(skipped), **MACHINE.gather(given),
+        read_swf(log), tuple(darshan), tuple(skipped), **batch_machine(given["machine"]),
         io=IoRule(given["io_fraction"], given["io_period"], given["seed"]),
         draw_logs=given["draw_logs"], requested_size=given["size"] == "requested",
         max_jobs=given["jobs"], solvers=given["solvers"] or POLICIES, draws=given["draws"],
@@ -112,11 +112,10 @@ def _words(context: click.Context) -> dict[str, list[str]]:
         if isinstance(option, click.Option) and given and name in context.params:
             value = context.params[name]
             values = value if option.multiple else [value]
-            ending = "B/s" if name.endswith("bytes_per_second") else ""
             found[name] = [
                 word
                 for each in values
-                for word in (option.opts[0], *([] if option.is_flag else [f"{each}{ending}"]))
+                for word in (option.opts[0], *([] if option.is_flag else [str(each)]))
             ]
     return found
 
@@ -132,7 +131,7 @@ def _commands(
     shared = [
         word
         for name, typed in words.items()
-        if name in known and name not in ("output", "storage_bytes_per_second")
+        if name in known and name != "output"
         for word in typed
     ]
     cells = advice["sensitivity"]
@@ -141,9 +140,8 @@ def _commands(
     compared = [f"--solver={name}" for name in (advice["baseline"], *question.solvers)]
     limit = ["--time-limit", "600", "--baseline", advice["baseline"]]
     make = ["ioopt", "import", "swf", log, *shared]
-    stated = words.get("storage_bytes_per_second", [])
     lines = [
-        [*make, *stated, "--io-fraction", str(question.io.fraction), "-o", f"{stem}.json"],
+        [*make, "--io-fraction", str(question.io.fraction), "-o", f"{stem}.json"],
         ["ioopt", "compare", f"{stem}.json", *compared, *limit],
     ]
     sets = [f"{stem}-storage{place}" for place in range(1, len(rates) + 1)]
@@ -151,8 +149,8 @@ def _commands(
         lines.append(
             [
                 *make,
-                "--storage-rate",
-                f"{rate}B/s",
+                "--machine",
+                f"storage_rate={rate}B/s",
                 "--io-fraction",
                 fractions,
                 "-o",

@@ -1,19 +1,22 @@
-"""``ioopt doctor``: what is installed here, what is missing and what it would be good for."""
+"""``ioopt doctor``: what is installed here, what is missing, and machine code ahead of need."""
 
 import os
 import platform
+import sys
+import time
 from collections.abc import Iterator
 
 import click
 
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import format_option
-from ioopt.errors import EXTRAS, ExitCode
+from ioopt.errors import EXTRAS, ExitCode, missing
 
 EPILOG = """\b
 Examples:
   ioopt doctor
   ioopt doctor --format json
+  NUMBA_CACHE_DIR=/var/cache/ioopt ioopt doctor --compile
 """
 PARTS = {
     "numba": "machine code for simulators and searches; without it they are plain Python",
@@ -29,12 +32,21 @@ Row = tuple[str, str, str, str]
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
+@click.option("--compile", "compiling", is_flag=True,
+              help="Compile all kernels first, once for this machine (a minute or so).")  # fmt: skip
 @format_option("table", "json")
-def doctor(form: str) -> int:
-    """List backends, versions, optional parts, compiled kernels and plugins of this installation."""
+def doctor(compiling: bool, form: str) -> int:
+    """List backends, versions, optional parts, compiled kernels and plugins of this installation.
+
+    Nothing is missing without --compile: a long run compiles first where its limit is a minute or
+    more; in shorter ones plain Python serves while another process compiles for the next run. The
+    code stands beside the package, or in NUMBA_CACHE_DIR; what is there already is loaded in a second.
+    """
     from ioopt.formats.native import dump_json
     from ioopt.tables import render, terminal_width
 
+    if compiling:
+        _compile()
     rows = [*_here(), *_backends(), *_parts(), *_kernels(), *_plugins()]
     headers = ("what", "name", "state", "note")
     if form == "json":
@@ -42,6 +54,21 @@ def doctor(form: str) -> int:
     else:
         click.echo(render(headers, rows, width=terminal_width(), wrap=3), nl=False)
     return ExitCode.ANSWER
+
+
+def _compile() -> None:
+    from ioopt.compiled import available
+    from ioopt.compiled.choice import KERNELS
+
+    if not available():
+        raise missing("numba", "compiling")
+    for done, kernel in enumerate(KERNELS.values(), 1):
+        begun = time.perf_counter()
+        kernel.compile()
+        if not quiet():
+            seconds = f"{time.perf_counter() - begun:.1f} s"
+            what = f"compiled {done} of {len(KERNELS)}: {kernel.family}, {kernel.name}"
+            print(f"{what} ({seconds})", file=sys.stderr, flush=True)
 
 
 def _here() -> Iterator[Row]:
@@ -59,9 +86,10 @@ def _version(package: str) -> str:
 
     if find_spec(package) is None:
         return "missing"
-    for name in metadata.packages_distributions().get(package, [package]):
-        return metadata.version(name)
-    return "present"
+    try:
+        return metadata.version({"zmq": "pyzmq"}.get(package, package))
+    except metadata.PackageNotFoundError:
+        return "present"
 
 
 def _backends() -> Iterator[Row]:
@@ -93,7 +121,7 @@ def _kernels() -> Iterator[Row]:
         ready = kernel.ready()
         yield (
             "kernel", f"{kernel.family}, {kernel.name}", "compiled" if ready else "not yet",
-            "" if ready else "made when needed, or by ioopt compile",
+            "" if ready else "made when needed, or by ioopt doctor --compile",
         )  # fmt: skip
 
 

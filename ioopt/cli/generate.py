@@ -6,7 +6,7 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import output_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.registry import KindSpec, generator_of
+from ioopt.registry import Format, generator_of
 from ioopt.registry import generate as make
 
 EPILOG = """\b
@@ -48,7 +48,7 @@ def generate(
     return ExitCode.ANSWER
 
 
-def _presets(kind: KindSpec) -> str:
+def _presets(kind: Format) -> str:
     from ioopt.tables import render, terminal_width
 
     rows = [

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ioopt.errors import UsageError
-from ioopt.options import parse_assignments, suggest
+from ioopt.options import parse_assignments, refuse_old, suggest
 from ioopt.units import parse_rate, parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +25,14 @@ class IooptCommand(click.Command):
             click.Option(names, expose_value=False, callback=_remember, help=text, **how)
             for names, text, how in EVERYWHERE
         ]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Like click's; an option that has another name now says which."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            refuse_old(error.option_name, [name for item in self.params for name in item.opts])
+            raise
 
 
 EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
@@ -96,6 +104,8 @@ class IooptGroup(click.Group):
         """Like click's, with the nearest name in the message for an unknown command."""
         name = click.utils.make_str(args[0])
         known = self.list_commands(ctx)
+        if ctx.parent is None:
+            refuse_old(name)
         if name not in known and not name.startswith("-"):
             raise click.UsageError(f"no command {name!r}; {suggest(name, known)}", ctx)
         return super().resolve_command(ctx, args)

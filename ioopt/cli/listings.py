@@ -1,4 +1,4 @@
-"""``ioopt instances`` and ``solvers``: what there is, with its source and what is known of it."""
+"""``ioopt instances`` and ``solvers``: what there is, what is known of it, and what is better."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from ioopt.tables import percent, render, terminal_width
 @click.group(cls=IooptGroup, invoke_without_command=True)
 @click.pass_context
 def instances(context: click.Context) -> None:
-    """List, show and copy the bundled instances; any command takes their names as FILE."""
+    """The bundled instances, whose names any command takes as FILE; best known plans; schemas."""
     if context.invoked_subcommand is None:
         context.invoke(list_)
 
@@ -119,6 +119,71 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
     ]  # fmt: skip
     click.echo(render(headers, rows, width=terminal_width(), keep=4), nl=False)
     return ExitCode.ANSWER
+
+
+@instances.command(cls=IooptCommand)
+@options.file_argument()
+@click.argument("result", type=options.PATH)
+@options.library_option
+def submit(file: str, result: str, library: str | None) -> int:
+    """Check the plan in RESULT and, when it beats the best known of FILE, write it to the library.
+
+    FILE is an instance file or a name of `ioopt instances best`. The plan is checked and replayed;
+    what RESULT states about itself counts for nothing. A plan that is not better is refused.
+    """
+    from ioopt.campaign import library as known
+    from ioopt.formats.native import reading
+
+    entry = known.entry_of(file, library)
+    data = options.read_result(result, registry.KINDS[entry.kind])
+    with reading(result):
+        changed, found = known.submit(entry, data, result, library)
+    for violation in found:
+        click.echo(str(violation))
+    if found:
+        return ExitCode.VIOLATIONS
+    click.echo(
+        f"{entry.name}: {entry.measure} {changed.best.best:.9g}, was {entry.best.best:.9g}; "
+        f"written to {known.writable_folder(library)}"
+    )
+    return ExitCode.ANSWER
+
+
+@instances.command(cls=IooptCommand)
+@click.argument("name", required=False)
+def schema(name: str | None) -> int:
+    """Print the JSON Schema of NAME; without NAME, list the names.
+
+    NAME is an instance kind, KIND-plan, KIND-schedule, or result.
+    """
+    from ioopt.formats.native import dump_json
+
+    targets = schema_targets()
+    if name is None:
+        click.echo("\n".join(targets))
+        return ExitCode.ANSWER
+    short = name.removeprefix("ioopt/")
+    if short not in targets:
+        raise UsageError(f"no schema {name!r}; {registry.suggest(short, targets)}")
+    click.echo(dump_json(json_schema(targets[short])), nl=False)
+    return ExitCode.ANSWER
+
+
+def schema_targets() -> dict[str, str]:
+    """Schema name -> class, for all instance kinds, their plans and schedules, and results."""
+    targets = {spec.kind: spec.problem for spec in registry.FORMATS.values()}
+    for part in ("plan", "schedule"):
+        forms = {f"{spec.kind}-{part}": getattr(spec, part) for spec in registry.KINDS.values()}
+        targets |= {name: form for name, form in forms.items() if form is not None}
+    return targets | {"result": "ioopt.result:Result"}
+
+
+def json_schema(target: str) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a pydantic class given as ``module:name``; ``format`` is required."""
+    document: dict[str, Any] = load_target(target).model_json_schema(by_alias=True)
+    if "format" in document.get("properties", {}):
+        document["required"] = ["format", *document.get("required", [])]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
 
 def _gap(entry: Any, found: Any) -> float | None:

@@ -25,16 +25,13 @@ COMMANDS = {
     "export": ("ioopt.cli.export:export_group", "Write a model or an instance for other programs."),
     "plot": ("ioopt.cli.plot:plot", "Draw a result or a comparison."),
     "advise": ("ioopt.cli.advise:advise", "Say which I/O policy would help the jobs of a log."),
-    "decide": ("ioopt.cli.solve:decide", "Make one decision from a snapshot."),
+    "measure": ("ioopt.cli.measure:measure", "Measure where nothing is to be decided."),
     "sweep": ("ioopt.cli.campaign:sweep", "Run a grid of instances and solvers into a store."),
     "report": ("ioopt.cli.campaign:report", "Turn run stores into one HTML report."),
     "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
-    "compile": ("ioopt.cli.compile:compile_", "Compile all kernels, once for this machine."),
     "doctor": ("ioopt.cli.doctor:doctor", "List what is installed here and what is missing."),
-    "instances": ("ioopt.cli.listings:instances", "List, show and copy the bundled instances."),
-    "submit": ("ioopt.cli.check:submit", "Hand in a better plan for an instance of the library."),
+    "instances": ("ioopt.cli.listings:instances", "Bundled instances, best known plans, schemas."),
     "solvers": ("ioopt.cli.listings:solvers", "List the solvers and what they can do."),
-    "schema": ("ioopt.cli.schema:schema", "Print the JSON Schema of a format."),
 }
 
 EPILOG = """\b

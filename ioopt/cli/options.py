@@ -63,7 +63,7 @@ def families(
     """Families, and kinds of instances."""
     from ioopt import registry
 
-    names = dict.fromkeys([*registry.families(), *registry.KINDS])
+    names = dict.fromkeys([*registry.families(), *registry.FORMATS])
     return _offer(((name, "") for name in names), begun)
 
 
@@ -72,7 +72,9 @@ def presets(context: click.Context, parameter: click.Parameter, begun: str) -> l
     from ioopt import registry
 
     given = {*context.args}
-    kinds = [row for row in registry.KINDS.values() if not given or given & {row.family, row.kind}]
+    kinds = [
+        row for row in registry.FORMATS.values() if not given or given & {row.family, row.kind}
+    ]
     return _offer(((name, row.kind) for row in kinds for name in row.presets), begun)
 
 
@@ -116,7 +118,7 @@ def preset_settings(
     from ioopt import registry
 
     preset = context.params.get("preset") or ""
-    tables = [row.presets for row in registry.KINDS.values()]
+    tables = [row.presets for row in registry.FORMATS.values()]
     return _assignments((table[preset] for table in tables if preset in table), begun)
 
 

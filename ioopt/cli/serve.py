@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.cli.lazy import IooptCommand, rate_option
+from ioopt.cli.lazy import IooptCommand
 from ioopt.embed.service import MAX_LINE_BYTES
 from ioopt.errors import ExitCode, UsageError
 
@@ -20,7 +20,7 @@ Examples:
   echo '{"ioopt": 1, "id": 1, "op": "ping"}' | ioopt serve --stdio
   ioopt serve --socket /run/scheduler/ioopt.sock
   ioopt serve --http 127.0.0.1:8080 --token-file token
-  ioopt serve --batsim tcp://*:28000 --policy cons-fcfs --node-rate 1GB/s --storage-rate 4GB/s
+  ioopt serve --batsim tcp://*:28000 --solver cons-fcfs --machine node_rate=1GB/s,storage_rate=4GB/s
 """
 
 
@@ -37,16 +37,14 @@ Examples:
               help="Decide for Batsim (protocol 4), which connects to this ZeroMQ endpoint; "
               "tcp://*:PORT is this machine alone, tcp://0.0.0.0:PORT every interface.")  # fmt: skip
 @click.option(
-    "--policy", default="fill", help="With --batsim: the I/O policy that admits transfers."
+    "--solver",
+    "policy",
+    default="fill",
+    help="With --batsim: the I/O policy that admits transfers.",
 )
-@rate_option("--node-rate", text="With --batsim: I/O rate of a node.")
-@rate_option(
-    "--storage-rate", text="With --batsim: rate of the storage. Without rates jobs run whole."
-)
-@click.option("--queue", type=click.Choice(["wfp", "fcfs", "sjf"]), default="wfp",
-              help="With --batsim: order of the batch queue.")  # fmt: skip
-@click.option("--backfill", type=click.Choice(["easy", "none"]), default="easy",
-              help="With --batsim: backfill.")  # fmt: skip
+@click.option("--machine", "words", metavar="FILE|KEY=VALUE[,...]", multiple=True,
+              help="With --batsim: node_rate and storage_rate (without them jobs run whole), queue, "
+              "backfill, unit_nodes, allocation.")  # fmt: skip
 @click.option("--storage-mapping", "storages", metavar="LABEL=ID", multiple=True,
               help="With --batsim: the storage resource that profiles mean by a label.")  # fmt: skip
 def serve(
@@ -101,16 +99,19 @@ def _http(address: str, token_file: str | None, max_bytes: int) -> int:
 
 def _batsim(
     endpoint: str,
-    node_rate: float | None,
-    storage_rate: float | None,
+    words: tuple[str, ...],
     storages: tuple[str, ...],
-    **how: Any,
+    policy: str,
 ) -> BatsimServer:
+    from ioopt.cli.imports.common import batch_machine
     from ioopt.embed.adapters.batsim import BatsimDecider
     from ioopt.embed.adapters.batsim_transport import BatsimServer
 
-    if (node_rate is None) != (storage_rate is None):
-        raise UsageError("--node-rate and --storage-rate go together")
+    told = batch_machine(words)
+    machine, queue = told["machine"], told["options"]
+    rates = machine.node_bytes_per_second, machine.storage_bytes_per_second
+    if (rates[0] is None) != (rates[1] is None):
+        raise UsageError("--machine: node_rate and storage_rate go together")
     mapping = {}
     for given in storages:
         label, _, number = given.rpartition("=")
@@ -118,9 +119,9 @@ def _batsim(
             raise UsageError(f"--storage-mapping {given}: wanted LABEL=ID, such as pfs=4")
         mapping[label] = int(number)
     decider = BatsimDecider(
-        storage_mapping=mapping,
-        node_bytes_per_second=node_rate,
-        storage_bytes_per_second=storage_rate,
-        **how,
-    )
+        policy=policy, storage_mapping=mapping,
+        node_bytes_per_second=rates[0], storage_bytes_per_second=rates[1],
+        queue=queue["queue"], backfill=queue["backfill"],
+        unit_nodes=machine.unit_nodes, allocation=machine.allocation,
+    )  # fmt: skip
     return BatsimServer(endpoint, decider)

@@ -19,7 +19,7 @@ from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
 
 if TYPE_CHECKING:
-    from ioopt.problems.replay_options import DispatchOptions
+    from ioopt.problems.replay_options import ReplayOptions
 
 DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
@@ -28,7 +28,7 @@ Examples:
   ioopt simulate image.json result.json --link per-node --format json
   ioopt simulate image.json result.json --timeline trace.json   (open it in Perfetto)
   ioopt simulate workflow.json result.json --actual-noise 0.3 --seed 7
-  ioopt simulate workflow.json --policy locality --actual-noise 0.3 --seed 7
+  ioopt simulate workflow.json --solver locality --actual-noise 0.3 --seed 7
   ioopt simulate workflow.json result.json --set sources=least-loaded
 """
 
@@ -47,10 +47,10 @@ Examples:
 @click.option(
     "--actual", metavar="JSON", help="Or actual compute seconds from a file {task: seconds}."
 )
-@click.option("--policy", type=click.Choice(DISPATCHERS),
+@click.option("--solver", type=click.Choice(DISPATCHERS),
               help="Instead of RESULT: let this dispatcher decide while the tasks run.")  # fmt: skip
-@set_option("An option beyond the rules: sources, evacuate, saves; with --policy also overtake.")
-@click.option("--prefetch", is_flag=True, help="With --policy: one task may wait on a busy node.")
+@set_option("An option beyond the rules: sources=least-loaded.")
+@click.option("--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node.")
 @options.output_option(text="Write the replay there as JSON.")
 @options.format_option("table", "json")
 def simulate(
@@ -61,7 +61,7 @@ def simulate(
     sigma: float | None,
     seed: int,
     actual: str | None,
-    policy: str | None,
+    solver: str | None,
     prefetch: bool,
     settings: Mapping[str, Any],
     output: str | None,
@@ -79,15 +79,15 @@ def simulate(
         raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")
     how: dict[str, Any] = {"link": link} if link else {}
     how |= _actual(problem, kind, sigma, seed, actual)
-    if (result is None) == (policy is None):
-        raise UsageError("give either the RESULT to replay or a --policy to dispatch by")
+    if (result is None) == (solver is None):
+        raise UsageError("give either the RESULT to replay or a --solver to dispatch by")
     decided: Mapping[str, Any] = {}
-    beyond = _beyond(kind, settings, policy)
+    beyond = _beyond(kind, settings)
     if result is not None:
         plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
         if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
             raise UsageError(
-                f"{result}: its dispatches were decided on other times or options; use --policy, or "
+                f"{result}: its dispatches were decided on other times or options; use --solver, or "
                 "solve with --set mode=replay for a plan of queues"
             )
         if settings:
@@ -98,9 +98,9 @@ def simulate(
         from ioopt.sim.replication.dispatch import dispatch
 
         with reading(file):
-            policy_of = _dispatcher(kind, policy)
+            policy_of = _dispatcher(kind, solver)
             made, replayed = dispatch(problem, policy_of, prefetch=prefetch, options=beyond, **how)
-        decided = {"solver": policy, "plan": made.to_dict()}
+        decided = {"solver": solver, "plan": made.to_dict()}
     document = {
         "format": "ioopt/simulation", "version": 1, "instance": problem.name,
         "family": kind.family, "kind": kind.kind,
@@ -137,21 +137,19 @@ def _actual(
     return {"actual": times}
 
 
-def _beyond(kind: KindSpec, settings: Mapping[str, Any], policy: str | None) -> "DispatchOptions":
+def _beyond(kind: KindSpec, settings: Mapping[str, Any]) -> "ReplayOptions":
     """The options that ``--set`` names."""
     from ioopt.options import parse_settings
-    from ioopt.problems.replay_options import DispatchOptions
+    from ioopt.problems.replay_options import ReplayOptions
 
     if settings and kind.kind != "replication":
         raise UsageError(f"--set belongs to replication instances, and this is {kind.kind}")
-    if policy is None and "overtake" in settings:
-        raise UsageError("overtake is for --policy: a plan of queues is replayed in its order")
-    return parse_settings(DispatchOptions, settings, "simulate")
+    return parse_settings(ReplayOptions, settings, "simulate")
 
 
 def _dispatcher(kind: KindSpec, name: str | None) -> Any:
     if kind.family != "replication":
-        raise UsageError(f"--policy belongs to replication instances, not {kind.kind}")
+        raise UsageError(f"--solver belongs to replication instances, not {kind.kind}")
     row = registry.solver(name, kind)
     return registry.load_target(row.policy or "")(None)
 

@@ -1,4 +1,4 @@
-"""``ioopt solve`` and ``decide``: one instance, one solver, one checked and simulated result."""
+"""``ioopt solve``: one instance, one solver, one checked and simulated result, or one decision."""
 
 import sys
 from typing import Any
@@ -22,11 +22,7 @@ Examples:
   ioopt solve image.json --solver ip --time-limit 30 -o result.json
   ioopt solve image.json --solver two-stage --set eviction=popularity --set thresh=0.2
   ioopt solve image.json --solver ip-printed --backend CBC --format json
-"""
-DECIDE_EPILOG = """\b
-Examples:
-  ioopt decide requests.json --solver adaptive
-  cat matrix.json | ioopt decide - --solver migrate-iogs
+  cat matrix.json | ioopt solve - --now --solver migrate-iogs
 """
 
 
@@ -36,6 +32,8 @@ Examples:
 @options.solver_options
 @click.option("--measure", metavar="NAME",
               help="What to optimise where the solver can; default: its own objective.")  # fmt: skip
+@click.option("--now", is_flag=True,
+              help="Of a snapshot (io-requests, gang-matrix): print the decision alone.")  # fmt: skip
 @click.option("--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan.")
 @options.output_option(text="Write the whole result there as JSON.")
 @options.format_option("table", "json")
@@ -44,6 +42,7 @@ def solve(
     solver: str | None,
     how: dict[str, Any],
     measure: str | None,
+    now: bool,
     warm_start: str | None,
     output: str | None,
     form: str,
@@ -53,38 +52,22 @@ def solve(
 
     problem = load(file)
     kind = registry.kind_of_problem(problem)
+    if now and not kind.decision:
+        able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
+        raise UsageError(f"--now: {file} is {kind.kind}; one decision is made from {able}")
     options.check_threads(solver, kind, how["threads"])
     start = options.read_result(warm_start, kind).get("plan") if warm_start else None
     with watching(f"{problem.name}: {solver or 'default solver'}", how["time_limit"]) as listener:
-        result = run(problem, solver, measure=measure, warm_start=start, progress=listener, **how)
+        result = run(problem, solver, measure=measure, warm_start=start, progress=listener,
+                     bound=not now, **how)  # fmt: skip
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
-    if output != "-":
+    if now:
+        click.echo(dump_json(result.to_dict()["plan"]), nl=False)
+    elif output != "-":
         click.echo(dump_json(result.to_dict()) if form == "json" else result.__rich__(), nl=False)
     if not quiet():
         _tell(result)
-    return exit_code(result)
-
-
-@click.command(cls=IooptCommand, epilog=DECIDE_EPILOG)
-@options.file_argument()
-@options.solver_option(text="The policy; default: the kind's own.")
-@options.solver_options
-def decide(file: str, solver: str | None, how: dict[str, Any]) -> int:
-    """Decide once for the snapshot FILE (io-requests, gang-matrix, job-selection); prints the plan."""
-    from ioopt.formats.native import dump_json
-
-    problem = load(file)
-    kind = registry.kind_of_problem(problem)
-    if not kind.decision:
-        able = ", ".join(spec.kind for spec in registry.KINDS.values() if spec.decision)
-        raise UsageError(f"{file} is {kind.kind}; one decision is made from {able}; use solve")
-    options.check_threads(solver, kind, how["threads"])
-    result = run(problem, solver, bound=False, **how)
-    click.echo(dump_json(result.to_dict()["plan"]), nl=False)
-    if not quiet():
-        for note in result.notes:
-            print(f"note: {note}", file=sys.stderr)
     return exit_code(result)
 
 

@@ -14,20 +14,46 @@ from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.units import format_bytes, parse_bytes
 
 
+class Nodes(Record):
+    """``count`` nodes alike; what is None is as the machine says of all."""
+
+    count: Number = 1
+    cores: Number | None = None
+    disk: str | None = None
+    speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+
 class Machine(Record):
     """The machine that a workflow file does not describe; what is not given is assumed, and said.
+
+    ``nodes`` is their number, or a list of kinds of nodes.
 
     ``disk`` is a size such as ``500MB``, ``unlimited``, or a share of the distinct bytes such as
     ``33%`` (never less than the largest task needs); ``cores`` None: those of the widest task.
     """
 
-    nodes: Number = 4
+    nodes: Number | Annotated[tuple[Nodes, ...], Field(min_length=1)] = 4
     cores: Number | None = None
     disk: str = "unlimited"
     remote_rate: Rate = 12.5e6
     replica_rate: Rate = 1e9
     link: LinkModel = "shared"
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+
+    def kinds(self) -> tuple[Nodes, ...]:
+        """The kinds of nodes, with what they have."""
+        given = (Nodes(count=self.nodes),) if isinstance(self.nodes, int) else self.nodes
+        return tuple(
+            Nodes(count=kind.count, cores=kind.cores or self.cores, disk=kind.disk or self.disk,
+                  speed=kind.speed or self.speed)
+            for kind in given
+        )  # fmt: skip
+
+    def stated(self) -> set[str]:
+        """What was given, of all nodes or of each kind."""
+        kinds = () if isinstance(self.nodes, int) else self.nodes
+        each = set.intersection(*(kind.model_fields_set for kind in kinds)) if kinds else set()
+        return self.model_fields_set | each
 
 
 FOUR_NODES = Machine()
@@ -66,7 +92,10 @@ def built(
         task | {"inputs": part.inputs[task["id"]], "outputs": part.outputs[task["id"]]}
         for task in tasks
     ]
-    disk, remark = _disk_bytes(machine.disk, part.sizes, rows)
+    kinds = machine.kinds()
+    disks = {
+        text: _disk_bytes(text, part.sizes, rows) for text in (kind.disk or "" for kind in kinds)
+    }
     cores = machine.cores or max((task.get("cores", 1) for task in tasks), default=1)
     assumed = {
         "nodes": f"{machine.nodes} nodes",
@@ -77,7 +106,7 @@ def built(
         "link": f"link {machine.link}",
         "replica_rate": f"{format_bytes(machine.replica_rate)}/s between nodes",
     }
-    told = [text for key, text in assumed.items() if text and key not in machine.model_fields_set]
+    told = [text for key, text in assumed.items() if text and key not in machine.stated()]
     why = f"the file's machines ({machines}) are not used" if machines else "the file has none"
     synthetic = {
         "machine": f"{', '.join(told)} (not given; {why})" if told else "",
@@ -91,8 +120,13 @@ def built(
             "remote_link": machine.link,
         },
         "nodes": [
-            {"id": f"n{i}", "disk_bytes": disk, "speed": machine.speed, "cores": cores}
-            for i in range(machine.nodes)
+            {
+                "id": f"n{i}",
+                "disk_bytes": disks[kind.disk or ""][0],
+                "speed": kind.speed,
+                "cores": kind.cores or cores,
+            }
+            for i, kind in enumerate(kind for kind in kinds for _ in range(kind.count))
         ],
         "files": [
             {"id": file, "bytes": size, "keep": file in part.keep}
@@ -100,7 +134,7 @@ def built(
         ],
         "tasks": rows,
     }
-    said = [*warnings, *part.warnings, *([remark] if remark else [])]
+    said = [*warnings, *part.warnings, *(remark for _, remark in disks.values() if remark)]
     return imported(
         ReplicationProblem, document, [f"{name}: {text}" for text in said], name, synthetic
     )

@@ -4,14 +4,17 @@ Rates default to those of Mira (Zhou et al., Section II.B): 1/32 GB/s a node, an
 250/1536 of what all nodes together can send.
 """
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
 
 from ioopt.errors import UsageError
+from ioopt.formats.values import Number, Rate
+from ioopt.problems.base import Record
 from ioopt.units import format_bytes
 
 NODE_BYTES_PER_SECOND = 1e9 / 32
@@ -20,31 +23,25 @@ SHORTEST_WALLTIME_SECONDS = 1.0
 """Of jobs that say none, or ran for no time."""
 
 
-@dataclass(frozen=True)
-class MachineRule:
+class MachineRule(Record):
     """The machine of an imported trace; None stands for what the trace says or the default rates.
 
-    A request of the trace counts processors; a node has ``processors_per_node`` of them.
+    A request of the trace counts processors; a node has ``processors_per_node`` of them. Rates may
+    be text such as ``1GB/s``, and are also called ``node_rate`` and ``storage_rate``.
     """
 
-    nodes: int | None = None
-    processors_per_node: int = 1
-    unit_nodes: int = 1
-    allocation: str = "flat"
-    node_bytes_per_second: float | None = None
-    storage_bytes_per_second: float | None = None
+    nodes: Number | None = None
+    processors_per_node: Number = 1
+    unit_nodes: Number = 1
+    allocation: Literal["flat", "partition"] = "flat"
+    node_bytes_per_second: Rate | None = Field(default=None, alias="node_rate")
+    storage_bytes_per_second: Rate | None = Field(default=None, alias="storage_rate")
 
-    def __post_init__(self) -> None:
-        for name in ("nodes", "processors_per_node", "unit_nodes"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name} must be 1 or more, not {value}")
-        for name in ("node_bytes_per_second", "storage_bytes_per_second"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise UsageError(f"{name} must be above 0, not {value}")
+    @model_validator(mode="after")
+    def _whole_units(self) -> Self:
         if self.nodes is not None and self.nodes % self.unit_nodes:
-            raise UsageError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
+            raise ValueError(f"nodes {self.nodes} is no multiple of unit_nodes {self.unit_nodes}")
+        return self
 
     def nodes_for(self, processors: int) -> int:
         """Nodes that hold *processors*."""
@@ -56,7 +53,7 @@ class MachineRule:
         """What was assumed of the rates of the *machine* block, empty where both were stated."""
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
-            name for name, value in zip(("--node-rate", "--storage-rate"), stated) if value is None
+            name for name, value in zip(("node_rate", "storage_rate"), stated) if value is None
         ]
         if not missing:
             return ""

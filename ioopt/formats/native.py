@@ -33,6 +33,18 @@ def read_text(source: str | os.PathLike[str]) -> str:
         raise InstanceError(f"{named(source)}: not UTF-8 text (byte {error.start})") from None
 
 
+def read_toml(path: str) -> dict[str, Any]:
+    """The table in a TOML file; InstanceError names the file and the line that is wrong."""
+    import tomllib
+
+    try:
+        return tomllib.loads(read_bytes(path).decode("utf-8"))
+    except RecursionError:
+        raise InstanceError(f"{path}: nested too deeply") from None
+    except ValueError as error:  # of tomllib, of the text's encoding, of numbers too long to read
+        raise InstanceError(f"{path}: not valid TOML: {error}") from None
+
+
 def read_json(source: str | os.PathLike[str]) -> Any:
     """Parse a JSON file; errors name file, line and column, duplicate keys and NaN are refused."""
     return parse_json(read_text(source), named(source))

@@ -14,7 +14,6 @@ from ioopt.compiled import compiled
 from ioopt.compiled.choice import use_machine_code
 from ioopt.measure import perturbation_kernel
 from ioopt.options import Deadline
-from ioopt.problems.base import Json
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
     Application,
@@ -25,21 +24,16 @@ from ioopt.problems.flexgang.perturbation import (
     Emp,
     Environment,
     Msg,
-    PerturbationPlan,
     PerturbationProblem,
     Workpile,
     events_per_quantum,
 )
-from ioopt.protocols import Simulation
-from ioopt.timeline import Interval, Timeline
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 Engine = Literal["auto", "python", "compiled"]
-FRESH_SEED = 1_000_003
-"""Seed of replays, which no solver uses unless told to."""
 SECONDS_PER_EVENT = 3e-6
 """Plain Python's time for a synchronisation."""
 
@@ -246,7 +240,7 @@ def curve(
     return tuple(found)
 
 
-def measure(
+def slopes_of(
     problem: PerturbationProblem,
     app: Application,
     seed: int = 0,
@@ -282,52 +276,3 @@ def measure(
         gamma_sub=None if sub is None else (sub - share) / (1 - share),
         gamma_add=None if add is None else 1 + problem.processors * add,
     )
-
-
-def simulate(
-    problem: PerturbationProblem,
-    plan: PerturbationPlan | None = None,
-    seed: int = FRESH_SEED,
-    deadline: Deadline | None = None,
-) -> Simulation:
-    """Measure every application again with *seed*; the timeline shows the first Sub or Add run.
-
-    Applications that *deadline* leaves no time for are left out, and a note says how many.
-    """
-    again: list[ApplicationSlopes] = []
-    engine: Engine = "compiled" if use_compiled(problem, "auto", deadline) else "python"
-    for app in problem.applications:
-        if deadline is not None and deadline.expired():
-            break
-        again.append(measure(problem, app, seed, engine, deadline))
-    wanted = [item.id for item in problem.applications]
-    metrics: Json = {}
-    if plan is not None and again and [item.id for item in plan.applications] == wanted:
-        metrics["worst_slope_difference"] = max(
-            abs(slope - new.slopes[environment])
-            for old, new in zip(plan.applications, again)
-            for environment, slope in old.slopes.items()
-            if environment in new.slopes
-        )
-    schedule = {"applications": [item.model_dump(mode="json") for item in again]}
-    short = f"{len(again)} of {len(wanted)} applications replayed before the time limit"
-    notes = (short,) if len(again) < len(wanted) else ()
-    return Simulation(schedule, metrics, _timeline(problem, seed), notes)
-
-
-def _timeline(problem: PerturbationProblem, seed: int) -> Timeline:
-    """Slots of the first run in the first environment; one slot is drawn as one second."""
-    import numpy as np
-
-    environment = problem.environments[0]
-    placing = np.random.default_rng([seed, 0, 0, 0])
-    perturbed = hits(problem, environment, placing, problem.perturbations)
-    slots = slots_of(problem, environment, perturbed)
-    names = [f"cpu{p}" for p in range(problem.processors)]
-    intervals = [
-        Interval(float(s), s + 1.0, names[p], "gang" if slots.gang[s] else "extra", environment)
-        for s in range(len(slots.gang))
-        for p in range(problem.processors)
-        if slots.runs[s, p]
-    ]
-    return Timeline.of(intervals, names)

@@ -65,7 +65,7 @@ def surface(
         )
     if shape is None:
         raise NotApplicableError(
-            "the chain needs a random burst; with burst_shape null use solver event"
+            "the chain needs a random burst; with burst_shape null use engine=event"
         )
     import numpy as np
 

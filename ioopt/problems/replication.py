@@ -5,16 +5,39 @@ Workflows, whose tasks write files, take several cores and arrive, are ours (doc
 """
 
 from functools import cached_property
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
-from ioopt.problems.dispatch_rows import DispatchRow
-from ioopt.problems.replay_options import DispatchOptions
+from ioopt.problems.replay_options import ReplayOptions
 
 LinkModel = Literal["shared", "per-node"]
+_Row = tuple[float, int, str, str]
+_Short = tuple[base.Seconds, base.Name, base.Name]
+_Long = tuple[base.Seconds, base.Count, base.Name, base.Name]
+
+
+def _with_round(row: object) -> object:
+    """*row* with round 0 where it has none."""
+    if isinstance(row, (list, tuple)) and len(row) == 3:
+        return (row[0], 0, *row[1:])
+    return row
+
+
+def _written(row: _Row) -> tuple[float, str, str] | _Row:
+    """*row* as files hold it: all rounds but those after work of no length are 0."""
+    seconds, number, task, node = row
+    return row if number else (seconds, task, node)
+
+
+DispatchRow = Annotated[
+    _Long,
+    BeforeValidator(_with_round, json_schema_input_type=_Short | _Long),
+    PlainSerializer(_written, return_type=_Short | _Long, when_used="json"),
+]
+"""(seconds, round, task, node): what was given to whom, and when (workflow rule 12)."""
 
 
 class Network(base.Record):
@@ -310,7 +333,7 @@ EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
 MovesModel = Literal["static", "printed", "replay"]
 
 
-class ReplicationPlan(DispatchOptions):
+class ReplicationPlan(ReplayOptions):
     """Which node runs what in which order, and how a static solver meant the files to move.
 
     ``assign`` task -> node; ``order`` node -> its queue; ``remote`` (file, node) fetches and
@@ -327,7 +350,7 @@ class ReplicationPlan(DispatchOptions):
     ``static``. A plan in rounds states its moves in the rounds.
 
     ``dispatches`` (seconds, round, task, node) are what a policy decided while the plan ran; with
-    ``prefetch`` and ``overtake`` or without they make ``order``. Files leave out a round of 0.
+    ``prefetch`` or without they make ``order``. Files leave out a round of 0.
     """
 
     assign: dict[base.Name, base.Name] = Field(default_factory=dict)

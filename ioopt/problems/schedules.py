@@ -9,8 +9,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ioopt.problems.base import Count, JobId, Name, NodeNumber, Real, Seconds
-from ioopt.problems.flexgang.perturbation import ApplicationSlopes
-from ioopt.problems.flexgang.quantum_model import MeasuredPoint
 
 
 class Part(BaseModel):
@@ -39,7 +37,6 @@ class Transfer(Interval):
     file: Name
     source: Name | None
     destination: Name | None
-    evacuated: bool = False
 
 
 class Eviction(Part):
@@ -134,18 +131,6 @@ class GangSchedule(Part):
 
     jobs: tuple[GangJobRun, ...]
     updates: tuple[MatrixUpdate, ...] | None = None
-
-
-class QuantumModelSchedule(Part):
-    """The measures, as in the plan."""
-
-    points: tuple[MeasuredPoint, ...]
-
-
-class PerturbationSchedule(Part):
-    """The slopes, as in the plan."""
-
-    applications: tuple[ApplicationSlopes, ...]
 
 
 class Slot(Interval):

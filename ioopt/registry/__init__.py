@@ -7,15 +7,20 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest, parse_settings, suggest
 from ioopt.registry import batch_io, flexgang, gang, outside, replication
 from ioopt.registry.outside import BROKEN
-from ioopt.registry.types import KindSpec, SolverSpec, load_target
+from ioopt.registry.types import Format, KindSpec, MeasuredKind, SolverSpec, load_target
 
 __all__ = [
     "BROKEN",
+    "FORMATS",
     "KINDS",
     "SOLVERS",
+    "Format",
     "KindSpec",
+    "MeasuredKind",
     "SolverSpec",
     "families",
+    "format_of",
+    "format_of_problem",
     "generate",
     "generator_of",
     "kind_of_format",
@@ -42,6 +47,17 @@ KINDS |= {
     row.kind: row for row in outside.rows("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)
 }
 SOLVERS += outside.rows("ioopt.solvers", SolverSpec, _taken)
+FORMATS: dict[str, Format] = {**KINDS, **{spec.kind: spec for spec in flexgang.MEASURED}}
+"""What can be read and generated: kinds of decisions, then what is only measured."""
+
+
+NOW = {
+    ("batch-io", "exact"): "io-exact", ("flexgang", "exact"): "flex-exact",
+    ("batch-io", "fixed-share"): "base-line", ("batch-io", "set-10+top"): "fill",
+    ("flexgang", "quantum-dp"): "quantum-ip", ("gang", "dedicated"): "iogs",
+    ("replication", "lp-rounding"): "anneal", ("replication", "lpt"): "auto",
+}  # fmt: skip
+"""Solvers of 0.2, (family, name), and what answers in their place: told for one version."""
 
 
 def families() -> tuple[str, ...]:
@@ -49,20 +65,31 @@ def families() -> tuple[str, ...]:
     return tuple(dict.fromkeys(spec.family for spec in KINDS.values()))
 
 
-def kind_of_format(text: object, where: str = "instance") -> KindSpec:
-    """The kind for a file's ``format`` value; raises InstanceError for one ioopt does not know."""
-    for spec in KINDS.values():
+def format_of(text: object, where: str = "instance") -> Format:
+    """The row for a file's ``format`` value; raises InstanceError for one ioopt does not know."""
+    for spec in FORMATS.values():
         if text == spec.format:
             return spec
     if text is None:
         raise InstanceError(f'{where}: format: missing; an instance says "format": "ioopt/..."')
-    known = suggest(str(text), [spec.format for spec in KINDS.values()])
+    known = suggest(str(text), [spec.format for spec in FORMATS.values()])
     raise InstanceError(f"{where}: format: {text!r} is not an instance format; {known}")
 
 
-def generator_of(name: str) -> KindSpec:
-    """The kind that ``generate NAME`` makes: the kind so named, or the first of that family."""
-    able = [spec for spec in KINDS.values() if spec.generate is not None]
+def kind_of_format(text: object, where: str = "instance") -> KindSpec:
+    """:func:`format_of`, where something is to be decided."""
+    return _decided(format_of(text, where))
+
+
+def _decided(spec: Format) -> KindSpec:
+    if isinstance(spec, KindSpec):
+        return spec
+    raise UsageError(f"{spec.kind} instances are measured, not solved: ioopt measure FILE")
+
+
+def generator_of(name: str) -> Format:
+    """The format that ``generate NAME`` makes: the kind so named, or the first of that family."""
+    able = [spec for spec in FORMATS.values() if spec.generate is not None]
     fitting = [spec for spec in able if spec.kind == name] or [
         spec for spec in able if spec.family == name
     ]
@@ -72,10 +99,10 @@ def generator_of(name: str) -> KindSpec:
     return fitting[0]
 
 
-def generate(kind: KindSpec, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
+def generate(kind: Format, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
     """One instance of *kind*. A preset that another kind has is named as such (UsageError)."""
     if preset is not None and preset not in kind.presets:
-        for spec in KINDS.values():
+        for spec in FORMATS.values():
             if preset in spec.presets:
                 raise UsageError(
                     f"preset {preset!r} is one of {spec.kind}, not of {kind.kind}; "
@@ -85,9 +112,14 @@ def generate(kind: KindSpec, preset: str | None, settings: Mapping[str, Any], se
 
 
 def kind_of_problem(problem: object) -> KindSpec:
-    """The kind of a problem object; raises UsageError for anything else."""
+    """The kind of a problem in which something is to be decided; raises UsageError for anything else."""
+    return _decided(format_of_problem(problem))
+
+
+def format_of_problem(problem: object) -> Format:
+    """The format of a problem object; raises UsageError for anything else."""
     cls = type(problem)
-    for spec in KINDS.values():
+    for spec in FORMATS.values():
         if spec.problem == f"{cls.__module__}:{cls.__qualname__}":
             return spec
     raise UsageError(f"{cls.__name__} is not one of ioopt's problem classes")
@@ -111,6 +143,8 @@ def solver(name: str | Callable[..., Any] | None, kind: KindSpec) -> SolverSpec:
     for spec in other:
         if kind.kind in spec.kinds:
             return spec
+    if now := NOW.get((kind.family, wanted)):
+        raise UsageError(f"{wanted} of {kind.family} is now {now}")
     names = [spec.name for spec in solvers_for(kind.kind)]
     if other:
         raise UsageError(

@@ -87,11 +87,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "IO-Sets, doi 10.1109/TPDS.2023.3305028",
     ),
     _policy(
-        "set-10", "set10:policy",
-        "set-10 that gives left-over bandwidth to the other requests, earliest first",
-        "ours, on IO-Sets", top=True,
-    ),
-    _policy(
         "fill", "fill:policy",
         "least bytes left per node^alpha first, bandwidth always filled", "ours", "fill:FillSettings"
     ),
@@ -101,18 +96,20 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "estimates:EstimateSettings",
     ),
     SolverSpec(
-        "exact", ("batch-io",), _AT + "exact:solve",
+        "io-exact", ("batch-io",), _AT + "exact:solve",
         "the least I/O delay for given starts, up to 30 requests: what being online costs", "ours",
-        _AT + "exact:ExactSettings", _AT + "exact:policy", fixed={"policy": "exact", "top": False},
+        _AT + "exact:ExactSettings", _AT + "exact:policy", fixed={"policy": "io-exact", "top": False},
         abilities={EXACT, BOUND, THREADS}, backends=("HiGHS", "CBC", "CP-SAT"),
     ),
 )  # fmt: skip
 """One row a policy: its name, its file, and what is said of it."""
 
 _COMPARED = tuple(
-    row.name
-    for row in SOLVERS
-    if row.variant_of in (None, "set-10") and row.name not in ("auto", "exact")
+    row.name for row in SOLVERS if row.variant_of is None and row.name not in ("auto", "io-exact")
+)
+
+_ONLINE_ROWS = sorted(
+    (row for row in SOLVERS if row.abilities == _ONLINE), key=lambda row: row.variant_of is not None
 )
 
 KINDS: tuple[KindSpec, ...] = (
@@ -131,7 +128,9 @@ KINDS: tuple[KindSpec, ...] = (
         default_solver="auto",
         fallback="base-line",
         policies=tuple(
-            dict.fromkeys(("least-delay", "base-line", "fill", "adaptive", *_COMPARED[1:]))
+            dict.fromkeys(
+                ("fill", "least-delay", "cons-max-util", *(row.name for row in _ONLINE_ROWS))
+            )
         ),
         objective_name="mean_response_seconds",
         compare_solvers=_COMPARED,

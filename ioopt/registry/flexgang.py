@@ -1,8 +1,17 @@
-"""Registry of the flexgang family (Lee et al.): features F1 to F6."""
+"""Registry of the flexgang family (Lee et al.): decisions F4 and F5, measurements F1 to F3."""
 
 from typing import Any
 
-from ioopt.registry.types import ANYTIME, BOUND, EXACT, THREADS, WARM_START, KindSpec, SolverSpec
+from ioopt.registry.types import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    THREADS,
+    WARM_START,
+    KindSpec,
+    MeasuredKind,
+    SolverSpec,
+)
 
 _AT = "ioopt.solvers.flexgang."
 _BACKENDS = ("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK")
@@ -25,30 +34,6 @@ def _kind(kind: str, plan: str, schedule: str | None, plot: str, **more: Any) ->
 
 KINDS: tuple[KindSpec, ...] = (
     _kind(
-        "quantum-model", "QuantumModelPlan", "QuantumModelSchedule", "tradeoff",
-        simulate="ioopt.measure.quantum_model:simulate",
-        default_solver="chain",
-        fallback="event",
-        objective_name="slowdown",
-        compare_solvers=("chain", "event"),
-        compare_columns=("fragmentation", "response_seconds", "useful"),
-        summary="an I/O gang and a compute gang in alternating quanta (Lee et al., Figures 2 and 3)",
-    ),
-    _kind(
-        "perturbation", "PerturbationPlan", "PerturbationSchedule", "characteristic",
-        simulate="ioopt.measure.perturbation:simulate",
-        default_solver="laboratory",
-        objective_name="mean_gamma_sub",
-        summary="what a gang loses when one processor loses or gains a quantum (Lee et al., Section 4)",
-    ),
-    _kind(
-        "message-counts", "GangednessPlan", None, "gangedness",
-        check="ioopt.check.flexgang.gangedness:check",
-        default_solver="gangedness",
-        objective_name="unknown_applications",
-        summary="messages received in gang and in disturbed quanta (Lee et al., Section 5)",
-    ),
-    _kind(
         "quantum-selection", "QuantumPlan", "QuantumCycle", "quantum_cycle",
         bound="ioopt.models.flexgang.quantum_costs:least_cost",
         simulate="ioopt.sim.flexgang.quantum_selection:simulate",
@@ -64,18 +49,47 @@ KINDS: tuple[KindSpec, ...] = (
         "flexible-gang", "FlexibleGangPlan", "FlexibleFrame", "flexible_frame",
         simulate="ioopt.sim.flexgang.flexible_gang:simulate",
         sense="max",
-        default_solver="exact",
+        default_solver="flex-exact",
         fallback="strict-fill",
         objective_name="weighted_progress",
         bound="ioopt.solvers.flexgang.linear:upper_bound",
         limited_bound=True,
-        compare_solvers=("exact", "greedy", "strict-fill", "strict"),
+        compare_solvers=("flex-exact", "greedy", "strict-fill", "strict"),
         compare_columns=(
             "simulated_objective", "cpu_utilisation", "compute_progress", "io_slowdown", "floors_kept",
         ),
         measured=True,
         most=("simulated_objective", "cpu_utilisation", "compute_progress"),
         summary="strict rows and loose windows for gangs and I/O jobs (Lee et al., Section 7)",
+    ),
+)  # fmt: skip
+
+
+def _measured(kind: str, module: str, plot: str, summary: str) -> MeasuredKind:
+    stem = kind.replace("-", "_")
+    return MeasuredKind(
+        kind=kind,
+        family="flexgang",
+        problem=f"ioopt.problems.flexgang.{stem}:{kind.title().replace('-', '')}Problem",
+        generate=f"ioopt.generate.flexgang.{stem}:generate",
+        measure=f"ioopt.measure.{module}:measure",
+        plot=f"ioopt.plot.{plot}:plot_{stem}",
+        summary=summary,
+    )
+
+
+MEASURED = (
+    _measured(
+        "quantum-model", "quantum_model", "tradeoff",
+        "an I/O gang and a compute gang in alternating quanta (Lee et al., Figures 2 and 3)",
+    ),
+    _measured(
+        "perturbation", "laboratory", "characteristic",
+        "what a gang loses when one processor loses or gains a quantum (Lee et al., Section 4)",
+    ),
+    _measured(
+        "message-counts", "gangedness", "gangedness",
+        "messages received in gang and in disturbed quanta (Lee et al., Section 5)",
     ),
 )  # fmt: skip
 
@@ -87,23 +101,6 @@ def _solver(name: str, kind: str, module: str, what: str, source: str, **more: A
 
 
 SOLVERS: tuple[SolverSpec, ...] = (
-    _solver(
-        "chain", "quantum-model", "chain", "stationary Markov chain of the completion phase",
-        "ours; model of Lee et al., Section 3.2", settings=None,
-    ),
-    _solver(
-        "event", "quantum-model", "event",
-        "event simulation in whole nanoseconds, one random stream a process",
-        "Lee et al., Section 3.2", settings=None,
-    ),
-    _solver(
-        "laboratory", "perturbation", "laboratory",
-        "slopes of run time against perturbations, Sub and Add, FX and RR", "Lee et al., Section 4",
-    ),
-    _solver(
-        "gangedness", "message-counts", "gangedness",
-        "LOW, HIGH or UNKNOWN need of gang scheduling, with the evidence", "Lee et al., Section 5",
-    ),
     _solver(
         "quantum-greedy", "quantum-selection", "quantum_greedy",
         "best uniform quantum, then coordinate descent over the menu", "ours", settings=None,
@@ -128,7 +125,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours; Lee et al., Section 7", settings=None, abilities={ANYTIME},
     ),
     _solver(
-        "exact", "flexible-gang", "exact",
+        "flex-exact", "flexible-gang", "exact",
         "one integer program a pattern under one deadline, re-ranked by simulation",
         "ours; Lee et al., Section 7", abilities={EXACT, BOUND, ANYTIME, WARM_START, THREADS},
         backends=_BACKENDS,

@@ -13,8 +13,8 @@ from ioopt.problems.gang import GangPlan, GangProblem
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 
-LONGEST = 2.0
-"""How much longer a policy may take than those before it."""
+LONGEST, FULL = 2.0, 4.0
+"""How much longer a policy may take than those before it, and a run with records than a trial."""
 
 
 def best_policy(problem: Any, request: SolveRequest) -> Outcome:
@@ -31,7 +31,7 @@ def best_policy(problem: Any, request: SolveRequest) -> Outcome:
         spec = registry.solver(name, kind)
         settings = registry.settings_for(spec, {})
         policy = registry.load_target(spec.policy or "")(settings)
-        asked = replace(request, settings=settings, policy=policy)
+        asked = replace(request, settings=settings, policy=policy, trials=len(kind.policies))
         outcome: Outcome = registry.load_target(spec.target)(problem, asked)
         if outcome.stop is not StopReason.FINISHED:  # late; what answers in its place is known
             if not found:
@@ -44,7 +44,10 @@ def best_policy(problem: Any, request: SolveRequest) -> Outcome:
         found[name] = values[kind.objective_name]
         request.incumbents.report(outcome.plan, found[name])
         if not chosen or sign * found[name] < sign * found[chosen]:
-            best, chosen = outcome, name
+            best, chosen, winner = outcome, name, asked
+    if best.trial and deadline.remaining() > FULL * longest:
+        whole = registry.load_target(spec.target)(problem, replace(winner, trials=0))
+        best = whole if whole.stop is StopReason.FINISHED else best
     late = kind.policies[len(found) :]
     notes = [f"{chosen} is the best of {', '.join(found)}"]
     notes += [f"no time was left for {', '.join(late)}"] if late else []

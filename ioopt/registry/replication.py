@@ -1,4 +1,4 @@
-"""Registry of the replication family (Khanna et al.), and of job selection in workflow engines."""
+"""Registry of the replication family (Khanna et al.)."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ from ioopt.registry.types import (
     ANYTIME,
     BOUND,
     EXACT,
-    ONLINE,
     THREADS,
     WARM_START,
     KindSpec,
@@ -14,7 +13,7 @@ from ioopt.registry.types import (
 )
 
 _AT = "ioopt.solvers.replication."
-_KIND, _SELECTION = ("replication",), ("job-selection",)
+_KIND = ("replication",)
 
 KINDS = (
     KindSpec(
@@ -45,30 +44,15 @@ KINDS = (
         proven_metrics={"makespan_seconds": "transfer_bound_seconds"},
         summary="tasks that share input files, on nodes with disks (Khanna et al.)",
     ),
-    KindSpec(
-        kind="job-selection",
-        family="replication",
-        problem="ioopt.problems.job_selection:JobSelectionProblem",
-        plan="ioopt.problems.job_selection:JobSelectionPlan",
-        check="ioopt.check.job_selection:check",
-        generate="ioopt.generate.job_selection:generate",
-        default_solver="select",
-        fallback="first-fit",
-        objective_name="selection_value",
-        sense="max",
-        most=("selection_value", "selected_jobs", "selected_cores", "deleted_bytes"),
-        compare_solvers=("select", "first-fit"),
-        compare_columns=("selected_jobs", "selected_cores", "deleted_bytes"),
-        decision=True,
-        summary="which ready jobs of a workflow to start now (ours; the value is Snakemake's)",
-    ),
 )
 
 
-def _solver(name: str, module: str, what: str, source: str, **more: Any) -> SolverSpec:
+def _solver(
+    name: str, module: str, what: str, source: str, function: str = "solve", **more: Any
+) -> SolverSpec:
     """The row of a solver with function and settings in one module."""
     parts: dict[str, Any] = {"settings": f"{_AT}{module}:Settings"} | more
-    return SolverSpec(name, _KIND, f"{_AT}{module}:solve", what, source, **parts)
+    return SolverSpec(name, _KIND, f"{_AT}{module}:{function}", what, source, **parts)
 
 
 SOLVERS: tuple[SolverSpec, ...] = (
@@ -111,14 +95,14 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Khanna et al., Section 3",
     ),
     _solver(
-        "heft", "greedy.heft",
+        "heft", "workflows",
         "workflows: the longest path with its files first, into the first gap of the node's cores",
-        "Topcuoglu et al. 2002; files and cores ours",
+        "Topcuoglu et al. 2002; files and cores ours", function="solve_heft",
     ),
     _solver(
-        "b-level", "greedy.b_level",
+        "b-level", "workflows",
         "workflows: the longest path of computing first, behind what the cores have",
-        "Kwok and Ahmad 1999; files and cores ours",
+        "Kwok and Ahmad 1999; files and cores ours", function="solve_b_level",
     ),
     _solver(
         "fifo", "dispatch.run",
@@ -131,9 +115,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
         policy=_AT + "dispatch.locality:policy",
     ),
     _solver(
-        "ready-min-min", "greedy.ready_min_min",
+        "ready-min-min", "workflows",
         "workflows: MinMin over the tasks whose producers are planned; on a batch, minmin",
-        "Khanna et al., Section 3; workflows ours", policy=_AT + "dispatch.ready_min_min:policy",
+        "Khanna et al., Section 3; workflows ours", function="solve_ready_min_min",
+        settings=_AT + "workflows:ReadySettings", policy=_AT + "dispatch.ready_min_min:policy",
     ),
     _solver(
         "rolling", "online.rolling",
@@ -160,23 +145,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours", abilities={BOUND, THREADS},
     ),
     _solver(
-        "lpt", "greedy.lpt",
-        "longest file group first, for tasks that read one file (PPA); milliseconds",
-        "ours; Graham 1969", settings=None, abilities={BOUND},
-    ),
-    _solver(
         "link-aware", "search.link_aware",
         "annealing of the queues by their replay; never above MinMin nor the planners of workflows",
         "ours", abilities={BOUND, ANYTIME, WARM_START, THREADS},
-    ),
-    SolverSpec(
-        "select", _SELECTION, "ioopt.solvers.job_selection:solve",
-        "greedy, Lagrangean bound and an integer program over classes of alike jobs", "ours",
-        abilities={EXACT, BOUND, ONLINE}, backends=("CP-SAT",),
-    ),
-    SolverSpec(
-        "first-fit", _SELECTION, "ioopt.solvers.job_selection:solve_greedy",
-        "in order of priority, cores, temporary bytes and input bytes, as long as they fit", "ours",
-        abilities={ONLINE},
     ),
 )  # fmt: skip

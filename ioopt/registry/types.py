@@ -31,9 +31,45 @@ def load_target(target: str | Callable[..., Any]) -> Any:
     return resolve_name(target) if found is None else found
 
 
-@dataclass(frozen=True)
-class KindSpec:
-    """One instance format and where its parts are (``module:name``, loaded on demand).
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One instance format: where its class and its generator are (``module:name``, loaded on demand)."""
+
+    kind: str
+    family: str
+    problem: str
+    generate: str | None = None
+    summary: str = ""
+
+    @property
+    def format(self) -> str:
+        """The value of the file's ``format`` key."""
+        return f"ioopt/{self.kind}"
+
+    @property
+    def presets(self) -> Mapping[str, Any]:
+        """Preset -> its settings class, from the module of the generator."""
+        found: Mapping[str, Any] = {}
+        return (
+            load_target(self.generate.replace(":generate", ":PRESETS")) if self.generate else found
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredKind(Format):
+    """A format in which nothing is decided, for ``ioopt measure``.
+
+    ``measure`` is ``measure(problem, settings, seed, deadline) -> ioopt.measure.Measurement``, with
+    a class ``Settings`` beside it; ``plot`` draws what that found.
+    """
+
+    measure: str
+    plot: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindSpec(Format):
+    """One kind of decision and where its parts are.
 
     ``objective_name`` is what the solvers of this kind optimise unless they say otherwise, and
     ``sense`` its direction. ``compare_solvers`` is what ``ioopt compare`` runs when none is named
@@ -48,16 +84,13 @@ class KindSpec:
     solver that answers when another one fails; ``policies`` are what ``auto`` tries, the best
     first. ``bound`` is a quick function from the problem to a proven bound of the objective, for
     solvers that prove nothing themselves (``limited_bound``: it takes a ``deadline``). ``decision`` marks
-    snapshots that ``ioopt decide`` takes, ``measured`` kinds whose metrics come from a seeded
+    snapshots that ``ioopt solve --now`` takes, ``measured`` kinds whose metrics come from a seeded
     replay, which a check of them repeats. ``limited_replay``: ``simulate`` takes a ``deadline``,
     and answers with what it has and a note when it expires. The functions are ``check(problem,
     plan, schedule) -> CheckReport``, ``simulate(problem, plan, **options) -> Simulation`` and
     ``generate(preset, settings, seed) -> problem``.
     """
 
-    kind: str
-    family: str
-    problem: str
     check: str
     default_solver: str
     objective_name: str
@@ -67,7 +100,6 @@ class KindSpec:
     limited_bound: bool = False
     simulate: str | None = None
     limited_replay: bool = False
-    generate: str | None = None
     plot: str | None = None
     pictures: Mapping[str, str] = field(default_factory=dict)
     explain: str | None = None
@@ -84,20 +116,6 @@ class KindSpec:
     baseline: str | None = None
     decision: bool = False
     measured: bool = False
-    summary: str = ""
-
-    @property
-    def format(self) -> str:
-        """The value of the file's ``format`` key."""
-        return f"ioopt/{self.kind}"
-
-    @property
-    def presets(self) -> Mapping[str, Any]:
-        """Preset -> its settings class, from the module of the generator."""
-        found: Mapping[str, Any] = {}
-        return (
-            load_target(self.generate.replace(":generate", ":PRESETS")) if self.generate else found
-        )
 
 
 @dataclass(frozen=True)

@@ -1,34 +1,33 @@
-"""What the import commands share: SOURCE and -o, machine and cluster options, and how they end."""
+"""What the import commands share: SOURCE and -o, --machine, and how they end."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.cli.lazy import IooptCommand, quiet, rate_option, together
+from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, output_option
 from ioopt.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from ioopt.problems.base import Problem
 
 Reader = Callable[..., "Problem | dict[str, Any]"]
 """From the values of a command's arguments and options to the instance, or to several by label."""
 
 
-class Shared(NamedTuple):
-    """Options of several commands, and how their values become fewer arguments of the reader."""
-
-    options: Callable[[Callable[..., int]], Callable[..., int]]
-    gather: Callable[[dict[str, Any]], Mapping[str, Any]]
+Described = Callable[[tuple[str, ...]], Mapping[str, Any]]
+"""From the words of ``--machine`` to arguments of the reader."""
 
 
 def import_command(
-    name: str, epilog: str, *, shared: Shared | None = None, several: bool = False
+    name: str, epilog: str, *, machine: Described | None = None, several: bool = False
 ) -> Callable[[Reader], click.Command]:
     """Make a command of a reader of ``source`` (or *several* ``sources``); -o says where to write.
 
@@ -41,8 +40,8 @@ def import_command(
             from ioopt.formats.native import dump_json, reading, write_text
             from ioopt.provenance import warnings_of
 
-            if shared is not None:
-                given |= shared.gather(given)
+            if machine is not None:
+                given |= machine(given["machine"])
             with reading(", ".join(given["sources"]) if several else given["source"]):
                 made = reader(**given)
             several_made = made if isinstance(made, dict) else {"": made}
@@ -59,7 +58,7 @@ def import_command(
 
         # click lists the options that were added last first: the reader's own stand in the middle.
         target = output_option(required=True, text="Where to write the instance.")
-        command = target(run) if shared is None else shared.options(target(run))
+        command = target(run) if machine is None else machine_option(target(run))
         own = getattr(reader, "__click_params__", [])
         command = wraps(reader, updated=())(command)
         command.__click_params__ += own  # type: ignore[attr-defined]
@@ -83,81 +82,57 @@ def _labelled(output: str, label: str) -> str:
     return re.sub(r"((\.json)?(\.gz)?)$", rf"-{label}\1", output, count=1)
 
 
-QUEUE: dict[str, tuple[str, ...]] = {
-    "queue": ("Order of the batch queue.", "wfp", "fcfs", "sjf", "plan"),
-    "backfill": ("Backfill of the batch queue.", "easy", "conservative", "none"),
-    "reservation": ("EASY on a flat machine: reserve a count or numbered nodes.", "count", "nodes"),
-    "plan": ("Conservative: keep boxes, or make them anew.", "keep", "rebuild"),
-    "estimate": ("How long a waiting job is taken to run.", "walltime", "uncongested"),
-    "pass": ("Look at the queue once an instant, or after every event.", "instant", "event"),
-    "backfill_order": ("EASY: order behind the first that does not fit.", "queue", "sjf"),
-}
-"""What is said of each option of the queue, and its values; the first is the default."""
-
-
-def _machine(given: dict[str, Any]) -> dict[str, Any]:
-    from ioopt.formats.io_rule import MachineRule
-
-    options = {name: given.pop(name) for name in ("kill", *QUEUE)}
-    # Keys that older files lack stand only where they are not the default, which is the first.
-    for name, (_, *values) in list(QUEUE.items())[2:]:
-        if options[name] == values[0]:
-            del options[name]
-    machine = MachineRule(**{name: given.pop(name) for name in MachineRule.__dataclass_fields__})
-    return {"machine": machine, "options": options}
-
-
-MACHINE = Shared(
-    together(
-        click.option("--nodes", type=click.IntRange(min=1), metavar="N",
-                     help="Nodes of the machine (default: what the source says)."),
-        click.option("--processors-per-node", type=click.IntRange(min=1), default=1, metavar="N",
-                     help="Processors (or processes) of the source per node."),
-        click.option("--unit-nodes", type=click.IntRange(min=1), default=1, metavar="N",
-                     help="Nodes of an allocation unit."),
-        click.option("--allocation", type=click.Choice(["flat", "partition"]), default="flat",
-                     help="How nodes are handed out."),
-        rate_option("--node-rate", "node_bytes_per_second",
-                    text="I/O rate of a node, such as 31.25MB/s (the default)."),
-        rate_option("--storage-rate", "storage_bytes_per_second",
-                    text="Rate of the storage (default: 250/1536 of all nodes' rates)."),
-        click.option("--kill", is_flag=True, help="End jobs at their walltime."),
-        *(
-            click.option(f"--{name.replace('_', '-')}", name, type=click.Choice(values),
-                         default=values[0], help=text)
-            for name, (text, *values) in QUEUE.items()
-        ),
-    ),
-    _machine,
+machine_option = click.option(
+    "--machine", "machine", multiple=True, metavar="FILE|KEY=VALUE[,...]",
+    help="The machine, where the source does not say it: a TOML or JSON file, or keys of one; may "
+    "be given again, the last one counts. Keys: the page on formats, Machines.",
 )  # fmt: skip
-"""The machine and its batch queue; the reader gets them as ``machine``, a rule, and ``options``."""
 
 
-def _cluster(given: dict[str, Any]) -> dict[str, Any]:
+def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[dict[str, Any]]:
+    """What *words* say of each of *classes*; a file may describe more than those, and is read as text is."""
+    from ioopt.formats.cluster import Machine
+    from ioopt.formats.io_rule import MachineRule
+    from ioopt.formats.native import read_json, read_toml
+    from ioopt.options import parse_assignments, suggest
+    from ioopt.problems.batch_io import QueueOptions
+
+    def keys(*some: type[BaseModel]) -> list[str]:
+        return [field.alias or name for cls in some for name, field in cls.model_fields.items()]
+
+    found: dict[str, Any] = {}
+    for word in words:
+        inline = "=" in word
+        known = keys(*classes) if inline else keys(MachineRule, QueueOptions, Machine)
+        read = read_toml if word.endswith(".toml") else read_json
+        given = parse_assignments(word.split(","), "--machine") if inline else read(word)
+        if not isinstance(given, dict):
+            raise UsageError(f"--machine {word}: wanted an object, such as {{nodes: 4}}")
+        for key in given:
+            if key not in known:
+                raise UsageError(f"--machine {word}: no key {key!r}; {suggest(key, known)}")
+        found |= given
+    return [{key: value for key, value in found.items() if key in keys(cls)} for cls in classes]
+
+
+def batch_machine(words: tuple[str, ...]) -> dict[str, Any]:
+    """``machine``, a rule, and ``options``, the batch queue."""
+    from ioopt.formats.io_rule import MachineRule
+    from ioopt.options import parse_settings
+    from ioopt.problems.batch_io import QueueOptions
+
+    rule, queue = _told(words, MachineRule, QueueOptions)
+    stated = parse_settings(QueueOptions, queue, "--machine").model_dump(
+        exclude_unset=True, by_alias=True
+    )
+    options = {"kill": False, "queue": "wfp", "backfill": "easy"} | stated
+    return {"machine": parse_settings(MachineRule, rule, "--machine"), "options": options}
+
+
+def cluster(words: tuple[str, ...]) -> dict[str, Any]:
+    """``machine``, the cluster that a workflow runs on."""
     from ioopt.formats.cluster import Machine
     from ioopt.options import parse_settings
 
-    taken = {name: given.pop(name) for name in Machine.model_fields}
-    stated = {name: value for name, value in taken.items() if value is not None}
-    return {"machine": parse_settings(Machine, stated, "import")}
-
-
-CLUSTER = Shared(
-    together(
-        click.option("--nodes", show_default="4", metavar="N", help="Compute nodes."),
-        click.option("--cores", metavar="N",
-                     help="Cores of a node (default: those that the widest task takes)."),
-        click.option("--disk", show_default="unlimited", metavar="SIZE",
-                     help="Disk of a node: 500MB, unlimited, or 33% of the distinct bytes."),
-        click.option("--remote-rate", show_default="12.5MB/s", metavar="RATE",
-                     help="Rate of the remote link."),
-        click.option("--replica-rate", show_default="1GB/s", metavar="RATE",
-                     help="Rate of a node's network interface."),
-        click.option("--link", type=click.Choice(["shared", "per-node"]), show_default="shared",
-                     help="One remote link for all nodes, or one each."),
-        click.option("--speed", show_default="1", metavar="X",
-                     help="Speed of the nodes relative to the traced machine."),
-    ),
-    _cluster,
-)  # fmt: skip
-"""The cluster that a workflow runs on; the reader gets it as ``machine``."""
+    (given,) = _told(words, Machine)
+    return {"machine": parse_settings(Machine, given, "--machine")}

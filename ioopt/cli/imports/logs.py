@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.cli.imports.common import MACHINE, import_command
+from ioopt.cli.imports.common import batch_machine, import_command
 from ioopt.cli.lazy import rate_option, set_option, together
 from ioopt.errors import UsageError
 
@@ -29,13 +29,13 @@ Examples:
 DARSHAN = """\b
 Examples:
   darshan-parser job.darshan > job.txt; ioopt import darshan job.txt -o job.json
-  ioopt import darshan *.darshan --nodes 49152 --processors-per-node 16 -o month.json
+  ioopt import darshan *.darshan --machine nodes=49152,processors_per_node=16 -o month.json
   ioopt import darshan *.darshan --skip-bad -o what-can-be-read.json
 """
 BATSIM = """\b
 Examples:
   ioopt import batsim workload.json -o instance.json
-  ioopt import batsim KTH-io-aware.json --node-rate 1250MB/s --storage-rate 5000MB/s -o kth.json
+  ioopt import batsim KTH-io-aware.json --machine node_rate=1250MB/s,storage_rate=5000MB/s -o kth.json
 """
 BATSIM_JOBS = """\b
 Example:
@@ -44,7 +44,7 @@ Example:
 MESSAGES = """\b
 Examples:
   ioopt import messages counts.csv --processors 16 -o counts.json
-  ioopt solve counts.json --solver gangedness
+  ioopt measure counts.json
 
 \b
 The CSV file has a heading with ganged, running and messages, and perhaps application; one row is
@@ -76,7 +76,7 @@ TRACE = together(
 """How a job log is read."""
 
 
-@import_command("swf", SWF, shared=MACHINE)
+@import_command("swf", SWF, machine=batch_machine)
 @TRACE
 @click.option("--io-fraction", "fractions", default="0.1", metavar="F[,F...]", callback=_numbers,
               help="Mean share of a job's run time that is I/O; several make an instance each.")  # fmt: skip
@@ -144,7 +144,7 @@ def _gang(
     return gang_from_swf(read_swf(source), chosen, seed, max_jobs=jobs)
 
 
-@import_command("darshan", DARSHAN, shared=MACHINE, several=True)
+@import_command("darshan", DARSHAN, machine=batch_machine, several=True)
 @click.option("--phase-gap", type=click.FloatRange(min=0), default=1.0, metavar="S",
               help="Accesses less than this apart are one phase.")  # fmt: skip
 @click.option("--skip-bad", is_flag=True, help="Leave out logs that cannot be read, and list them.")
@@ -153,9 +153,8 @@ def import_darshan(
 ) -> BatchIoProblem:
     """Make a batch-io instance of Darshan logs; those of one job are joined.
 
-    SOURCE is the output of darshan-parser 2.x or 3.x (also .gz or -), with that of
-    darshan-dxt-parser beside it if there is one, a binary log of Darshan 3.x where the package
-    darshan is installed, or a folder of them.
+    SOURCE is a binary log of Darshan 3.x (needs the package darshan), the output of darshan-parser
+    2.x or 3.x (also .gz or -), which has neither traces nor heatmaps, or a folder of them.
     """
     from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 
@@ -163,7 +162,7 @@ def import_darshan(
     return batch_io_from_darshan(logs, skipped=skipped, **how)
 
 
-@import_command("batsim", BATSIM, shared=MACHINE)
+@import_command("batsim", BATSIM, machine=batch_machine)
 @click.option(
     "--flops", type=float, default=1e9, metavar="F", help="Operations per second of a node."
 )
@@ -178,7 +177,7 @@ def import_batsim(source: str, flops: float, network_rate: float, **how: Any) ->
     return read_batsim(source, platform=Platform(flops, network_rate), **how)
 
 
-@import_command("batsim-jobs", BATSIM_JOBS, shared=MACHINE)
+@import_command("batsim-jobs", BATSIM_JOBS, machine=batch_machine)
 def import_batsim_jobs(source: str, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
     from ioopt.formats.batsim.jobs import batch_io_from_jobs

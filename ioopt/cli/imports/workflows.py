@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ioopt.cli.imports.common import CLUSTER, import_command
+from ioopt.cli.imports.common import cluster, import_command
 
 if TYPE_CHECKING:
     from ioopt.formats.cluster import Machine
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 WFFORMAT = """\b
 Examples:
-  ioopt import wfformat montage.json --nodes 4 --cores 4 --disk 33% -o montage-flow.json
-  ioopt import wfformat genome.json --select level=0-2 --link per-node -o first-levels.json
+  ioopt import wfformat montage.json --machine nodes=4,cores=4,disk=33% -o montage-flow.json
+  ioopt import wfformat genome.json --select level=0-2 --machine cluster.toml -o first-levels.json
   ioopt import wfformat montage.json --select program=mProject --flatten -o project-batch.json
 """
 ESTEE = """\b
 Examples:
-  ioopt import estee pegasus.zip --graph montage --nodes 4 --cores 4 --remote-rate 16MB/s -o montage.json
+  ioopt import estee pegasus.zip --graph montage --machine nodes=4,remote_rate=16MB/s -o montage.json
   ioopt import estee elementary.zip --graph 3 --actual triplets-actual.json -o triplets.json
 """
 NEXTFLOW = """\b
 Examples:
   ioopt import nextflow-trace trace.txt -o tasks.json
-  ioopt import nextflow-trace trace.txt --dag dag.dot --nodes 4 --cores 16 --disk 200GB -o flow.json
+  ioopt import nextflow-trace trace.txt --dag dag.dot --machine nodes=4,cores=16,disk=200GB -o flow.json
 """
 
 
-@import_command("wfformat", WFFORMAT, shared=CLUSTER)
+@import_command("wfformat", WFFORMAT, machine=cluster)
 @click.option("--select", default="all", metavar="WHICH",
               help="all, ready (tasks that wait for none), level=N or N-M, or program=NAME.")  # fmt: skip
 @click.option("--flatten", is_flag=True,
@@ -50,7 +50,7 @@ def import_wfformat(
     return read_wfformat(source, select, machine, flatten)
 
 
-@import_command("estee", ESTEE, shared=CLUSTER)
+@import_command("estee", ESTEE, machine=cluster)
 @click.option(
     "--graph", metavar="NAME|N", help="Which graph of the file: its name, or its place from 0."
 )
@@ -73,7 +73,7 @@ def import_estee(
     return problem
 
 
-@import_command("nextflow-trace", NEXTFLOW, shared=CLUSTER)
+@import_command("nextflow-trace", NEXTFLOW, machine=cluster)
 @click.option("--dag", metavar="FILE", help="The run's DAG, from -with-dag dag.dot or dag.mmd.")
 @click.option("--read", type=click.Choice(["rchar", "read_bytes"]), default="rchar",
               help="Column of the bytes read; the bytes written are its counterpart.")  # fmt: skip

@@ -27,7 +27,7 @@ def read_darshan_logs(
 
     A folder stands for the logs in it; what cannot be read there is skipped, as elsewhere with
     *skip_bad*, else the first reason is raised; InstanceError as well when none can be read.
-    Binary log, text and DXT text of one run are one log, several runs of one job are joined.
+    Binary log and text of one run are one log, several runs of one job are joined.
     """
     raws: list[RawLog] = []
     reasons: list[str] = []
@@ -74,22 +74,16 @@ def _files(sources: Iterable[str]) -> Iterable[tuple[str, bool]]:
 
 
 def _one_a_run(raws: Iterable[RawLog]) -> Iterable[RawLog]:
-    """Text and binary of one run as one log: the counters of the first, the DXT segments of any."""
-    found: dict[tuple[int, int, int, float], RawLog] = {}
+    """Text and binary of one run as one log, the one that has a trace."""
+    found: dict[tuple[object, ...], RawLog] = {}
     for raw in raws:
         header = Header(raw)
         # Texts round what binary logs know to the nanosecond.
-        run = round(header.run_seconds, 3)
-        key = (header.job_id, int(header.start_seconds), header.processes, run)
-        other = found.get(key)
-        if other is not None:
-            first, second = (other, raw) if other.records or not raw.records else (raw, other)
-            same = not second.records or {*first.records} == {*second.records}
-            if same:
-                raw = replace(first, segments=first.segments or second.segments)
-            else:
-                key = (*key[:3], run + len(found) + 1)  # another run that began with it
-        found[key] = raw
+        run = int(header.start_seconds), round(header.run_seconds, 3)
+        counted = frozenset(key for key, counters in raw.records.items() if counters)
+        key = (header.job_id, header.processes, *run, counted)
+        if key not in found or raw.segments:
+            found[key] = raw
     return found.values()
 
 

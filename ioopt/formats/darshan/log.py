@@ -1,9 +1,9 @@
 """Darshan logs: what a job read and wrote, how long that took, and in how many phases.
 
-Reads the text of ``darshan-parser`` 2.x and 3.x and of ``darshan-dxt-parser``, plain or gzipped
-(:mod:`ioopt.formats.darshan.text`), and binary 3.x logs through the optional ``darshan`` package
-(:mod:`ioopt.formats.darshan.binary`). Source: Carns et al., ACM TOS 7(3), 2011, and the
-documentation of darshan-util 2.3 and 3.5. Times are seconds since the job's start.
+Reads binary 3.x logs through the optional ``darshan`` package (:mod:`ioopt.formats.darshan.binary`),
+and the counters in the text of ``darshan-parser`` 2.x and 3.x (:mod:`ioopt.formats.darshan.text`).
+Source: Carns et al., ACM TOS 7(3), 2011, and the documentation of darshan-util 2.3 and 3.5. Times
+are seconds since the job's start.
 
 Bytes are those of the POSIX and STDIO layers (MPI-IO calls end in POSIX and are counted there; they
 are used only where a log has no POSIX data). I/O time is how long at least one process was reading

@@ -137,7 +137,7 @@ class SwfTrace:
             )
             said.append(
                 f"{file_name(self.name)}{MACHINES}: {shown}; nodes are counted by "
-                "--processors-per-node, speeds and memory are not used"
+                "processors_per_node, speeds and memory are not used"
             )
         return said
 

@@ -164,7 +164,7 @@ class ApplicationVerdict(base.Record):
     verdict: Verdict
 
 
-class GangednessPlan(base.Plan):
+class GangednessVerdicts(base.Record):
     """The verdicts on all applications of an instance, in its order."""
 
     applications: tuple[ApplicationVerdict, ...]

@@ -175,7 +175,7 @@ class ApplicationSlopes(base.Record):
     curves: dict[Environment, Curve] = Field(default_factory=dict)
 
 
-class PerturbationPlan(base.Plan):
+class PerturbationSlopes(base.Record):
     """The slopes of every application of the instance, in its order, on P ``processors``."""
 
     processors: base.PositiveCount

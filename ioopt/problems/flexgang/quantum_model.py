@@ -96,7 +96,7 @@ class MeasuredPoint(base.Record):
         )
 
 
-class QuantumModelPlan(base.Plan):
+class QuantumMeasures(base.Record):
     """The measures of every point of the instance, in its order."""
 
     points: tuple[MeasuredPoint, ...]
