@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from ioopt.errors import BackendMissingError
 from ioopt.models.job_selection import CapacityModel, JobClass, Question, ReadyJob, SelectionModel
 from ioopt.options import Deadline
-from ioopt.problems.job_selection import JobSelectionPlan, JobSelectionProblem
-from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_backend import load_cp_model
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
@@ -155,43 +152,3 @@ def _modelled(
         return tuple(start), float("inf")
     bound = float("inf") if found.bound is None else model.bound(found.bound)
     return model.chosen(found.values), bound
-
-
-def question_of(problem: JobSelectionProblem) -> Question:
-    """The question that an instance asks."""
-    jobs = [
-        ReadyJob(
-            job.priority,
-            job.cores,
-            tuple(job.resources.get(name, 0) for name in problem.capacities),
-            frozenset(job.temp),
-            job.input_bytes,
-        )
-        for job in problem.jobs
-    ]
-    sizes = {file.id: file.bytes for file in problem.files}
-    return Question(jobs, tuple(problem.capacities.values()), sizes, problem.readers)
-
-
-def solve(
-    problem: JobSelectionProblem, request: SolveRequest[None, JobSelectionPlan]
-) -> Outcome[JobSelectionPlan]:
-    """The selection that a workflow engine gets, with its proven bound."""
-    found = answer(question_of(problem), request.deadline)
-    stop = StopReason.FINISHED if found.loss == 0 else StopReason.GAP
-    if found.loss > GAP:
-        stop = StopReason.TIME if request.deadline.expired() else StopReason.ITERATIONS
-    return Outcome(_plan(problem, found.chosen), found.bound, stop, notes=found.notes)
-
-
-def solve_greedy(
-    problem: JobSelectionProblem, request: SolveRequest[None, JobSelectionPlan]
-) -> Outcome[JobSelectionPlan]:
-    """First fit by priority, cores, temporary bytes and input bytes."""
-    question = question_of(problem)
-    order = sorted(question.classes(), key=_by_cores(question))
-    return Outcome(_plan(problem, _first_fit(question, order)))
-
-
-def _plan(problem: JobSelectionProblem, chosen: Sequence[int]) -> JobSelectionPlan:
-    return JobSelectionPlan(chosen=tuple(problem.jobs[position].id for position in chosen))

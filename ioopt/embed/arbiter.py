@@ -17,13 +17,12 @@
 
 from bisect import insort
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from operator import attrgetter, le
 from typing import Any, Self
 
 from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
-from ioopt.decisions.batch_io_kernels import slow_down
-from ioopt.embed.guard import Guard
+from ioopt.decisions.batch_io_grants import slow_down
+from ioopt.embed.guard import Guard, restoring
 from ioopt.embed.history import History
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
@@ -31,7 +30,7 @@ from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.batch_io import IoRequest, Machine
 from ioopt.quantities import counted
 from ioopt.registry.policies import io_policy
-from ioopt.solvers.batch_io.base_line import base_line
+from ioopt.solvers.batch_io.base_line import BASE_LINE
 
 _KEY = attrgetter("key")
 _SLACK = 1 + 1e-9
@@ -68,7 +67,7 @@ class IoArbiter:
         self._settings = dict(settings or {})
         self._policy = _policy(policy, self._settings)
         self._limits = Limits.of(self.machine)
-        self._own_limits = replace(self._limits, own_peaks=True)
+        self._own_limits = self._limits._replace(own_peaks=True)
         self._own: set[Any] = set()
         self._requests: list[Request] = []
         self._by_id: dict[Any, Request] = {}
@@ -188,7 +187,10 @@ class IoArbiter:
         limits = self._own_limits if self._own else self._limits
         view = View(limits, now, list(self._requests))
         rates, self.notes = self._guard.run(
-            lambda: self._policy.decide(view), lambda: base_line(view), self._problem, deadline
+            lambda: self._policy.decide(view),
+            lambda: BASE_LINE.decide(view),
+            self._problem,
+            deadline,
         )
         if limits.interference and not self._policy.ignores_limit:
             rates = list(rates)
@@ -239,7 +241,7 @@ class IoArbiter:
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
-        try:
+        with restoring("arbiter"):
             made = cls(state["machine"], policy or state["policy"], state["settings"])
             for item in state["requests"]:
                 made.request(
@@ -251,9 +253,6 @@ class IoArbiter:
                     setattr(request, key, type(getattr(request, key))(item[key]))
                 request.belief = float(item.get("belief", request.belief))
             made._finished = History.restore(state.get("finished", ()))
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            text = f"{type(error).__name__}: {error}"
-            raise InstanceError(f"not a saved arbiter ({text})") from None
         return made
 
 
@@ -261,5 +260,5 @@ def _policy(policy: str | IoPolicy | DecideFunction, settings: Mapping[str, Any]
     if isinstance(policy, IoPolicy):
         return policy
     if not isinstance(policy, str):
-        return IoPolicy(getattr(policy, "__name__", "custom"), policy)
+        return IoPolicy.of(getattr(policy, "__name__", "custom"), policy)
     return io_policy(policy, settings)

@@ -10,23 +10,36 @@
 [('b', [0, 1])]
 """
 
-import heapq
-import itertools
 import math
 from collections.abc import Collection, Hashable
-from types import SimpleNamespace
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from ioopt.decisions.batch_io import Limits
+from ioopt.decisions.batch_io import IoPolicy, Limits
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.batch_io import Machine, QueueOptions
 from ioopt.quantities import counted
+from ioopt.sim.batch_io.agenda import enter_machine
 from ioopt.sim.batch_io.queue import run_queue
-from ioopt.sim.batch_io.queue_lists import arrive, occupy, vacate, withdraw
-from ioopt.sim.batch_io.state import COMPUTING, NOBODY, WAITING, Moment, World
+from ioopt.sim.batch_io.state import COMPUTING, NOBODY, Clock
+from ioopt.sim.batch_io.tables import Tables, tables_of
+from ioopt.sim.batch_io.trace import Trace
+from ioopt.sim.batch_io.waiting import arrive, occupy
 
 JobT = TypeVar("JobT", bound=Hashable)
+
+
+@dataclass(eq=False)
+class _Known(Generic[JobT]):
+    """A job that is here; ``units`` are the numbers of those that it holds."""
+
+    name: JobT | None
+    nodes: int
+    submit: float
+    walltime: float
+    start: float = math.nan
+    units: list[int] = field(default_factory=list)
 
 
 class BatchCluster(Generic[JobT]):
@@ -58,16 +71,9 @@ class BatchCluster(Generic[JobT]):
                 f"queue={queue}, backfill={backfill}: a live queue plans no boxes; it knows wfp, fcfs and "
                 "sjf, easy and none"
             )
-        self._world = World(self.machine, options, Limits.of(self.machine), self._start)
-        self._world.jobs = {}
-        self._moment = Moment()
-        self._moment.free = self.machine.units
-        self._numbers = itertools.count()
-        self._here: dict[JobT, Any] = {}
-        self._free_units = list(range(self.machine.units))
-        self._started: list[tuple[JobT, list[int]]] = []
+        self._options = options
+        self._here: dict[JobT, _Known[JobT]] = {}
         self._down: set[int] = set()
-        self._outages: dict[int, Any] = {}
 
     def __repr__(self) -> str:
         running = len(self) - self.waiting
@@ -80,7 +86,7 @@ class BatchCluster(Generic[JobT]):
     @property
     def waiting(self) -> int:
         """How many jobs have not started."""
-        return self._moment.waiting
+        return sum(not job.units for job in self._here.values())
 
     def arrive(self, job: JobT, nodes: int, walltime: float, now: float) -> None:
         """Put a job into the queue; raises UsageError when it is there or can never run."""
@@ -88,47 +94,16 @@ class BatchCluster(Generic[JobT]):
             raise UsageError(f"job {job!r} is here already")
         if not 1 <= nodes <= self.machine.nodes:
             raise UsageError(f"job {job!r}: nodes {nodes}, but there are {self.machine.nodes}")
-        record: Any = SimpleNamespace(
-            name=job, job=next(self._numbers), submit=now, walltime=walltime, asked_nodes=nodes,
-            units=self.machine.allocated_units(nodes), block=NOBODY, status=WAITING, held=[],
-            length=walltime,
-        )  # fmt: skip
-        self._here[job] = self._world.jobs[record.job] = record
-        arrive(self._world, self._moment, record)
+        self._here[job] = _Known(job, nodes, now, walltime)
 
     def leave(self, job: JobT) -> None:
         """A job has ended, or waits no longer; raises UsageError for an unknown one."""
-        record = self._here.pop(job, None)
-        if record is None:
+        if self._here.pop(job, None) is None:
             raise UsageError(f"job {job!r} is not here")
-        if record.status == WAITING:
-            withdraw(self._world, self._moment, record)
-        else:
-            vacate(self._world, self._moment, record)
-            for unit in record.held:
-                heapq.heappush(self._free_units, unit)
-            self._close_units()
-        del self._world.jobs[record.job]
 
     def take_down(self, nodes: Collection[int]) -> None:
         """*nodes*, and no others, are out of service; those in use go when their job has left."""
         self._down = {node // self.machine.unit_nodes for node in nodes}
-        for unit in self._outages.keys() - self._down:
-            vacate(self._world, self._moment, self._outages.pop(unit))
-            heapq.heappush(self._free_units, unit)
-        self._close_units()
-
-    def _close_units(self) -> None:
-        """Give free units that are out of service to somebody who never ends."""
-        closed = [unit for unit in self._free_units if unit in self._down]
-        for unit in closed:
-            record: Any = SimpleNamespace(
-                job=next(self._numbers), units=1, walltime=math.inf, block=NOBODY
-            )
-            occupy(self._world, self._moment, record, unit)
-            self._outages[unit] = record
-            self._free_units.remove(unit)
-        heapq.heapify(self._free_units)
 
     def can_hold(self, nodes: int) -> bool:
         """Whether the nodes in service are enough for a job of *nodes*."""
@@ -136,21 +111,44 @@ class BatchCluster(Generic[JobT]):
 
     def run(self, now: float) -> list[tuple[JobT, list[int]]]:
         """One pass of the queue at *now* (seconds): the jobs that start, each with its nodes."""
-        self._started = []
-        self._moment.now = now
-        run_queue(self._world, self._moment)
-        return self._started
+        wide, jobs = self.machine.unit_nodes, list(self._here.values())
+        used = {unit for job in jobs for unit in job.units}
+        # Who never ends has what is out of service and free.
+        jobs += [_Known(None, 1, now, math.inf, now, [k]) for k in sorted(self._down - used)]
+        tables, clock = self._tables(jobs, now)
+        free = sorted({*range(self.machine.units)} - used - self._down)
+        running, started = clock.num_running, []
+        run_queue(tables, clock)
+        for k in tables.running[running : clock.num_running]:
+            job, record = jobs[k], tables.jobs[k]
+            units = free[: record.units]
+            if record.block != NOBODY:
+                units = list(range(record.block, record.block + record.units))
+            free = [unit for unit in free if unit not in {*units}]
+            job.start, job.units = now, units
+            nodes = [unit * wide + n for unit in units for n in range(wide)]
+            assert job.name is not None
+            started.append((job.name, nodes[: job.nodes]))
+        return started
 
-    def _start(self, world: World, moment: Moment, record: Any) -> None:
-        """Give a job its nodes: the block that the queue found, else the lowest free units."""
-        wide = self.machine.unit_nodes
-        if record.block == NOBODY:
-            record.held = [heapq.heappop(self._free_units) for _ in range(record.units)]
-        else:
-            record.held = list(range(record.block, record.block + record.units))
-            taken = set(record.held)
-            self._free_units = [unit for unit in self._free_units if unit not in taken]
-            heapq.heapify(self._free_units)
-        record.status = COMPUTING
-        nodes = [unit * wide + k for unit in record.held for k in range(wide)]
-        self._started.append((record.name, nodes[: record.asked_nodes]))
+    def _tables(self, jobs: list[_Known[JobT]], now: float) -> tuple[Tables, Clock]:
+        """The simulator's tables and clock at *now*; each job's one phase has no end."""
+        machine, every = self.machine, range(len(jobs))
+        units = [len(job.units) or machine.allocated_units(job.nodes) for job in jobs]
+        trace = Trace(
+            machine=machine, options=self._options, limits=Limits.of(machine), ids=every,
+            position=every, rank=every, submit=[job.submit for job in jobs],
+            walltime=[job.walltime for job in jobs], nodes=[job.nodes for job in jobs], units=units,
+            allocated=[count * machine.unit_nodes for count in units], peak=[1.0] * len(jobs),
+            offset=range(len(jobs) + 1), pieces=[(math.inf, 0.0, 1)] * len(jobs),
+        )  # fmt: skip
+        tables, clock = tables_of(trace, IoPolicy("queue", None)), Clock()
+        clock.now, clock.until, clock.free = now, now, machine.units
+        for job, record in zip(jobs, tables.jobs):
+            if not job.units:
+                arrive(tables, clock, record)
+                continue
+            record.start, record.status = job.start, COMPUTING
+            occupy(tables, clock, record, job.units[0])
+            enter_machine(tables, clock, record)
+        return tables, clock

@@ -17,16 +17,17 @@ True
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 from ioopt.decisions.gang.rules import FILE_NODES, Rules
 from ioopt.decisions.gang.state import Gang, GangPolicy, State, Timing
-from ioopt.embed.gang_checks import is_number, refusal, rows_of, unsound
-from ioopt.embed.gang_turns import Turns
-from ioopt.embed.guard import Guard, Refused
-from ioopt.errors import InstanceError, UsageError
+from ioopt.embed.guard import Guard, Refused, restoring
+from ioopt.errors import UsageError
 from ioopt.formats.native import validate
+from ioopt.problems.base import LARGEST
 from ioopt.problems.gang import Machine, mask_of, nodes_of
 from ioopt.quantities import counted
 from ioopt.registry.policies import gang_policy
@@ -35,7 +36,60 @@ from ioopt.sim.gang.standing import Memory, StandingBoard
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
 _MAX_NOTES = 100
+SWITCH_SHARE = 0.05
+"""Most of a slice that a change of row may cost."""
+_rows_of = lru_cache(maxsize=4096)(nodes_of)
+"""The rows of a mask; there are few."""
 _HOW = ("memory_bytes", "host_nodes", "switch_seconds")
+
+
+class _Turns:
+    """``row`` has the turn ``until`` then, and jobs ``on`` (slots of a board) run; times are seconds."""
+
+    def __init__(self, quantum: float, switch: float) -> None:
+        self.length, self._switch = max(quantum, switch / SWITCH_SHARE), switch
+        self.row, self._left, self.until, self.last = -1, 0, 0.0, 0.0
+        self.on: list[int] = []
+
+    def count(self, board: StandingBoard, now: float) -> None:
+        """Count the service of the jobs that are on, up to *now*."""
+        passed = max(0.0, now - self.last)
+        for slot in self.on:
+            board.jobs.attained[slot] += passed / board.gangs[slot].priority
+            board.jobs.need[slot] = max(0.0, board.jobs.need[slot] - passed)
+        self.last = max(self.last, float(now))
+
+    def take(self, board: StandingBoard, now: float, suspended: int) -> list[int]:
+        """The slots that are on from *now*; jobs on the nodes *suspended* have no turn.
+
+        Rows that hold somebody take turns, each as many slices as its highest priority.
+        """
+        rows = _rows(board, suspended)
+        if not rows:
+            self.on, self.until = [], now + self.length
+            return []
+        over = now >= self.until
+        self._left -= over
+        if self.row not in rows or self._left <= 0:
+            self.row = min((row for row in rows if row > self.row), default=min(rows))
+            self._left = max(board.gangs[slot].priority for slot in rows[self.row])
+            over = True
+        if over:
+            self.until = now + self.length
+        if self.on and rows[self.row] != self.on:
+            self.last += self._switch
+        self.on = rows[self.row]
+        return self.on
+
+    def state(self) -> list[float]:
+        """As plain values, without ``on``."""
+        return [self.row, self._left, self.until, self.last]
+
+    def restore(self, state: Sequence[float], on: list[int]) -> None:
+        """Go on from a :meth:`state`."""
+        row, left, until, last = state
+        self.row, self._left, self.until, self.last = int(row), int(left), float(until), float(last)
+        self.on = on
 
 
 class GangScheduler:
@@ -66,7 +120,7 @@ class GangScheduler:
         self._policy = gang_policy(policy, self.settings)[0] if isinstance(policy, str) else policy
         rules = self._policy.rules
         amounts = memory_bytes or 0, switch_seconds
-        if not is_number(*amounts) or min(amounts) < 0:
+        if not _is_number(*amounts) or min(amounts) < 0:
             raise UsageError("memory_bytes and switch_seconds must be 0 or more")
         if not isinstance(host_nodes, int) or host_nodes < 1:
             raise UsageError(f"host_nodes must be 1 or more, not {host_nodes!r:.40}")
@@ -85,7 +139,7 @@ class GangScheduler:
         self._board = StandingBoard(self._timing, memory)
         self._suspended = 0
         self._slice, self._budget = -1, self._timing.budget
-        self._turns = Turns(self.machine.quantum_seconds, switch_seconds)
+        self._turns = _Turns(self.machine.quantum_seconds, switch_seconds)
         self._guard = Guard()
         self._shown: dict[int, tuple[int, list[int]]] = {}
 
@@ -107,29 +161,22 @@ class GangScheduler:
         nodes (rule 19), and finds its files on each set of *replicas* as on *file_nodes* (rule 21).
         """
         numbers = local_seconds, remote_seconds, now
-        problem = self._refusal(job, file_nodes, numbers, priority, resident_bytes, replicas)
+        if isinstance(job, (int, str)) and job in self._slots:
+            return self._refused(f"job {job!r} refused: a job of that id is here already")
+        problem = _not_a_job(
+            job, file_nodes, numbers, priority, resident_bytes, replicas,
+            self.machine.nodes, self._board.memory,
+        )  # fmt: skip
         if problem is not None:
             return self._refused(f"job {job!r} refused: {problem}")
         masks = tuple(map(mask_of, replicas))
         gang = Gang(self._next, len(file_nodes), mask_of(file_nodes), *numbers, priority,
                     float(resident_bytes), masks)  # fmt: skip
         self._next += 1
-        self._enter(job, gang)
-        self._dirty = True
-        return True
-
-    def _enter(self, job: Any, gang: Gang) -> int:
         slot = self._slots[job] = self._board.add(gang)
         self._ids[slot] = job
-        return slot
-
-    def _refusal(
-        self, job: Any, nodes: Any, times: tuple[Any, ...], priority: Any, size: Any, more: Any
-    ) -> str | None:
-        if isinstance(job, (int, str)) and job in self._slots:
-            return "a job of that id is here already"
-        count, memory = self.machine.nodes, self._board.memory
-        return refusal(job, nodes, times, priority, size, more, count, memory)
+        self._dirty = True
+        return True
 
     def depart(self, job: Any, now: float) -> Literal[True] | Refused:
         """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
@@ -137,7 +184,7 @@ class GangScheduler:
         if slot is None:
             return self._refused(f"departure of {job!r} at {now} s ignored: no such job")
         if slot in self._turns.on:
-            if is_number(now):
+            if _is_number(now):
                 self._turns.count(self._board, now)
             self._turns.on.remove(slot)
         self._board.remove(slot)
@@ -153,7 +200,7 @@ class GangScheduler:
         slot = self._slots.get(job) if isinstance(job, (int, str)) else None
         if slot is None:
             return self._refused(f"service of {job!r} ignored: no such job")
-        if not is_number(attained_seconds, needed_seconds):
+        if not _is_number(attained_seconds, needed_seconds):
             given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
             return self._refused(f"service of {job!r} ignored: {given} are no times in seconds")
         board = self._board
@@ -190,7 +237,7 @@ class GangScheduler:
             columns, known = jobs.columns[slot], shown.get(slot)
             if known is None or known[0] != columns:
                 known = shown[slot] = (columns, list(nodes_of(columns)))
-            rows = [] if columns & self._suspended else list(rows_of(jobs.span[slot]))
+            rows = [] if columns & self._suspended else list(_rows_of(jobs.span[slot]))
             matrix.append(
                 {
                     "id": self._ids[slot], "columns": known[1], "home_row": jobs.home[slot],
@@ -204,20 +251,20 @@ class GangScheduler:
 
         For machines that have no clock of rows. Ask sooner when something has happened.
         """
-        if is_number(now):
+        if _is_number(now):
             self._turns.count(self._board, now)
         self._bring_up(now, deadline)
-        at = float(now) if is_number(now) else self._turns.last
+        at = float(now) if _is_number(now) else self._turns.last
         slots = self._turns.take(self._board, at, self._suspended)
         row = self._turns.row if slots else None
         jobs = [self._ids[slot] for slot in slots]
         return {"row": row, "until": self._turns.until, "jobs": jobs}
 
     def _bring_up(self, now: float, deadline: float | None) -> None:
-        if not is_number(now):
+        if not _is_number(now):
             self._note(f"matrix at {now!r}: no time in seconds; the matrix as it was last")
         elif self._dirty:
-            if deadline is not None and not is_number(deadline):
+            if deadline is not None and not _is_number(deadline):
                 self._note(f"deadline {deadline!r:.40} ignored: no time in seconds")
                 deadline = None
             self._update(now, deadline)
@@ -237,7 +284,7 @@ class GangScheduler:
         def wrong(found: StandingBoard | State) -> str | None:
             if isinstance(found, StandingBoard):
                 return None
-            problem = unsound(board.state(now, budget), found)
+            problem = _unsound(board.state(now, budget), found)
             return problem or board.copy().take(found).wrong_since(board)
 
         found, notes = self._guard.run(asked, lambda: run(GREEDY.rules), wrong, deadline)
@@ -301,11 +348,8 @@ class GangScheduler:
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
-        try:
+        with restoring("gang scheduler"):
             return cls._restored(state)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            text = f"{type(error).__name__}: {error}"
-            raise InstanceError(f"not a saved gang scheduler ({text})") from None
 
     @classmethod
     def _restored(cls, state: Mapping[str, Any]) -> GangScheduler:
@@ -313,21 +357,20 @@ class GangScheduler:
         made = cls(state["machine"], state["policy"], state["settings"], **how)
         board, keys, slots = made._board, set(), []
         for job in state["jobs"]:
-            key, times = job["key"], (job["local"], job["remote"], job["arrival"])
-            more = job.get("priority", 1), job.get("bytes", 0.0), job.get("replicas", [])
-            wrong = made._refusal(job["id"], job["files"], times, *more)
+            key = made._next = job["key"]
+            more = {
+                "priority": job.get("priority", 1), "resident_bytes": job.get("bytes", 0.0),
+                "replicas": job.get("replicas", []),
+            }  # fmt: skip
+            call = job["id"], job["files"], job["local"], job["remote"], job["arrival"]
             if not isinstance(key, int) or not key < state["next"] or key in keys:
                 raise ValueError(f"key {key!r}")
-            if wrong is not None or not is_number(job["attained"], job["need"]):
-                raise ValueError(f"job {job['id']!r}: {wrong or 'attained, need'}")
+            if not made.arrive(*call, **more) or not _is_number(job["attained"], job["need"]):
+                raise ValueError(f"job {job['id']!r}: {made.notes or 'attained, need'}")
             keys.add(key)
-            sets = tuple(map(mask_of, more[2]))
-            gang = Gang(key, len(job["files"]), mask_of(job["files"]), *times, *more[:2], sets)
-            slots.append(made._enter(job["id"], gang))
-            board.jobs.attained[slots[-1]], board.jobs.need[slots[-1]] = (
-                job["attained"],
-                job["need"],
-            )
+            slots.append(made._slots[job["id"]])
+            board.jobs.attained[slots[-1]] = job["attained"]
+            board.jobs.need[slots[-1]] = job["need"]
         if len(slots) < len(state["places"]):
             raise ValueError("more places than jobs")
         before = board.state(0.0, 0)
@@ -337,7 +380,7 @@ class GangScheduler:
         after = before._replace(
             jobs=jobs, columns=columns, homes=homes, spans=spans, admitted=tuple(jobs)
         )
-        problem = unsound(before, after) or board.take(after).overfull()
+        problem = _unsound(before, after) or board.take(after).overfull()
         if problem is not None or not made.drain(
             state.get("drained", []), state.get("suspend", False)
         ):
@@ -347,3 +390,81 @@ class GangScheduler:
         on = [made._slots[job] for job in state.get("on", ())]
         made._turns.restore(state.get("turn", made._turns.state()), on)
         return made
+
+
+def _rows(board: StandingBoard, suspended: int) -> dict[int, list[int]]:
+    """Row -> slots that have a turn there; a row whose jobs all stand in another is left out."""
+    rows: dict[int, list[int]] = {}
+    for slot in board.running:
+        if not board.jobs.columns[slot] & suspended:
+            for row in _rows_of(board.jobs.span[slot]):
+                rows.setdefault(row, []).append(slot)
+    kept: dict[int, list[int]] = {}
+    for row, slots in sorted(rows.items(), key=lambda item: (-len(item[1]), item[0])):
+        if not any(set(slots) <= set(others) for others in kept.values()):
+            kept[row] = slots
+    return kept
+
+
+def _not_a_job(
+    job: Any, nodes: Any, times: tuple[Any, ...], priority: Any, size: Any, more: Any,
+    count: int, memory: Memory | None,
+) -> str | None:  # fmt: skip
+    """Why this cannot be a job on *count* nodes; None when it can."""
+    if not isinstance(job, (int, str)):
+        return "its id must be a number or text"
+    sets: list[Any] = [nodes, *more] if isinstance(more, (list, tuple)) else [None]
+    for one in sets:
+        good = isinstance(one, (list, tuple)) and all(
+            isinstance(node, int) and 0 <= node < count for node in one
+        )
+        if not good or not one or len(set(one)) != len(one) or len(one) != len(nodes):
+            last = count - 1
+            return f"its file nodes must be different nodes of 0 .. {last}, as many in each set"
+    if not _is_number(*times) or not 0 < times[0] <= times[1]:
+        return "it needs 0 < local_seconds <= remote_seconds"
+    if not isinstance(priority, int) or isinstance(priority, bool) or priority < 1:
+        return "its priority must be a whole number, 1 or more"
+    if not _is_number(size) or size < 0:
+        return "its resident_bytes must be 0 or more"
+    if memory is not None and not any(
+        _most_on_a_host(one, memory.host_nodes) * size <= memory.bytes for one in sets
+    ):
+        return f"its {size:g} bytes a task are more than a host has"
+    return None
+
+
+def _most_on_a_host(nodes: Sequence[int], wide: int) -> int:
+    """Most of *nodes* on one host of so many."""
+    return max(Counter(node // wide for node in nodes).values())
+
+
+def _is_number(*values: Any) -> bool:
+    """Whether all are finite numbers that can be times."""
+    return all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
+        for value in values
+    )
+
+
+def _unsound(before: State, after: State) -> str | None:
+    """What is wrong with a matrix, None when it can be run."""
+    rows, slots, levels = [0] * len(before.rows), 0, len(before.rows)
+    for job, columns, home, span in zip(after.jobs, after.columns, after.homes, after.spans):
+        if columns.bit_count() != job.size or columns >> before.nodes:
+            return f"a job of {job.size} tasks on the nodes {nodes_of(columns)}"
+        if not span >> home & 1 or span >> levels:
+            return f"home row {home} is not among the rows {nodes_of(span)}"
+        held = _rows_of(span)
+        slots += job.size * len(held)
+        for row in held:
+            rows[row] ^= columns
+    # A cell that two jobs hold cancels out.
+    if sum(row.bit_count() for row in rows) != slots:
+        return "two jobs on one node of a row"
+    known = {job.key for job in (*before.jobs, *after.admitted)}
+    if len(after.jobs) != len(known) or any(job.key not in known for job in after.jobs):
+        return "running jobs were lost or invented"
+    if after.tasks_moved > before.budget:
+        return f"{after.tasks_moved} tasks migrate, but only {before.budget} may"
+    return None

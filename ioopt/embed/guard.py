@@ -8,10 +8,13 @@ after ``MAX_ABANDONED`` of them the wanted solver is not asked again, so that th
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
+
+from ioopt.errors import InstanceError
 
 T = TypeVar("T")
 
@@ -39,6 +42,15 @@ class Refused:
 
     def __bool__(self) -> bool:
         return False
+
+
+@contextmanager
+def restoring(what: str) -> Iterator[None]:
+    """InstanceError for whatever a state that is not one of *what* makes fail."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise InstanceError(f"not a saved {what} ({type(error).__name__}: {error})") from None
 
 
 class _Worker:

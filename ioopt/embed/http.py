@@ -13,15 +13,45 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from ioopt.embed import http_forms as forms
-from ioopt.embed.service import Service
+from pydantic import ConfigDict, TypeAdapter, create_model
+
+from ioopt.embed.service import KEYS, Service
 from ioopt.errors import BackendMissingError, UsageError
 from ioopt.problems.base import Json
+from ioopt.result import Result
 from ioopt.version import __version__
 
 HEADER_BYTES, IDLE_SECONDS = 16 << 10, 300.0
+
+
+def _form(
+    name: str, doc: str, extra: Literal["forbid", "ignore"] = "forbid", /, **fields: Any
+) -> Any:
+    """A class of *fields*: a type, or a type and a default."""
+    rows: Any = {key: f if isinstance(f, tuple) else (f, ...) for key, f in fields.items()}
+    return create_model(name, __doc__=doc, __config__=ConfigDict(extra=extra), **rows)
+
+
+_OF_RESULT = ("plan", "status", "stop", "objective", "bound", "gap", "notes")
+
+VERSION = _form("Version", "What serves here.", version=str, protocol=(int, 1))
+DECIDED = _form("Decided", "A decision; bound and gap where they are known.",
+                  **{name: Result.model_fields[name].annotation for name in _OF_RESULT})  # fmt: skip
+OPENED = _form("Opened", "What later messages call the object by.", session=int)
+CALLED = _form(
+    "Called", "What the method returned, and why it is false.", value=Any, why=(str | None, None)
+)
+SAVED = _form("Saved", "The state of an object, for a later open.", state=Json)
+DONE = _form("Done", "Carried out; there is nothing to tell.")
+REFUSED = _form("Refused", "Why a message was refused.", code=str, message=str)
+REPLY = _form("Reply", "The result of a message, or its error.", ioopt=Literal[1], id=Any, ok=bool,
+                result=(VERSION | DECIDED | OPENED | CALLED | SAVED | DONE, None),
+                error=(REFUSED, None))  # fmt: skip
+ERROR = _form("Error", "Why a call was refused.", error=str)
+MESSAGE = _form("Message", "A message; further keys depend on op.", "ignore", ioopt=Literal[1],
+                id=(Any, None), op=Literal[tuple(KEYS)])  # fmt: skip
 
 
 class Route(NamedTuple):
@@ -37,11 +67,11 @@ class Route(NamedTuple):
 
 ROUTES: dict[tuple[str, str], Route] = {
     ("POST", "/v1/messages"): Route(
-        "message", Service.handle, "A message of the service", forms.REPLY, forms.MESSAGE
+        "message", Service.handle, "A message of the service", REPLY, MESSAGE
     ),
     ("GET", "/health"): Route(
         "health", lambda *_: json.dumps({"version": __version__}).encode(),
-        "Whether the service is there", forms.VERSION, needs_token=False,
+        "Whether the service is there", VERSION, needs_token=False,
     ),
     ("GET", "/openapi.json"): Route(
         "openapi", lambda *_: json.dumps(openapi()).encode(), "This document", Json,
@@ -62,10 +92,10 @@ def _content(schema: Json, **more: str) -> Json:
 def openapi() -> Json:
     """The OpenAPI 3.1 document of the routes."""
     rows = ROUTES.values()
-    answers, components = forms.schemas(
-        {"": forms.ERROR, **{row.name: row.reply for row in rows}}, "serialization"
+    answers, components = _schemas(
+        {"": ERROR, **{row.name: row.reply for row in rows}}, "serialization"
     )
-    bodies, more = forms.schemas({r.name: r.body for r in rows if r.body}, "validation")
+    bodies, more = _schemas({r.name: r.body for r in rows if r.body}, "validation")
     paths: Json = {}
     for (method, path), row in ROUTES.items():
         responses = {"200": _content(answers[row.name], description=row.summary)}
@@ -81,6 +111,15 @@ def openapi() -> Json:
             "components": {"schemas": components | more,
                            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
             "security": [{"token": []}], "paths": paths}  # fmt: skip
+
+
+def _schemas(
+    forms: dict[str, Any], mode: Literal["validation", "serialization"]
+) -> tuple[Json, Json]:
+    """By key the JSON Schema of each of *forms*; and the definitions that those refer to."""
+    rows = [(key, mode, TypeAdapter(form)) for key, form in forms.items()]
+    made, top = TypeAdapter.json_schemas(rows, ref_template="#/components/schemas/{model}")
+    return {key: schema for (key, _), schema in made.items()}, top.get("$defs", {})
 
 
 def read_token(path: str) -> str:

@@ -20,17 +20,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ioopt.embed.guard import Decision, Guard
+from ioopt.embed.guard import Decision, Guard, restoring
 from ioopt.embed.history import History
-from ioopt.embed.replication_orders import Order, greedy, order_of, wrong
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import (
+    CopyEntry,
     File,
     Network,
     Node,
+    ReplicationPlan,
     ReplicationProblem,
     Task,
 )
@@ -40,6 +41,8 @@ from ioopt.solving import solve
 
 TaskLike = Task | Mapping[str, Any]
 FileLike = File | Mapping[str, Any]
+Order = dict[str, list[str]]
+"""Per node its tasks, first to last."""
 LONGEST_SECONDS = 1e10
 DEADLINE_SHARE = 0.8
 """Part of a call's deadline that the solver is told; the rest is for checking and the fallback."""
@@ -158,12 +161,12 @@ class ReplicationPlanner:
 
         def wanted() -> Order:
             found.append(solve(problem, self._solver, **how))
-            return order_of(found[0].plan)
+            return _order_of(found[0].plan)
 
         order, notes = self._guard.run(
             wanted,
-            lambda: greedy(problem),
-            lambda order: wrong(problem, order),
+            lambda: _greedy(problem),
+            lambda order: _wrong(problem, order),
             deadline,
             until.limit_seconds,
         )
@@ -310,7 +313,7 @@ class ReplicationPlanner:
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
-        try:
+        with restoring("planner"):
             planner = cls(
                 state["network"], state["nodes"], state["files"], solver=state["solver"],
                 settings=state["settings"], seed=state["seed"],
@@ -325,12 +328,8 @@ class ReplicationPlanner:
             planner._kinds = {name: str(kind) for name, kind in state.get("kinds", {}).items()}
             planner._pace = History.restore(state.get("pace", ()))
             planner._problem().require_room()
-            sound = planner._is_whole()
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            text = f"{type(error).__name__}: {error}"
-            raise InstanceError(f"not a saved planner ({text})") from None
-        if not sound:
-            raise InstanceError("not a saved planner (its parts contradict each other)")
+            if not planner._is_whole():
+                raise ValueError("its parts contradict each other")
         return planner
 
     def _is_whole(self) -> bool:
@@ -345,3 +344,58 @@ class ReplicationPlanner:
             and set(self._running.values()) <= nodes
             and all(set(task.inputs) <= self._files.keys() for task in self._started.values())
         )
+
+
+def _order_of(plan: Mapping[str, Any] | None) -> Order:
+    """The tasks of a plan's queues; copy entries are left to the scheduler's own staging."""
+    if plan is None:
+        raise UsageError("the solver found no plan")
+    queues = ReplicationPlan.model_validate(plan).order
+    return {
+        node: [entry for entry in queue if not isinstance(entry, CopyEntry)]
+        for node, queue in queues.items()
+    }
+
+
+def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
+    """What is wrong with an order: every waiting task once, on a node whose disk holds it."""
+    placed = [(name, node) for node, queue in order.items() for name in queue]
+    tasks = {task.id: task for task in problem.tasks}
+    if sorted(name for name, _ in placed) != sorted(tasks):
+        return "not every waiting task stands in it exactly once"
+    nodes, sizes = {node.id: node for node in problem.nodes}, _sizes(problem)
+    for name, node in placed:
+        if node not in nodes:
+            return f"there is no node {node!r}"
+        if not _fits(tasks[name], nodes[node], sizes):
+            return f"task {name!r} does not fit on {node!r}"
+    return None
+
+
+def _greedy(problem: ReplicationProblem) -> Order:
+    """Each task in order of submission to the node with the least to fetch, then the least load."""
+    nodes, sizes = {node.id: node for node in problem.nodes}, _sizes(problem)
+    order: Order = {name: [] for name in nodes}
+    planned = {name: set(node.holds) for name, node in nodes.items()}
+    load = dict.fromkeys(nodes, 0.0)
+    for task in problem.tasks:
+        missing = {
+            name: sum(sizes[file] for file in task.inputs if file not in held)
+            for name, held in planned.items()
+            if _fits(task, nodes[name], sizes)
+        }
+        node = min(missing, key=lambda name: (missing[name], load[name]))
+        load[node] += task.compute_seconds / nodes[node].speed
+        load[node] += missing[node] / problem.network.remote_bytes_per_second
+        planned[node].update(task.inputs)
+        order[node].append(task.id)
+    return order
+
+
+def _sizes(problem: ReplicationProblem) -> dict[str, int]:
+    return {file.id: file.bytes for file in problem.files}
+
+
+def _fits(task: Task, node: Node, sizes: Mapping[str, int]) -> bool:
+    disk = node.disk_bytes
+    return disk is None or sum(sizes[name] for name in task.inputs) <= disk

@@ -1,7 +1,6 @@
 """Which ready jobs to start now, under resource limits: the question a workflow engine asks.
 
-The same selection that ``ioopt solve`` makes of an ``ioopt/job-selection`` instance
-(:mod:`ioopt.solvers.job_selection`), without instance objects: an engine asks with thousands of jobs.
+Without instance objects: an engine asks with thousands of jobs.
 """
 
 from ioopt.models.job_selection import ReadyJob

@@ -95,13 +95,7 @@ class Service:
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = 1
-        self._left_hung = False
         self._line_bytes = 0
-
-    @property
-    def hung(self) -> bool:
-        """Whether a solver still runs after its caller stopped waiting."""
-        return self._left_hung or any(map(_hangs, [self, *(o for _, o in self._sessions.values())]))
 
     def handle(self, line: bytes) -> bytes:
         """The reply, newline included, to one line. Never raises."""
@@ -211,15 +205,9 @@ class Service:
         return {"state": self._session(message)[1].state()}
 
     def _close(self, message: Mapping[str, Any]) -> Json:
-        self._left_hung |= _hangs(self._session(message)[1])
+        self._session(message)
         del self._sessions[message["session"]]
         return {}
-
-
-def _hangs(thing: Any) -> bool:
-    """Whether the guard of a service or an embedded object has given up a solver that still runs."""
-    guard = getattr(thing, "_guard", None)
-    return guard is not None and guard.abandoned > 0
 
 
 def _parsed(line: bytes) -> Mapping[str, Any]:

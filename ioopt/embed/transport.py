@@ -2,17 +2,21 @@
 
 import contextlib
 import errno
+import multiprocessing
 import os
 import select
+import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 
 from ioopt.embed import worker
 from ioopt.embed.service import MAX_LINE_BYTES, refusal
-from ioopt.embed.worker import Worker
 from ioopt.errors import UsageError
 
 MAX_CONNECTIONS = 32
@@ -21,8 +25,7 @@ MAX_UNFINISHED_BYTES = 256 << 20
 DRAIN_SECONDS = 3.0
 """How long what has arrived is still answered once the service is told to stop; 5 s are promised."""
 LEAVE_SECONDS = 1.0
-"""How long a worker may take to notice that its client has left before it is killed."""
-_IDLE_WORKERS = 2
+"""How long a process may take to notice that its client has left before it is killed."""
 _FULL_SECONDS = 0.05
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
 
@@ -33,7 +36,7 @@ class StdioServer:
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
         self._stopping: float | None = None
-        self._process = worker.start(["stdio", str(max_bytes)], self._group)
+        self._process = worker.start(max_bytes, self._group)
 
     def run(self) -> None:
         """Serve until the input ends, the reader of the output has gone, or :meth:`stop`."""
@@ -54,10 +57,23 @@ class StdioServer:
             self._process.terminate()
 
 
+@dataclass(eq=False)
+class _Client:
+    """A connection, kept to see whether the client is there, and the process that serves it.
+
+    ``end_at`` is when that is to be killed, because the client has left; None: not at all.
+    """
+
+    connection: socket.socket
+    process: BaseProcess
+    end_at: float | None = None
+
+
 class SocketServer:
     """A Unix socket on which every connection is a :class:`Service` of its own, in its own process.
 
     The loop below only hands over and watches: it solves nothing, so that nothing can hold it up.
+    Processes are forked from a server that has imported what they need.
     """
 
     def __init__(
@@ -65,22 +81,24 @@ class SocketServer:
     ) -> None:
         self.path, self.max_bytes = path, max_bytes
         self.connections = max(1, min(connections, MAX_UNFINISHED_BYTES // max_bytes))
-        self._workers: list[Worker] = []
+        self._clients: list[_Client] = []
         self._stop_at: float | None = None
         self._waker, self._wake = os.pipe()
         self._listener = _listen(path)
+        self._forks = multiprocessing.get_context("forkserver")
+        self._forks.set_forkserver_preload([worker.__name__, "ioopt.solving", "ioopt.cli.main"])
 
     def run(self) -> None:
         """Accept connections until :meth:`stop`; then answer what has arrived and close."""
         try:
-            self._keep_spare()
+            forkserver.ensure_running()
             while self._stop_at is None:
                 self._watch()
             self._listener.close()
-            for each in self._busy():
+            for each in self._clients:
                 with contextlib.suppress(OSError):
-                    each.connection.shutdown(socket.SHUT_RD)  # type: ignore[union-attr]
-            while self._busy() and time.monotonic() < self._stop_at:
+                    each.connection.shutdown(socket.SHUT_RD)
+            while self._clients and time.monotonic() < self._stop_at:
                 self._watch()
         finally:
             self._close()
@@ -91,57 +109,49 @@ class SocketServer:
             self._stop_at = time.monotonic() + DRAIN_SECONDS
             os.write(self._wake, b"s")
 
-    def _busy(self) -> list[Worker]:
-        return [each for each in self._workers if each.connection is not None]
-
     def _watch(self) -> None:
         """Wait for whatever happens next, and react to it."""
-        poll, workers = select.poll(), {each.control.fileno(): each for each in self._workers}
-        clients = {each.connection.fileno(): each for each in self._busy()}  # type: ignore[union-attr]
-        for handle in workers:
+        poll, ends = select.poll(), {each.process.sentinel: each for each in self._clients}
+        here = {each.connection.fileno(): each for each in self._clients if each.end_at is None}
+        for handle in ends:
             poll.register(handle, select.POLLIN)
-        for handle, each in clients.items():
-            if each.end_at is None:
-                poll.register(handle, 0)  # says only that the other side is closed
+        for handle in here:
+            poll.register(handle, 0)  # says only that the other side is closed
         if self._stop_at is None:
             poll.register(self._listener, select.POLLIN)
             poll.register(self._waker, select.POLLIN)
-        moments = [each.end_at for each in self._busy() if each.end_at is not None]
+        moments = [each.end_at for each in self._clients if each.end_at is not None]
         moments += [] if self._stop_at is None else [self._stop_at]
         left = 1000 * (min(moments) - time.monotonic()) if moments else None
         for handle, _ in poll.poll(None if left is None else max(left, 0) + 1):
-            if handle in workers:
-                self._heard(workers[handle])
-            elif handle in clients and clients[handle].connection is not None:
-                clients[handle].end_at = time.monotonic() + LEAVE_SECONDS
+            if handle in ends:
+                self._ended(ends[handle])
+            elif handle in here:
+                here[handle].end_at = time.monotonic() + LEAVE_SECONDS
             elif self._stop_at is None and handle == self._listener.fileno():
                 self._accept()
-        for each in self._busy():
+        for each in [*self._clients]:
             if each.end_at is not None and time.monotonic() >= each.end_at:
                 self._drop(each)
 
-    def _heard(self, each: Worker) -> None:
-        """Handle a message of a worker: it is free for the next client, or it has ended."""
-        client = each.connection
-        if each.is_done():
-            if len(self._workers) - len(self._busy()) > _IDLE_WORKERS:
-                self._drop(each)
-            return
-        if client is not None and each.end_at is None:
-            _tell(client, "internal", "the process that served this connection has ended")
+    def _ended(self, each: _Client) -> None:
+        """A process has ended: with what its client sent, or before that."""
+        if each.process.exitcode and each.end_at is None:
+            said = "the process that served this connection has ended"
+            _tell(each.connection, "internal", said)
         self._drop(each)
 
-    def _drop(self, each: Worker) -> None:
-        self._workers.remove(each)
-        each.end()
-
-    def _keep_spare(self) -> None:
-        """Have an idle worker, which then does not keep the next client waiting."""
-        if len(self._workers) == len(self._busy()) < self.connections:
-            self._workers.append(Worker(self.max_bytes))
+    def _drop(self, each: _Client) -> None:
+        self._clients.remove(each)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(each.process.pid or 0, signal.SIGKILL)
+        each.process.kill()  # it may not lead its group yet
+        each.process.join()
+        each.process.close()
+        each.connection.close()
 
     def _accept(self) -> None:
-        """Hand a new connection to an idle worker, or tell the client that no more are served."""
+        """Give a new connection a process, or tell the client that no more are served."""
         try:
             connection, _ = self._listener.accept()
         except OSError as error:
@@ -149,21 +159,21 @@ class SocketServer:
                 time.sleep(_FULL_SECONDS)  # not to spin until something is closed
             return  # or the client has given up meanwhile
         try:
-            if len(self._busy()) >= self.connections:
+            if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")
-            self._keep_spare()
-            idle = next(each for each in self._workers if each.connection is None)
-            idle.serve(connection)
-        except OSError as error:
-            _tell(connection, "busy", f"no more connections now: {error.strerror or error}")
+            given = (connection, self.max_bytes)
+            process = self._forks.Process(target=worker.serve, args=given)
+            process.start()
+        except (OSError, EOFError) as error:
+            reason = getattr(error, "strerror", None) or error
+            _tell(connection, "busy", f"no more connections now: {reason}")
             connection.close()
             return
-        with contextlib.suppress(OSError):
-            self._keep_spare()
+        self._clients.append(_Client(connection, process))
 
     def _close(self) -> None:
         self._listener.close()
-        for each in list(self._workers):
+        for each in [*self._clients]:
             self._drop(each)
         for handle in (self._waker, self._wake):
             os.close(handle)

@@ -1,9 +1,8 @@
-"""Processes that each serve one connection at a time, so that whatever solves can be stopped.
+"""Processes that each serve one connection, so that whatever solves can be stopped.
 
 Python cannot end a thread, and compiled code may not even let another one run: a service that must
-let go of a solver gives it a process of its own. A worker is started ahead of need, gets the
-connection of a client from its parent, says when that is done, and may then have the next one. It
-leads a process group, with which the programs that its solvers start are ended too.
+let go of a solver gives it a process of its own. It leads a process group, with which the programs
+that its solvers start are ended too.
 """
 
 import contextlib
@@ -13,24 +12,23 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, NoReturn
 
 from ioopt.embed.service import Service
 
-DONE = b"d"
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ioopt.embed.worker import main; main(sys.argv[2:])"
 )
 
 
-def start(arguments: list[str], group: bool = True, **options: Any) -> subprocess.Popen[bytes]:
-    """A process that runs :func:`main`; *options* are those of ``subprocess.Popen``."""
+def start(max_bytes: int, group: bool) -> subprocess.Popen[bytes]:
+    """A process that runs :func:`main`, with a *group* of its own."""
     command = [sys.executable, "-P", "-c", _PROGRAM, str(Path(__file__).resolve().parents[2])]
-    return subprocess.Popen([*command, *arguments], process_group=0 if group else None, **options)
+    return subprocess.Popen([*command, str(max_bytes)], process_group=0 if group else None)
 
 
-def end(process: subprocess.Popen[bytes], group: bool = True) -> None:
+def end(process: subprocess.Popen[bytes], group: bool) -> None:
     """Kill a process of :func:`start`, with what it has started, and wait for it."""
     with contextlib.suppress(ProcessLookupError):
         if group:
@@ -38,54 +36,6 @@ def end(process: subprocess.Popen[bytes], group: bool = True) -> None:
         else:
             process.kill()
     process.wait()
-
-
-class Worker:
-    """The parent's end of a worker. ``connection`` is what it serves, None while it is idle.
-
-    ``end_at`` is when it is to be killed, because its client has left; None: not at all.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self.control, theirs = socket.socketpair()
-        with theirs:
-            try:
-                self.process = start(
-                    ["socket", str(theirs.fileno()), str(max_bytes)],
-                    pass_fds=(theirs.fileno(),),
-                    stdin=subprocess.DEVNULL,
-                )
-            except OSError:
-                self.control.close()
-                raise
-        self.connection: socket.socket | None = None
-        self.end_at: float | None = None
-
-    def serve(self, connection: socket.socket) -> None:
-        """Hand over *connection*, of which a copy is kept to see whether the client is there."""
-        socket.send_fds(self.control, [DONE], [connection.fileno()])
-        self.connection, self.end_at = connection, None
-
-    def is_done(self) -> bool:
-        """Read a message of the worker: True when it is free again, False when it has ended."""
-        try:
-            free = self.control.recv(1) == DONE
-        except OSError:
-            free = False
-        if free:
-            self._forget()
-        return free
-
-    def end(self) -> None:
-        """Kill the process and release what it used."""
-        self.control.close()
-        end(self.process)
-        self._forget()
-
-    def _forget(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
-        self.connection = self.end_at = None
 
 
 class StreamServer:
@@ -124,14 +74,8 @@ class StreamServer:
 
 
 def main(arguments: list[str]) -> None:
-    """The process of a worker: ``socket FD BYTES`` or ``stdio BYTES`` (the longest line)."""
-
-    kind, *numbers = arguments
-    if kind == "socket":
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
-        _connections(socket.socket(fileno=int(numbers[0])), int(numbers[1]))
-        return
-    server = StreamServer(sys.stdin.buffer, sys.stdout.buffer, Service(int(numbers[0])))
+    """The process that serves standard input and output: BYTES (the longest line)."""
+    server = StreamServer(sys.stdin.buffer, sys.stdout.buffer, Service(int(arguments[0])))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     with contextlib.suppress(SystemExit, BrokenPipeError):
@@ -145,22 +89,15 @@ def main(arguments: list[str]) -> None:
     os._exit(0)
 
 
-def _connections(control: socket.socket, max_bytes: int) -> None:
-    """Serve the connections that the parent hands over, one after the other."""
-    import ioopt.solving  # noqa: F401  # ready before the first client is
-
-    while True:
-        word, handles, _, _ = socket.recv_fds(control, 1, 1)
-        if not word:
-            os._exit(0)  # whoever started us has gone
-        service = Service(max_bytes)
-        with (
-            contextlib.suppress(BrokenPipeError, ConnectionResetError),
-            socket.socket(fileno=handles[0]) as connection,
-            connection.makefile("rb") as source,
-            connection.makefile("wb") as sink,
-        ):
-            StreamServer(source, sink, service).run()
-        if service.hung:
-            os._exit(0)  # nobody waits for this solver, and it may never end
-        control.send(DONE)
+def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
+    """The process of one connection, which leads a group and ends with what its client has sent."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with (
+        contextlib.suppress(BrokenPipeError, ConnectionResetError),
+        connection.makefile("rb") as source,
+        connection.makefile("wb") as sink,
+    ):
+        StreamServer(source, sink, Service(max_bytes)).run()
+    os._exit(0)  # whatever solver still runs

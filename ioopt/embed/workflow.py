@@ -20,19 +20,19 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from ioopt.decisions.replication import Pair
-from ioopt.embed.guard import Guard
+from ioopt.embed.guard import Guard, restoring
 from ioopt.embed.live_view import LiveView, make_dispatcher
-from ioopt.embed.workflow_state import check, resume, saved
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.problems.replication import File, Network, Node, Task
+from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
 from ioopt.quantities import counted
 from ioopt.solvers.replication.dispatch import locality
 
 _MAX_NOTES = 100
 _COMPACT = 256
+WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class WorkflowDispatcher(LiveView):
         added = [validate(Task, task, "tasks") for task in tasks]
         try:
             self._add_files(files)
-            check(self, added)
+            self._check(added)
         except (InstanceError, UsageError):
             for file in self._files[before:]:
                 del self._file[file.id]
@@ -241,8 +241,31 @@ class WorkflowDispatcher(LiveView):
             vars(self).update(vars(self.restore(self.state())) | kept)
 
     def state(self) -> Json:
-        """The run as plain JSON values: tasks and files that are not forgotten, and where they are."""
-        return saved(self)
+        """The run as plain JSON values: tasks and files that are not forgotten, and where they are.
+
+        A task that runs is told with its node, its start and the seconds that its staging took.
+        """
+        names = {f: name for name, f in self._file.items()}
+        tasks: list[Any] = []
+        for k, task in enumerate(self._tasks):
+            here = self._place.get(task.id) == k
+            writes = any(f in names and self._writer.get(f) == k for f in self.outputs(k))
+            if not here and not writes:
+                continue  # it runs again at another place, or is forgotten
+            how: Any = ENDED if task.id in self._ended else WAITS if here else WITHDRAWN
+            if k in self._running:
+                i = self._running[k]
+                how = [i, *self._computing[i][k]]
+            tasks.append([task.model_dump(mode="json"), how])
+        return {
+            "network": self.network.model_dump(mode="json"),
+            "nodes": [node.model_dump(mode="json") for node in self.nodes],
+            "files": [self._files[f].model_dump(mode="json") for f in sorted(names)],
+            "tasks": tasks, "written": [names[f] for f in sorted(self._written)],
+            "holds": [[names[f] for f in sorted(held)] for held in self._holds],
+            "idle": self._idle_since, "down": sorted(self._down),
+            "now": self.now, "round": self.round, **self._how,
+        }  # fmt: skip
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -250,17 +273,62 @@ class WorkflowDispatcher(LiveView):
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
         """
-        try:
+        with restoring("run"):
             made = cls(
                 state["network"], state["nodes"], state["files"], policy=state["policy"],
                 settings=state["settings"], products=state["products"],
             )  # fmt: skip
-            resume(made, state)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            text = f"{type(error).__name__}: {error}"
-            raise InstanceError(f"not a saved run ({text})") from None
+            made._resume(state)
         getattr(made._policy, "resume", lambda given: None)(made._given)
         return made
+
+    def _resume(self, state: Mapping[str, Any]) -> None:
+        """Bring a new run to where :meth:`state` left one; ValueError and the like for a damaged state."""
+        self.now, self.round = float(state["now"]), int(state["round"])
+        tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
+        self._check([task for task, how in tasks if how != WITHDRAWN])
+        for k, (task, how) in enumerate(tasks):
+            if how != WAITS:
+                self._given.add(k)
+            self._enter(task)
+            if how == ENDED:
+                self._ended.add(task.id)
+            elif how == WITHDRAWN:
+                del self._place[task.id]
+            elif how != WAITS:
+                i, start, staging = how
+                self._running[k] = range(len(self.nodes))[i]
+                self._computing[i][k] = float(start), float(staging)
+        self._written = {self._known_file(name) for name in state["written"]}
+        self._down = {range(len(self.nodes))[i] for i in state["down"]}
+        self._idle_since = [[float(at) for at in row] for row in state["idle"]]
+        for node, held, idle, busy in zip(
+            self.nodes, state["holds"], self._idle_since, self._computing, strict=True
+        ):
+            i = self._index(node.id)
+            self._go(set(self._holds[i]), i)
+            self._come({self._known_file(name) for name in held}, i)
+            if len(idle) + sum(self.task(k).cores for k in busy) != node.cores:
+                raise ValueError(f"node {node.id!r}: cores")
+        for k in range(len(self._tasks)):
+            self.is_not_ready(k)
+            self._now_ready(k)
+
+    def _check(self, added: Sequence[Task]) -> None:
+        """Whether tasks can be added: ids, files, one writer a file, no cycle, some node; raises if not."""
+        waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
+        names = {f for task in (*added, *waiting) for f in (*task.inputs, *task.outputs)}
+        files = tuple(self._files[self._known_file(f)] for f in sorted(names))
+        given: Json = {"name": "run", "network": self.network, "files": files,
+                       "nodes": tuple(n.model_copy(update={"holds": ()}) for n in self.nodes),
+                       "tasks": (*waiting, *added)}  # fmt: skip
+        validate(ReplicationProblem, given, "run").require_room()
+        for task in added:
+            if task.id in self._place:
+                raise InstanceError(f"tasks: {task.id!r} was submitted before")
+            for name in task.outputs:
+                if self._file[name] in self._writer:
+                    raise InstanceError(f"tasks: {task.id!r} writes {name!r}, as another task does")
 
     def _add_files(self, files: Iterable[Any]) -> None:
         for given in files:

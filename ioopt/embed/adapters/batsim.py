@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ioopt.decisions.batch_io import time_tolerance
+from ioopt.decisions.ordering import time_tolerance
 from ioopt.embed.adapters.batsim_steps import Step, Transfers, intervals, numbers, steps_of
 from ioopt.embed.batch import BatchCluster
 from ioopt.errors import InstanceError, UsageError

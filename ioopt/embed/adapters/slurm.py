@@ -217,16 +217,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--stage", required=True, help="command with {file} {bytes} {node} {source}"
     )
     parser.add_argument("--solver", default="link-aware")
-    parser.add_argument("--deadline", type=float, default=10.0, help="seconds for the plan")
+    parser.add_argument("--time-limit", type=float, default=10.0, help="seconds for the plan")
+    parser.add_argument("--deadline", help=argparse.SUPPRESS)
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
     given = parser.parse_args(arguments)
+    if given.deadline is not None:
+        parser.error("--deadline is now --time-limit")
     try:
         site = read_json(given.site)
         missing = [key for key in ("network", "nodes", "files") if key not in site]
         if missing:
             raise UsageError(f"{given.site}: {missing[0]}: missing")
         placer = SlurmPlacer(site, given.stage, solver=given.solver, dry_run=given.dry_run)
-        for placement in placer.place(given.deadline):
+        for placement in placer.place(given.time_limit):
             print(f"job {placement.job} on {placement.node}", file=sys.stderr)
     except IooptError as error:
         print(f"ioopt: {error}", file=sys.stderr)

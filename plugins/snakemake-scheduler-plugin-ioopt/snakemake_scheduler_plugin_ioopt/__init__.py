@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
@@ -24,11 +25,14 @@ ENDLESS = 1 << 40
 
 @dataclass
 class SchedulerSettings(SchedulerSettingsBase):
-    """Settings on Snakemake's command line: ``--scheduler-ioopt-deadline`` and so on."""
+    """Settings on Snakemake's command line: ``--scheduler-ioopt-time-limit`` and so on."""
 
-    deadline: float | None = field(
+    time_limit: float | None = field(
         default=2.0,
         metadata={"help": "Seconds a selection may take, building included.", "type": float},
+    )
+    deadline: float | None = field(
+        default=None, metadata={"help": "It is now the time limit.", "type": float}
     )
     data: bool = field(
         default=False,
@@ -46,6 +50,8 @@ class Scheduler(SchedulerBase):
     """Selects the ready jobs to start now."""
 
     def __post_init__(self) -> None:
+        if getattr(self.settings, "deadline", None) is not None:
+            raise WorkflowError("--scheduler-ioopt-deadline is now --scheduler-ioopt-time-limit")
         self._temp = TempInputs(self.dag)
         disk = getattr(self.settings, "disk_mb", None)
         self._data: DataOrder | None = None
@@ -81,7 +87,7 @@ class Scheduler(SchedulerBase):
         available: Mapping[str, int | str],
         sizes: Mapping[Any, int],
     ) -> Sequence[Any] | None:
-        until = Deadline(getattr(self.settings, "deadline", None) or 2.0)
+        until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         left = list(remaining)
         asked = question(selectable, left, available, sizes, self._temp)
         if self._data is not None:
