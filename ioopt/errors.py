@@ -68,6 +68,8 @@ class SimulationError(IooptError):
 class OutOfTime(SimulationError):
     """The deadline passed before every job of a simulation had ended."""
 
+    exit_code = ExitCode.NO_ANSWER
+
 
 MOST_NUMBERS = 50_000_000
 """Numbers that one run holds at once, all its tables and their copies together: 400 MB."""

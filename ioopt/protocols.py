@@ -43,7 +43,7 @@ class Outcome(Generic[PlanT]):
     objective called ``objective_name`` (None: the one of the instance kind). ``infeasible`` is set
     only with a proof. ``schedule`` and ``timeline`` are given by solvers that simulate as they
     decide, so that nothing is simulated twice. ``metrics`` are merged under those of the checker
-    and the simulator.
+    and the simulator. ``trial`` says that records were left out, as the request asked.
     """
 
     plan: PlanT | None
@@ -56,6 +56,7 @@ class Outcome(Generic[PlanT]):
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     metrics: Metrics = field(default_factory=dict)
+    trial: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ class SolveRequest(Generic[SettingsT, PlanT]):
     ``policy`` what its row's ``policy`` makes of them;
     ``start`` a plan to begin from; ``incumbents`` the place to report better plans. ``measure`` is
     what the answer will be compared by (None: the solver's own objective); a solver that can
-    optimise it does.
+    optimise it does. ``trials`` asks for the schedule and its metrics alone: so many such runs follow
+    each other (0: this is the only one).
     """
 
     options: SolveOptions
@@ -123,6 +125,7 @@ class SolveRequest(Generic[SettingsT, PlanT]):
     incumbents: Incumbents[PlanT] = field(default=None)  # type: ignore[arg-type]
     policy: Any = None
     measure: str | None = None
+    trials: int = 0
 
     def __post_init__(self) -> None:
         if self.incumbents is None:

@@ -155,9 +155,7 @@ class Result(BaseModel):
 
     def summary(self) -> dict[str, Any]:
         """:meth:`to_dict` without plan and schedule: one row of a comparison."""
-        row = self.to_dict()
-        del row["plan"], row["schedule"]
-        return row
+        return _finite(self.model_dump(mode="json", exclude={"plan", "schedule"}))
 
     def plot(self, picture: str = "default", ax: Any = None) -> Any:
         """Draw it with matplotlib, into *ax* if given; returns the axes (``ioopt plot --picture``)."""

@@ -49,7 +49,7 @@ def load(source: Any) -> Any:
         return problem_from_dict(source, "instance")
     if hasattr(source, "build"):
         return source.build()
-    registry.kind_of_problem(source)
+    registry.format_of_problem(source)
     return source
 
 
@@ -59,8 +59,8 @@ def problem_from_dict(data: Any, name: str) -> Any:
         raise errors.InstanceError(
             f"{name}: an instance is a JSON object, not {type(data).__name__}"
         )
-    kind = registry.kind_of_format(data.get("format"), name)
-    return validate(load_target(kind.problem), data, name)
+    form = registry.format_of(data.get("format"), name)
+    return validate(load_target(form.problem), data, name)
 
 
 def result_from_dict(data: Any, name: str) -> Result:

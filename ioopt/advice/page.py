@@ -109,8 +109,8 @@ def parts(advice: Mapping[str, Any], commands: Sequence[str]) -> Iterator[Part]:
         "What was assumed",
         [
             "A log does not record the I/O of its jobs or the rate of the storage. Replace the "
-            "invented values below by measurements first (--darshan, --io-fraction, --node-rate, "
-            "--storage-rate).",
+            "invented values below by measurements first (--darshan, --io-fraction, "
+            "--machine node_rate=..., storage_rate=...).",
             *(f"- {text}" for text in advice["warnings"]),
         ],
     )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ioopt.problems.batch_io import BatchIoProblem
 
 BASELINE, IDEAL = "base-line", "no-congestion"
-POLICIES = ("fill", "adaptive", "cons-max-util+top", "set-10+top")
+POLICIES = ("fill", "adaptive", "cons-max-util+top")
 """Those without a starving rule; what they leave of the storage is handed out."""
 FACTORS = (0.5, 1.0, 2.0)
 """The sweep's I/O fractions and storage rates, as multiples of what was assumed."""
@@ -71,7 +71,7 @@ class Question:
         """The instance with this I/O and rate of the storage."""
         machine = self.machine
         if storage is not None:
-            machine = replace(machine, storage_bytes_per_second=storage)
+            machine = machine.model_copy(update={"storage_bytes_per_second": storage})
         return batch_io_from_swf(
             self.trace, machine=machine, io=io, darshan=self.darshan, skipped=self.skipped,
             draw_logs=self.draw_logs, requested_size=self.requested_size,

@@ -31,7 +31,6 @@ import hashlib
 import itertools
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,7 +41,7 @@ from pydantic import Field
 from ioopt import registry
 from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.native import dump_json, read_bytes, validate
+from ioopt.formats.native import dump_json, read_toml, validate
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
 from ioopt.registry import KindSpec
@@ -139,13 +138,7 @@ class Grid:
 
 def read_config(path: str) -> Config:
     """Parse CONFIG.toml; InstanceError names the file and the key or line that is wrong."""
-    try:
-        data = tomllib.loads(read_bytes(path).decode("utf-8"))
-    except RecursionError:
-        raise InstanceError(f"{path}: nested too deeply to be a sweep's configuration") from None
-    except ValueError as error:  # of tomllib, of the text's encoding, of numbers too long to read
-        raise InstanceError(f"{path}: not valid TOML: {error}") from None
-    config: Config = validate(Config, data, path)
+    config: Config = validate(Config, read_toml(path), path)
     for k, entry in enumerate(config.instances):
         given = [name for name in ("path", "bundled", "generate") if getattr(entry, name)]
         if len(given) != 1:
@@ -253,7 +246,7 @@ def _check_recipe(kind: KindSpec, preset: str | None, settings: Mapping[str, Any
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
     """One instance for each combination of settings and each seed."""
-    kind = registry.generator_of(entry.generate or "")
+    kind = registry.kind_of_format(registry.generator_of(entry.generate or "").format)
     for settings in _expand(entry.settings):
         _check_recipe(kind, entry.preset, settings)
         for seed in entry.seeds:

@@ -144,7 +144,7 @@ def _watchdog(limit: float | None) -> Iterator[None]:
 
 def _identity(task: Task, source: Source | None) -> Row:
     """The columns that say which task a row is of."""
-    known = {"key": task.key, "settings": dict(task.settings), "seed": task.seed,
+    known: Row = {"key": task.key, "settings": dict(task.settings), "seed": task.seed,
              "machine": platform.node()}  # fmt: skip
     if isinstance(task, Experiment):
         return known | {
@@ -154,6 +154,8 @@ def _identity(task: Task, source: Source | None) -> Row:
     from ioopt import registry
 
     assert source is not None
+    if task.backend:
+        known["settings"]["backend"] = task.backend
     return known | {
         "instance": source.name, "digest": source.digest,
         "family": registry.KINDS[source.kind].family, "kind": source.kind, "solver": task.solver,

@@ -4,10 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ioopt.plot.layout import headline, legend_beside, new_axes, shortened
+from ioopt.plot.layout import legend_beside, new_axes, shortened
 from ioopt.plot.palette import BLUE, GREEN, ORANGE, OTHERS, VERMILLION
-from ioopt.problems.flexgang.perturbation import PerturbationPlan
-from ioopt.result import Result
+from ioopt.problems.flexgang.perturbation import PerturbationSlopes
 
 STYLES = {
     "Sub_FX": {"marker": "s", "color": BLUE, "markersize": 8},
@@ -19,12 +18,11 @@ STYLES = {
 COLUMNS = 4
 
 
-def plot_perturbation(result: Result) -> Any:
-    """One panel for each application of a laboratory's result; returns the first axes."""
+def plot_perturbation(found: PerturbationSlopes, title: str = "") -> Any:
+    """One panel for each application of the laboratory; returns the first axes."""
     from matplotlib.figure import Figure
 
-    plan = PerturbationPlan.model_validate(result.plan)
-    items = plan.applications
+    items = found.applications
     columns = min(COLUMNS, len(items))
     rows = math.ceil(len(items) / columns)
     figure = Figure(figsize=(1.6 + 2.7 * columns, 0.9 + 2.4 * rows), layout="constrained")
@@ -34,14 +32,14 @@ def plot_perturbation(result: Result) -> Any:
             name: item.curves.get(name, ((0, 0.0), (1, slope)))
             for name, slope in item.slopes.items()
         }
-        plot_characteristic(curves, plan.processors, axes)
+        plot_characteristic(curves, found.processors, axes)
         axes.set_title(shortened(item.id, 24), fontsize="medium")
         axes.label_outer()
     for place, axes in enumerate(panels[len(items) :], len(items)):
         axes.set_visible(False)
         panels[place - columns].tick_params(labelbottom=True)
         panels[place - columns].set_xlabel(axes.get_xlabel() or "perturbations (count)")
-    figure.suptitle(headline(result), fontsize="medium")
+    figure.suptitle(title, fontsize="medium")
     handles = panels[0].get_legend_handles_labels()[0]
     legend_beside(figure, sorted(handles, key=lambda line: line.get_label() not in STYLES))
     return panels[0]

@@ -3,20 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ioopt.plot.layout import finish, headline, new_axes, shortened
+from ioopt.plot.layout import finish, new_axes, shortened
 from ioopt.plot.palette import BLUE, BOUND, OTHERS, VERMILLION
-from ioopt.problems.flexgang.message_counts import ApplicationVerdict, GangednessPlan
-from ioopt.result import Result
+from ioopt.problems.flexgang.message_counts import ApplicationVerdict, GangednessVerdicts
 
 STYLES = {"LOW": (BLUE, "o"), "HIGH": (VERMILLION, "s"), "UNKNOWN": (OTHERS, "D")}
 """Colour and marker of a verdict."""
 TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
-def plot_message_counts(result: Result) -> Any:
-    """The picture of a gangedness result."""
-    items = GangednessPlan.model_validate(result.plan).applications
-    return plot_ratios(items, title=headline(result))
+def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
+    """The picture of the monitor's verdicts."""
+    return plot_ratios(found.applications, title=title)
 
 
 def plot_ratios(items: Sequence[ApplicationVerdict], axes: Any = None, title: str = "") -> Any:

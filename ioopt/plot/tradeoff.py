@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ioopt.plot.layout import headline, legend_beside
+from ioopt.plot.layout import legend_beside
 from ioopt.plot.palette import series
-from ioopt.problems.flexgang.quantum_model import MeasuredPoint
-from ioopt.result import Result
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
 
 MILLISECONDS = 1000.0
 
 
-def plot_quantum_model(result: Result) -> Any:
-    """The picture of a quantum-model result; returns the left of the two axes."""
-    points = [MeasuredPoint.model_validate(point) for point in (result.plan or {})["points"]]
-    left = plot_tradeoff(points)
-    left.figure.suptitle(headline(result), fontsize="medium")
+def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
+    """The picture of a measurement, under its *title*; returns the left of the two axes."""
+    left = plot_tradeoff(found.points)
+    left.figure.suptitle(title, fontsize="medium")
     return left
 
 
