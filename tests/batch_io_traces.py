@@ -11,10 +11,10 @@ from ioopt.problems.batch_io import BatchIoProblem
 POLICIES = (
     "no-congestion", "base-line", "cons-fcfs", "cons-fcfs+top", "cons-max-util",
     "cons-max-util+top", "cons-min-inst-sld", "cons-min-inst-sld+top", "cons-min-aggr-sld",
-    "cons-min-aggr-sld+top", "adaptive", "set-10", "set-10+top", "fill",
+    "cons-min-aggr-sld+top", "adaptive", "set-10", "fill",
 )  # fmt: skip
 PRIORITY_POLICIES = tuple(
-    name for name in POLICIES if name not in {"base-line", "adaptive", "set-10", "set-10+top"}
+    name for name in POLICIES if name not in {"base-line", "adaptive", "set-10"}
 )
 
 

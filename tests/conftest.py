@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -21,7 +23,7 @@ from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_backend, pulp_backend, pulp_commands
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 from ioopt.solvers.replication.exact import exact_workflow
-from ioopt.solvers.replication.search import anneal, link_run, pace
+from ioopt.solvers.replication.search import anneal, params
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -44,6 +46,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 ENGINES = ("python", pytest.param("compiled", marks=pytest.mark.slow))
 """Of a simulator; machine code takes longer to compile than all default tests."""
+
+
+def first(count: int, values: Iterable[Any]) -> list[Any]:
+    """Parameters of which the default tests try *count*, the slow ones the others too."""
+    slow = pytest.mark.slow
+    return [
+        value if k < count or isinstance(value, ParameterSet) else pytest.param(value, marks=slow)
+        for k, value in enumerate(values)
+    ]
 
 
 def deadline_of_checks(count: int) -> Deadline:
@@ -72,6 +83,13 @@ def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     """Files for parametrisation; empty where the folder is missing (pytest then skips visibly)."""
     roots = (shared_root(), Path(__file__).parent)
     return next((found for r in roots if (found := sorted((r / folder).glob(pattern)))), [])
+
+
+def worked_case(path: Path) -> Any:
+    """A worked case of batch I/O, without the policies that are gone: copies elsewhere have them."""
+    case = json.loads(path.read_text())
+    case["expected"].pop("set-10+top", None)
+    return case
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -115,10 +133,13 @@ COUNTED: list[tuple[Any, str, Any]] = [
     (pulp_backend, "_solve_highs", to_the_end(pulp_backend._solve_highs)),
     (pulp_commands, "solve_cbc", to_the_end(pulp_commands.solve_cbc)),
     # Searches that a count ends: plain Python takes a tenth of a second for it.
-    (pace, "EVALUATIONS_PER_TASK", 2),
-    (pace, "FEWEST_EVALUATIONS", 60),
-    (pace, "TASKS_PER_SECOND", 100),
-    (link_run, "MOST_STEPS", 10),
+    (
+        params,
+        "PARAMS",
+        params.SearchParams(
+            evaluations_per_task=2, fewest_evaluations=60, tasks_per_second=100, most_steps=10
+        ),
+    ),
     (exact_workflow, "PLAIN_REPLAYS", 500),
     (anneal, "STEP_SECONDS", 5e-4),
 ]

@@ -48,6 +48,10 @@ def _of_kind(kind: str) -> Iterator[Reader]:
     answers = lambda: list(answers_of(kind))  # noqa: E731
     name = f"{kind}.json"
     yield Reader(f"{kind} instance", instances, mutate_json, (lambda p, o: ["check", p],), 8)
+    if kind not in SOLVERS:
+        measure: Command = lambda p, o: ["measure", p, "--time-limit", "1"]  # noqa: E731
+        yield Reader(f"{kind} measured", instances, mutate_json, (measure,), 2, codes=SOLVED_CODES)
+        return
     yield Reader(f"{kind} solved", instances, mutate_json, _solves(kind), 2, codes=SOLVED_CODES)
     commands: tuple[Command, ...] = (lambda p, o: ["check", name, p],) * 4
     from ioopt.registry import KINDS
@@ -64,7 +68,7 @@ def _of_kind(kind: str) -> Iterator[Reader]:
         drawings += (lambda p, o: ["plot", p, "--picture", "gantt", "-o", o + ".svg"],)
     yield Reader(f"{kind} drawn", answers, mutate_json, drawings, 0.5)
     if KINDS[kind].decision:
-        decide: Command = lambda p, o: ["decide", p, "--time-limit", "1"]  # noqa: E731
+        decide: Command = lambda p, o: ["solve", p, "--now", "--time-limit", "1"]  # noqa: E731
         yield Reader(f"{kind} snapshot", instances, mutate_json, (decide,), 1.5)
 
 

@@ -7,12 +7,11 @@ import os
 import subprocess
 import sys
 import threading
-from types import SimpleNamespace
 
 import pytest
 from campaign_helpers import ROOT, environment
 
-from ioopt.campaign.pool import Pool, _Pending
+from ioopt.campaign.pool import Pool
 from ioopt.campaign.runner import run_experiments
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import make_experiment
@@ -28,24 +27,13 @@ def experiments(name, seeds, limit=None):
     ]
 
 
-def test_a_worker_goes_on_with_the_instance_it_has():
-    """Two workers, points a1 a2 a3 b1: the first stays with a, the second has b, then helps with a."""
-    points = [SimpleNamespace(source=text[0], name=text) for text in ("a1", "a2", "b1", "a3")]
-    pending, taken = _Pending(points), {None}
-    assert pending.take(None, taken).name == "a1"
-    assert pending.take(None, {"a"}).name == "b1"
-    assert pending.take("a", {"a", "b"}).name == "a2"
-    assert pending.take("b", {"a", "b"}).name == "a3"
-    assert pending.take("b", {"a", "b"}) is None
-
-
 @pytest.mark.parametrize(
     ("name", "limit", "threads"),
     [("die", None, False), ("die", None, True), ("overstay", 0.1, False)],
 )
 def test_a_death_costs_its_own_task_alone(tmp_path, name, limit, threads):
-    """Forked, or started anew where other threads run: seed 3 ends its worker each of three times, or
-    never ends and is given up at its hard limit."""
+    """Also where other threads run: seed 3 ends its worker each of three times, or never ends and is
+    given up at its hard limit."""
     stay = threading.Event()
     if threads:
         threading.Thread(target=stay.wait).start()
@@ -79,7 +67,7 @@ def test_no_process_of_a_sweep_listens():
     with Pool(1) as pool:
         ((_, (row, _)),) = pool.answers(experiments("square", 1), {})
         assert row["metrics"] == {"value": 0.0}
-        pids = {os.getpid(), *(worker.process.pid for worker in pool._workers.values())}
+        pids = {os.getpid(), *(worker._pid.result() for worker in pool._workers)}
         assert len(pids) == 2 and not listening(pids)
 
 

@@ -60,7 +60,7 @@ def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
             objective_name="additive_seconds", metrics={"makespan_seconds": 12.0, **limit}),
         row("b", solver="minmin", objective=8.0, bound=2.0, gap=0.75, stop="fallback",
             objective_name="additive_seconds", metrics={"makespan_seconds": 10.0, **limit}),
-        row("c", solver="lpt", status="does not apply"), row("d", solver="x", status="unknown"),
+        row("c", solver="w", status="does not apply"), row("d", solver="x", status="unknown"),
         row("e", solver="y", status="failed"),
     ]  # fmt: skip
     with Store(path) as store:
@@ -72,7 +72,7 @@ def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     table = frames.summary(frame.reset_index()).set_index("variant")
     assert table.loc["ip", "proven"] == 0 and table.loc["minmin", "fell back"] == 1
     assert [table.loc[name, what] for name, what in
-            (("lpt", "does not apply"), ("x", "no answer"), ("y", "failed"))] == [1, 1, 1]  # fmt: skip
+            (("w", "does not apply"), ("x", "no answer"), ("y", "failed"))] == [1, 1, 1]  # fmt: skip
     other = frames.read_frame([path], "additive_seconds").set_index("solver")
     assert other.loc["ip", "standing"] == "optimal"
     # ip's proof holds for every plan, so that minmin is within 1/8 of it
@@ -159,7 +159,7 @@ def test_a_sweep_is_by_one_measure_and_draws_its_ratios(tmp_path):
     from ioopt.campaign.work import perform
 
     (tmp_path / "grid.toml").write_text(
-        '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "ip"\n[[solvers]]\nname = "lpt"\n'
+        '[[instances]]\nbundled = "cycle3"\n[[solvers]]\nname = "ip"\n[[solvers]]\nname = "minmin"\n'
     )
     config = read_config(str(tmp_path / "grid.toml"))
     keys = set()

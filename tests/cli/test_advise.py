@@ -42,7 +42,7 @@ def log(days: int = 30) -> str:
     return "; MaxProcs: 4\n" + "\n".join(lines) + "\n"
 
 
-QUICK = ("--solver", "fill", "--storage-rate", "40MB/s", "--io-fraction", "0.2")
+QUICK = ("--solver", "fill", "--machine", "storage_rate=40MB/s", "--io-fraction", "0.2")
 
 
 def test_the_page_the_text_and_the_data(run, tmp_path):

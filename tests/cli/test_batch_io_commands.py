@@ -47,10 +47,11 @@ def test_solve_check_simulate_and_plot(tmp_path: Path, run: Run) -> None:
     assert "end: B" in run("check", "two-writers", result, code=5)[0]
 
 
+@pytest.mark.slow
 def test_compare_runs_all_policies(tmp_path: Path, run: Run) -> None:
     out, _ = run("compare", "mira-day", "--format", "json", "--set", "loop=open")
     rows = json.loads(out)["rows"]
-    assert len(rows) == 11
+    assert len(rows) == 10
     assert not any(row["violations"] for row in rows)
     # with given starts nothing is faster than no congestion, so that its bound is met
     proven = [row["solver"] for row in rows if row["status"] != "feasible"]
@@ -65,7 +66,7 @@ def test_compare_runs_all_policies(tmp_path: Path, run: Run) -> None:
     [("base-line", {"A": 2e9, "B": 2e9}), ("cons-fcfs", {"A": 4e9, "B": 0.0})],
 )
 def test_decide(solver: str, grants: dict[str, float], run: Run) -> None:
-    out, _ = run("decide", "two-writers-now", "--solver", solver)
+    out, _ = run("solve", "two-writers-now", "--now", "--solver", solver)
     assert json.loads(out)["grants"] == grants
 
 

@@ -54,10 +54,12 @@ def test_swf_to_a_compared_instance(run, tmp_path):
 
 def test_quiet_and_machine_options(run, tmp_path):
     (tmp_path / "a.swf").write_text(SWF)
+    rows = ("nodes = 16", "unit_nodes = 4", 'allocation = "partition"', 'node_rate = "1GB/s"',
+            'storage_rate = 9e9', 'queue = "fcfs"', 'disk = "1TB"')  # fmt: skip
+    (tmp_path / "m.toml").write_text("\n".join(rows))
     code, _, err = run(
-        "import", "swf", "a.swf", "-q", "--nodes", "16", "--unit-nodes", "4", "--allocation",
-        "partition", "--node-rate", "1GB/s", "--storage-rate", "4GB/s", "--kill", "--queue", "fcfs",
-        "--backfill", "none", "-o", "a.json.gz",
+        "import", "swf", "a.swf", "-q", "--machine", "m.toml", "--machine",
+        "storage_rate=4GB/s,kill=true,backfill=none", "-o", "a.json.gz",
     )  # fmt: skip
     assert (code, err) == (0, "")
     problem = ioopt.load("a.json.gz")
@@ -75,7 +77,7 @@ def test_quiet_and_machine_options(run, tmp_path):
         (("import", "swf", "bad.swf", "-o", "x.json"), "bad.swf: line 1: submit_seconds 'two'"),
         (("import", "swf", "a.swf", "--io-fraction", "2", "-o", "x.json"), "from 0 to 1, not 2.0"),
         (
-            ("import", "swf", "a.swf", "--nodes", "6", "--unit-nodes", "4", "-o", "x.json"),
+            ("import", "swf", "a.swf", "--machine", "nodes=6,unit_nodes=4", "-o", "x.json"),
             "unit_nodes",
         ),
         (("import", "darshan", "a.swf", "-o", "x.json"), "no '# darshan log version' line"),

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 from conftest import ROOT
 
+from ioopt.cli.listings import json_schema, schema_targets
 from ioopt.cli.main import main
-from ioopt.cli.schema import json_schema, schema_targets
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_solve_check_simulate_plot_round_trip(run, tmp_path):
 
 
 def test_a_replay_is_drawn_like_a_result(run, tmp_path):
-    rolling = ("--policy", "rolling", "-o", "replay.json")
+    rolling = ("--solver", "rolling", "-o", "replay.json")
     assert run("simulate", "flow-fork-join", *rolling)[0] == 0
     replay = json.loads((tmp_path / "replay.json").read_text())
     assert (replay["kind"], replay["solver"]) == ("replication", "rolling")
@@ -118,8 +118,8 @@ def test_instances_and_solvers_and_schemas(run, tmp_path):
     assert code == 2 and "exists already" in err
     names = [spec["name"] for spec in json.loads(run("solvers", "--format", "json")[1])]
     assert {"ip", "minmin", "job-data-present"} <= set(names)
-    for name in run("schema")[1].split():
-        assert json.loads(run("schema", name)[1])["$schema"]
+    for name in run("instances", "schema")[1].split():
+        assert json.loads(run("instances", "schema", name)[1])["$schema"]
 
 
 @pytest.mark.parametrize("name", sorted(schema_targets()))
@@ -149,7 +149,7 @@ BAD = [
     (("solve", "cycle3", "--time-limit", "-1"), 2, "time limit must be more than 0"),
     (("solve", "cycle3", "--threads", "0"), 2, "threads must be 1 or more"),
     (("solve", "cycle3", "--solver", "minmin", "--threads", "2"), 2, "minmin uses one thread; more"),
-    (("decide", "two-writers-now", "--threads", "2"), 2, "to no solver of io-requests"),
+    (("solve", "two-writers-now", "--now", "--threads", "2"), 2, "to no solver of io-requests"),
     (("solve", "cycle3", "--solver", "minmin", "-o", "no/such/dir.json"), 2, "cannot be written"),
     (("compare", "cycle3", "--solver", "minmin", "--set", "x=1"), 2, "has a setting 'x'"),
     (("compare", "cycle3", "--solver", "minmin", "--baseline", "ip"), 2, "not among the solvers"),
@@ -160,9 +160,14 @@ BAD = [
     (("generate", "replicatoin", "-o", "x.json"), 2, "did you mean 'replication'"),
     (("generate", "replication"), 2, "missing -o FILE"),
     (("plot", "broken.json", "-o", "x.bmp"), 2, "a picture's name ends in"),
-    (("decide", "cycle3"), 2, "use solve"),
-    (("schema", "replicaton"), 2, "did you mean 'replication'"),
+    (("solve", "cycle3", "--now"), 2, "one decision is made from io-requests, gang-matrix"),
+    (("decide", "cycle3"), 2, "decide is now solve --now"),
+    (("instances", "schema", "replicaton"), 2, "did you mean 'replication'"),
     (("solvers", "--family", "gnag"), 2, "gang"),
+    (("schema", "replication"), 2, "schema is now instances schema"),
+    (("import", "swf", "a.swf", "--node-rate", "1GB/s"), 2, "--node-rate is now --machine node_rate="),
+    (("import", "swf", "a.swf", "--machine", "disk=1GB", "-o", "x"), 2, "no key 'disk'; known: nodes"),
+    (("simulate", "cycle3", "--policy", "fifo"), 2, "--policy is now --solver"),
     (("slove", "cycle3"), 2, "did you mean 'solve'"),
     (("solve",), 2, "Missing argument"),
 ]  # fmt: skip
@@ -237,7 +242,7 @@ def test_where_nothing_can_be_written_is_said_before_the_work(run, tmp_path, mon
     "command",
     [
         ("solve", "cycle3", "--solver", "minmin"),
-        ("compare", "cycle3", "--solver", "minmin", "--solver", "lpt"),
+        ("compare", "cycle3", "--solver", "minmin", "--solver", "fifo"),
         ("generate", "replication", "--preset", "image-85", "--set", "tasks=4"),
         ("export", "lp", "cycle3"),
     ],
@@ -248,3 +253,13 @@ def test_output_through_a_link_leaves_the_link(run, command, tmp_path):
     code, _, err = run(*command, "-o", str(link))
     assert code == 0, err
     assert link.is_symlink() and (tmp_path / "real").stat().st_size > 20
+
+
+@pytest.mark.parametrize(("name", "old", "new"), [
+    ("two-writers", "exact", "io-exact"), ("flexgang-tiny", "exact", "flex-exact"),
+    ("cycle3", "lpt", "auto"), ("gang-figure-3", "dedicated", "iogs"),
+])  # fmt: skip
+def test_an_old_solver_names_the_new_one(name, old, new, capsys):
+    assert main(["solve", name, "--solver", old]) == 2
+    assert capsys.readouterr().err.endswith(f" is now {new}\n")
+    assert main(["solve", name, "--solver", new]) == 0

@@ -68,6 +68,6 @@ def test_settings_reach_the_policy(workload: str, capsys: pytest.CaptureFixture[
 
 
 def test_schema_names_the_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema", "gang-matrix"]) == 0
+    assert main(["instances", "schema", "gang-matrix"]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert "migration_tasks_left" in schema["properties"]

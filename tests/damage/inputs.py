@@ -35,11 +35,8 @@ SOLVERS = {
     "io-requests": ("adaptive", "cons-max-util", "fill", "base-line"),
     "gang": ("guarded-iogs", "gs", "index-iogs", "migrate-iogs"),
     "gang-matrix": ("guarded-iogs", "exact-iogs", "index-iogs"),
-    "quantum-model": ("chain", "event"),
-    "perturbation": ("laboratory",),
-    "message-counts": ("gangedness",),
     "quantum-selection": ("quantum-greedy", "quantum-ip"),
-    "flexible-gang": ("greedy", "exact", "strict-fill", "strict"),
+    "flexible-gang": ("greedy", "flex-exact", "strict-fill", "strict"),
 }
 DRAWN = {"batch-io": ["--set", "rates=yes"], "gang": ["--set", "history=yes"]}
 
@@ -192,7 +189,7 @@ set = {eviction = "lru"}
 seeds = [0]
 
 [[solvers]]
-name = "lpt"
+name = "fifo"
 """
 
 

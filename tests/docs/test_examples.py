@@ -6,15 +6,12 @@ files that the commands of the page name first, so that a page reads as a sessio
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
-
-from ioopt import options
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
@@ -54,16 +51,22 @@ def run_command(line: str) -> None:
     assert code == 0, f"{line!r} ended with {code}"
 
 
+LONG = {"campaigns", "flexgang", "flexgang-assignment", "gallery", "replication", "workflows"}
+"""Pages of more than three seconds: run by .ci/run, by a real clock."""
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if runnable(page)], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else [])
+        for page in PAGES
+        if runnable(page)
+    ],
 )
 def test_examples_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     write_inputs(page, tmp_path)
-    if page.stem == "workflows":  # dispatchers look at their deadline at every step
-        looks = itertools.count()
-        monkeypatch.setattr(options, "now", lambda: next(looks) * 2.0**-10)
     namespace: dict[str, object] = {}
     ran = 0
     for block in blocks(page):

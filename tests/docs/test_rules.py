@@ -8,10 +8,7 @@ constraints in its first docstring.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -115,16 +112,17 @@ def owner_of(named: str, family: str | None, kind: str = "") -> str:
     return known.get(named.lower(), named or family or "")
 
 
-def texts(source: str, name: str) -> Iterator[str]:
+@cache
+def texts(source: str, name: str) -> tuple[str, ...]:
     """Docstrings, comments and, in the registry, all text; each on one line."""
+    found = []
     for node in ast.walk(ast.parse(source)):
         registered = "/registry/" in name and isinstance(node, ast.Constant)
         value = node.value if isinstance(node, ast.Expr) else node if registered else None
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield re.sub(r"\s+", " ", value.value)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
+            found.append(re.sub(r"\s+", " ", value.value))
+    found += [line.partition("#")[2] for line in source.splitlines() if "#" in line]
+    return tuple(found)
 
 
 def unresolved(source: str, name: str) -> list[str]:
@@ -175,7 +173,7 @@ def test_rules_are_numbered_once_and_in_order(family: str, count: int) -> None:
 
 def test_timeline_rules_and_features_have_their_headings() -> None:
     assert headings("replication", timeline=True) == [1, 2, 3, 4, 5, 6]
-    assert headings("workflow") == list(range(1, 26))
+    assert headings("workflow") == list(range(1, 23))
     assert features() == [1, 2, 3, 4, 5, 6]
 
 

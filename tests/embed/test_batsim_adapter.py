@@ -292,7 +292,7 @@ def test_a_cluster_of_partitions_gives_aligned_blocks_and_forgets_who_left():
         ]  # fmt: skip
         cluster.leave(("b", turn))
         cluster.leave(("a", turn))
-    assert len(cluster) == cluster.waiting == 0 and not cluster._world.jobs
+    assert len(cluster) == cluster.waiting == 0
     cluster.arrive("x", 1, 10.0, 0.0)
     for call in (lambda: cluster.arrive("x", 1, 1.0, 0.0), lambda: cluster.leave("y"),
                  lambda: cluster.arrive("z", 17, 1.0, 0.0)):  # fmt: skip
@@ -539,7 +539,7 @@ def serving(*options):
 def test_the_command_serves_one_simulation_and_stops_on_sigterm():
     pytest.importorskip("zmq")
     process, endpoint = serving(
-        "--policy", "cons-fcfs", "--node-rate", "1B/s", "--storage-rate", "4B/s"
+        "--solver", "cons-fcfs", "--machine", "node_rate=1B/s,storage_rate=4B/s"
     )
     asking = Asking(endpoint)
     got = spans(StandIn(LOAD, asking, **PLATFORM).play())

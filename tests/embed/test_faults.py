@@ -291,7 +291,7 @@ def test_an_output_that_is_full_ends_the_service_with_its_reason(monkeypatch, ca
     monkeypatch.setattr(sys, "stdin", type("In", (), {"buffer": source}))
     monkeypatch.setattr(sys, "stdout", type("Out", (), {"buffer": Full(), "flush": lambda: None}))
     with pytest.raises(Ended):
-        worker.main(["stdio", "1000"])
+        worker.main(["1000"])
     assert "ioopt: standard output: No space left" in capsys.readouterr().err
 
 

@@ -53,6 +53,14 @@ def test_the_last_reader_of_a_temporary_file_goes_first():
     assert found.chosen == (1,)
 
 
+def test_a_file_is_worth_its_deletion_only_to_its_last_readers():
+    """A core counts 2 at 1 GB; b and c put four cores to work: 8, 1 deleted, 1 read; 1/2 of a part."""
+    jobs = [ReadyJob(cores=3, resources=(3,)), ReadyJob(cores=2, resources=(2,)),
+            ReadyJob(cores=2, resources=(2,), temp=frozenset({"t"}))]  # fmt: skip
+    assert select(jobs, [4], {"t": 10**9}, {"t": 1}, deadline=60).value == 10.0
+    assert select(jobs, [4], {"t": 10**9}, {"t": 2}, deadline=60).value == 8.5
+
+
 def random_question(rng):
     names = ["a", "b", "c"]
     temp_bytes = {name: rng.randint(1, 9) * 10**9 for name in names}
@@ -179,7 +187,7 @@ def test_the_plugin_sees_temporary_files_by_their_makers(plugin):
     jobs = [Job(1, [File("other")], []), Job(2, [File("big")], [])]
     dag = SimpleNamespace(job_dependencies=lambda job: [maker] if job is jobs[1] else [])
     log = logging.getLogger("test")
-    scheduler = plugin.Scheduler(dag, plugin.SchedulerSettings(deadline=60.0), log)
+    scheduler = plugin.Scheduler(dag, plugin.SchedulerSettings(time_limit=60.0), log)
     available = {"_cores": 1, "_nodes": 2**62, "queue": "text"}
     sizes = {"big": 10**9, "other": 2 * 10**9}
     assert scheduler.select_jobs(jobs, jobs, available, sizes) == [jobs[1]]

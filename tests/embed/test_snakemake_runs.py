@@ -11,10 +11,9 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ["ioopt", "ilp"])
 def test_real_snakemake_runs_to_the_end(tmp_path, scheduler) -> None:
     pytest.importorskip("snakemake")
-    from bench.engines.embed_snakemake import run_stub
-    from bench.engines.snakemake_workflows import variant_calling, write
+    from bench.on_snakemake import mapping, run_stub, write
 
-    workflow = variant_calling(2, 2)
+    workflow = mapping(2)
     write(workflow, tmp_path, 2.0)
     # temporary files were there, and seen: 2 samples of at least 2 GB a read file
     assert run_stub(workflow, tmp_path, scheduler, 8, None) >= 2e9
@@ -28,10 +27,9 @@ def test_a_disk_that_greedy_fills_is_enough_for_the_data_order(tmp_path, schedul
     sample at a time needs no more than what it has trimmed and mapped: 20.2 GB of the largest.
     """
     pytest.importorskip("snakemake")
-    from bench.engines.embed_snakemake import run_stub
-    from bench.engines.snakemake_workflows import variant_calling, write
+    from bench.on_snakemake import mapping, run_stub, write
 
-    workflow, quota = variant_calling(4, 2), 25 * 10**9
+    workflow, quota = mapping(4), 25 * 10**9
     write(workflow, tmp_path, 2.0, quota)
     peak = run_stub(workflow, tmp_path, scheduler, 16, quota)
     assert (peak is not None and peak <= quota) is ends

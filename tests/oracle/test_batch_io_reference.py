@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 import ioopt
 from tests.batch_io_traces import POLICIES, random_trace
-from tests.conftest import shared_files
+from tests.conftest import shared_files, worked_case
 from tests.oracle.batch_io_reference import Reference, simulate
 
 
@@ -92,7 +91,7 @@ METRICS = {
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_the_reference_reproduces_the_worked_cases(path: Path) -> None:
-    case = json.loads(path.read_text())
+    case = worked_case(path)
     for name, expected in case["expected"].items():
         policy, _, setting = name.partition(":")
         sim = Reference(case["instance"], policy, **dict([setting.split("=")] if setting else []))

@@ -19,7 +19,7 @@ def test_random_workflows_agree_with_the_exact_simulator() -> None:
 
 
 def test_random_workflows_with_options_agree() -> None:
-    """Sources, staging, evacuation, deferred saves and overtaking, alone and together."""
+    """Sources and staging, alone and together."""
     agree(range(1, 121), "python", beyond=True)
 
 

@@ -169,30 +169,45 @@ def compare(seed: int) -> int:
     from random_workflows import random_workflow
 
     import ioopt
-    from ioopt.solvers.replication.greedy.b_level import plan_b_level
-    from ioopt.solvers.replication.greedy.heft import plan_heft
-    from ioopt.solvers.replication.greedy.ready_min_min import plan_ready_min_min
+    from ioopt.solvers.replication.greedy.list_scheduler import (
+        B_LEVEL,
+        HEFT,
+        MIN_MIN,
+        ListScheduler,
+    )
 
     instance = random_workflow(seed)
     problem = ioopt.load(instance)
-    for name, plan in (("heft", plan_heft), ("b-level", plan_b_level)):
+    for name, components in (("heft", HEFT), ("b-level", B_LEVEL)):
         queues, times = by_rank(instance, name)
-        commits = plan(problem).commits
-        second = commits.ticks.second
+        plan = ListScheduler(problem, components).run()
+        second = plan.ticks.second
         got = {
-            task.id: (Fraction(commits.start[k], second), Fraction(commits.end[k], second))
+            task.id: (Fraction(plan.start[k], second), Fraction(plan.end[k], second))
             for k, task in enumerate(problem.tasks)
         }
         assert got == times, (seed, name)
-        order = commits.outcome("lru").plan.order
-        assert {node: list(queue) for node, queue in order.items()} == queues, (seed, name)
+        assert named(plan) == queues, (seed, name)
     wanted, ready, evicted = ready_min_min(instance)
-    planner = plan_ready_min_min(problem)
-    second = planner.commits.ticks.second
-    assert [Fraction(end, second) for end in planner.ready] == list(ready.values()), seed
-    order = planner.commits.outcome("popularity", by_start=False).plan.order
-    assert {node: list(queue) for node, queue in order.items()} == wanted, seed
+    plan = ListScheduler(problem, MIN_MIN).run()
+    assert last_ends(plan) == list(ready.values()), seed
+    assert named(plan) == wanted, seed
     return evicted
+
+
+def named(plan: Any) -> dict[str, list[str]]:
+    """The queues of a list scheduler by names."""
+    problem = plan.problem
+    tasks = [[problem.tasks[k].id for k in queue] for queue in plan.queues()]
+    return {node.id: queue for node, queue in zip(problem.nodes, tasks, strict=True)}
+
+
+def last_ends(plan: Any) -> list[Fraction]:
+    """By node, when it is free of everything planned."""
+    ends = [0] * len(plan.problem.nodes)
+    for k, i in plan.order:
+        ends[i] = max(ends[i], plan.end[k])
+    return [Fraction(end, plan.ticks.second) for end in ends]
 
 
 if __name__ == "__main__":

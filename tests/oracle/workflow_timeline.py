@@ -44,7 +44,6 @@ class Move:
     left: Fraction
     start: Fraction
     end: Fraction | None = None
-    evacuation: bool = False
 
 
 @dataclass
@@ -197,18 +196,13 @@ class Run:
 
     # one turn
 
-    def make_room(
-        self, node: Node, size: int, aside: bool = False, but: tuple[str, ...] = (), do: bool = True
-    ) -> tuple[bool, str | None]:
-        """Whether *size* bytes fit now, or what is asked to be saved.
-
-        *aside*: not for the head. *but*: not these. Not *do*: only say so.
-        """
+    def make_room(self, node: Node, size: int, aside: bool = False) -> tuple[bool, str | None]:
+        """Whether *size* bytes fit now, or what is asked to be saved; *aside*: not for the head."""
         if node.disk is None or self.used(node) + size <= node.disk:
             return True, None
         own = {file for entry in node.waiting() for file in entry.inputs}
         allowed = []
-        for file in node.complete - self.pinned(node) - set(but):
+        for file in node.complete - self.pinned(node):
             spare = len(self.holders(file)) > 1 and file not in own
             free = not aside and node.idle() >= node.waiting()[0].cores
             if free or not self.unread(file) or spare:
@@ -231,7 +225,7 @@ class Run:
             return False, None
         if first:
             return False, first[0]
-        for file in taken if do else []:
+        for file in taken:
             node.complete.discard(file)
             self.gone.append((file, node.name, self.now))
         return True, None
@@ -256,15 +250,8 @@ class Run:
                 and not any(m.target is None and m.file == file for m in self.moves)
             ]  # fmt: skip
             kept.sort(key=self.made.__getitem__)
-            fetches = [m for m in self.moving() if m.source is None]
-            if self.link != "shared":
-                fetches = [m for m in fetches if m.target == node.name]
-            if self.options.get("saves") == "deferred" and fetches:
-                kept = []
             for file in [*wanted, *kept][:1]:
-                refuge = self.refuge(node, file) if file in wanted else None
-                node.saving = Move(file, node.name, refuge, Fraction(self.size[file]), self.now)
-                node.saving.evacuation = refuge is not None
+                node.saving = Move(file, node.name, None, Fraction(self.size[file]), self.now)
                 self.moves.append(node.saving)
                 acted = True
         return acted
@@ -287,31 +274,6 @@ class Run:
                     self.moves.append(move)
                     return True
         return False
-
-    def refuge(self, node: Node, file: str) -> str | None:
-        """Where *file* is evacuated to, after making room there; None: it is saved."""
-        once = any(m.evacuation and m.file == file for m in self.moves)
-        if not self.options.get("evacuate") or file in self.keep or once:
-            return None
-        ranked = []
-        for other in self.nodes:
-            if other is node or file in other.complete or file in self.arriving(other):
-                continue
-            # The most bytes that could still be placed there, found by trial.
-            head = self.lacks(other, other.waiting()[:1])
-            if not self.make_room(other, head + self.size[file], True, do=False)[0]:
-                continue
-            free = (1 << 62 if other.disk is None else other.disk) - self.used(other) - head
-            own = {f for entry in other.waiting() for f in entry.inputs}
-            for f in other.complete - self.pinned(other):
-                dead = not self.unread(f) or (len(self.holders(f)) > 1 and f not in own)
-                free += self.size[f] if dead and not self.at_risk(f) else 0
-            ranked.append((file not in own, -free, self.nodes.index(other)))
-        if not ranked:
-            return None
-        target = self.nodes[min(ranked)[2]]
-        self.make_room(target, self.lacks(target, target.waiting()[:1]) + self.size[file], True)
-        return target.name
 
     def source(self, node: Node, file: str) -> str | None:
         """A node, "" for the remote storage, None where the file is there or cannot come now."""
@@ -420,14 +382,7 @@ class Run:
             task, node = pair
             self.given.append((self.now, self.round, task.name, node.name))
             task.node = node
-            if not node.waiting():
-                node.queue.append(task)
-                continue
-            head = node.waiting()[0]
-            size = sum(self.size[f] for f in task.outputs) + self.lacks(node, [head])
-            assert self.make_room(node, size, True, tuple(task.inputs))[0]
-            node.queue.insert(node.queue.index(head), task)
-            self.start(node, task)
+            node.queue.append(task)
 
     def over(self) -> bool:
         everything = self.tasks + self.copies
@@ -492,10 +447,8 @@ class Run:
             (k, task, i, node)
             for k, task in enumerate(ready)
             for i, node in enumerate(self.nodes)
-            if self.fits(task, node) and (
-                self.passes(task, node) if node.waiting()
-                else self.prefetch or task.cores <= node.idle()
-            )
+            if self.fits(task, node) and not node.waiting()
+            and (self.prefetch or task.cores <= node.idle())
         ]  # fmt: skip
         if not pairs:
             return None
@@ -510,15 +463,6 @@ class Run:
             rank = [(self.expected(task, node), k, i) for k, task, i, node in pairs]
         _, task, _, node = pairs[rank.index(min(rank))]
         return task, node
-
-    def passes(self, task: Entry, node: Node) -> bool:
-        head = node.waiting()[0]
-        staging = not set(head.inputs) <= node.complete
-        ready = set(task.inputs) <= node.complete and task.cores <= node.idle()
-        if not (self.options.get("overtake") and staging and ready):
-            return False
-        size = sum(self.size[f] for f in task.outputs) + self.lacks(node, [head])
-        return self.make_room(node, size, True, tuple(task.inputs), do=False)[0]
 
     def expected(self, task: Entry, node: Node) -> Fraction:
         end = max(self.now, self.core_time(task, node)) + task.planned / node.speed
@@ -591,16 +535,11 @@ def random_case(seed: int) -> dict[str, Any]:
 
 
 def with_options(case: dict[str, Any], seed: int) -> dict[str, Any]:
-    """*case* with one of the options beyond the rules, or several; overtaking for dispatches."""
+    """*case* with one of the options beyond the rules, or both."""
     rng = random.Random(f"options {seed}")
-    some = [rng.random() < 0.5 for _ in range(5)]
-    options = case["options"] = {
-        "sources": "least-loaded" if some[0] else "lowest", "evacuate": some[1],
-        "saves": "deferred" if some[2] else "soon",
-    }  # fmt: skip
-    if "policy" in case:
-        options["overtake"] = some[3]
-    for node in case["instance"]["nodes"] if some[4] else []:
+    some = [rng.random() < 0.7 for _ in range(2)]
+    case["options"] = {"sources": "least-loaded" if some[0] else "lowest"}
+    for node in case["instance"]["nodes"] if some[1] else []:
         node["staging"] = rng.choice([1, 2, 2, 3, 4])
     return case
 
@@ -612,7 +551,7 @@ def disagreement(
     import ioopt
     from ioopt import registry
     from ioopt.check.replication.check import check
-    from ioopt.problems.replay_options import DispatchOptions
+    from ioopt.problems.replay_options import ReplayOptions
     from ioopt.problems.replication import ReplicationPlan
     from ioopt.sim.replication.dispatch import dispatch, replay_record
     from ioopt.sim.replication.simulate import simulate
@@ -636,7 +575,7 @@ def disagreement(
         decide = registry.load_target(row.policy or "")(None)
         plan, found = dispatch(
             problem, decide, engine=engine, prefetch=case["prefetch"], eviction=case["eviction"],
-            options=DispatchOptions(**options), actual=actual,
+            options=ReplayOptions(**options), actual=actual,
         )  # fmt: skip
         again = replay_record(problem, plan, engine=engine, actual=actual)
         if again.schedule != found.schedule:
@@ -665,7 +604,7 @@ def disagreement(
             return f"metric {name}: {value} but {other}", 0, 0
     if actual is None and found.metrics["lower_bound_seconds"] > makespan * (1 + 1e-9) + 1e-9:
         return f"bound {found.metrics['lower_bound_seconds']} above {makespan}", 0, 0
-    return None, len(run.gone), sum(m.target is None or m.evacuation for m in run.moves)
+    return None, len(run.gone), sum(m.target is None for m in run.moves)
 
 
 def _expected(run: Run, last: Any) -> list[Any]:

@@ -56,6 +56,7 @@ def test_a_checkout_without_symbolic_links_makes_the_same_wheel(built, tmp_path,
     assert sorted(packed(build(tmp_path, links))) == sorted(packed(built))
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_only_ioopt(built):
     names = packed(built)
     tops = {name.split("/")[0] for name in names}

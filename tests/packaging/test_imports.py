@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from functools import cache
 
 import networkx
 import pytest
@@ -81,13 +82,16 @@ LEAVES = PACKAGES - {name.rpartition(".")[0] for name in PACKAGES}
 """Folders without folders in them."""
 
 
+@cache
 def imported(path):
     """Every import of a file, at any depth: (module, name taken from it or None)."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, None) for alias in node.names)
+            found += [(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            yield from (("." * node.level + (node.module or ""), a.name) for a in node.names)
+            found += [("." * node.level + (node.module or ""), a.name) for a in node.names]
+    return found
 
 
 def arrows():

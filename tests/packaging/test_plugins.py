@@ -202,7 +202,7 @@ def test_a_family_from_outside_is_solved_compared_and_checked(family, tmp_path):
     wrong = family("check", "three.json", "r.json")
     assert wrong.returncode == 5 and "wanted every file once" in wrong.stdout
     assert "shortest" in family("solvers", "transfers").stdout
-    assert "bytes_per_second" in family("schema", "transfers").stdout
+    assert "bytes_per_second" in family("instances", "schema", "transfers").stdout
     (tmp_path / "none.json").write_text(THREE.replace("10e6,", "0,"))
     refused = family("solve", "none.json")
     assert refused.returncode == 2 and "none.json: bytes_per_second" in refused.stderr

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import first
 
 import ioopt
 from ioopt.comparing.picture import plot_comparison
@@ -17,15 +18,13 @@ from ioopt.plot.lambda_front import plot_lambda_front
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
 from ioopt.plot.profile import plot_profiles
 from ioopt.plot.sweep import plot_sweep
-from ioopt.registry import KINDS
+from ioopt.registry import KINDS, load_target
 from ioopt.timeline import Interval, Timeline
 
 SAMPLES = [
     ("cycle3", "minmin"), ("image-100x4", "minmin"), ("small-8", "adaptive"),
     ("gang-figure-5", "iogs"), ("gang-figure-3", "guarded-iogs"), ("gang-mixed-60", "gs"),
     ("flexgang-tiny", "greedy"), ("flexgang-heavy-40", "greedy"), ("quantum-plain", "quantum-ip"),
-    ("quantum-ties", "event"), ("perturbation-blocking", "laboratory"),
-    ("gangedness-table-3", "gangedness"),
 ]  # fmt: skip
 CATEGORIES = ("node", "job", "application (gangedness)", "row (time slice)")
 
@@ -62,6 +61,15 @@ def reads_well(axes: Any) -> None:
             assert not any(overlap(one, other) for one, other in pairwise(labels))
 
 
+def labels_have_units(axes: Any) -> None:
+    for panel in panels(axes):
+        for label in (panel.get_xlabel(), panel.get_ylabel()):
+            shared = "perturbations" in axes.get_xlabel() and not label
+            assert shared or label in CATEGORIES or label.endswith(")"), label
+    assert axes.get_legend() or axes.figure.legends
+    reads_well(axes)
+
+
 @pytest.fixture(scope="module")
 def results() -> dict[tuple[str, str], Any]:
     settings = {"gang-mixed-60": {"history": "yes"}, "gang-figure-5": {"history": "yes"}}
@@ -82,12 +90,18 @@ def test_every_picture_of_a_result(results, name, solver, picture):
     axes = draw_result(results[name, solver], picture)
     title = axes.get_title() + (axes.figure.get_suptitle() or "")
     assert name in title and solver in title
-    for panel in panels(axes):
-        for label in (panel.get_xlabel(), panel.get_ylabel()):
-            shared = "perturbations" in axes.get_xlabel() and not label
-            assert shared or label in CATEGORIES or label.endswith(")"), label
-    assert axes.get_legend() or axes.figure.legends
-    reads_well(axes)
+    labels_have_units(axes)
+
+
+@pytest.mark.parametrize(
+    "name", first(2, ["quantum-ties", "gangedness-table-3", "perturbation-blocking"])
+)
+def test_every_picture_of_a_measurement(name):
+    problem = ioopt.load(name)
+    row = ioopt.registry.FORMATS[problem.format.removeprefix("ioopt/")]
+    axes = load_target(row.plot)(load_target(row.measure)(problem).found, name)
+    assert name in axes.get_title() + (axes.figure.get_suptitle() or "")
+    labels_have_units(axes)
 
 
 def test_every_kind_is_among_the_samples(results):

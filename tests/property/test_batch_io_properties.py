@@ -19,7 +19,7 @@ SEEDS = st.integers(0, 10**9)
 
 
 @given(SEEDS, st.sampled_from(POLICIES), st.sampled_from(["closed", "open"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_bytes_are_conserved_and_the_cap_is_never_exceeded(seed: int, name: str, loop: str) -> None:
     problem = random_trace(seed)
     result = ioopt.solve(problem, name, settings={"loop": loop, "rates": "yes"})

@@ -19,26 +19,24 @@ from ioopt.problems.gang import GangProblem
 from ioopt.registry import KINDS, solvers_for
 from tests.batch_io_traces import POLICIES, random_trace
 
-WITH_TOP = (*POLICIES, "set-10+top")
-
 SEEDS = st.integers(0, 10**9)
 FACTORS = st.just(0.0) | st.floats(1e-9, 2)
 
 
-@given(SEEDS, st.sampled_from(WITH_TOP), FACTORS)
+@given(SEEDS, st.sampled_from(POLICIES), FACTORS)
 @settings(max_examples=100, deadline=None)
 def test_no_policy_beats_the_response_bound(seed: int, name: str, ef: float) -> None:
     _below_its_bound(seed, name, "closed", ef)
 
 
-@given(SEEDS, st.sampled_from(WITH_TOP), FACTORS)
+@given(SEEDS, st.sampled_from(POLICIES), FACTORS)
 @settings(max_examples=20, deadline=None)
 def test_no_policy_beats_the_bound_for_given_starts(seed: int, name: str, ef: float) -> None:
     _below_its_bound(seed, name, "open", ef)
 
 
 @pytest.mark.slow
-@given(SEEDS, st.sampled_from(WITH_TOP), FACTORS)
+@given(SEEDS, st.sampled_from(POLICIES), FACTORS)
 @settings(max_examples=300, deadline=None)
 def test_no_policy_beats_the_bound_for_given_starts_often(seed: int, name: str, ef: float) -> None:
     _below_its_bound(seed, name, "open", ef)

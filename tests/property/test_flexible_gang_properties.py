@@ -43,7 +43,7 @@ def problems(draw: Any) -> FlexibleGangProblem:
     return FlexibleGangProblem.model_validate(document)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(problem=problems())
 def test_heuristic_plans_are_sound_and_points_of_the_model(problem: FlexibleGangProblem) -> None:
     results = [ioopt.solve(problem, name) for name in ("strict", "strict-fill")]

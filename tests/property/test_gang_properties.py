@@ -67,7 +67,7 @@ def test_every_policy_passes_the_checker(seed: int) -> None:
         assert ioopt.check(problem, result) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS)
 def test_every_decision_passes_the_checker(seed: int) -> None:
     problem = _snapshot(seed)

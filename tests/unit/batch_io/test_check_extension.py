@@ -173,9 +173,9 @@ def test_streams_above_the_drain_rate() -> None:
         begin = stream["request_seconds"]
         stream.update(finish_seconds=begin + size / 2, rates=[[begin, begin + size / 2, 2]])
     problem = ioopt.load(two)
-    views, found = batch_io._matched(batch_io.Terms.of(problem, None), schedule["jobs"])
+    columns, found = batch_io._read(batch_io.Terms.of(problem, None), schedule["jobs"])
     assert not found
-    lies = batch_io.check_totals(batch_io.Terms.of(problem, None), batch_io.spans_of(views))
+    lies = batch_io.check_totals(columns)
     assert {item.rule for item in lies} == {"drain"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from ioopt.formats.darshan import binary
 from ioopt.formats.darshan.io import batch_io_from_darshan, join_logs, phases_of, read_darshan_logs
 from ioopt.formats.darshan.log import DarshanLog, read_darshan, summarise
 from ioopt.formats.darshan.phases import Access, DarshanPhase, find_phases
-from ioopt.formats.darshan.text import parse_text
+from ioopt.formats.darshan.text import RawLog, parse_text
 from ioopt.formats.io_rule import MachineRule
 from ioopt.provenance import warnings_of
 from ioopt.solving import solve
@@ -176,7 +177,6 @@ def test_the_gap_decides(gap: float, phases: int) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("POSIX\t0\t1\tPOSIX_BYTES_READ\n", "ends in the middle of line"),
         ("# *ERROR*: The POSIX module contains incomplete data!\n", "Darshan says"),
         ("# MPI-IO module: 9 bytes (compressed), ver=3\n", "lists MPI-IO data and none follows"),
         ("# DFS module: 9 bytes (compressed), ver=1\n", "DFS data are not counted"),
@@ -201,6 +201,7 @@ def test_imported_with_a_warning(text: str, what: str) -> None:
         (HEADER.replace("run time: 100.0", "run time: nan"), "out of range"),
         (HEADER.replace("3.41", "4.00"), "reads 1.x to 3.x"),
         (HEADER, "incomplete: the header lists POSIX data"),
+        (HEADER + "POSIX\t0\t1\tPOSIX_BYTES_READ\n", "line 8: fewer columns"),
         (HEADER + "total_POSIX_OPENS: 3\n", "this is a summary"),
         (HEADER + "POSIX\t0\t1\tPOSIX_OPENS\tmany\n" + posix(0, 1, OPENS=1), "line 8"),
         (HEADER + "POSIX\t0\t1\tSTDIO_OPENS\t1\n" + posix(0, 1, OPENS=1), "does not belong"),
@@ -211,23 +212,19 @@ def test_refused(text: str, what: str) -> None:
         log(text)
 
 
-DXT = (
-    HEADER
-    + """# DXT, file_id: 1, file_name: /scratch/a
-# DXT, rank: 0, hostname: n1
-# Module    Rank  Wt/Rd  Segment          Offset       Length    Start(s)      End(s)
- X_POSIX       0   read        0               0             100     10.0000     12.0000   [ 1]
- X_POSIX       1   read        0             100             100     11.0000     14.0000
- X_POSIX       0  write        0               0             200     50.0000     51.0000
- X_POSIX       0  write        1             200             200     80.0000     83.0000
- X_MPIIO       0  write        0               0             400     50.0000     83.0000
-"""
-)
+def traced(text: str, *rows: tuple[str, int, float, float]) -> RawLog:
+    """A log with the segments of a DXT trace, as only a binary one has them."""
+    segments = [Access(kind, count, (start, end)) for kind, count, start, end in rows]
+    return replace(parse_text(text, "job"), segments={"DXT_POSIX": segments})
+
+
+TRACE = (("read", 100, 10.0, 12.0), ("read", 100, 11.0, 14.0), ("write", 200, 50.0, 51.0),
+         ("write", 200, 80.0, 83.0))  # fmt: skip
 
 
 def test_phases_and_times_of_a_dxt_trace() -> None:
     # Reads 10-12 and 11-14 are one phase of 4 s, writes take 1 and 3 s: 600 bytes in 8 s.
-    found = log(DXT)
+    found = summarise(traced(HEADER, *TRACE))
     assert found.phases == (
         DarshanPhase(10, 14, 200, 0), DarshanPhase(50, 51, 0, 200), DarshanPhase(80, 83, 0, 200),
     )  # fmt: skip
@@ -240,46 +237,33 @@ def test_phases_and_times_of_a_dxt_trace() -> None:
     assert [row["io_bytes"] for row in rows] == [200, 200, 200, 0]
 
 
-def test_a_dxt_text_gives_times_to_the_log_of_the_same_run(tmp_path) -> None:
-    counters = HEADER + write_record(0, 1, 10, 83, 610)
-    for name, text in (("a.txt", counters), ("b.dxt.txt", DXT)):
-        (tmp_path / name).write_text(text)
-    (found,), reasons = read_darshan_logs([str(tmp_path)])
-    # The 610 bytes written are the counters'; reads are DXT's alone, so they have none.
-    assert (found.bytes_written, found.times_from, reasons) == (610, "DXT", [])
+def test_counters_say_how_much_and_a_trace_when() -> None:
+    # The 610 bytes written are the counters'; reads are the trace's alone, so they have none.
+    found = summarise(traced(HEADER + write_record(0, 1, 10, 83, 610), *TRACE))
+    assert (found.bytes_written, found.times_from) == (610, "DXT")
     assert [phase.total_bytes for phase in found.phases] == [305, 305]
     assert found.warnings == ()
 
 
 def test_a_trace_that_lost_segments_is_not_used() -> None:
-    found = log(DXT + write_record(0, 1, 10, 83, 10_000))
+    found = summarise(traced(HEADER + write_record(0, 1, 10, 83, 10_000), *TRACE))
     assert found.times_from == "files" and len(found.phases) == 1
     assert "DXT holds 600 of 10000 bytes" in found.warnings[0]
 
 
-@pytest.mark.parametrize("where", ["DXT text", "binary"])
-def test_a_real_dxt_log(where) -> None:
-    if where == "binary":
-        pytest.importorskip("darshan")
-    ending = "dxt.txt" if where == "DXT text" else "darshan"
-    found = read_darshan(shared_path("data", "darshan", f"mpi-io-test-dxt-32procs.v3.{ending}"))
+@needs_darshan
+def test_a_real_dxt_log() -> None:
+    found = read_darshan(shared_path("data", "darshan", "mpi-io-test-dxt-32procs.v3.darshan"))
     assert [bool(phase.bytes_read) for phase in found.phases] == [False, True]
     assert found.read_seconds == pytest.approx(3.01, abs=0.01)
     assert found.write_seconds == pytest.approx(1.04, abs=0.01)
 
 
-def heat(rank: int, layer: str, **bins: float) -> str:
-    return "".join(
-        f"HEATMAP\t{rank}\t5\tHEATMAP_{name}\t{value}\theatmap:{layer}\tUNKNOWN\tUNKNOWN\n"
-        for name, value in {"F_BIN_WIDTH_SECONDS": 2.5, **bins}.items()
-    )
-
-
 def test_phases_of_a_heatmap() -> None:
     # One file open from 5 to 95 s; its 100 bytes are in bins 2, 3 and 36 of 2.5 s.
-    text = HEADER + write_record(0, 1, 5, 95, 100) + heat(0, "POSIX", WRITE_BIN_2=30)
-    text += heat(1, "POSIX", WRITE_BIN_3=20, READ_BIN_0=0, WRITE_BIN_36=50)
-    found = log(text + heat(0, "MPIIO", WRITE_BIN_20=100))
+    raw = parse_text(HEADER + write_record(0, 1, 5, 95, 100), "job")
+    bins = {("write", 2): 30, ("write", 3): 20, ("write", 36): 50}
+    found = summarise(replace(raw, bins=bins, bin_seconds=2.5))
     assert found.phases == (DarshanPhase(5, 10, 0, 50), DarshanPhase(90, 92.5, 0, 50))
     assert (found.times_from, found.io_seconds, found.warnings) == ("heatmap", 90.5, ())
 

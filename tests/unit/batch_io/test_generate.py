@@ -53,6 +53,7 @@ def test_share_of_io_is_uniform() -> None:
     assert min(shares) >= 0.0499 and max(shares) <= 0.1701
 
 
+@pytest.mark.slow
 def test_the_loaded_month_caps_what_a_job_moves() -> None:
     """.5 of 250 GB/s for those of 4,096 nodes (128 GB/s) and more; .6 of the storage's bytes are asked."""
     problem = generate("mira-month-loaded", {}, 2)

@@ -13,7 +13,6 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
-from ioopt.solvers.batch_io import max_util
 
 
 def solved(backend: str, weights: list[int], values: list[int], capacity: int) -> tuple[int, ...]:
@@ -85,32 +84,3 @@ def test_published_optima_of_pisinger(path: Path) -> None:
     weights, values = [w for _, w in items], [p for p, _ in items]
     optimum = int(path.with_name(path.name + ".optimum").read_text())
     assert sum(values[k] for k in solved("cp-sat", weights, values, capacity)) == optimum
-
-
-@pytest.mark.parametrize("unit", [1, 3])
-def test_a_wide_knapsack_is_cut_to_what_its_first_items_leave(
-    unit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Of items 1, 2, 3 and 7 by turns the first ones and a few more fill any capacity of whole units,
-    # so that the table is some items wide instead of the capacity; all of it gives the same subset.
-    whole, asked = max_util._best_of, []
-
-    def seen(weights: list[int], capacity: int) -> list[int]:
-        asked.append(capacity)
-        return whole(weights, capacity)
-
-    monkeypatch.setattr(max_util, "_best_of", seen)
-    rng = random.Random(5)
-    for _ in range(20):
-        weights = [unit * rng.choice((1, 2, 3, 7)) for _ in range(200)]
-        capacity = sum(weights) // 2 + rng.randrange(3)
-        asked.clear()
-        assert max_util.best_subset(weights, capacity) == whole(weights, capacity)
-        assert asked[-1] <= capacity / 4 and len(asked) <= 2
-
-
-def test_a_knapsack_that_cannot_be_filled_is_searched_whole() -> None:
-    # 3 x 40 and 50 into 99: the first and 50 are 90, two times 40 are 80; nothing fills 99.
-    assert max_util.best_subset([40, 40, 40, 50], 99) == [0, 3]
-    many = [40] * 30 + [50]
-    assert max_util.best_subset(many, 499) == [*range(11), 30]  # 490; 12 times 40 are 480

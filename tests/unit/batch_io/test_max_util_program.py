@@ -7,8 +7,10 @@ import random
 import pytest
 
 import ioopt
+from ioopt.decisions.batch_io import Limits, Request, View
 from ioopt.errors import UsageError
-from ioopt.solvers.batch_io.max_util import best_subset, select
+from ioopt.problems.batch_io import Machine
+from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.max_util_program import subset_by_program
 
 REQUESTS = {
@@ -22,12 +24,15 @@ REQUESTS = {
 
 def test_equal_value_on_random_decisions() -> None:
     rng = random.Random(6)
+    policies = [io_policy("cons-max-util", {"knapsack": how}) for how in ("bitset", "cp-sat")]
+    limits = Limits.of(Machine(**REQUESTS["machine"] | {"storage_bytes_per_second": 15.0}))
     for _ in range(200):
-        units = [1 << rng.randint(0, 4) for _ in range(rng.randint(1, 12))]
-        subset = subset_by_program(units, 15)
-        assert sum(units[k] for k in subset) == sum(units[k] for k in best_subset(units, 15)) <= 15
-        chosen = select(units, 15, 16, subset_by_program)
-        assert sum(units[k] for k in chosen) == sum(units[k] for k in select(units, 15, 16))
+        sizes = [1 << rng.randint(0, 4) for _ in range(rng.randint(1, 12))]
+        view = View(limits, 9.0, [Request(k, n, limits, 0.0, 5.0) for k, n in enumerate(sizes)])
+        ours, theirs = (
+            sum(n for n, rate in zip(sizes, policy.decide(view)) if rate) for policy in policies
+        )
+        assert ours == theirs <= 16
 
 
 @pytest.mark.parametrize("name", ["bitset", "cp-sat"])
@@ -44,7 +49,7 @@ def test_the_compiled_engine_has_its_own() -> None:
                   "phases": [{"compute_seconds": 1.0, "io_bytes": 2.0}]}],
     })  # fmt: skip
     settings = {"knapsack": "cp-sat", "engine": "compiled"}
-    with pytest.raises(UsageError, match="knapsack=cp-sat"):
+    with pytest.raises(UsageError, match="policy=cons-max-util"):
         ioopt.solve(problem, solver="cons-max-util", settings=settings)
     with pytest.raises(UsageError, match="no setting 'knapsack'"):
         ioopt.solve(problem, solver="fill", settings={"knapsack": "cp-sat"})

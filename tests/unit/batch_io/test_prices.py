@@ -17,8 +17,8 @@ from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.run import run_trace
 
 POLICIES = (
-    "base-line", "cons-fcfs", "cons-fcfs+top", "cons-max-util", "cons-max-util+top", "set-10+top",
-    "cons-min-inst-sld+top", "cons-min-aggr-sld+top", "adaptive", "fill",
+    "base-line", "cons-fcfs", "cons-fcfs+top", "cons-max-util", "cons-max-util+top",
+    "cons-min-inst-sld+top", "cons-min-aggr-sld+top", "adaptive", "fill", "least-delay",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -172,14 +173,13 @@ def test_virtual_clock_equals_asking_the_policy() -> None:
     from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.simulate import simulate_trace
     from ioopt.sim.batch_io.trace import Trace
-    from ioopt.solvers.batch_io.base_line import base_line
     from tests.batch_io_traces import random_trace
 
-    congested = 0
+    base_line, congested = io_policy("base-line").decide, 0
     for seed in range(40):
         exact = Trace.of(random_trace(seed), 2.0, use_exact=True)
         clock = simulate_trace(exact, io_policy("base-line"), record_rates=True)
-        asked = simulate_trace(exact, IoPolicy("asked", base_line), record_rates=True)
+        asked = simulate_trace(exact, IoPolicy.of("asked", base_line), record_rates=True)
         for name in ("start", "end", "killed", "request", "grant", "finish", "useful"):
             assert getattr(clock, name) == getattr(asked, name), (seed, name)
         assert clock.rates is not None and asked.rates is not None
@@ -189,14 +189,12 @@ def test_virtual_clock_equals_asking_the_policy() -> None:
 
 
 def test_lanes_equal_asking_the_policy() -> None:
-    from ioopt.decisions.batch_io import IoPolicy
     from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.simulate import simulate_trace
     from ioopt.sim.batch_io.trace import Trace
-    from ioopt.solvers.batch_io.set10 import set_10
     from tests.batch_io_traces import random_trace
 
-    everybody = IoPolicy("asked", set_10, full_when_fits=False, reads_progress=False)
+    everybody = replace(io_policy("set-10"), lane=None)
     waited = 0
     for seed in range(40):
         for use_exact in (True, False):
@@ -217,32 +215,32 @@ def test_lanes_equal_asking_the_policy() -> None:
 def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
     """4 B/s, 2 nodes and 2 bytes a request: a first one takes 1 s alone."""
     from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.jobs import start
-    from ioopt.sim.batch_io.plain import next_time
-    from ioopt.sim.batch_io.state import TRANSFERRING, Moment, World
+    from ioopt.sim.batch_io.agenda import enter_machine, leave_machine, next_time
+    from ioopt.sim.batch_io.state import TRANSFERRING, Clock
     from ioopt.sim.batch_io.storage import apply_decision, issue, leave
-    from ioopt.sim.batch_io.trace import Run, Trace
+    from ioopt.sim.batch_io.tables import tables_of
+    from ioopt.sim.batch_io.trace import Trace
 
     jobs = Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)])))
     rule = io_policy("set-10")
-    w, m = World(jobs.machine, jobs.options, jobs.limits, start), Moment()
-    w.play(jobs, rule, Run.empty(jobs, False), None)
+    w, m = tables_of(jobs, rule), Clock()
     late, early, middle = (w.jobs[k] for k in (3, 1, 2))
     assert w.num_lanes == 1
     m.now = 5.0
     for r in (late, early, middle):
+        enter_machine(w, m, r)
         issue(w, m, r, r.place)
-        apply_decision(w, m, rule.decide)
+        apply_decision(w, m, rule.grant)
     assert (late.rate, early.rate, middle.rate, m.outstanding) == (0, 2.0, 0, 3)
     assert next_time(w, m) == 6.0 and early.status == TRANSFERRING
     m.now = 6.0
     leave(w, m, early)
-    apply_decision(w, m, rule.decide)
+    apply_decision(w, m, rule.grant)
     assert (late.rate, middle.rate, m.outstanding) == (0, 2.0, 2)
     m.now = 6.5
     leave(w, m, late)
-    apply_decision(w, m, rule.decide)
-    early.stamp += 1  # its job would have gone on
+    apply_decision(w, m, rule.grant)
+    leave_machine(w, m, early)  # its job would have gone on
     assert next_time(w, m) == 7.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from bench.whole import bounds
+from bench import bounds
 
 import ioopt
 

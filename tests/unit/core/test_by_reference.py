@@ -40,7 +40,7 @@ def test_machine_code_works_on_the_arrays_of_the_caller(monkeypatch: pytest.Monk
     import numpy as np
     from numba.extending import register_jitable
 
-    from ioopt.compiled.by_reference import PartCompiler, PartLibrary, Reference, entry
+    from ioopt.compiled.references import PartCompiler, PartLibrary, Reference, entry
 
     made: list[str] = []
     finalize = PartLibrary.finalize
@@ -66,7 +66,7 @@ def test_what_is_handed_on_keeps_name_and_arguments() -> None:
     pytest.importorskip("numba")
     from inspect import signature
 
-    from ioopt.compiled.by_reference import entry
+    from ioopt.compiled.references import entry
 
     made = entry(move)
     assert made.__name__ == "move" and made.__code__.co_filename == __file__

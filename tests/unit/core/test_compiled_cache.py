@@ -27,11 +27,11 @@ def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> Non
 
 def test_kernels_carry_the_stamp_of_the_folder() -> None:
     pytest.importorskip("numba")
-    from ioopt.sim.batch_io import compiled as batch_io_compiled
+    from ioopt.sim.batch_io import engine
 
-    # beside the rooms: what kernels import from elsewhere
-    wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS, ROOT / "ioopt" / "units.py")
-    assert batch_io_compiled.advance._cache._cache_file._source_stamp == wanted
+    wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS)
+    advance = compiled.compiled(engine.__name__, "advance", whole=True)
+    assert advance._cache._cache_file._source_stamp == wanted
 
 
 def test_nothing_else_keeps_machine_code() -> None:
@@ -42,3 +42,28 @@ def test_nothing_else_keeps_machine_code() -> None:
         if re.search(r"cache\s*=\s*True", file.read_text("utf-8"))
     ]
     assert set(keeping) == {"compiled"}
+
+
+@pytest.mark.parametrize(("fault", "left"), [(None, True), (AttributeError("no Buffer"), False)])
+def test_an_index_of_another_version_is_removed(
+    tmp_path: Path, fault: Exception | None, left: bool
+) -> None:
+    """numba unpickles it before it looks at the stamp; a class that is gone ends the command."""
+
+    class Index:
+        _index_path = str(tmp_path / "index.nbi")
+
+        def _load_index(self) -> dict[str, str]:
+            if fault:
+                raise fault
+            return {}
+
+    Path(Index._index_path).touch()
+    compiled.forget_unreadable(Index())
+    assert Path(Index._index_path).exists() == left
+
+
+def test_no_function_of_the_package_has_the_name_of_a_module() -> None:
+    """Importing the module would put it in the place of the function."""
+    for file in Path(str(compiled.__file__)).parent.glob("[a-z]*.py"):
+        assert not callable(getattr(compiled, file.stem, None)), file.stem

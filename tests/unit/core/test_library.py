@@ -70,13 +70,13 @@ def test_a_better_plan_gets_in_and_the_next_is_refused(
 ) -> None:
     alone(folder, monkeypatch)
     path = result_file(tmp_path)
-    assert main(["submit", "held", path, "--library", folder]) == ExitCode.ANSWER
+    assert main(["instances", "submit", "held", path, "--library", folder]) == ExitCode.ANSWER
     entry = library.entries(folder)["held"]
     assert (entry.best.best, entry.best.solver, entry.best.seed) == (1.064, "minmin", 7)
     assert [found.best for found in entry.history] == [10.0, 1.064]
     assert os.listdir(folder) == ["held.json"]
     before = Path(folder, "held.json").read_bytes()
-    assert main(["submit", "held", path, "--library", folder]) == ExitCode.USAGE
+    assert main(["instances", "submit", "held", path, "--library", folder]) == ExitCode.USAGE
     assert "1.064 is not better than 1.064" in capsys.readouterr().err
     assert Path(folder, "held.json").read_bytes() == before
     assert main(["instances", "best", "held", "--library", folder, "--format", "json"]) == 0
@@ -88,7 +88,7 @@ def test_what_a_result_states_counts_for_nothing(
 ) -> None:
     alone(folder, monkeypatch)
     lied = result_file(tmp_path, metrics={"makespan_seconds": 0.5})
-    assert main(["submit", "held", lied, "--library", folder]) == ExitCode.VIOLATIONS
+    assert main(["instances", "submit", "held", lied, "--library", folder]) == ExitCode.VIOLATIONS
     assert "makespan_seconds" in capsys.readouterr().out
     assert library.entries(folder)["held"].best.best == 10.0
 

@@ -78,7 +78,7 @@ KINDS_AND_MEASURES = [
         ("cycle3", KINDS["replication"]), ("two-writers", KINDS["batch-io"]),
         ("gang-figure-5", KINDS["gang"]), ("gang-figure-3", KINDS["gang-matrix"]),
         ("flexgang-tiny", KINDS["flexible-gang"]), ("quantum-plain", KINDS["quantum-selection"]),
-        ("two-writers-now", KINDS["io-requests"]), ("ready-now", KINDS["job-selection"]),
+        ("two-writers-now", KINDS["io-requests"]),
     )
     for measure in dict.fromkeys([measure_of(kind).name, kind.objective_name, *kind.compare_columns])
 ]  # fmt: skip
@@ -154,7 +154,7 @@ def test_shared_machine_code_is_loaded_before_the_first_row(
 
     monkeypatch.setattr(choice, "KERNELS", {"timeline": Made("replication", "timeline", "", "")})
     monkeypatch.setattr(comparing, "solve", noted)
-    compare_rows("image-100x4", ["minmin", "lpt"], time_limit=30)
+    compare_rows("image-100x4", ["minmin", "job-data-present"], time_limit=30)
     assert happened == ["timeline", "row", "row"]
     happened.clear()
     compare_rows("cycle3", ["minmin"], time_limit=30)  # a few tasks are replayed in plain Python
@@ -181,9 +181,23 @@ def test_an_interruption_ends_the_whole_command(
 
     interrupt(*((solving, "_call") if inside else (comparing, "solve")))
     files = ("cycle3", "two-pairs", "image-16x3")
-    code = main(["compare", *files, "--solver", "minmin", "--solver", "lpt", "--format", "json"])
+    both = ["--solver", "minmin", "--solver", "job-data-present"]
+    code = main(["compare", *files, *both, "--format", "json"])
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert code == 130 and len(calls) == 3
     assert [(row["instance"], row["stop"]) for row in rows] == [
         ("cycle3", "finished"), ("cycle3", "finished"), ("two-pairs", "interrupted"),
     ]  # fmt: skip
+
+
+def test_a_summary_reads_neither_plan_nor_schedule() -> None:
+    """It is the rest of the whole; what JSON cannot hold stands in both, and is not met."""
+    result = solved()
+    rest = {
+        key: value for key, value in result.to_dict().items() if key not in ("plan", "schedule")
+    }
+    assert result.summary() == rest and list(result.summary()) == list(rest)
+    hidden = {"plan": {"x": object()}, "schedule": {"x": object()}}
+    assert result.model_copy(update=hidden).summary() == rest
+    with pytest.raises(ValueError, match="serialize"):
+        result.model_copy(update=hidden).to_dict()

@@ -6,9 +6,11 @@ import itertools
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from conftest import first
 
 import ioopt
 from ioopt import registry
@@ -129,8 +131,8 @@ def test_batch_io_on_either_engine_is_the_same_to_the_bit(asked: Asked, solver: 
     plain = ioopt.solve(path, solver, settings={"engine": "python"})
     assert not asked
     found = ioopt.solve(path, solver)
-    # 100 jobs of .3 ms, 1654 phases of 20 us; asked once.
-    assert asked == [("batch I/O", pytest.approx(0.03 + 0.03308))]
+    # 100 jobs of .45 ms, 1654 phases of 30 us; asked once.
+    assert asked == [("batch I/O", pytest.approx(0.045 + 0.04962))]
     assert (found.schedule, found.metrics) == (plain.schedule, plain.metrics)
 
 
@@ -203,7 +205,7 @@ def test_the_cheapest_policy_answers_where_time_is_short(
 @pytest.mark.parametrize(
     ("instance", "solver", "ran"),
     [("mira-day", "adaptive", ["adaptive", "base-line"]), ("mira-day", "base-line", ["base-line"]),
-     ("mira-day", "auto", ["least-delay", "base-line"]), ("gang-crowded-300", "gs", ["gs"]),
+     ("mira-day", "auto", ["fill", "base-line"]), ("gang-crowded-300", "gs", ["gs"]),
      ("gang-crowded-300", "index-iogs", ["index-iogs", "gs"]),
      ("gang-crowded-300", "auto", ["index-iogs", "gs"])],
 )  # fmt: skip
@@ -275,7 +277,8 @@ def test_auto_is_no_policy_to_embed() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in registry.KINDS.values() if kind.fallback and kind.family != "replication"]
+    "kind",
+    first(4, [kind for kind in registry.KINDS.values() if kind.fallback and kind.family != "replication"]),
 )  # fmt: skip
 def test_fallbacks_take_every_instance_of_their_kind(kind: registry.KindSpec) -> None:
     """Also those that the default refuses: bursts that are not random, burst buffers, own rates."""
@@ -285,10 +288,14 @@ def test_fallbacks_take_every_instance_of_their_kind(kind: registry.KindSpec) ->
     assert names
 
 
-def test_the_fallback_answers_where_the_default_does_not_apply() -> None:
-    """Bursts of quantum-ties are not random, so there is no chain; who names it is told so."""
-    found = ioopt.solve("quantum-ties")
-    assert (found.solver, found.stop, found.violations) == ("event", "finished", ())
-    assert found.notes[0].endswith("; answered by event")
+def test_the_fallback_answers_where_the_default_does_not_apply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """minmin takes no workflows; who names it is told so."""
+    kind = replace(registry.KINDS["replication"], default_solver="minmin", fallback="fifo")
+    monkeypatch.setitem(registry.FORMATS, "replication", kind)
+    found = ioopt.solve("flow-groups")
+    assert (found.solver, found.stop, found.violations) == ("fifo", "finished", ())
+    assert found.notes[0].endswith("; answered by fifo")
     with pytest.raises(UsageError):
-        ioopt.solve("quantum-ties", "chain")
+        ioopt.solve("flow-groups", "minmin")

@@ -9,7 +9,6 @@ import pytest
 import ioopt
 from ioopt.embed import GangednessMonitor, GangScheduler, IoArbiter
 from ioopt.errors import InstanceError, UsageError, require_numbers
-from ioopt.sim.batch_io.state import block_starts
 
 RATES = {"node_bytes_per_second": 1.0, "storage_bytes_per_second": 4.0}
 MACHINE = {"nodes": 8, "unit_nodes": 1, "allocation": "flat"} | RATES
@@ -74,14 +73,6 @@ def test_fifty_million_numbers_are_the_most():
     require_numbers(50_000_000, "a table", "make it smaller")
     with pytest.raises(InstanceError, match=r"a table would need 5e.07 numbers.*make it smaller"):
         require_numbers(50_000_001, "a table", "make it smaller")
-
-
-@pytest.mark.parametrize("total", [1, 2, 3, 64, 70, 96, 1000, 1024])
-def test_blocks_begin_at_multiples_of_their_size(total):
-    for units in (1, 2, 4, 8, 16, 32, 64):
-        places = range(0, total - units + 1, units)
-        if places:
-            assert block_starts(total, units) == sum(1 << place for place in places)
 
 
 def test_the_largest_machine_of_partitions_is_simulated():

@@ -109,7 +109,7 @@ def small_registry(monkeypatch):
         SolverSpec(name.replace("_", "-"), ("replication",), f"{here}:{name}", "", "test")
         for name in names
     )
-    monkeypatch.setattr(registry, "KINDS", {"replication": kind})
+    monkeypatch.setattr(registry, "FORMATS", {"replication": kind})
     monkeypatch.setattr(registry, "SOLVERS", rows)
 
 

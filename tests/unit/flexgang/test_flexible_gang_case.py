@@ -42,7 +42,7 @@ SURFACE = {"10,30": [2.0, 0.1], "20,20": [1.5, 0.15], "30,10": [1.2, 0.18], "10,
 def test_worked_case(backend: str) -> None:
     case = json.loads(shared_path("cases", "flexgang", "08_flexgang_tiny.json").read_text())
     problem = tiny(case["inputs"]["surface"])
-    result = ioopt.solve(problem, "exact", backend=backend, time_limit=60)
+    result = ioopt.solve(problem, "flex-exact", backend=backend, time_limit=60)
     wanted = case["expected"]
     found = {key: row["objective"] for key, row in result.metrics["per_pattern"].items()}
     assert found.keys() - {"4,1"} == wanted["per_pattern"].keys() | {"0,1"}
@@ -67,7 +67,7 @@ def test_useful_progress_of_the_worked_case() -> None:
 def test_arithmetic_of_the_best_pattern() -> None:
     # (2, 2): two strict rows for the strict job, 2/4 = .5; loose: 20 ms less .16 * 40 = 6.4 ms is
     # 13.6 ms for the loose job, worth .6 * 13.6 / 40 = .204; I/O: -.5 * .25 = -.125. Sum .579.
-    result = ioopt.solve(tiny(SURFACE), "exact", time_limit=60)
+    result = ioopt.solve(tiny(SURFACE), "flex-exact", time_limit=60)
     assert result.plan["tau_seconds"]["loose"] == pytest.approx(13.6 * MS)
     assert result.objective == pytest.approx(0.5 + 0.204 - 0.125)
     assert result.status == "optimal"
@@ -152,14 +152,14 @@ def test_proven_infeasible_when_the_floors_cannot_be_kept() -> None:
     document = tiny(SURFACE).model_dump(by_alias=True)
     document["jobs"][0]["phi"] = 0.9
     document["jobs"][1]["phi"] = 0.5
-    result = ioopt.solve(document, "exact", time_limit=30)
+    result = ioopt.solve(document, "flex-exact", time_limit=30)
     assert result.status == "infeasible" and result.plan is None
 
 
-@pytest.mark.parametrize("solver", ["exact", "greedy"])
+@pytest.mark.parametrize("solver", ["flex-exact", "greedy"])
 def test_the_trace_of_a_maximisation_goes_up_to_its_objective(solver: str) -> None:
     result = ioopt.solve(tiny(SURFACE), solver, time_limit=60)
     values = [value for _, value in result.trace]
     assert values and values == sorted(values) and values[0] > 0
-    if solver == "exact":
+    if solver == "flex-exact":
         assert values[-1] == pytest.approx(0.579)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import deadline_of_checks
+from conftest import deadline_of_checks, first
 
 import ioopt
 from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
@@ -34,6 +34,7 @@ def candidates(problem: FlexibleGangProblem) -> list[Candidate]:
     return found
 
 
+@pytest.mark.slow
 def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
     problem = generate("heavy-mix", {}, 1)
     ranked = rerank(problem, candidates(problem), seeds=(1, 2, 3), seconds=10.0)
@@ -46,6 +47,7 @@ def test_the_winner_simulates_best_and_baselines_are_beaten_surely() -> None:
     assert ranked[0].candidate.label == "twin"
 
 
+@pytest.mark.slow
 def test_with_little_time_baselines_and_the_models_best_are_simulated() -> None:
     """The clock ticks at every look: three times a candidate.
 
@@ -63,12 +65,14 @@ def test_with_little_time_baselines_and_the_models_best_are_simulated() -> None:
     assert rerank(problem, everyone, (1,), 5.0, Deadline(0.0)) == []
 
 
-@pytest.mark.parametrize("limit", [1e-9, 60.0])
+@pytest.mark.parametrize("limit", first(1, [1e-9, 60.0]))
 def test_exact_is_never_below_the_greedy_in_the_model(limit: float) -> None:
     """With the patterns' programs never begun, its plan is the greedy's, bounded and marked."""
     problem = generate("heavy-mix", {}, 2)
     greedy = ioopt.solve(problem, "greedy", time_limit=limit)
-    exact = ioopt.solve(problem, "exact", time_limit=limit, settings={"rerank": "false"}, gap=1.0)
+    exact = ioopt.solve(
+        problem, "flex-exact", time_limit=limit, settings={"rerank": "false"}, gap=1.0
+    )
     assert exact.objective >= greedy.objective - 1e-9
     assert exact.bound >= exact.objective - 1e-9
     assert exact.violations == ()
@@ -83,28 +87,29 @@ def test_greedy_plans_come_first_with_the_whole_limit(monkeypatch: pytest.Monkey
         monkeypatch.setattr(
             exact, name, lambda *a, n=name, m=made: (called.append(n), m(*a))[1]
         )  # fmt: skip
-    ioopt.solve(problem, "exact", time_limit=1e-9, settings={"rerank": "false"})
+    ioopt.solve(problem, "flex-exact", time_limit=1e-9, settings={"rerank": "false"})
     assert called[0] == "greedy_plans" and len(set(called)) == 3
 
 
+@pytest.mark.slow
 def test_the_bound_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate("heavy-mix", {}, 2)
-    best = ioopt.solve(problem, "exact", time_limit=60, settings={"rerank": "false"})
+    best = ioopt.solve(problem, "flex-exact", time_limit=60, settings={"rerank": "false"})
 
     def unbuilt(*_: object, **__: object) -> None:
         raise AssertionError("a program was built")
 
     monkeypatch.setattr(PatternSearch, "run", lambda *_: None)
     monkeypatch.setattr(pattern_search, "AssignmentModel", unbuilt)
-    quick = ioopt.solve(problem, "exact", time_limit=60, settings={"rerank": "false"})
+    quick = ioopt.solve(problem, "flex-exact", time_limit=60, settings={"rerank": "false"})
     assert best.objective <= quick.bound < 1.0 and quick.stop == "time"
     monkeypatch.setattr(PatternSearch, "relax", lambda *_: None)
-    universal = ioopt.solve(problem, "exact", time_limit=60, settings={"rerank": "false"})
+    universal = ioopt.solve(problem, "flex-exact", time_limit=60, settings={"rerank": "false"})
     assert universal.bound == universal_bound(problem) >= quick.bound
 
 
 def test_without_time_the_choice_is_the_models_and_is_said() -> None:
-    late = ioopt.solve("flexgang-heavy-mix", "exact", time_limit=1e-9)
+    late = ioopt.solve("flexgang-heavy-mix", "flex-exact", time_limit=1e-9)
     assert (late.status, late.stop) == ("feasible", "time")
     assert late.notes[0].startswith("chosen by the model alone")
     assert late.notes[1].startswith("not simulated")
@@ -112,14 +117,15 @@ def test_without_time_the_choice_is_the_models_and_is_said() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.slow
 def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
     problem = generate("heavy-mix", {}, seed)
-    exact = ioopt.solve(problem, "exact", time_limit=30, gap=0.01)
+    exact = ioopt.solve(problem, "flex-exact", time_limit=30, gap=0.01)
     assert exact.violations == ()
     others = [
         ioopt.solve(problem, "strict"),
         ioopt.solve(problem, "strict-fill"),
-        ioopt.solve(problem, "exact", time_limit=30, settings={"patterns": "strict"}),
+        ioopt.solve(problem, "flex-exact", time_limit=30, settings={"patterns": "strict"}),
     ]
     simulated = exact.metrics["simulated_objective"]
     assert all(simulated >= other.metrics["simulated_objective"] - 1e-9 for other in others)
@@ -127,6 +133,7 @@ def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
     assert exact.metrics["cpu_utilisation"] > others[0].metrics["cpu_utilisation"] + 0.1
 
 
+@pytest.mark.slow
 def test_lambda_front_and_its_picture() -> None:
     problem = generate("light-mix", {"jobs": 6}, 3)
     points = lambda_front(problem, (0.0, 1.0), seconds=10.0, seeds=(1, 2))
@@ -149,6 +156,7 @@ def test_lambda_front_and_its_picture() -> None:
     assert len(axes.collections) == len(points)
 
 
+@pytest.mark.slow
 def test_pictures_of_a_frame_and_a_cycle() -> None:
     frame = ioopt.solve("flexgang-tiny", "greedy")
     axes = plot_frame(frame.schedule)
@@ -174,15 +182,16 @@ def test_presets(preset: str) -> None:
     assert {job.processes for job in narrow.jobs} <= {2, 4, 8, 16, 32}
 
 
+@pytest.mark.slow
 def test_a_plan_to_start_from_is_used_or_refused_with_a_note() -> None:
     problem = generate("light-mix", {"jobs": 5}, 1)
-    best = ioopt.solve(problem, "exact", time_limit=30, settings={"rerank": "false"})
+    best = ioopt.solve(problem, "flex-exact", time_limit=30, settings={"rerank": "false"})
     again = ioopt.solve(
-        problem, "exact", time_limit=30, settings={"rerank": "false"}, warm_start=best
+        problem, "flex-exact", time_limit=30, settings={"rerank": "false"}, warm_start=best
     )
     assert again.objective == pytest.approx(best.objective)
     assert not any("left out" in note for note in again.notes)
     spoilt = {**best.plan, "tau_seconds": {"c0": 1.0}}
-    refused = ioopt.solve(problem, "exact", time_limit=30, warm_start=spoilt)
+    refused = ioopt.solve(problem, "flex-exact", time_limit=30, warm_start=spoilt)
     assert any("the plan to start from is left out" in note for note in refused.notes)
     assert refused.violations == ()

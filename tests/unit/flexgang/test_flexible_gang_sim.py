@@ -170,6 +170,7 @@ def test_utilisation_of_strict_gang_scheduling_adds_up() -> None:
     assert run.cpu_utilisation == pytest.approx(shares + io, rel=0.01)
 
 
+@pytest.mark.slow
 def test_same_seed_same_run_other_seed_other_run() -> None:
     problem = generate("heavy-mix", {}, 1)
     plan = FlexibleGangPlan.model_validate(ioopt.solve(problem, "greedy").plan)
@@ -178,6 +179,7 @@ def test_same_seed_same_run_other_seed_other_run() -> None:
     assert first.objective != other.objective
 
 
+@pytest.mark.slow
 def test_model_and_simulation_agree_for_strict_plans() -> None:
     problem: FlexibleGangProblem = generate("heavy-mix", {}, 0)
     for name in ("strict", "strict-fill"):
@@ -189,6 +191,7 @@ def test_model_and_simulation_agree_for_strict_plans() -> None:
         assert simulated.metrics["floors_kept"]
 
 
+@pytest.mark.slow
 def test_frame_schedule_and_timeline() -> None:
     problem = generate("heavy-mix", {}, 2)
     result = ioopt.solve(problem, "greedy")

@@ -1,4 +1,4 @@
-"""The gangedness monitor, its solver, CSV reader, checker and plot."""
+"""The gangedness monitor, its verdicts on files of counts, CSV reader and plot."""
 
 from __future__ import annotations
 
@@ -12,16 +12,29 @@ import pytest
 from conftest import shared_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle.gangedness_reference import differences
 
 import ioopt
 import ioopt.embed
-from ioopt.check.flexgang.gangedness import check
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.message_counts import read_message_counts
 from ioopt.generate.flexgang.message_counts import TABLE_3, generate
+from ioopt.measure import gangedness
 from ioopt.measure.gangedness_monitor import GangednessMonitor, judge_means
 from ioopt.plot.gangedness import plot_message_counts
-from ioopt.problems.flexgang.message_counts import GangednessPlan
+from ioopt.problems.flexgang.message_counts import GangednessVerdicts
+
+
+def measured(source: Any) -> GangednessVerdicts:
+    """The verdicts on an instance, which the reference shares."""
+    problem = ioopt.load(source)
+    found = gangedness.measure(problem).found
+    assert differences(problem, found) == []
+    return found
+
+
+def classes_of(found: GangednessVerdicts) -> dict[str, str]:
+    return {item.id: item.verdict.gangedness for item in found.applications}
 
 
 def fed(
@@ -60,9 +73,8 @@ def test_counts_of_one_on_average_are_enough_whatever_their_order() -> None:
     assert fed(counts, [1] * 8).gang.mean < 1.0
     lists = {"id": "a", "gang": counts, "nonrunning": [1.0] * 8}
     problem = {"format": "ioopt/message-counts", "processors": 4, "applications": [lists]}
-    result = ioopt.solve(problem)
-    assert ioopt.check(problem, result) == []
-    assert result.plan["applications"][0]["verdict"]["low"] > 0
+    (found,) = measured(problem).applications
+    assert found.verdict.low is not None and found.verdict.low > 0
 
 
 def test_sample_variance_widens_the_interval() -> None:
@@ -139,9 +151,7 @@ def test_laboratory_barriers_by_how_often_they_meet() -> None:
             {"barrier_quanta": str(interval), "requests_per_quantum": "3", "phase_quanta": "20"},
             4,
         )
-        result = ioopt.solve(heard)
-        assert ioopt.check(heard, result) == []
-        classes = result.metrics["class"]
+        classes = classes_of(measured(heard))
         assert (classes["Blocking-3"], classes["Msg-20"]) == ("LOW", "LOW")
         found[interval] = classes[f"Barrier-{interval:g}"]
         (barrier,) = [item for item in heard.applications if item.id.startswith("Barrier")]
@@ -215,7 +225,7 @@ def test_bad_monitors_are_refused() -> None:
     running=st.lists(st.integers(0, 5), max_size=20),
     seed=st.integers(0, 1000),
 )
-def test_order_does_not_matter_and_solver_passes_the_checker(
+def test_order_does_not_matter_and_the_reference_agrees(
     gang: list[int], absent: list[int], running: list[int], seed: int
 ) -> None:
     counts = {
@@ -223,47 +233,11 @@ def test_order_does_not_matter_and_solver_passes_the_checker(
         "running": list(map(float, running)),
     }  # fmt: skip
     instance = {"format": "ioopt/message-counts", "version": 1, "applications": [counts]}
-    result = ioopt.solve(instance)
-    assert ioopt.check(instance, result) == []
+    found = measured(instance)
     shuffled = np.random.default_rng(seed).permutation(gang).tolist()
     rest = counts["nonrunning"], counts["running"]
     first, second = fed(counts["gang"], *rest), fed(shuffled, *rest)
-    assert first.classify() == second.classify() == result.metrics["class"]["a"]
-
-
-def test_table_3_by_the_front_door() -> None:
-    result = ioopt.solve(generate("table-3", {}, 0), solver="gangedness")
-    assert result.metrics["class"] == {
-        "Enum": "LOW",
-        "Water": "HIGH",
-        "LU": "LOW",
-        "Barnes": "HIGH",
-    }
-    assert result.objective == 0
-    assert "no interval was possible" in result.notes[0]
-    assert ioopt.check(generate("table-3", {}, 0), result) == []
-    assert set(result.metrics["ratio"]) == set(TABLE_3)
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        ({}, None),
-        ({"basis": "running"}, "basis"),
-        ({"ratio": 0.2}, "ratio"),
-        ({"low": 0.01}, "interval"),
-        ({"gamma": 0.01}, "gamma"),
-        ({"gangedness": "LOW"}, "class"),
-    ],
-)
-def test_each_rule_is_checked_alone(change: dict[str, Any], rule: str | None) -> None:
-    problem = generate("laboratory", {"requests_per_quantum": "28"}, 1)
-    plan = ioopt.solve(problem).plan
-    plan["applications"][0]["verdict"].update(change)
-    report = check(problem, GangednessPlan.model_validate(plan), None)
-    assert [violation.rule for violation in report.violations] == ([rule] if rule else [])
-    missing = check(problem, GangednessPlan(applications=()), None)
-    assert [violation.rule for violation in missing.violations] == ["applications"]
+    assert first.classify() == second.classify() == classes_of(found)["a"]
 
 
 def test_bad_instances_name_the_item() -> None:
@@ -352,18 +326,27 @@ def test_bad_csv_names_the_line(tmp_path: Path, text: str, message: str) -> None
 
 
 def test_plot_names_every_application() -> None:
-    axes = plot_message_counts(ioopt.solve(generate("table-3", {}, 0)))
+    axes = plot_message_counts(measured(generate("table-3", {}, 0)), "table 3")
     assert [text.get_text() for text in axes.get_yticklabels()] == [
         "Enum (LOW)", "Water (HIGH)", "LU (LOW)", "Barnes (HIGH)",
     ]  # fmt: skip
     assert axes.get_xscale() == "log"
 
 
+def test_table_3_has_means_only() -> None:
+    problem = generate("table-3", {}, 0)
+    assert classes_of(measured(problem)) == {
+        "Enum": "LOW", "Water": "HIGH", "LU": "LOW", "Barnes": "HIGH",
+    }  # fmt: skip
+    found = gangedness.measure(problem)
+    assert "no interval was possible" in found.notes[0]
+    assert found.metrics["unknown_applications"] == 0
+    assert {row["application"] for row in found.rows} == set(TABLE_3)
+
+
 def test_a_ratio_to_next_to_no_messages_is_none() -> None:
-    """1.4 over 5e-324 has no double; the class is UNKNOWN, and the checker agrees."""
+    """1.4 over 5e-324 has no double, so the class is UNKNOWN."""
     counts = {"id": "a", "gang": 5e-324, "running": 1.4, "nonrunning": 0.89}
     problem = {"format": "ioopt/message-counts", "name": "x", "applications": [counts]}
-    result = ioopt.solve(problem)
-    (found,) = result.plan["applications"]
-    assert found["verdict"]["ratio"] is None and found["verdict"]["gangedness"] == "UNKNOWN"
-    assert result.violations == ()
+    (found,) = measured(problem).applications
+    assert found.verdict.ratio is None and found.verdict.gangedness == "UNKNOWN"

@@ -1,4 +1,4 @@
-"""The perturbation laboratory: schedules and applications by hand, slopes, checker, plots."""
+"""The perturbation laboratory: schedules and applications by hand, slopes, plots."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from conftest import deadline_of_checks, shared_path
 
 import ioopt
 from ioopt.catalog import resolve
-from ioopt.check.flexgang.perturbation import check
 from ioopt.errors import InstanceError, UsageError
 from ioopt.generate.flexgang.perturbation import generate
-from ioopt.measure import perturbation
+from ioopt.measure import laboratory, perturbation
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure.perturbation import hits, measure, run, run_times, slots_of
+from ioopt.measure.perturbation import hits, run, run_times, slopes_of, slots_of
+from ioopt.options import Deadline
 from ioopt.plot.characteristic import plot_characteristic, plot_perturbation
 from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
@@ -29,19 +29,18 @@ from ioopt.problems.flexgang.perturbation import (
     Emp,
     Environment,
     Msg,
-    PerturbationPlan,
     PerturbationProblem,
     Workpile,
 )
 
 
-def laboratory(*apps: Application, **changes: Any) -> PerturbationProblem:
+def paper(*apps: Application, **changes: Any) -> PerturbationProblem:
     return PerturbationProblem(applications=apps or (Emp(),), **changes)
 
 
 def time_of(app: Application, environment: Environment, *perturbed: tuple[int, int]) -> float:
     """Run time of two processes with 4 quanta of work and these (quantum, processor) hits."""
-    problem = laboratory(
+    problem = paper(
         app, processors=2, work_quanta=4, perturbations=1, batch=1, quantum_instructions=1000
     )
     slots = slots_of(problem, environment, list(perturbed))
@@ -50,7 +49,7 @@ def time_of(app: Application, environment: Environment, *perturbed: tuple[int, i
 
 def test_slots_of_sub_and_add() -> None:
     """Sub at quantum 1: slots 0 1 2, in slot 1 only the other runs. Add at 1: 0 extra 1."""
-    problem = laboratory(processors=2, perturbations=1)
+    problem = paper(processors=2, perturbations=1)
     sub = slots_of(problem, "Sub_FX", [(1, 0)])
     assert sub.runs.tolist() == [[True, True], [False, True]]
     assert sub.gang.tolist() == [True, True]
@@ -113,7 +112,7 @@ def test_blocking_waits_for_the_absent() -> None:
 
 
 def test_hits_keep_the_rules() -> None:
-    problem = laboratory()
+    problem = paper()
     for seed in range(50):
         found = hits(problem, "Sub_RR", np.random.default_rng(seed), 20)
         quanta = [quantum for quantum, _ in found]
@@ -126,6 +125,7 @@ def test_hits_keep_the_rules() -> None:
     assert {p for _, p in hits(problem, "Sub_FX", np.random.default_rng(0), 20)} == {0}
 
 
+@pytest.mark.slow
 def test_case_slopes() -> None:
     case = json.loads(shared_path("cases", "flexgang", "04_perturb_slopes.json").read_text())
     apps = {
@@ -137,7 +137,7 @@ def test_case_slopes() -> None:
     }
     assert set(apps) == set(case["expected"])
     for name, slopes in case["expected"].items():
-        found = measure(laboratory(apps[name]), apps[name]).slopes
+        found = slopes_of(paper(apps[name]), apps[name]).slopes
         for environment, wanted in slopes.items():
             key = f"{environment[:3].capitalize()}_{environment[3:]}"
             assert found[key] == pytest.approx(wanted["value"], abs=wanted["tol"]), (name, key)
@@ -146,21 +146,22 @@ def test_case_slopes() -> None:
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_every_message_pattern_needs_the_gang(pattern: Any) -> None:
     app = Msg(pattern=pattern)
-    found = measure(laboratory(app, runs=4), app)
+    found = slopes_of(paper(app, runs=2), app)
     assert found.gamma_sub == pytest.approx(1.0, abs=0.02)
     assert found.gamma_add == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.slow
 def test_gammas_by_type_and_blocking_in_between() -> None:
     """Blocking at rate lambda: the others of a disturbed quantum progress phi = (1 - e^-x)/x, x =
     lambda/3, so gamma_sub is near 1 - phi; the slowest of four makes it somewhat more."""
     emp, pile = Emp(), Workpile()
-    assert measure(laboratory(emp, runs=3), emp).gamma_sub == pytest.approx(0.0, abs=0.02)
-    assert measure(laboratory(pile, runs=3), pile).gamma_add == pytest.approx(0.0, abs=0.02)
+    assert slopes_of(paper(emp, runs=3), emp).gamma_sub == pytest.approx(0.0, abs=0.02)
+    assert slopes_of(paper(pile, runs=3), pile).gamma_add == pytest.approx(0.0, abs=0.02)
     last = 0.0
     for rate in (1.0, 3.0, 12.0, 28.0):
         app, x = Blocking(requests_per_quantum=rate), rate / 3
-        gamma = measure(laboratory(app), app).gamma_sub
+        gamma = slopes_of(paper(app), app).gamma_sub
         expected = 1 - (1 - math.exp(-x)) / x
         assert gamma is not None
         assert expected - 0.02 < gamma < expected + 0.15
@@ -171,8 +172,9 @@ def test_gammas_by_type_and_blocking_in_between() -> None:
 @pytest.mark.parametrize(
     "app", [Emp(), Barrier(interval_quanta=0.3), Workpile(), Msg(requests_per_phase=3), Blocking()]
 )
+@pytest.mark.slow
 def test_compiled_and_plain_are_twins(app: Application) -> None:
-    problem = laboratory(app, work_quanta=30, perturbations=8, runs=2)
+    problem = paper(app, work_quanta=30, perturbations=8, runs=2)
     for environment in ENVIRONMENTS:
         plain = run_times(problem, app, environment, 8, 1, "python")
         assert plain == run_times(problem, app, environment, 8, 1, "compiled")
@@ -201,78 +203,41 @@ def test_bad_instances_name_the_place(change: dict[str, Any], message: str) -> N
 
 def small() -> PerturbationProblem:
     apps = (Emp(), Workpile(unit_quanta=2.0))
-    return laboratory(*apps, work_quanta=30, perturbations=4, runs=2)
+    return paper(*apps, work_quanta=30, perturbations=4, runs=2)
 
 
-def test_laboratory_passes_the_checker_and_repeats() -> None:
-    result = ioopt.solve(small(), seed=3)
-    assert result.status == "feasible"
-    assert ioopt.check(small(), result) == []
-    assert result.plan == ioopt.solve(small(), seed=3, settings={"engine": "python"}).plan
-    assert result.metrics["gamma_sub"]["Emp"] == pytest.approx(0.0)
-    assert [count for count, _ in result.plan["applications"][0]["curves"]["Sub_FX"]] == [
-        0, 1, 2, 3, 4,
-    ]  # fmt: skip
-    assert "curves" in ioopt.solve(small(), settings={"points": "0"}).plan["applications"][0]
+def test_the_same_seed_repeats_on_both_engines() -> None:
+    found = laboratory.measure(small(), seed=3).found
+    plain = laboratory.Settings(engine="python")
+    assert found == laboratory.measure(small(), plain, seed=3).found
+    emp = found.applications[0]
+    assert emp.gamma_sub == pytest.approx(0.0)
+    assert [count for count, _ in emp.curves["Sub_FX"]] == [0, 1, 2, 3, 4]
+    assert emp.curves["Sub_FX"][-1][1] == pytest.approx(4 * emp.slopes["Sub_FX"])
+    bare = laboratory.measure(small(), laboratory.Settings(points=0)).found
+    assert bare.applications[0].curves == {}
 
 
 def test_without_time_the_slopes_rest_on_one_run() -> None:
-    late = ioopt.solve(small(), time_limit=1e-9, seed=3)
-    assert (late.status, late.stop) == ("feasible", "time")
+    late = laboratory.measure(small(), seed=3, deadline=Deadline(1e-9))
     assert "runs short (to 1 at least)" in late.notes[0]
-    assert (
-        late.notes[2]
-        == f"0 of {len(small().applications)} applications replayed before the time limit"
-    )
-    for app, item in zip(small().applications, late.plan["applications"]):
+    assert "plots of 0 of 2" in late.notes[1]
+    for app, item in zip(small().applications, late.found.applications):
         time, alone = run_times(small(), app, "Sub_RR", small().perturbations, seed=3)[0]
-        assert item["slopes"]["Sub_RR"] == pytest.approx((time - alone) / small().perturbations)
-        assert item["curves"] == {}
+        assert item.slopes["Sub_RR"] == pytest.approx((time - alone) / small().perturbations)
+        assert item.curves == {}
 
 
 def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
     """Asked before the second and the third run, the deadline lets two of them happen."""
     app = Blocking(requests_per_quantum=3)
-    problem = laboratory(app, work_quanta=40, perturbations=4, runs=4)
-    cut = measure(problem, app, 3, deadline=deadline_of_checks(2))
-    assert cut.slopes != measure(problem, app, 3).slopes
+    problem = paper(app, work_quanta=40, perturbations=4, runs=4)
+    cut = slopes_of(problem, app, 3, deadline=deadline_of_checks(2))
+    assert cut.slopes != slopes_of(problem, app, 3).slopes
     for environment, slope in cut.slopes.items():
         times = run_times(problem, app, environment, problem.perturbations, seed=3)[:2]
         gained = [time - alone for time, alone in times]
         assert slope == pytest.approx(sum(gained) / 2 / problem.perturbations)
-
-
-@pytest.mark.parametrize(
-    ("app", "change", "rules"),
-    [
-        (0, {}, []),
-        (0, {"id": "other"}, ["applications"]),
-        (0, {"gang_quanta": 29.0}, ["gang-time", "work", "work"]),
-        (1, {"slopes": {"Sub_FX": 0.25}}, ["environments"]),
-        (1, {"gamma_sub": 0.9}, ["gamma"]),
-        (1, {"gamma_add": None}, ["gamma"]),
-        (0, {"slope": ("Add_FX", -0.1)}, ["emp"]),
-        (1, {"slope": ("Sub_FX", 1.9)}, ["stop"]),
-        (1, {"slope": ("Add_FX", -0.5)}, ["work"]),
-    ],
-)
-def test_each_rule_is_checked_alone(app: int, change: dict[str, Any], rules: list[str]) -> None:
-    plan = ioopt.solve(small(), settings={"points": 0}).plan
-    item = plan["applications"][app]
-    if "slope" in change:
-        name, value = change["slope"]
-        item["slopes"][name] = value
-    else:
-        item.update(change)
-    report = check(small(), PerturbationPlan.model_validate(plan), None)
-    assert [violation.rule for violation in report.violations] == rules
-
-
-def test_checker_holds_curves_to_their_slopes() -> None:
-    plan = ioopt.solve(small()).plan
-    plan["applications"][0]["curves"]["Sub_FX"][-1] = [4, 3.0]
-    report = check(small(), PerturbationPlan.model_validate(plan | {"processors": 5}), None)
-    assert [violation.rule for violation in report.violations] == ["processors", "curve"]
 
 
 def test_presets() -> None:
@@ -289,7 +254,7 @@ def test_presets() -> None:
 
 
 def test_characteristic_plot() -> None:
-    first = plot_perturbation(ioopt.solve(small()))
+    first = plot_perturbation(laboratory.measure(small()).found, "two")
     labels = [text.get_text() for text in first.figure.legends[0].get_texts()]
     assert labels == [*ENVIRONMENTS, "slopes 1, 1/4, 0, -1/4"]
     panels = [axes for axes in first.figure.axes if axes.get_visible()]
@@ -308,6 +273,7 @@ def test_a_tied_work_unit_goes_to_the_lowest_processor() -> None:
     assert perturbation_kernel.workpile(runs, 10, 15, 15, [0, 0]) == 15
 
 
+@pytest.mark.slow
 def test_one_question_for_the_engine_of_all_applications(monkeypatch: pytest.MonkeyPatch) -> None:
     """Barrier has 192,000 synchronisations a run, all applications 366,000, in 20 runs: 22 s."""
     asked: list[tuple[str, float]] = []
@@ -315,7 +281,8 @@ def test_one_question_for_the_engine_of_all_applications(monkeypatch: pytest.Mon
         perturbation, "use_machine_code", lambda name, until, seconds: asked.append((name, seconds))
     )
     problem = ioopt.load(resolve("perturbation-table-1"))
-    ioopt.solve(problem, time_limit=1e-9)
-    assert asked == 2 * [("laboratory", pytest.approx(22.0, rel=0.01))]  # to solve, to replay
+    laboratory.measure(problem, deadline=Deadline(1e-9))
+    # Once more, all other questions name the engine that was chosen.
+    assert asked == [("laboratory", pytest.approx(22.0, rel=0.01))]
     assert not perturbation.use_compiled(problem, "python")
-    assert perturbation.use_compiled(problem, "compiled") and len(asked) == 2
+    assert perturbation.use_compiled(problem, "compiled") and len(asked) == 1

@@ -1,4 +1,4 @@
-"""quantum-model instances: parsing, solving, checking, generating and plotting."""
+"""quantum-model instances: parsing, measuring, generating and plotting."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from conftest import deadline_of_checks
 from matplotlib.figure import Figure
 
 import ioopt
-from ioopt.check.flexgang.quantum_model import check
-from ioopt.errors import InstanceError, NotApplicableError, UsageError
+from ioopt.errors import InstanceError, NotApplicableError, OutOfTime, UsageError
 from ioopt.generate.flexgang.quantum_model import generate
-from ioopt.measure.quantum_model import simulate
+from ioopt.measure.quantum_model import Settings, measure
+from ioopt.options import Deadline
 from ioopt.plot.tradeoff import plot_quantum_model, plot_tradeoff
-from ioopt.problems.flexgang.quantum_model import (
-    MeasuredPoint,
-    QuantumModelPlan,
-    QuantumModelProblem,
-)
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelProblem
 
 ONE = {
     "format": "ioopt/quantum-model",
@@ -44,51 +40,44 @@ def test_bad_instances_name_the_place(change: dict[str, Any], message: str) -> N
         ioopt.load({**ONE, **change})
 
 
-@pytest.mark.parametrize("solver", ["event", "chain"])
-def test_solvers_answer_and_pass_the_checker(solver: str) -> None:
-    result = ioopt.solve(ONE, solver=solver, seed=4)
-    assert result.status == "feasible"
-    assert ioopt.check(ONE, result) == []
-    assert result.objective == pytest.approx(result.metrics["simulated_slowdown"], rel=0.01)
-    assert set(result.metrics) >= {"slowdown", "response_seconds", "fragmentation", "useful"}
+MODEL = QuantumModelProblem.model_validate(ONE)
+STEADY = MODEL.model_copy(update={"burst_shape": None})
+EVENTS = Settings(engine="event")
 
 
-def test_same_seed_same_plan() -> None:
-    first, again, other = (ioopt.solve(ONE, solver="event", seed=k).plan for k in (7, 7, 8))
-    assert first == again
-    assert first != other
+def test_the_engines_agree_and_a_seed_repeats() -> None:
+    chain = measure(MODEL)
+    first, again, other = (measure(MODEL, EVENTS, seed=k) for k in (7, 7, 8))
+    assert first == again != other
+    assert chain.metrics == measure(MODEL, seed=5).metrics  # nothing of it is random
+    for name, close in (("slowdown", {"rel": 0.01}), ("fragmentation", {"abs": 0.01})):
+        assert first.metrics[name] == pytest.approx(chain.metrics[name], **close)
+    assert chain.metrics["max_slowdown"] == chain.rows[0]["slowdown"]
 
 
-def test_chain_refuses_what_is_not_random() -> None:
-    with pytest.raises(NotApplicableError, match="solver event"):
-        ioopt.solve({**ONE, "burst_shape": None}, solver="chain")
+def test_the_chain_takes_only_what_is_random() -> None:
+    assert measure(STEADY).metrics["slowdown"] == pytest.approx(1.2)
+    with pytest.raises(NotApplicableError, match="engine=event"):
+        measure(STEADY, Settings(engine="chain"))
 
 
-@pytest.mark.parametrize("solver", ["event", "chain"])
-def test_without_time_the_chain_answers_coarsely(solver: str) -> None:
-    fine = ioopt.solve(ONE, solver="chain")
-    result = ioopt.solve(ONE, solver=solver, time_limit=1e-9)
-    assert (result.status, result.stop) == ("feasible", "time")
-    assert "after 0 of 1 points" in result.notes[0]
-    assert result.objective == pytest.approx(fine.objective, rel=1e-3)
-    assert result.metrics["fragmentation"] == pytest.approx(fine.metrics["fragmentation"], abs=4e-3)
-    # Nothing was left for the replay either, which says so and shows no simulated figure.
-    assert result.notes[1] == "0 of 1 points replayed before the time limit"
-    assert "simulated_slowdown" not in result.metrics
+@pytest.mark.parametrize("engine", ["event", "chain"])
+def test_without_time_the_chain_answers_coarsely(engine: Any) -> None:
+    fine = measure(MODEL).metrics
+    late = measure(MODEL, Settings(engine=engine), deadline=Deadline(1e-9))
+    assert "after 0 of 1 points" in late.notes[0]
+    assert late.metrics["slowdown"] == pytest.approx(fine["slowdown"], rel=1e-3)
+    assert late.metrics["fragmentation"] == pytest.approx(fine["fragmentation"], abs=4e-3)
 
 
-def test_a_burst_that_is_not_random_has_no_coarse_answer() -> None:
-    result = ioopt.solve({**ONE, "burst_shape": None}, solver="event", time_limit=1e-9)
-    assert (result.status, result.stop) == ("unknown", "time")
-
-
-def test_the_replay_stops_at_the_deadline() -> None:
+def test_points_past_the_deadline_are_coarse() -> None:
     points = [{"qi_seconds": 0.01, "qc_seconds": qc} for qc in (0.0, 0.01, 0.02)]
     problem = QuantumModelProblem(points=points, horizon_seconds=5.0)
-    replay = simulate(problem, deadline=deadline_of_checks(3))
-    assert replay.notes == ("2 of 3 points replayed before the time limit",)
-    assert replay.schedule["points"] == simulate(problem).schedule["points"][:2]
-    assert simulate(problem).notes == ()
+    cut = measure(problem, deadline=deadline_of_checks(3))
+    assert "after 2 of 3 points" in cut.notes[0]
+    assert cut.found.points[:2] == measure(problem).found.points[:2]
+    with pytest.raises(OutOfTime, match="0 of 1 points simulated"):
+        measure(STEADY, deadline=Deadline(1e-9))
 
 
 GOOD = {
@@ -96,29 +85,6 @@ GOOD = {
     "qi_seconds": 0.04, "qc_seconds": 0.04, "slowdown": 1.2, "response_seconds": 0.010,
     "fragmentation": 0.2, "useful": 1 - 0.2 - 1 / 6,
 }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        ({}, None),
-        ({"qc_seconds": 0.041}, "points"),
-        ({"response_seconds": 0.011}, "response"),
-        # 0.9 is faster than a dedicated machine; response and useful are made to fit.
-        (
-            {"slowdown": 0.9, "response_seconds": 0.0025, "useful": 1 - 0.2 - 0.005 / 0.0225},
-            "bound",
-        ),
-        ({"fragmentation": 0.6, "useful": 0.4 - 1 / 6}, "fragmentation"),
-        ({"useful": 0.7}, "conservation"),
-    ],
-)
-def test_each_rule_is_checked_alone(change: dict[str, Any], rule: str | None) -> None:
-    points = ({"qi_seconds": 0.04, "qc_seconds": 0.04},)
-    problem = QuantumModelProblem.model_validate({**ONE, "points": points})
-    plan = QuantumModelPlan.model_validate({"points": [{**GOOD, **change}]})
-    rules = [violation.rule for violation in check(problem, plan, None).violations]
-    assert rules == ([] if rule is None else [rule])
 
 
 def test_figure_presets() -> None:
@@ -134,7 +100,7 @@ def test_figure_presets() -> None:
 
 def test_plot_draws_one_curve_for_each_fixed_quantum() -> None:
     problem = generate("figure-3", {"qc_seconds": "0.01,0.02", "longest_seconds": "0.003"}, 0)
-    left = plot_quantum_model(ioopt.solve(problem, solver="chain"))
+    left = plot_quantum_model(measure(problem).found, "figure 3")
     assert [line.get_label() for line in left.lines] == ["qc = 10 ms", "qc = 20 ms"]
     assert list(left.lines[0].get_xdata()) == [1.0, 2.0, 3.0]
     assert left.get_xlabel() == "I/O quantum qi (ms)"

@@ -94,7 +94,7 @@ def test_phase_by_command_line(
     case, instance = phase_case(path)
     source = tmp_path / "matrix.json"
     source.write_text(json.dumps(instance))
-    arguments = ["decide", str(source), "--solver", CASE_NAMES[case["policy"]]]
+    arguments = ["solve", str(source), "--now", "--solver", CASE_NAMES[case["policy"]]]
     assert main([*arguments, "--set", f"phase={case['phase']}"]) == 0
     jobs = json.loads(capsys.readouterr().out)["jobs"]
     assert [(job["id"], job["columns"], job["home_row"], job["rows"]) for job in jobs] == [

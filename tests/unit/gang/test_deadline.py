@@ -53,6 +53,7 @@ def test_the_python_engine_stops_at_the_look_that_finds_it_late(looks: int) -> N
     assert steps / 3 - 1 <= finished <= steps / 2 + 1
 
 
+@pytest.mark.slow
 def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
     gang_compiled: Any = pytest.importorskip("ioopt.sim.gang.compiled")
     # Every job takes a step to finish: two calls and more.
@@ -94,7 +95,7 @@ def test_one_decision_asks_for_no_bound(
         return 1e9
 
     monkeypatch.setattr(bound, "upper_bound", upper_bound)
-    assert main(["decide", "gang-crowded-now"]) == 0
+    assert main(["solve", "gang-crowded-now", "--now"]) == 0
     assert json.loads(capsys.readouterr().out)["jobs"]
     assert not asked
     assert ioopt.solve(resolve("gang-crowded-now")).bound == 1e9

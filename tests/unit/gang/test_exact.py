@@ -179,7 +179,7 @@ def test_embedded_scheduler_and_decide(tmp_path: Any, capsys: pytest.CaptureFixt
     assert scheduler.notes == []
     path = tmp_path / "matrix.json"
     path.write_text(json.dumps(TWO_RUN_TWO_WAIT.model_dump(mode="json")), "utf-8")
-    assert main(["decide", str(path), "--solver", "exact-iogs", "--set", "weight=one"]) == 0
+    assert main(["solve", str(path), "--now", "--solver", "exact-iogs", "--set", "weight=one"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert {job["id"] for job in plan["jobs"]} == {"a", "b", "c", "d"}
     assert main(["compare", str(path), "--format", "json"]) == 0
@@ -202,6 +202,7 @@ def test_an_empty_matrix_is_left_alone() -> None:
     assert ioopt.solve(empty, "exact-iogs").objective == 0.0
 
 
+@pytest.mark.slow
 def test_both_gaps_of_a_decision_are_named() -> None:
     """The own model's gap is a metric; bound and gap of the result hold for every policy."""
     result = ioopt.solve("gang-crowded-now", "exact-iogs", time_limit=30)

@@ -167,6 +167,7 @@ def test_row_model_equals_exhaustive_search(fcfs: bool, share: Fraction) -> None
     assert compared == 30
 
 
+@pytest.mark.slow
 def test_cpsat_and_pulp_agree() -> None:
     """Three backends, both models, snapshots of up to 8 jobs on 8 nodes and 3 rows."""
     for seed in range(12):

@@ -51,6 +51,7 @@ def test_rounds4_needs_two_rounds():
 
 
 @pytest.mark.parametrize("name", ["image-16x3", "sat-16x3"])
+@pytest.mark.slow
 def test_small_applications_are_proven(name):
     result = ioopt.solve(name, "ip", time_limit=280)
     assert result.status is Status.OPTIMAL

@@ -13,10 +13,8 @@ from ioopt.generate.replication.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
-from ioopt.solvers.replication.search import pool_run
+from ioopt.solvers.replication.search import link_run
 from ioopt.solvers.replication.search.forwarding import forwarded
-from ioopt.solvers.replication.search.link_search import Engine
-from ioopt.solvers.replication.search.order_kernel import seconds
 
 
 def batch(tasks: dict[str, str], disks: tuple[int, ...] = (100, 100)) -> Any:
@@ -106,25 +104,16 @@ def test_plans_can_be_carried_out_on_any_disks(most: int) -> None:
         assert metrics["remote_bytes"] == fetched
 
 
-def test_one_disk_stands_for_a_share_of_all() -> None:
-    """Half of two disks of 100 bytes hold two files: x, y, z in this order fetch a twice, 25 s."""
-    problem = batch({"x": "ab", "y": "cd", "z": "a"})
-    engine = Engine(problem, 0, fast=False)
-    for share, expected in ((0.5, 25.0), (1.0, 20.0)):
-        pool = pool_run.PoolAnnealing(engine, [0, 1, 2], share)
-        assert seconds(pool._engine.inst, pool.line, float("inf")) == expected
-
-
 def test_a_search_on_small_disks_begins_with_such_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 tasks on four nodes: its first plans beat MinMin, and end when the replay of the answer does."""
     monkeypatch.setattr(choice, "available", lambda: False)
     problem = generate("image-85-follow-up", {"tasks": 100, "nodes": 4, "disk": "500MB"}, 0)
     request = SolveRequest(SolveOptions(), Deadline(None))
-    run = pool_run.PoolRun(problem, request, 12)
+    run = link_run.LinkAwareRun(problem, request, 12)
     run.start()
     minmin = run.best.score
-    run._deal()
-    assert run.best.origin == pool_run.HANDED_ON
+    run.deal()
+    assert run.best.origin == link_run.HANDED_ON
     assert run.best.score < minmin
     replayed = ioopt.simulate(problem, run.best_plan()).metrics["makespan_seconds"]
     assert replayed == pytest.approx(run.best.score)

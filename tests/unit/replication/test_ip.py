@@ -265,6 +265,7 @@ def _pair(**node: object) -> dict[str, object]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_annealing_leaves_a_small_disk_alone() -> None:
     """A disk of 10 bytes holds one file: one task there, three on the other node, 30 s. The even
     share is 20 s. With no disk at all everything takes 40 s. The larger batch is as lopsided."""

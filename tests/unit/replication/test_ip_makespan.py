@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import first
 from replication_samples import tiny
 from workflow_exhaustive import least_makespan, random_instance
 
@@ -33,7 +34,7 @@ def proves(seed: int, tasks: int) -> None:
     assert result.bound is not None and result.bound <= result.objective * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("seed", range(300, 310))
+@pytest.mark.parametrize("seed", first(4, range(300, 310)))
 def test_proven_makespans_are_those_of_all_queues(seed: int) -> None:
     proves(seed, 4)
 

@@ -44,7 +44,7 @@ def test_the_bound_is_one_of_plans_that_evict_held_files() -> None:
     assert (better.objective, better.violations) == (9.0, ())
 
 
-@pytest.mark.parametrize("name", ["ip-printed", "anneal", "lpt"])
+@pytest.mark.parametrize("name", ["ip-printed", "anneal"])
 def test_other_bounds_are_no_more_than_that(name: str) -> None:
     result = ioopt.solve(held(), name)
     assert (result.objective, result.status) == (10.5, "feasible")

@@ -22,17 +22,22 @@ from ioopt.protocols import SolveRequest
 from ioopt.registry import solvers_for
 from ioopt.result import StopReason
 from ioopt.solvers.replication.search import (
+    budget,
+    line_arrays,
+    line_moves,
     link_aware,
-    link_kernel,
     link_run,
-    link_search,
-    order_kernel,
     order_score,
-    pace,
-    pool_run,
+    params,
 )
 from ioopt.solvers.replication.search.deal_kernel import Dealing
-from ioopt.solvers.replication.search.link_search import Engine, OrderAnnealing, RoundAnnealing
+from ioopt.solvers.replication.search.link_search import (
+    Annealing,
+    Engine,
+    by_bytes,
+    by_replays,
+    with_barriers,
+)
 from ioopt.solvers.replication.search.spectral import task_order
 from ioopt.solvers.replication.workflows import PLANNERS
 
@@ -40,9 +45,7 @@ from ioopt.solvers.replication.workflows import PLANNERS
 @pytest.fixture
 def whole_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     """The numbers of replays that users get; default tests have fewer (conftest)."""
-    monkeypatch.setattr(pace, "EVALUATIONS_PER_TASK", 200)
-    monkeypatch.setattr(pace, "FEWEST_EVALUATIONS", 500)
-    monkeypatch.setattr(pace, "TASKS_PER_SECOND", 1_000_000)
+    monkeypatch.setattr(params, "PARAMS", params.SearchParams())
 
 
 def chain(**node: Any) -> dict[str, Any]:
@@ -92,14 +95,11 @@ def test_bounds_by_hand() -> None:
     assert makespan_bound_seconds(ioopt.load({**data, "tasks": []})) == 0
 
 
-def ordered(order: list[int], nodes: list[int], fast: bool = False) -> OrderAnnealing:
+def ordered(order: list[int], nodes: list[int]) -> tuple[Engine, Annealing]:
     """An annealing of one order of the chain's tasks that stands at *order* and *nodes*."""
-    annealing = OrderAnnealing(Engine(ioopt.load(chain()), 3, fast), range(4))
-    for p, k in enumerate(order):
-        annealing.line.order[p], annealing.line.place[k] = k, p
-    annealing.line.node[:] = nodes
-    order_kernel.keep_best(annealing.line)
-    return annealing
+    engine = Engine(ioopt.load(chain()), 3, False)
+    line = engine.line(order, nodes, True)
+    return engine, Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,11 @@ def ordered(order: list[int], nodes: list[int], fast: bool = False) -> OrderAnne
     ],
 )
 def test_seconds_of_one_order_by_hand(order: list[int], nodes: list[int], seconds: float) -> None:
-    annealing = ordered(order, nodes)
-    inst = annealing._engine.inst
-    assert order_score.seconds(inst, annealing.line, float("inf")) == pytest.approx(seconds)
+    assert ordered(order, nodes)[1].seconds == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("held", [False, True])
-@pytest.mark.parametrize("room", [link_search.MOST_MARKED, 400])
+@pytest.mark.parametrize("room", [line_arrays.MOST_MARKED, 400])
 def test_moves_of_an_order_are_counted_as_if_from_the_beginning(
     held: bool, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,42 +125,40 @@ def test_moves_of_an_order_are_counted_as_if_from_the_beginning(
 
     Disks are remembered at every place or at every tenth; moves above a limit are taken back.
     """
-    monkeypatch.setattr(link_search, "MOST_MARKED", room)
+    monkeypatch.setattr(line_arrays, "MOST_MARKED", room)
     data = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 4).model_dump(
         mode="json"
     )
     if held:
         data["nodes"][1]["holds"] = [data["files"][0]["id"], data["files"][5]["id"]]
     engine = Engine(ioopt.load(data), 5, False)
-    work = OrderAnnealing(engine, range(30), True).line
-    now = order_score.seconds(engine.inst, work, float("inf"))
+    line = by_bytes(engine, range(30), True).line
+    now = line.values[line_moves.NOW]
     accepted = shared = 0
     for _ in range(400):
-        order_kernel.keep(work)
-        order_kernel.change(engine.inst, work)
+        line_moves.keep(line)
+        line_moves.change(engine.inst, line)
         limit = 1.02 * now
-        value = order_score.rescore(engine.inst, work, now, limit)
-        other = engine.line(list(work.order), list(work.node))
+        value = order_score.rescore(engine.inst, line, now, limit)
+        other = engine.line(list(line.order), list(line.node), True)
         whole = order_score.seconds(engine.inst, other, float("inf"))
         if whole > limit:
             assert value == float("inf")
-            order_kernel.put_back(work)
+            line_moves.put_back(line)
             continue
         assert value == whole
         accepted, now = accepted + 1, value
-        for p, k in enumerate(work.order):
-            work.place[k] = p
-        shared += other.digest[-2] == work.digest[-2]
-        assert work.fetched == other.fetched
+        shared += other.digest[-2] == line.digest[-2]
+        assert line.fetched == other.fetched
     assert accepted > 50
     assert shared == accepted
 
 
 def test_annealing_of_one_order_finds_the_line() -> None:
     """However it begins, 300 moves find an order of four tasks that fetches no file twice."""
-    annealing = ordered([0, 1, 2, 3], [0, 1, 0, 1])
+    _, annealing = ordered([0, 1, 2, 3], [0, 1, 0, 1])
     annealing.run(300, 5.0, 0.1, 0.0)
-    assert annealing.line.values[1] <= 20 + 2 * 0.04 + 1e-9
+    assert annealing.seconds <= 20 + 2 * 0.04 + 1e-9
     assert annealing.evaluations == 300
     assert sorted(k for queue in annealing.best_queues() for k in queue) == [0, 1, 2, 3]
 
@@ -172,9 +168,10 @@ def test_plain_and_compiled_annealing_of_one_order_are_equal() -> None:
     problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
     answers = []
     for fast in (False, True):
-        annealing = OrderAnnealing(Engine(problem, 5, fast), task_order(problem))
+        engine = Engine(problem, 5, fast)
+        annealing = by_bytes(engine, task_order(problem))
         annealing.run(300, 5.0, 0.1, 0.0)
-        barred = RoundAnnealing(annealing._engine, annealing, 3)
+        barred = with_barriers(engine, annealing, 3)
         barred.run(200, 5.0, 0.1, 0.0)
         answers.append((list(annealing.line.values), barred.best_score, barred.best_rounds()))
     assert answers[0] == answers[1]
@@ -192,8 +189,7 @@ def test_plain_and_compiled_annealing_of_one_order_are_equal() -> None:
 )
 def test_barriers_by_hand(every: int, rounds: list[list[int]], seconds: float) -> None:
     """Tasks t0 t1 t2 t3 (1, 3, 0, 2) alternate between the nodes, with a barrier after so many."""
-    problem = ioopt.load(chain())
-    barred = RoundAnnealing(Engine(problem, 3, False), ordered([1, 3, 0, 2], [0, 0, 1, 1]), every)
+    barred = with_barriers(*ordered([1, 3, 0, 2], [0, 0, 1, 1]), every)
     assert barred.best_rounds() == rounds
     assert barred.best_queues() == [[1, 0], [3, 2]]
     assert barred.best_score == pytest.approx(seconds)
@@ -203,34 +199,33 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
     """Whatever a move did, order, places, nodes, barriers, queues and rounds return."""
     problem = generate("bipartite-85", {"tasks": 12, "nodes": 3, "disk": "500MB"}, 0)
     engine = Engine(problem, 1, False)
-    barred = RoundAnnealing(engine, OrderAnnealing(engine, range(12)), 3)
-    plan, search = barred._arrays, barred._search
-    changing = ("order", "place", "node", "cut")
-    before = (
-        [list(getattr(search.line, name)) for name in changing],
-        [list(row) for row in plan[:2]],
-    )
-    changed = 0
+    barred = with_barriers(engine, by_bytes(engine, range(12)), 3)
+    plan, line = barred.arrays, barred.line
+
+    def state() -> Any:
+        rows = (line.order, line.place, line.node, line.cut, plan.ptr, plan.entry, plan.round_of)
+        return [list(row) for row in rows]
+
+    before, changed = state(), 0
     for _ in range(60):
-        changed += link_kernel.propose(engine.inst, plan, search)
-        assert sorted(search.line.order) == list(range(12))
-        assert [search.line.order[p] for p in search.line.place] == list(range(12))
-        link_kernel.undo(engine.inst, plan, search)
-        after = (
-            [list(getattr(search.line, name)) for name in changing],
-            [list(row) for row in plan[:2]],
-        )
-        assert after == before
+        line_moves.keep(line)
+        line_moves.change_barriers(engine.inst, line)
+        changed += line_moves.write_queues(engine.inst, plan, line)
+        assert sorted(line.order) == list(range(12))
+        assert [line.order[p] for p in line.place] == list(range(12))
+        line_moves.put_back(line)
+        line_moves.write_queues(engine.inst, plan, line)
+        assert state() == before
     assert 30 < changed < 60
 
 
 def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of 24 tasks and its barriers stand in the plan as rounds, and break no rule."""
-    problem = generate("bipartite-85", {"tasks": 24, "nodes": 3, "disk": "350MB"}, 0)
+    problem = generate("bipartite-85", {"tasks": 24, "nodes": 3, "disk": "350MB"}, 1)
     monkeypatch.setattr(choice, "available", lambda: False)
-    monkeypatch.setattr(pace, "MANY_TASKS", 24)
-    monkeypatch.setattr(pace, "FEWEST_PER_ORDER", 10)
-    monkeypatch.setattr(pool_run, "orders_pay", lambda _: False)
+    knobs = params.SearchParams(many_tasks=24, fewest_per_order=10)
+    monkeypatch.setattr(params, "PARAMS", knobs)
+    monkeypatch.setattr(link_run, "HAND_ON_WINDOWS", ())
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 500})
     assert result.metrics["evaluations"] == 500
     assert result.plan["barriers"]
@@ -241,28 +236,21 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
     assert "with barriers" in result.notes[0]
 
 
-class Tired(pace.Pace):
-    """A run of 100 replays and 10 seconds, whose clock is set by hand."""
-
-    def __init__(self) -> None:
-        self.effort, self.evaluations, self.by_clock, self._may_follow_clock = 100, 0, False, True
-        self.now, self.clock = 0.0, lambda: self.now
-        self._begun, self._end, self._replay_seconds = 0.0, 10.0, 0.01
-
-
 def test_a_late_run_fits_its_phases_into_the_time_left() -> None:
     """20 of 100 replays after 4 of 10 s is late by .2, not more; at 5 s it follows the clock from .2 on."""
-    run = Tired()
-    run.now, run.evaluations = 4.0, 20
-    assert (run._progress(), run.by_clock, run._replays_left()) == (0.2, False, 80)
-    run.now = 5.0
-    assert (run._progress(), run.by_clock) == (0.2, True)
-    run.now = 7.5
-    assert run._progress() == pytest.approx(0.2 + 0.8 / 2)
-    run.now = 9.75
-    assert (run._replays_left(), run._affords(20), run._affords(30)) == (25, True, False)
-    run.now = 10.0
-    assert run._progress() == 1.0
+    now = [0.0]
+    run = budget.Budget(100, 10.0, True, 0.2, lambda: now[0])
+    run.replay_seconds = 0.01
+    now[0], run.evaluations = 4.0, 20
+    assert (run.progress(), run.by_clock, run.replays_left()) == (0.2, False, 80)
+    now[0] = 5.0
+    assert (run.progress(), run.by_clock) == (0.2, True)
+    now[0] = 7.5
+    assert run.progress() == pytest.approx(0.2 + 0.8 / 2)
+    now[0] = 9.75
+    assert run.replays_left() == 25
+    now[0] = 10.0
+    assert run.progress() == 1.0
 
 
 @pytest.mark.parametrize(("seconds", "path"), [(1e-3, "orders"), (1.0, "queues")])
@@ -270,19 +258,19 @@ def test_a_late_run_anneals_orders_where_there_is_time_for_them(
     seconds: float, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 20 tasks with at least 10 replays each: some 50 s left, at a millisecond or a second a replay."""
-    monkeypatch.setattr(pace, "MANY_TASKS", 20)
+    monkeypatch.setattr(params, "PARAMS", params.SearchParams(many_tasks=20))
     problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "400MB"}, 0)
     request = SolveRequest(
         SolveOptions(time_limit_seconds=60.0), Deadline(60.0, lambda: 0.0), link_aware.Settings()
     )
     monkeypatch.setattr(choice, "available", lambda: False)
     run = link_run.LinkAwareRun(problem, request, None)
-    run._ordered, run._replay_seconds = True, seconds
-    run._follow_clock()
+    run._ordered, run.budget.replay_seconds = True, seconds
+    run.budget.follow_clock()
     taken: list[str] = []
-    monkeypatch.setattr(run, "_deal", lambda: None)
+    monkeypatch.setattr(run, "deal", lambda: None)
     monkeypatch.setattr(run, "_orders", lambda: taken.append("orders"))
-    monkeypatch.setattr(run, "_anneal", lambda: taken.append("queues"))
+    monkeypatch.setattr(run, "anneal", lambda: taken.append("queues"))
     run.improve()
     assert taken == [path]
 
@@ -292,7 +280,7 @@ def test_longer_limits_give_batches_more_replays() -> None:
     """1,000,000 a second over the tasks where an order pays; else 200 a task, 500 at the least."""
     batch, large = generate("image-85", {}, 0), generate("image-85", {"tasks": 400, "nodes": 8}, 0)
     seconds = (None, 2, 10, 60)
-    within = pace.evaluations_within
+    within = params.PARAMS.evaluations
     assert [within(batch, s) for s in seconds] == [20_000, 20_000, 100_000, 600_000]
     assert [within(large, s) for s in seconds] == [80_000, 5_000, 25_000, 150_000]
     assert within(ioopt.load("two-pairs"), 60) == 800
@@ -307,13 +295,14 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
         engine = Engine(problem, 5, fast)
         queues = engine.deal(task_order(problem), Dealing(10, 1.0, 0.1, 0.2))
         assert queues is not None
-        annealing = engine.annealing(queues, engine.score(queues))
+        annealing = by_replays(engine, queues)
         annealing.run(60, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]
     assert answers[0][2] == 60
 
 
+@pytest.mark.slow
 def test_image_85_under_limited_disk_comes_near_the_bound() -> None:
     problem = generate("image-85", {"tasks": 40, "nodes": 4, "disk": "500MB"}, 0)
     result = ioopt.solve(problem, "link-aware", time_limit=3600, settings={"evaluations": 800})
@@ -353,7 +342,7 @@ def test_plans_do_not_depend_on_the_clock_unless_it_ends_the_run() -> None:
     slow, fast = (solver(problem, ticking(seconds)) for seconds in (1e-7, 1e-4))
     assert (slow.plan, slow.stop, slow.metrics) == (fast.plan, fast.stop, fast.metrics)
     assert slow.stop is StopReason.ITERATIONS
-    assert slow.metrics["evaluations"] == pace.default_evaluations(problem) == 800
+    assert slow.metrics["evaluations"] == params.PARAMS.evaluations(problem) == 800
     late = solver(problem, ticking(2.0))
     assert late.stop is StopReason.TIME
     assert late.plan is not None

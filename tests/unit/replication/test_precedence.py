@@ -94,13 +94,12 @@ LOOKED_AT = {
         "simulate",
         "check",
         "plot",
-        "decide",
         "sweep",
         "report",
         "serve",
         "explain",
     ),
-    *("instances", "solvers", "schema", "doctor", "compile", "generate", "import", "export"),
+    *("instances", "solvers", "doctor", "generate", "import", "export"),
 }
 """Commands that these tests run, that draw or sum up checked results, or that take no instance."""
 
@@ -182,7 +181,7 @@ def test_commands_keep_it_or_refuse(run: Any) -> None:
     code, out, _ = run("simulate", "w.json", "r.json", "--format", "json")
     assert code == 0 and keeps(json.loads(out)["schedule"])
     for policy in ("fifo", "locality", "ready-min-min", "rolling"):
-        code, out, _ = run("simulate", "w.json", "--policy", policy, "--format", "json")
+        code, out, _ = run("simulate", "w.json", "--solver", policy, "--format", "json")
         assert code == 0 and keeps(json.loads(out)["schedule"])
     assert run("check", "w.json", "r.json")[0] == 0
     stored = json.loads(Path("r.json").read_text())
@@ -191,7 +190,7 @@ def test_commands_keep_it_or_refuse(run: Any) -> None:
     assert run("check", "w.json", "wrong.json")[0] == 5
     code, out, _ = run("explain", "w.json", "r.json", "--format", "json")
     assert code == 0 and json.loads(out)["knobs"][0]["value"] >= 4  # a 2 s, b or c 1 s, d 1 s
-    code, _, errors = run("decide", "w.json")
+    code, _, errors = run("solve", "w.json", "--now")
     assert code == 2 and errors.count("\n") == 1
     named = [f"--solver={name}" for name in ("minmin", "ip-printed", "heft")]
     code, out, _ = run("compare", "w.json", *named, "--format", "json")

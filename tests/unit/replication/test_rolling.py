@@ -114,6 +114,7 @@ def test_the_view_is_all_it_needs(name: str) -> None:
     assert records[0] == records[1]
 
 
+@pytest.mark.slow
 def test_replays_stay_within_the_budget() -> None:
     """Nine candidates a plan, or as many as are asked for; late tasks bring more plans."""
     problem = ioopt.load("flow-groups")
@@ -203,6 +204,7 @@ def test_after_arrivals_no_plan_is_in_force(monkeypatch: pytest.MonkeyPatch) -> 
     assert found[:2] == [False, False]
 
 
+@pytest.mark.slow
 def test_the_solver_answers_with_its_run() -> None:
     result = ioopt.solve("flow-groups", "rolling")
     assert result.plan is not None and result.plan["dispatches"] and result.violations == ()

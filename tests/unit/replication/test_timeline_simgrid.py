@@ -74,6 +74,7 @@ def test_one_flow_takes_exactly_eight_seconds() -> None:
 
 
 @pytest.mark.skipif(not installed(), reason="python3-simgrid is not installed under /usr/bin")
+@pytest.mark.slow
 def test_random_schedules_have_the_same_ends() -> None:
     compared = shared = 0
     for seed in range(40):

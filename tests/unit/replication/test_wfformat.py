@@ -210,7 +210,7 @@ def test_a_machine_that_is_given_is_not_called_invented():
 def test_the_command_tells_given_values_from_defaults(tmp_path, capsys):
     (tmp_path / "w.json").write_text(json.dumps(v15()))
     command = ["import", "wfformat", str(tmp_path / "w.json"), "-o", str(tmp_path / "o.json")]
-    assert main([*command, "--nodes", "4", "--disk", "unlimited"]) == 0
+    assert main([*command, "--machine", "nodes=4,disk=unlimited"]) == 0
     (line,) = (text for text in capsys.readouterr().err.split("\n") if "invented machine" in text)
     assert "nodes," not in line and "disk" not in line and "12.5 MB/s from remote storage" in line
 
@@ -470,7 +470,7 @@ def test_command_line(tmp_path):
     target = tmp_path / "out.json"
     run = CliRunner().invoke(
         import_wfformat,
-        [str(source), "--select", "program=blastall", "--nodes", "2", "--disk", "33%", "--flatten",
+        [str(source), "--select", "program=blastall", "--machine", "nodes=2,disk=33%", "--flatten",
          "-o", str(target)],
     )  # fmt: skip
     assert run.exit_code == 0 and "raised to the" in run.stderr

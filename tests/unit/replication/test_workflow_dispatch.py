@@ -139,7 +139,7 @@ def test_commands_solve_simulate_and_check(tmp_path: Path, capsys: Any) -> None:
             assert main(["simulate", file, answer]) == 0
     capsys.readouterr()
     noisy = ["--actual-noise", "0.3", "--seed", "3", "--format", "json"]
-    assert main(["simulate", file, "--policy", "fifo", *noisy]) == 0
+    assert main(["simulate", file, "--solver", "fifo", *noisy]) == 0
     live = json.loads(capsys.readouterr().out)
     assert set(live["schedule"]["actual_compute_seconds"]) == {"a", "b", "c"}
     assert live["plan"]["dispatches"]

@@ -14,9 +14,10 @@ from conftest import shared_path
 import ioopt
 from ioopt.cli.main import main
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.cluster import Machine
+from ioopt.formats.cluster import Machine, Part, built
 from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.nextflow.trace import bytes_of, read_nextflow_trace, seconds_of
+from ioopt.provenance import warnings_of
 
 TASKS: list[dict[str, Any]] = [
     {"d": 2.5, "e_d": 4, "cpus": 2, "outputs": [{"s": 1.5, "e_s": 2}, {"s": 0, "e_s": 0}], "inputs": []},
@@ -228,7 +229,7 @@ def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys:
     """Planned with e_d, replayed with d: as the same queues of an instance that has d as its times."""
     source = shared_path("data/workflows/elementary.zip")
     graph, actual, plan = (str(tmp_path / name) for name in ("g.json", "a.json", "r.json"))
-    asked = ["--graph", "merge_triplets", "--nodes", "4", "--cores", "4", "--actual", actual]
+    asked = ["--graph", "merge_triplets", "--machine", "nodes=4,cores=4", "--actual", actual]
     assert main(["import", "estee", str(source), *asked, "-o", graph]) == 0
     assert main(["solve", graph, "--solver", "b-level", "-o", plan]) == 0
     capsys.readouterr()
@@ -245,3 +246,16 @@ def test_actual_durations_of_a_real_estee_graph_go_round(tmp_path: Path, capsys:
     assert again.schedule["tasks"] == replayed["schedule"]["tasks"]
     planned = ioopt.simulate(graph, queues).metrics["makespan_seconds"]
     assert again.metrics["makespan_seconds"] != planned
+
+
+def test_two_kinds_of_nodes() -> None:
+    """What a kind does not say is the machine's; what neither says is said to be assumed."""
+    rows = ({"count": 2, "cores": 4, "disk": "1GB"}, {"cores": 16, "speed": 2.0, "disk": "50%"})
+    task = {"id": "t", "compute_seconds": 1.0, "cores": 1}
+    part = Part({"t": ["f"]}, {"t": []}, {"f": 100}, frozenset(), ())
+    made = built({"name": "x"}, [task], part, Machine(nodes=rows, link="shared"), (), "x")
+    assert [(node.cores, node.disk_bytes, node.speed) for node in made.nodes] == [
+        (4, 10**9, 1.0), (4, 10**9, 1.0), (16, 100, 2.0),
+    ]  # fmt: skip
+    assert made.meta["synthetic"]["machine"].startswith("speed 1, 12.5 MB/s from remote storage")
+    assert any("disk 50% is 50 bytes, raised to the 100" in text for text in warnings_of(made))

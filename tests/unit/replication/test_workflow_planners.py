@@ -7,7 +7,6 @@ import json
 import sys
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import ROOT, deadline_of_checks, shared_files
@@ -15,23 +14,23 @@ from conftest import ROOT, deadline_of_checks, shared_files
 import ioopt
 from ioopt.errors import OutOfTime, UnsolvableInstanceError
 from ioopt.options import Deadline
-from ioopt.solvers.replication.greedy import b_level, heft, ready_min_min
-from ioopt.solvers.replication.greedy.commits import Commits, FreeTimes
-from ioopt.solvers.replication.greedy.heft import Gaps
+from ioopt.solvers.replication.greedy.cores import Behind, Gaps
+from ioopt.solvers.replication.greedy.list_scheduler import (
+    B_LEVEL,
+    HEFT,
+    MIN_MIN,
+    Components,
+    ListScheduler,
+)
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
 
 sys.path.insert(0, str(ROOT / "tests" / "oracle"))
 from random_replication import random_case
 from random_workflows import random_workflow
-from workflow_planners import compare
+from workflow_planners import compare, last_ends, named
 
-BY_RANK = {"heft": heft.plan_heft, "b-level": b_level.plan_b_level}
+ROWS = {"heft": HEFT, "b-level": B_LEVEL, "ready-min-min": MIN_MIN}
 CASES = shared_files("cases/workflow", "5*.json")
-
-
-def order(commits: Commits, by_start: bool = True) -> dict[str, list[Any]]:
-    plan = commits.outcome("lru", by_start).plan
-    return {node: list(queue) for node, queue in plan.order.items()}
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -41,20 +40,16 @@ def test_worked_cases(path: Path) -> None:
     planned = case.get("planned")
     if planned is None:
         pytest.skip("a dispatch run")
+    plan = ListScheduler(problem, ROWS[case["planner"]]).run()
+    second = plan.ticks.second
+    assert named(plan) == case["order"]
     if case["planner"] == "ready-min-min":
-        planner = ready_min_min.plan_ready_min_min(problem)
-        second = planner.commits.ticks.second
-        ready = [Fraction(value) for value in planned["ready_seconds"].values()]
-        assert [Fraction(ticks, second) for ticks in planner.ready] == ready
-        assert order(planner.commits, by_start=False) == case["order"]
+        assert last_ends(plan) == [Fraction(value) for value in planned["ready_seconds"].values()]
         return
-    ranked = BY_RANK[case["planner"]](problem)
-    commits, second = ranked.commits, ranked.commits.ticks.second
     for k, task in enumerate(problem.tasks):
-        times = [Fraction(commits.start[k], second), Fraction(commits.end[k], second)]
+        times = [Fraction(plan.start[k], second), Fraction(plan.end[k], second)]
         assert times == [Fraction(time) for time in planned["tasks"][task.id]]
-        assert Fraction(ranked.ranks[k], second) == Fraction(planned["rank"][task.id])
-    assert order(commits) == case["order"]
+        assert Fraction(plan.ranks[k], second) == Fraction(planned["rank"][task.id])
 
 
 def test_plans_equal_the_exact_planners() -> None:
@@ -68,11 +63,9 @@ def test_a_batch_is_planned_as_minmin_plans_it() -> None:
     for seed in range(40):
         problem = ioopt.load(random_case(seed)[0])
         plan, ready = plan_minmin(problem)
-        planner = ready_min_min.plan_ready_min_min(problem)
-        second = planner.commits.ticks.second
-        assert [ticks / second for ticks in planner.ready] == pytest.approx(ready, abs=1e-9)
-        queues = {node: list(queue) for node, queue in plan.order.items()}
-        assert order(planner.commits, by_start=False) == queues
+        row = ListScheduler(problem, MIN_MIN).run()
+        assert [float(end) for end in last_ends(row)] == pytest.approx(ready, abs=1e-9)
+        assert named(row) == {node: list(queue) for node, queue in plan.order.items()}
     problem = ioopt.load(random_case(1)[0])
     mine, theirs = (ioopt.solve(problem, name) for name in ("ready-min-min", "minmin"))
     assert (mine.plan, mine.metrics) == (theirs.plan, theirs.metrics)
@@ -94,9 +87,8 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
         }
     )  # fmt: skip
     late = deadline_of_checks(2)
-    plan = {**BY_RANK, "ready-min-min": ready_min_min.plan_ready_min_min}[planner]
     with pytest.raises(OutOfTime, match="50 of 200 tasks planned; about 15 s would do"):
-        plan(problem, late)
+        ListScheduler(problem, ROWS[planner]).run(late)
     monkeypatch.setattr(Deadline, "expired", lambda deadline: True)
     result = ioopt.solve(problem, planner)
     assert (result.status.value, result.stop.value) == ("unknown", "time")
@@ -107,9 +99,21 @@ def test_a_task_that_fits_no_node_is_named() -> None:
     instance = random_workflow(3)
     instance["tasks"][0]["cores"] = 99
     problem = ioopt.load(instance)
-    for plan in (*BY_RANK.values(), ready_min_min.plan_ready_min_min):
+    for components in ROWS.values():
         with pytest.raises(UnsolvableInstanceError, match="99 cores"):
-            plan(problem)
+            ListScheduler(problem, components).run()
+
+
+def test_components_go_together_or_are_refused() -> None:
+    """Every path on either cores plans each task once; the first end is looked for behind the cores."""
+    problem = ioopt.load(random_workflow(5))
+    for rank, *more in itertools.product(
+        ("path", "path with files"), (False, True), (False, True), (False, True)
+    ):
+        plan = ListScheduler(problem, Components(rank, *more)).run()  # type: ignore[arg-type]
+        assert sorted(k for k, _ in plan.order) == list(range(len(problem.tasks)))
+    with pytest.raises(ValueError, match="behind the cores"):
+        Components("end", gaps=True)
 
 
 def test_gaps_between_tasks_on_several_cores() -> None:
@@ -131,7 +135,7 @@ def test_gaps_between_tasks_on_several_cores() -> None:
 
 
 def test_cores_are_counted_not_listed() -> None:
-    free = FreeTimes(10**18)
+    free = Behind(10**18)
     for end in itertools.islice(itertools.count(3), 4):
         free.take(10**17, 0, end)
     assert free.earliest(6 * 10**17) == 0

@@ -117,7 +117,7 @@ def test_who_plans_batches_refuses_workflows(instance: dict[str, Any]) -> None:
             ioopt.solve(problem, name, time_limit=5)
     with pytest.raises(NotApplicableError, match="the static model"):
         export_model(problem, "-", "lp")
-    rows = ioopt.compare(problem, ["ip-printed", "lpt"])
+    rows = ioopt.compare(problem, ["ip-printed", "minmin"])
     assert list(rows["status"]) == ["does not apply", "does not apply"]
 
 

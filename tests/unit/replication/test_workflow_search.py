@@ -20,15 +20,15 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
-from ioopt.solvers.replication.search import flow_run, link_aware
+from ioopt.solvers.replication.search import flow_run, link_aware, params
 from ioopt.solvers.replication.search.flow_deal import (
     FlowDealing,
     LiveBytes,
     depth_first,
     stretches,
 )
-from ioopt.solvers.replication.search.flow_kernel import change_flow, keep, put_back
-from ioopt.solvers.replication.search.link_search import Engine
+from ioopt.solvers.replication.search.line_moves import change, keep, put_back, write_queues
+from ioopt.solvers.replication.search.link_search import Engine, by_replays
 from ioopt.solvers.replication.workflows import PLANNERS
 
 sys.path.insert(0, str(ROOT / "tests" / "oracle"))
@@ -101,13 +101,13 @@ def test_moves_keep_producers_before_readers_and_tasks_where_they_fit(
         fitting = [i for i in range(len(queues)) if problem.fits(k, i)]
         queues[random.Random(k).choice(fitting)].append(k)
     engine = Engine(problem, seed, fast=False)
-    annealing = engine.annealing(queues, 1.0)
-    search, plan = annealing._search, annealing._arrays
-    flow = search.flow
+    annealing = by_replays(engine, queues)
+    flow, plan = annealing.line, annealing.arrays
     for step in range(60):
         before = list(flow.order), list(flow.place), list(flow.node)
         keep(flow)
-        change_flow(engine.inst, plan, search)
+        change(engine.inst, flow)
+        write_queues(engine.inst, plan, flow)
         place = {k: p for p, k in enumerate(flow.order)}
         assert sorted(place) == list(range(len(problem.tasks)))
         assert all(flow.place[k] == p for k, p in place.items())
@@ -141,7 +141,7 @@ def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
 def test_annealing_improves_what_the_starts_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small groups on disks of 1.5 times the largest task, from HEFT's plan alone."""
     monkeypatch.setattr(flow_run, "PLANNERS", {"heft": PLANNERS["heft"]})
-    monkeypatch.setattr(flow_run, "DEALS", 0)
+    monkeypatch.setattr(params, "PARAMS", params.PARAMS.model_copy(update={"workflow_deals": 0}))
     problem = generate("many-small-groups", {"groups": 6, "nodes": 2, "disk_share": 1.5}, 4)
     heft = ioopt.solve(problem, "heft").metrics["makespan_seconds"]
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 300})
@@ -191,7 +191,7 @@ def test_plain_and_compiled_search_give_the_same_answer() -> None:
     answers = []
     for fast in (False, True):
         engine = Engine(problem, 5, fast)
-        annealing = engine.annealing(queues, engine.score(queues))
+        annealing = by_replays(engine, queues)
         annealing.run(200, 2.0, 0.1, 0.0)
         answers.append((annealing.best_score, annealing.best_queues(), annealing.evaluations))
     assert answers[0] == answers[1]
@@ -208,4 +208,4 @@ def test_what_comes_after_the_search_is_in_the_limit(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(flow_run.TransferBound, "seconds", property(slow))
     request = SolveRequest(SolveOptions(60.0), Deadline(60.0, clock=lambda: now[0]))
     run = flow_run.FlowRun(pairs(2), request, None)
-    assert 50.8 < run._left() < 51  # 60 - 1 - 8, less what a batch keeps
+    assert 50.8 < run.budget.left() < 51  # 60 - 1 - 8, less what a batch keeps

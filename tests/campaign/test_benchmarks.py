@@ -1,0 +1,78 @@
+"""Benchmarks as data: every sweep names what is there, every speed can be run, and the table is right."""
+
+from __future__ import annotations
+
+import pytest
+from bench import made, speed, sweeps
+from campaign_helpers import run_sweep
+
+from ioopt.campaign.grid import build_grid, read_config
+from ioopt.registry import SOLVERS
+
+
+@pytest.mark.parametrize("name", sweeps.names())
+def test_a_sweep_names_what_is_there(name, tmp_path) -> None:
+    config = read_config(str(sweeps.FOLDER / f"{name}.toml"))
+    assert {entry.name for entry in config.solvers} <= {spec.name for spec in SOLVERS}
+    generated = tuple(entry for entry in config.instances if entry.generate)
+    assert (len(generated) < len(config.instances)) == (name in made.MAKERS)
+    for entry in generated:
+        one = entry.model_copy(update={"seeds": entry.seeds[:1]})
+        solvers = tuple(s for s in config.solvers if _takes(s.name, str(entry.generate)))
+        assert build_grid(
+            config.model_copy(update={"instances": (one,), "solvers": solvers})
+        ).points
+
+
+def _takes(solver: str, kind: str) -> bool:
+    return any(spec.name == solver and kind in spec.kinds for spec in SOLVERS)
+
+
+@pytest.mark.parametrize("group", speed.GROUPS)
+def test_a_row_of_speeds_is_a_command_or_a_statement(group) -> None:
+    for row in speed.ROWS[group]:
+        assert {"work", "command"} & row.keys() and not {"work", "command"} <= row.keys()
+        for one in speed.each(row, True):
+            assert row["what"].format(**one["over"])
+            compile(row.get("setup", ""), row["what"], "exec")
+            compile(row.get("work", ""), row["what"], "exec")
+
+
+def test_short_sweeps_are_valid_and_of_first_values(tmp_path) -> None:
+    given = {
+        "time_limit": 60,
+        "instances": [{"generate": "replication", "set": {"tasks": [6, 8]}, "seeds": [3, 4, 5]}],
+        "solvers": [{"name": "minmin"}, {"name": "two-stage", "set": {"room": "mean"}}],
+    }
+    short = sweeps.shortened(given)
+    path = tmp_path / "short.toml"
+    path.write_text("".join(f"{key} = {sweeps.toml(value)}\n" for key, value in short.items()))
+    config = read_config(str(path))
+    assert (config.time_limit, config.instances[0].seeds) == (2.0, (3, 4))
+    assert config.instances[0].settings == {"tasks": 6}
+    assert config.solvers[1].settings == {"room": "mean"}
+
+
+SHOWN = ("ip", "minmin", 'ip {"backend": "CBC"}')
+
+
+@pytest.mark.slow
+def test_the_table_of_a_sweep(tmp_path) -> None:
+    """cycle3: the integer program has 53 s additive time and proves it; the row of MinMin is over it."""
+    config = tmp_path / "grid.toml"
+    config.write_text(
+        'measure = "additive_seconds"\ninstances = [{bundled = "cycle3"}]\n'
+        'solvers = [{name = "ip"}, {name = "minmin"}, {name = "ip", backend = "CBC"}]\n'
+    )
+    for label in ("before", "now"):
+        run = run_sweep(config, tmp_path / f"{label}.sqlite", "--workers", "1")
+        assert run.returncode == 0, run.stderr
+    stores = {label: str(tmp_path / f"{label}.sqlite") for label in ("before", "now")}
+    rows = sweeps.joined(stores, "additive_seconds")
+    found = {line[1]: line for line in sweeps.table(rows, {"cycle3": 50.0})}
+    assert set(found) == {f"{tree}: {name}" for tree in stores for name in SHOWN}
+    exact, greedy = found["now: ip"], found["before: minmin"]
+    value = float(exact[3])
+    assert exact[:3] == ["cycle3", "now: ip", "1"] and exact[5] == "1" and exact[7] == "1.0000"
+    assert exact[-1] == f"{value / 50:.4f}"
+    assert float(greedy[7]) == pytest.approx(float(greedy[3]) / value, abs=1e-4)

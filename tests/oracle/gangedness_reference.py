@@ -1,0 +1,204 @@
+"""Ratio, interval, gamma and class of message counts by plain statistics, to hold the monitor against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import fmean, linear_regression, variance
+
+from ioopt.problems.flexgang.message_counts import (
+    GangednessVerdicts,
+    MessageCounts,
+    MessageCountsProblem,
+    Quanta,
+    Verdict,
+)
+
+
+def differences(problem: MessageCountsProblem, found: GangednessVerdicts) -> list[str]:
+    """What the verdicts say and the counts do not; empty when all agree."""
+    assert [item.id for item in found.applications] == [item.id for item in problem.applications]
+    return [
+        f"{counts.id}: {text}"
+        for counts, item in zip(problem.applications, found.applications)
+        for text in _of_application(problem, counts, item.verdict)
+    ]
+
+
+def _of_application(
+    problem: MessageCountsProblem, counts: MessageCounts, verdict: Verdict
+) -> Iterator[str]:
+    basis, factor = _basis(problem, counts)
+    if verdict.basis != basis:
+        yield f"{verdict.basis} samples were used, {basis} ones are to be used"
+        return
+    kind: Quanta = "nonrunning" if basis == "non-running" else "running"
+    used, of_gang = counts.counts(kind), counts.counts("gang")
+    mean, gang = counts.mean(kind), counts.mean("gang")
+    ratio = factor * mean / gang if mean is not None and gang else None
+    ratio = ratio if ratio is not None and math.isfinite(ratio) else None
+    if not _same(ratio, verdict.ratio):
+        yield f"the ratio {verdict.ratio}, the counts give {ratio}"
+        return
+    low = high = ratio
+    if not counts.means_only:
+        low, high = _interval(of_gang, used, ratio)
+        if not (_same(low, verdict.low) and _same(high, verdict.high)):
+            yield f"{verdict.low} to {verdict.high}, the counts give {low} to {high}"
+    found = _gamma(counts, problem.processors)
+    given = verdict.gamma, verdict.gamma_low, verdict.gamma_high
+    # The interval is a root of a difference that may be all rounding.
+    same = all(_same(one, other, 1e-6) for one, other in zip(found, given))
+    if low is not None and not counts.means_only and not same:
+        yield f"gamma {given}, the counts give {found}"
+        return
+    fewer = _fewer_senders(counts, problem.processors, basis)
+    threshold = verdict.threshold or math.nan
+    expected = _class(counts, len(used), gang, mean, (low, high), threshold, fewer)
+    judged = low is not None and not counts.means_only and expected != "HIGH"
+    waiting = basis == "non-running" and _all_may_wait(counts, problem.processors, found)
+    if judged and fewer >= 2:
+        expected = "UNKNOWN"
+    elif judged and waiting:
+        silent = _running_below(problem, counts, verdict.running_threshold)
+        instead = "HIGH" if silent else _of_stretches(found)
+        expected = "UNKNOWN" if instead == "LOW" != expected else instead
+    elif judged and expected == "LOW" and (found[0] or 0.0) > 0.606 and (found[1] or 0.0) > 0.368:
+        expected = "HIGH" if (found[1] or 0.0) >= 0.606 else "UNKNOWN"
+    if expected != verdict.gangedness:
+        yield f"the class {verdict.gangedness}, the counts give {expected}"
+
+
+def _same(first: float | None, second: float | None, slack: float = 1e-12) -> bool:
+    if first is None or second is None:
+        return first is second
+    return math.isclose(first, second, rel_tol=1e-9, abs_tol=slack)
+
+
+def _basis(problem: MessageCountsProblem, counts: MessageCounts) -> tuple[str, float]:
+    """Non-running samples when there are 8, else running ones where they exist and P > 2."""
+    if counts.means_only:
+        running = counts.mean("nonrunning") is None and counts.mean("running") is not None
+    else:
+        running = len(counts.counts("nonrunning")) < 8 and len(counts.counts("running")) > 0
+    if not running or problem.processors == 2:
+        return "non-running", 1.0
+    return "running", (problem.processors - 1) / (problem.processors - 2)
+
+
+def _interval(
+    gang: tuple[float, ...], used: tuple[float, ...], ratio: float | None
+) -> tuple[float | None, float | None]:
+    """The 90 % interval of the ratio, on a log scale; None where there is too little to have one."""
+    if min(len(gang), len(used)) < 8 or not ratio or fmean(gang) < 1 - 1e-9:
+        return None, None
+    total = 0.0
+    for values in (gang, used):
+        mean = fmean(values)
+        total += max(variance(values), mean) / (len(values) * mean * mean)
+    half = 1.645 * math.sqrt(total)
+    return math.exp(math.log(ratio) - half), math.exp(math.log(ratio) + half)
+
+
+Gamma = tuple[float | None, float | None, float | None]
+"""gamma_sub from stretches of quanta and its interval."""
+
+
+def _gamma(counts: MessageCounts, processors: int) -> Gamma:
+    """A least squares line through weighted messages of stretches of 16 quanta, one every 8."""
+    size = len(counts.absent)
+    starts = range(0, size - 15, 8)
+    if counts.means_only or len(starts) < 8:
+        return None, None, None
+    received = [0.0] * size
+    for quantum, _, _, _, messages in counts.rows(processors):
+        received[quantum] += messages
+    hit = [float(len(missing) > 0) for missing in counts.absent]
+    weights = [(8 - abs(k - 7.5)) / 8 for k in range(16)]
+    x, y = (
+        [math.fsum(w * values[start + k] for k, w in enumerate(weights)) for start in starts]
+        for values in (hit, received)
+    )
+    most = max(sum(p in missing for missing in counts.absent) for p in range(processors))
+    if min(x) == max(x) or most == sum(hit):
+        return None, None, None
+    slope, whole = linear_regression(x, y)
+    if whole <= fmean(y) / 2:
+        return None, None, None
+    overlap = 8 / math.fsum(w * w for w in weights)
+    free = len(x) / overlap - 2
+    rest = math.fsum((b - whole - slope * a) ** 2 for a, b in zip(x, y)) / (len(x) - 2) * overlap
+    deviations = math.fsum((a - fmean(x)) ** 2 for a in x)
+    part = slope / whole
+    error = (
+        math.sqrt(rest * ((1 + part * fmean(x)) ** 2 / deviations + part**2 / len(x))) * 8 / whole
+    )
+    share = most / sum(hit)
+    gamma = (-8 * part - share) / (1 - share)
+    half = 1.645 * (1 + (1.645**2 + 1) / (4 * free)) * error / (1 - share)
+    return gamma, gamma - half, gamma + half
+
+
+def _all_may_wait(counts: MessageCounts, processors: int, gamma: Gamma) -> bool:
+    """Whether absent processes mostly hear one message from every other one, or one more, or none.
+
+    Only where there are counts of running processes. "Mostly": the share is over .723; by the score
+    test at 5 % where stretches of quanta say nothing.
+    """
+    absent, running = counts.counts("nonrunning"), counts.counts("running")
+    if counts.means_only or processors < 3 or len(running) < 8 or not any(running):
+        return False
+    said = sum(value == 0 or processors - 1 <= value <= processors for value in absent)
+    chance = 1.645 * math.sqrt(0.723 * 0.277 / len(absent)) if gamma[0] is None else 0.0
+    return said / len(absent) >= 0.723 + chance
+
+
+def _running_below(
+    problem: MessageCountsProblem, counts: MessageCounts, threshold: float | None
+) -> bool:
+    gang, running = counts.counts("gang"), counts.counts("running")
+    factor = (problem.processors - 1) / (problem.processors - 2)
+    _, high = _interval(gang, running, factor * fmean(running) / fmean(gang))
+    return high is not None and threshold is not None and high <= threshold
+
+
+def _of_stretches(gamma: Gamma) -> str:
+    """The class by gamma: .606 lies between the two."""
+    _, least, most = gamma
+    if least is None or most is None or least < 0.606 < most:
+        return "UNKNOWN"
+    return "HIGH" if least >= 0.606 else "LOW"
+
+
+def _fewer_senders(counts: MessageCounts, processors: int, basis: str) -> float:
+    """Senders when one is absent over senders when as many are as were."""
+    away = [len(missing) for missing in counts.absent if missing]
+    if not away:
+        return 1.0
+    receiver = 0 if basis == "non-running" else 1
+    left = processors - receiver - fmean(away)
+    return (processors - receiver - 1) / left if left > 0 else math.inf
+
+
+def _class(
+    counts: MessageCounts,
+    samples: int,
+    gang: float | None,
+    mean: float | None,
+    interval: tuple[float | None, float | None],
+    threshold: float,
+    fewer: float,
+) -> str:
+    too_few = not counts.means_only and (len(counts.counts("gang")) < 8 or samples < 8)
+    if gang is None or mean is None or too_few or gang < 1 - 1e-9:
+        return "UNKNOWN"
+    low, high = interval
+    if mean == 0:
+        return (
+            "HIGH"
+            if not counts.means_only and samples * threshold * gang / fewer >= 3
+            else "UNKNOWN"
+        )
+    if low is not None and low >= threshold:
+        return "LOW"
+    return "HIGH" if high is not None and fewer * high <= threshold else "UNKNOWN"
