@@ -4,7 +4,7 @@ COPY . /src
 RUN pip install --no-cache-dir "/src[fast,plot]" && rm -rf /src
 # Kernels are kept where every user may read them.
 ENV NUMBA_CACHE_DIR=/var/cache/ioopt OMP_NUM_THREADS=1
-RUN mkdir -p "$NUMBA_CACHE_DIR" && ioopt -q compile && useradd --create-home --uid 1000 ioopt
+RUN mkdir -p "$NUMBA_CACHE_DIR" && ioopt -q doctor --compile && useradd --create-home --uid 1000 ioopt
 USER 1000
 WORKDIR /home/ioopt
 ENTRYPOINT ["ioopt"]
