@@ -65,8 +65,12 @@ def build(folder: str) -> dict[str, str]:
 
 
 def install(python: str, package: str, pins: Sequence[str], venv: str) -> str:
-    """An environment with *package* and nothing else; its interpreter."""
-    subprocess.run([python, "-m", "venv", "--clear", venv], check=True)
+    """A new environment with *package* and nothing else; its interpreter.
+
+    A process that compiles for the next run may still write beside an earlier environment's
+    modules, so that each has a folder of its own and none is cleared.
+    """
+    subprocess.run([python, "-m", "venv", venv], check=True)
     inside = f"{venv}/bin/python"
     subprocess.run([inside, "-m", "pip", "install", "-q", package, *pins], check=True)
     return inside
@@ -101,10 +105,11 @@ def main() -> int:
     parser.add_argument("--first", action="store_true")
     given = parser.parse_args()
     failed = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made, venv = build(folder), f"{folder}/venv"
         if given.sizes:
-            for extras in SIZES:
+            for number, extras in enumerate(SIZES):
+                venv = f"{folder}/venv{number}"
                 install(sys.executable, made["wheel"] + (extras and f"[{extras}]"), [], venv)
                 print(f"{extras or 'base':10} {megabytes(venv)} MB", flush=True)
             return 0
@@ -125,7 +130,8 @@ def main() -> int:
                 print(f"SKIPPED {name}: no such Python here", flush=True)
                 continue
             try:
-                inside = install(python, made[form] + (extras and f"[{extras}]"), pins, venv)
+                package = made[form] + (extras and f"[{extras}]")
+                inside = install(python, package, pins, f"{venv}{number}")
                 smoke = Path(__file__).with_name("smoke.py")
                 run = subprocess.run([inside, "-I", str(smoke)], capture_output=True, text=True)
                 good, told = run.returncode == 0, (run.stdout + run.stderr)[-2000:]
