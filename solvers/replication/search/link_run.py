@@ -344,8 +344,9 @@ class LinkAwareRun:
             budget.evaluations = base + annealing.evaluations // cost
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
             seconds = min(STRETCH_SECONDS, 0.5 * max(0.0, budget.left()))
-            steps = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
-            steps = min(self.params.most_steps, steps)
+            # A replay that is given up at once says little of the next: no more than twice as many.
+            fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
+            steps = min(self.params.most_steps, fitting, 2 * steps)
             if annealing.best_score < self.best.score:
                 queues, rounds = annealing.best_queues(), annealing.best_rounds()
                 self.offer(queues, annealing.best_score, origin, rounds=rounds)

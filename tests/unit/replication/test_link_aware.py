@@ -408,6 +408,27 @@ def test_the_engine_is_chosen_after_the_cheap_plans(monkeypatch: pytest.MonkeyPa
     assert outcomes[0].plan == outcomes[1].plan
 
 
+def test_moves_refused_at_once_do_not_carry_the_search_past_its_limit() -> None:
+    """Three replays that take no time, then .05 s each: one sample made stretches of 20 s."""
+    now = [0.0]
+    problem = ioopt.load("two-pairs")
+    request = SolveRequest(SolveOptions(2.0), Deadline(2.0, clock=lambda: now[0]))
+    run = link_run.LinkAwareRun(problem, request, None)
+    run.attempt([[0, 1], [2, 3]], "a start")
+    run.target, run.params = 0.0, params.SearchParams()
+
+    class Moves:
+        evaluations, steps_per_replay, best_score = 0, 1, float("inf")
+
+        def run(self, steps: int, *_: float) -> None:
+            for _ in range(steps):
+                self.evaluations += 1
+                now[0] += 0.05 if self.evaluations > 3 else 0.0
+
+    run._cool(Moves(), 1.0, 1.0, "annealing")  # type: ignore[arg-type]
+    assert 1.7 < now[0] <= 2.1
+
+
 @pytest.mark.parametrize("kind", ["batch", "workflow"])
 def test_every_cheap_plan_is_made_whole_before_the_limit_counts(kind: str) -> None:
     """A limit that is over at once: all planners are scored, and the best of their plans answers."""
