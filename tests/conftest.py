@@ -26,6 +26,8 @@ from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.search import anneal, params
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Interpreters that tests start share the bytecode of the first.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
@@ -52,7 +54,9 @@ def first(count: int, values: Iterable[Any]) -> list[Any]:
     """Parameters of which the default tests try *count*, the slow ones the others too."""
     slow = pytest.mark.slow
     return [
-        value if k < count or isinstance(value, ParameterSet) else pytest.param(value, marks=slow)
+        value
+        if k < count or isinstance(value, ParameterSet)
+        else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=slow)
         for k, value in enumerate(values)
     ]
 

@@ -152,7 +152,7 @@ def places(value, at=()):
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_damaged_state_is_refused_or_harmless(name, data):
     make, call, restore = OBJECTS[name]

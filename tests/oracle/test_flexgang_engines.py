@@ -190,7 +190,7 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
         )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(rows=tables, quantum=st.integers(2, 7), work=st.integers(1, 25), data=st.data())
 def test_blocking_equals_ticks(rows: Any, quantum: int, work: int, data: Any) -> None:
     runs = np.array(rows, np.bool_)

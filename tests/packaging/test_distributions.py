@@ -75,6 +75,7 @@ def test_the_wheel_holds_only_ioopt(built):
     assert "ioopt/py.typed" in names
 
 
+@pytest.mark.slow
 def test_the_sdist_builds_the_same_package(built):
     with tarfile.open(next(built.glob("*.tar.gz"))) as sdist:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}

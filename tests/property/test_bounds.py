@@ -30,7 +30,7 @@ def test_no_policy_beats_the_response_bound(seed: int, name: str, ef: float) -> 
 
 
 @given(SEEDS, st.sampled_from(POLICIES), FACTORS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_no_policy_beats_the_bound_for_given_starts(seed: int, name: str, ef: float) -> None:
     _below_its_bound(seed, name, "open", ef)
 

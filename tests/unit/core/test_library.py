@@ -18,7 +18,8 @@ from ioopt.statements import past_bound, true_objective
 
 STORED = library.entries()
 LONG = {
-    "batch-io-mira-week-seed-1", "flexgang-heavy-20", "flow-groups", "gang-blue-pacific-like-100-seed-1",
+    "batch-io-mira-week-seed-1", "flexgang-heavy-20", "flexgang-heavy-40", "flexgang-heavy-mix",
+    "flow-groups", "gang-blue-pacific-like-100-seed-1",
     "gang-crowded-300", "mira-day",
 }  # fmt: skip
 NAMES = [

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from conftest import first
 from unit.core.test_measures import MAKESPAN
 from unit.core.test_metrics_tables import REPLICATION, result_row
 
@@ -73,14 +74,22 @@ def test_a_setting_wins_over_the_measure_and_says_so(solver: str, settings: dict
 
 
 KINDS_AND_MEASURES = [
-    (name, kind.kind, measure)
+    row
     for name, kind in (
         ("cycle3", KINDS["replication"]), ("two-writers", KINDS["batch-io"]),
         ("gang-figure-5", KINDS["gang"]), ("gang-figure-3", KINDS["gang-matrix"]),
         ("flexgang-tiny", KINDS["flexible-gang"]), ("quantum-plain", KINDS["quantum-selection"]),
         ("two-writers-now", KINDS["io-requests"]),
     )
-    for measure in dict.fromkeys([measure_of(kind).name, kind.objective_name, *kind.compare_columns])
+    for row in first(
+        2,
+        [
+            (name, kind.kind, measure)
+            for measure in dict.fromkeys(
+                [measure_of(kind).name, kind.objective_name, *kind.compare_columns]
+            )
+        ],
+    )
 ]  # fmt: skip
 
 

@@ -208,7 +208,7 @@ def policy_of(kind):
     return SimpleNamespace(name="blind", rules=None, update=GS.update)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(kind=st.integers(0, len(POLICIES)), events=EVENTS)
 def test_no_matrix_breaks_memory_or_drain(kind, events):
     made = GangScheduler(machine(5, 3), policy_of(kind), memory_bytes=10.0)

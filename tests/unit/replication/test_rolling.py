@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import first
 
 import ioopt
 from ioopt.check.replication.check import check
@@ -102,7 +103,7 @@ def through(dispatcher: Dispatcher) -> Dispatcher:
     return decide
 
 
-@pytest.mark.parametrize("name", ["flow-chains", "flow-arrivals"])
+@pytest.mark.parametrize("name", first(1, ["flow-chains", "flow-arrivals"]))
 def test_the_view_is_all_it_needs(name: str) -> None:
     """The object that decides in the simulator decides for any program that can show a view."""
     problem = ioopt.load(name)
