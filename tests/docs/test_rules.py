@@ -112,11 +112,14 @@ def owner_of(named: str, family: str | None, kind: str = "") -> str:
     return known.get(named.lower(), named or family or "")
 
 
+parse = cache(ast.parse)
+
+
 @cache
 def texts(source: str, name: str) -> tuple[str, ...]:
     """Docstrings, comments and, in the registry, all text; each on one line."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         registered = "/registry/" in name and isinstance(node, ast.Constant)
         value = node.value if isinstance(node, ast.Expr) else node if registered else None
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -128,7 +131,7 @@ def texts(source: str, name: str) -> tuple[str, ...]:
 def unresolved(source: str, name: str) -> list[str]:
     """References in *source*, the text of the file *name*, to nothing."""
     family = family_of(name)
-    module = re.sub(r" +", " ", ast.get_docstring(ast.parse(source)) or "")
+    module = re.sub(r" +", " ", ast.get_docstring(parse(source)) or "")
     wrong: list[str] = []
     for text in texts(source, name):
         own = {int(n) for n in re.findall(r"(?:^|;)\s*\((\d+)\) ", module, re.M)}
@@ -159,6 +162,7 @@ def unresolved(source: str, name: str) -> list[str]:
     return wrong
 
 
+@cache
 def sources() -> list[tuple[str, str]]:
     folders = (ROOT / "ioopt", ROOT / "models", ROOT / "solvers")
     paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]

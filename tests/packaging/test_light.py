@@ -55,6 +55,7 @@ def test_every_family_is_solved_checked_and_replayed(light, tmp_path):
     assert light("compare", "cycle3", "--solver", "ip", "--solver", "minmin").returncode == 0
 
 
+@pytest.mark.slow
 def test_what_needs_an_extra_names_it(light):
     assert light("solve", "cycle3", "--solver", "minmin", "-o", "r.json").returncode == 0
     for words, extra in (

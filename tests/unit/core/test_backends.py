@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pulp
 import pytest
-from conftest import first
 
 from ioopt.errors import BackendFailureError, UsageError
 from ioopt.result import Status, StopReason
@@ -141,7 +140,9 @@ def test_start_is_used(backend: str) -> None:
     assert begun.objective <= best.objective + 1e-6
 
 
-@pytest.mark.parametrize("sense", first(1, [pulp.LpMaximize, pulp.LpMinimize]))
+@pytest.mark.parametrize(
+    "sense", [pulp.LpMaximize, pytest.param(pulp.LpMinimize, marks=pytest.mark.slow)]
+)
 def test_highs_apart_answers_alike(
     sense: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -284,7 +285,9 @@ print(*(runs[name]() for name in sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("order", first(1, ["highs cbc cpsat highs", "cpsat highs cbc"]))
+@pytest.mark.parametrize(
+    "order", ["highs cbc cpsat highs", pytest.param("cpsat highs cbc", marks=pytest.mark.slow)]
+)
 def test_one_process_holds_them_all(order: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _ORDER, str(Path(__file__).parent), *order.split()],
