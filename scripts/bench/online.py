@@ -97,7 +97,7 @@ def planned(
 
 def makespans(problem: ReplicationProblem, static: ReplicationPlan, actual: Times) -> list[float]:
     """Of each way to decide, in the order of WAYS."""
-    online = ((fifo.decide, False), (locality.decide, False), (locality.decide, True),
+    online = ((fifo, False), (locality, False), (locality, True),
               (rolling.policy(None), True))  # fmt: skip
     runs = [dispatch(problem, how, prefetch=early, actual=actual)[1] for how, early in online]
     runs.insert(3, simulate(problem, static, actual=actual))

@@ -21,7 +21,8 @@ from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, Node, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
-from ioopt.solvers.replication.dispatch import locality, run
+from ioopt.solvers.replication import dispatch
+from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
 from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.online.remaining import Queues, Remaining
@@ -67,8 +68,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Run the dispatcher on planned times."""
     settings = request.settings or Settings()
     own = {"share", "late_share", "evaluations"}
-    mode = run.Settings(**settings.model_dump(exclude=own))
-    return run.answer(problem, request, request.policy or policy(settings), mode)
+    mode = dispatch.Settings(**settings.model_dump(exclude=own))
+    return dispatch.answer(problem, request, request.policy or policy(settings), mode)
 
 
 def policy(settings: Settings | None) -> Dispatcher:
@@ -107,7 +108,7 @@ class Rolling:
         released = len(view.released())
         left = released - len(self._given)
         if left * len(view.nodes) > MOST_CELLS:
-            return locality.decide(view)
+            return locality(view)
         gone = (len(self._given) - self._given_then) / max(1, left)
         stale = gone > 0 and gone >= self.settings.share
         settled = self._binds_late and not _limited(view.nodes)
@@ -116,7 +117,7 @@ class Rolling:
             self._plan(view)
         pair = self._late_binding(view) if self._binds_late else self._next(view)
         if pair is None and _at_rest(view):
-            pair = locality.decide(view)
+            pair = locality(view)
         return pair
 
     def _runs_late(self, view: DispatchView, gone: float) -> bool:
@@ -198,7 +199,7 @@ def _candidates(rest: Remaining) -> Iterator[Queues]:
     for components in (HEFT, B_LEVEL):
         yield rest.behind_heads(ListScheduler(problem, components).run().queues())
     for prefetch in (True, False):
-        yield _run(rest, locality.decide, prefetch)
+        yield _run(rest, locality, prefetch)
 
 
 def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:

@@ -124,9 +124,9 @@ def test_the_checker_accepts_and_recounts_every_case(name: str) -> None:
 
 
 DISPATCHERS = {
-    "fifo": fifo.decide,
-    "locality": locality.decide,
-    "ready-min-min": ready_min_min.decide,
+    "fifo": fifo,
+    "locality": locality,
+    "ready-min-min": ready_min_min,
 }
 
 
