@@ -21,7 +21,7 @@ from bench.made import MACHINES, with_small_disks
 from ioopt.formats.estee.instance import read_estee
 from ioopt.generate.replication.generate import generate
 from ioopt.metrics import mean_interval
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest

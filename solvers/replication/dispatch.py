@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest

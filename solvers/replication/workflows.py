@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest

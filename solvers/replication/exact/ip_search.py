@@ -10,13 +10,15 @@ from typing import Any
 
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, Cycles, num_columns
-from ioopt.models.replication.left_out import past_relays, relays_matter, roomy
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
     enough_disk,
     fits,
     loads,
+    past_relays,
+    relays_matter,
+    roomy,
     tidied,
     to_plan,
 )

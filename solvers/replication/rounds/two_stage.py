@@ -24,11 +24,13 @@ from ioopt.result import StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.replication.greedy.file_order import answer_in_file_order
 from ioopt.solvers.replication.plans import build_plan, require_batch
-from ioopt.solvers.replication.rounds.allocation import Allocation, allocate, hasty_allocation
 from ioopt.solvers.replication.rounds.eviction import Disks, Removal, Room
-from ioopt.solvers.replication.rounds.selection import (
+from ioopt.solvers.replication.rounds.stages import (
+    Allocation,
     Selection,
+    allocate,
     greedy_selection,
+    hasty_allocation,
     quick_selection,
     select,
 )

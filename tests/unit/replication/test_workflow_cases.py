@@ -14,8 +14,7 @@ from conftest import ENGINES, shared_files
 import ioopt
 from ioopt.check.replication.check import check
 from ioopt.errors import IooptError
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.models.replication.workflow_bound import WorkflowBound, makespan_bound_seconds
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
