@@ -17,6 +17,8 @@ from ioopt.models.replication.static import Moves, StaticInstance
 MOST_NODES, MOST_TASKS, MOST_KINDS = 4, 24, 8
 MOST_VISITS = 20_000
 """Nodes of the search that are visited: a few tenths of a second."""
+VISITS_A_LOOK = 1_000
+"""Nodes visited between two looks at the clock."""
 Loads = tuple[int, ...]
 
 
@@ -236,7 +238,7 @@ class Enumeration:
 
     def visit(self) -> None:
         """Count a node of the search; raises _GivenUp where no more may be visited."""
-        if self.visits >= self._most or self.over():
+        if self.visits >= self._most or (self.visits % VISITS_A_LOOK == 0 and self.over()):
             raise _GivenUp
         self.visits += 1
 
@@ -251,7 +253,8 @@ class Enumeration:
             return False
         self.found(self._moves(leaf.files, chosen))
         self.upper = min(self._asked(), self.upper)
-        self.visit()  # where a plan with relays does not lower the limit, all is over
+        if self.over():  # also where a plan with relays does not lower the limit
+            raise _GivenUp
         return True
 
     def _moves(self, files: list[int], chosen: list[FileOption]) -> Moves:

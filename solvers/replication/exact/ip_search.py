@@ -160,15 +160,14 @@ class Search:
         if partition is None:
             return
         seconds = min(2.0, 0.1 * self.deadline.remaining())
-        answer = solve_by_cpsat(partition.program, BackendLimits(seconds=seconds, work=1.0))
+        answer = solve_by_cpsat(partition, BackendLimits(seconds=seconds, work=1.0))
         self.raise_bound(answer.bound, of_all_plans=True)
 
     def pack(self) -> None:
         """Whole components of tasks and files as items, where there are enough to balance nodes."""
-        for seconds in (0.0, min(3.0, 0.5 * self.deadline.remaining())):
-            assign = None if self.over() else packed(self.instance, self.bound, seconds)
-            if assign is not None:
-                self.offer(gathered(self.instance, assign))
+        assign = None if self.over() else packed(self.instance)
+        if assign is not None:
+            self.offer(gathered(self.instance, assign))
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
         """Annealing from several seeds in steps that follow from *share* of the limit, not the clock.
