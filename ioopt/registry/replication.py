@@ -136,9 +136,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", abilities={BOUND, THREADS},
     ),
     _solver(
-        "hierarchical", "rounds.hierarchical",
+        "hierarchical", "rounds.two_stage",
         "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
         "Khanna et al., Section 4.4", abilities={BOUND, THREADS},
+        function="solve_hierarchical", settings=_AT + "rounds.two_stage:TreeSettings",
     ),
     _solver(
         "anneal", "search.anneal", "simulated annealing of the additive objective, the start of ip",
