@@ -4,7 +4,6 @@
 """
 
 from ioopt.catalog import resolve
-from ioopt.options import Deadline
 from ioopt.registry import solvers_for
 from ioopt.solving import load
 
@@ -15,16 +14,6 @@ def compile_batch_io() -> None:
     from ioopt.sim.batch_io.simulate import compile_for
 
     compile_for(io_policy(row.name) for row in solvers_for("batch-io") if row.policy)
-
-
-def compile_enumeration() -> None:
-    """Compile the search for proofs of small batches."""
-    from ioopt.models.replication.static import reduce
-    from ioopt.solvers.replication.exact.enumeration import Enumeration
-
-    instance = reduce(load(resolve("image-16x3")))
-    search = Enumeration(instance, "acyclic", True, Deadline(None), compiled=True)
-    search.advance(1, lambda: False, lambda: 1, lambda moves: None)
 
 
 def compile_quanta() -> None:

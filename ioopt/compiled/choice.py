@@ -73,8 +73,6 @@ KERNELS = {
                _SEARCH + "greedy.minmin_kernel:plan"),
         Kernel("replication", "link-aware", _SEARCH + "search.link_search:compile_kernels",
                _SEARCH + "search.line_kernel:anneal"),
-        Kernel("replication", "enumeration", _CALLS + "compile_enumeration",
-               _SEARCH + "exact.enumeration_kernel:search"),
         Kernel("replication", "queues", _SEARCH + "exact.exact_workflow:compile_kernels",
                _SEARCH + "exact.queue_kernel:search"),
         Kernel("replication", "anneal", _SEARCH + "search.anneal:compile_kernel",

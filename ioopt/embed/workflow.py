@@ -236,7 +236,7 @@ class WorkflowDispatcher(LiveView):
             self._written.discard(f)
         if self._forgotten > max(_COMPACT, len(self._tasks) // 2):
             kept = {"notes": self.notes, "_guard": self._guard}
-            if self._policy is locality.decide:
+            if self._policy is locality:
                 kept["_policy"] = self._policy
             vars(self).update(vars(self.restore(self.state())) | kept)
 
@@ -364,12 +364,12 @@ class WorkflowDispatcher(LiveView):
         """What the dispatcher answers; past the deadline ``locality``."""
         left = None if given is None else until.remaining()
         if left is not None and left <= 0:
-            return locality.decide(self)
+            return locality(self)
         pair, notes = self._guard.run(
-            lambda: self._policy(self), lambda: locality.decide(self), self._wrong, left, given
+            lambda: self._policy(self), lambda: locality(self), self._wrong, left, given
         )
         if notes:
-            self._policy = locality.decide
+            self._policy = locality
             self.notes.append(f"{self.now:g} s: {notes[0]}, and so is the rest of the run")
             del self.notes[:-_MAX_NOTES]
         return pair

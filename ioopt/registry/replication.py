@@ -105,20 +105,20 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Kwok and Ahmad 1999; files and cores ours", function="solve_b_level",
     ),
     _solver(
-        "fifo", "dispatch.run",
+        "fifo", "dispatch",
         "workflows: a dispatcher; the first ready task to the core that has idled longest", "ours",
-        policy=_AT + "dispatch.fifo:policy",
+        policy=_AT + "dispatch:FIFO",
     ),
     _solver(
-        "locality", "dispatch.run",
+        "locality", "dispatch",
         "workflows: a dispatcher; the ready task with the most input bytes on a node", "ours",
-        policy=_AT + "dispatch.locality:policy",
+        policy=_AT + "dispatch:LOCALITY",
     ),
     _solver(
         "ready-min-min", "workflows",
         "workflows: MinMin over the tasks whose producers are planned; on a batch, minmin",
         "Khanna et al., Section 3; workflows ours", function="solve_ready_min_min",
-        settings=_AT + "workflows:ReadySettings", policy=_AT + "dispatch.ready_min_min:policy",
+        settings=_AT + "workflows:ReadySettings", policy=_AT + "dispatch:READY_MIN_MIN",
     ),
     _solver(
         "rolling", "online.rolling",
@@ -136,9 +136,10 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Khanna et al., Sections 4.2 and 4.3, (14)-(22)", abilities={BOUND, THREADS},
     ),
     _solver(
-        "hierarchical", "rounds.hierarchical",
+        "hierarchical", "rounds.two_stage",
         "two-stage over a tree of virtual nodes, such as hierarchy=4:2",
         "Khanna et al., Section 4.4", abilities={BOUND, THREADS},
+        function="solve_hierarchical", settings=_AT + "rounds.two_stage:TreeSettings",
     ),
     _solver(
         "anneal", "search.anneal", "simulated annealing of the additive objective, the start of ip",

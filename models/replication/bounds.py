@@ -81,23 +81,12 @@ def _share(instance: StaticInstance, task_class: int, file: int, free: set[int])
     return instance.least_work[task_class] * part
 
 
-@dataclass
-class PartitionModel:
-    """P||Cmax over equal weights as counts: how many files of each weight go to each node.
-
-    The optimum of ``program`` (and its bound at any time) is a bound of (13); ``place[w][i]`` counts
-    the items of weight ``kinds[w]`` on node i.
-    """
-
-    program: Program
-    kinds: list[int]
-    place: list[list[int]]
-
-
 def partition_model(
     weights: list[Fraction], num_nodes: int, floor: int, most: int = 4_000
-) -> PartitionModel | None:
-    """The partition problem of *weights* (rounded down to units), at least *floor*.
+) -> Program | None:
+    """P||Cmax over *weights* (rounded down to units) as counts of equal ones, at least *floor*.
+
+    Its optimum, and its bound at any time, is a bound of (13).
 
     None when there is no weight, or more than *most* counts (different weights x nodes) to decide.
     """
@@ -123,7 +112,7 @@ def partition_model(
         before = load
     for w, weight in enumerate(kinds):
         program.add(f"all_{w}", [(at, 1) for at in place[w]], counts[weight], counts[weight])
-    return PartitionModel(program, kinds, place)
+    return program
 
 
 @dataclass

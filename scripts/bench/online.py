@@ -21,7 +21,7 @@ from bench.made import MACHINES, with_small_disks
 from ioopt.formats.estee.instance import read_estee
 from ioopt.generate.replication.generate import generate
 from ioopt.metrics import mean_interval
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
@@ -97,7 +97,7 @@ def planned(
 
 def makespans(problem: ReplicationProblem, static: ReplicationPlan, actual: Times) -> list[float]:
     """Of each way to decide, in the order of WAYS."""
-    online = ((fifo.decide, False), (locality.decide, False), (locality.decide, True),
+    online = ((fifo, False), (locality, False), (locality, True),
               (rolling.policy(None), True))  # fmt: skip
     runs = [dispatch(problem, how, prefetch=early, actual=actual)[1] for how, early in online]
     runs.insert(3, simulate(problem, static, actual=actual))

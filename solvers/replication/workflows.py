@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replay_options import ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min, run
+from ioopt.solvers.replication import dispatch
 from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.list_scheduler import (
     B_LEVEL,
@@ -28,7 +28,7 @@ class Settings(ReplayOptions):
     eviction: EvictionPolicy = "farthest-next-use"
 
 
-class ReadySettings(run.Settings):
+class ReadySettings(dispatch.Settings):
     """``eviction``: policy of the replay; the plan itself always evicts by popularity.
 
     ``mode=dispatch`` decides while the tasks run instead, with ``prefetch`` or without.
@@ -53,7 +53,7 @@ def solve_ready_min_min(
     """MinMin over the tasks whose producers are planned (workflow rule 17); on a batch, ``minmin``."""
     settings = request.settings or ReadySettings()
     if settings.mode == "dispatch":
-        return run.answer(problem, request, request.policy or ready_min_min.decide, settings)
+        return dispatch.answer(problem, request, request.policy or dispatch.ready_min_min, settings)
     if not problem.is_workflow:
         return minmin.solve(
             problem, replace(request, settings=minmin.Settings(eviction=settings.eviction))
@@ -80,11 +80,13 @@ def _planned(
 
 PLANNERS: dict[str, Planner] = {
     "b-level": solve_b_level,
-    "locality": lambda problem, request: run.answer(
-        problem, request, locality.decide, run.Settings()
+    "locality": lambda problem, request: dispatch.answer(
+        problem, request, dispatch.locality, dispatch.Settings()
     ),
     "heft": solve_heft,
     "ready-min-min": solve_ready_min_min,
-    "fifo": lambda problem, request: run.answer(problem, request, fifo.decide, run.Settings()),
+    "fifo": lambda problem, request: dispatch.answer(
+        problem, request, dispatch.fifo, dispatch.Settings()
+    ),
 }
 """In the order in which they are tried: the quickest, the best on small disks, the rest."""

@@ -95,9 +95,9 @@ def batch() -> ReplicationProblem:
         (LateBinding, tree(16, 3, 0)),
         (Homes, batch()),
         (LateBinding, batch()),
-        (lambda: fifo.decide, batch()),
-        (lambda: locality.decide, batch()),
-        (lambda: ready_min_min.decide, batch()),
+        (lambda: fifo, batch()),
+        (lambda: locality, batch()),
+        (lambda: ready_min_min, batch()),
         (lambda: rolling.policy(None), batch()),
     ],
 )

@@ -84,7 +84,7 @@ def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
 def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
     """What the search answers otherwise on a random workflow (or batch); None where all is well."""
     from ioopt.problems.replication import ReplicationProblem
-    from ioopt.solvers.replication.exact.queue_search import QueueSearch
+    from ioopt.solvers.replication.exact.exact_workflow import QueueSearch
 
     instance = random_instance(seed, most_tasks, batch)
     problem = ReplicationProblem.model_validate(instance)
@@ -130,7 +130,7 @@ def astray(instance: dict[str, Any], policy: Any) -> tuple[int, list[str]]:
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.sim.replication.simulate import simulate
     from ioopt.solvers.replication.exact import queue_kernel
-    from ioopt.solvers.replication.exact.queue_search import QueueSearch
+    from ioopt.solvers.replication.exact.exact_workflow import QueueSearch
     from ioopt.solvers.replication.plans import build_plan
 
     problem = ReplicationProblem.model_validate(instance)

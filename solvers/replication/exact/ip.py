@@ -14,12 +14,7 @@ from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication.exact.enumeration import applies
-from ioopt.solvers.replication.exact.ip_search import (
-    SMALL_COLUMNS,
-    Search,
-)
-from ioopt.solvers.replication.exact.node_cut import node_cut
-from ioopt.solvers.replication.exact.splits import try_spreads
+from ioopt.solvers.replication.exact.ip_search import SMALL_COLUMNS, Search
 from ioopt.solvers.replication.greedy.file_order import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import answer_instead, in_haste, plan_minmin
 from ioopt.solvers.replication.plans import TINY_TASKS, one_round_too_small, require_batch
@@ -160,7 +155,7 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     """Bounds, annealing, then the model on the backend asked for (None: whichever pays)."""
     instance = search.instance
     if backend is None and len(instance.problem.tasks) <= TINY_TASKS:
-        search.enumerate_plainly()
+        search.enumerate()
     left = search.deadline.remaining()
     if settings.anneal and left < LOADING_PAYS_SECONDS and "ortools" not in sys.modules:
         search.anneal(ANNEAL_SHARE, 2)  # the first second is not spent on loading CP-SAT
@@ -178,9 +173,9 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         share = SMALL_ANNEAL_SHARE if small else ANNEAL_SHARE
         search.anneal(share, 2 if hurried and not small else ANNEAL_ROUNDS)
     if fits and small and backend is None:
-        try_spreads(search)
+        search.try_spreads()
     if fits:
-        node_cut(search, CUT_SHARE * search.deadline.remaining())
+        search.node_cut(CUT_SHARE * search.deadline.remaining())
     if search.over():
         return
     if not fits:
@@ -198,12 +193,13 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
 
 def _prove(search: Search, settings: Settings) -> None:
     """A short proof; what resists is annealed for longer, its node cut taken again, and raced for."""
-    going, before = search.first_proof(), search.load
+    search.first_proof()
+    before = search.load
     if settings.anneal and not search.over():
         search.anneal(SMALL_ANNEAL_SHARE, ANNEAL_ROUNDS, again=True)
         if search.load < before:
-            node_cut(search, CUT_SHARE * search.deadline.remaining())
-    search.race(going)
+            search.node_cut(CUT_SHARE * search.deadline.remaining())
+    search.race()
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:

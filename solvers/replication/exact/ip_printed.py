@@ -5,12 +5,13 @@ from typing import Literal
 
 from ioopt.check.replication.check import check
 from ioopt.models.replication.bounds import quick
-from ioopt.models.replication.left_out import relays_matter, roomy
 from ioopt.models.replication.printed import PrintedModel, num_terms
 from ioopt.models.replication.static import (
     StaticInstance,
     enough_disk,
     reduce,
+    relays_matter,
+    roomy,
     tidied,
     to_plan,
 )

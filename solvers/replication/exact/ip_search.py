@@ -2,20 +2,23 @@
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, Cycles, num_columns
-from ioopt.models.replication.left_out import past_relays, relays_matter, roomy
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
     enough_disk,
     fits,
     loads,
+    past_relays,
+    relays_matter,
+    roomy,
     tidied,
     to_plan,
 )
@@ -25,18 +28,26 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
-from ioopt.solvers.replication.exact import enumeration
-from ioopt.solvers.replication.exact.enumeration import Enumeration
+from ioopt.solvers.replication.exact.enumeration import (
+    MOST_VISITS,
+    Enumeration,
+    applies,
+    equal_nodes,
+)
 from ioopt.solvers.replication.search.anneal import anneal, steps_within
 from ioopt.solvers.replication.search.packing import gathered, packed
 
 FIRST_PROOF_SECONDS = 2.0
+PROOF_VISITS = 10 * MOST_VISITS
+"""Nodes that the enumeration visits in a first proof: a few seconds."""
 PROOF = {"symmetry_level": 2, "linearization_level": 2}
 """Full linearisation proves what level 1 does not: 2.6 s instead of 15 s and more."""
 SEARCH = {"symmetry_level": 0}
 """Presolve with symmetries can call a complete feasible hint infeasible."""
 SMALL_COLUMNS = 1_500
 """Up to this many columns a proof is likely, so the engines race for one."""
+MOST_HEAVY, MOST_SPREADS = 8, 1_500
+"""Heavy files, and ways to spread them over nodes, that are gone through."""
 
 
 @dataclass
@@ -149,15 +160,14 @@ class Search:
         if partition is None:
             return
         seconds = min(2.0, 0.1 * self.deadline.remaining())
-        answer = solve_by_cpsat(partition.program, BackendLimits(seconds=seconds, work=1.0))
+        answer = solve_by_cpsat(partition, BackendLimits(seconds=seconds, work=1.0))
         self.raise_bound(answer.bound, of_all_plans=True)
 
     def pack(self) -> None:
         """Whole components of tasks and files as items, where there are enough to balance nodes."""
-        for seconds in (0.0, min(3.0, 0.5 * self.deadline.remaining())):
-            assign = None if self.over() else packed(self.instance, self.bound, seconds)
-            if assign is not None:
-                self.offer(gathered(self.instance, assign))
+        assign = None if self.over() else packed(self.instance)
+        if assign is not None:
+            self.offer(gathered(self.instance, assign))
 
     def anneal(self, share: float, rounds: int, again: bool = False) -> None:
         """Annealing from several seeds in steps that follow from *share* of the limit, not the clock.
@@ -179,73 +189,78 @@ class Search:
             )
             self.offer(found)
 
-    def first_proof(self) -> Enumeration | None:
-        """Enumeration where it applies and a short repeatable run of CP-SAT; what can go on, if anything."""
-        going = self.first_enumeration()
+    def try_spreads(self) -> None:
+        """Go through the ways to spread heavy files, where those alone decide (PPA)."""
+        heavy = heavy_classes(self.instance)
+        if not heavy or self.moves is None or self.over():
+            return
+        ways = spreads(self.instance, heavy, self.replication, self.load - 1)
+        if len(ways) > MOST_SPREADS:
+            return
+        for masks in ways:
+            model = self.model(self.load - 1)
+            model.hold_to(dict(zip(heavy, masks, strict=True)))
+            limits = replace(BackendLimits.of(self.request), gap=None)
+            answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
+            if answer.found:
+                self.offer(model.moves(answer.values))
+            if answer.status not in (Status.OPTIMAL, Status.INFEASIBLE) or self.over():
+                return
+        self.raise_bound(self.load)
+
+    def node_cut(self, seconds: float) -> None:
+        """Raise the bound by what shared files cost the cheapest node in plans better than the best."""
+        if self.over() or self.instance.num_nodes == 1 or self.moves is None:
+            return
+        model = bounds.node_cut_model(self.instance, self.load - 1, self.replication)
+        limits = replace(BackendLimits.of(self.request, seconds), gap=None)
+        answer = solve_by_cpsat(model.program, limits, parameters=PROOF)
+        if answer.status is Status.INFEASIBLE:
+            self.raise_bound(self.load, of_all_plans=True)
+        elif answer.bound is not None:
+            units = min(float(self.load), model.batch_time(answer.bound))
+            self.raise_bound(units, of_all_plans=True)
+            self.ends = (model.price, math.ceil(answer.bound - 1e-6))
+
+    def first_proof(self) -> None:
+        """Enumeration where it applies, then a short repeatable run of CP-SAT."""
+        self.enumerate(PROOF_VISITS)
         if not self.over():
             self.run_cpsat(FIRST_PROOF_SECONDS, work=FIRST_PROOF_SECONDS)
-        return going
 
-    def race(self, going: Enumeration | None) -> None:
-        """All engines at once until one has a proof."""
+    def enumerate(self, most: int = MOST_VISITS) -> None:
+        """Enumerate for so many nodes of the search, where that applies."""
+        if self.over() or not applies(self.instance):
+            return
+        relays = self.relays
+        search = Enumeration(
+            self.instance, self.cycles, self.replication, relays,
+            lambda: self.over() or relays != self.relays, lambda: self.load - 1, self.offer,
+        )  # fmt: skip
+        bound = search.run(most)
+        if bound is not None and self.moves is None:
+            self.infeasible = True
+        elif bound is not None:
+            self.raise_bound(bound)
+
+    def race(self) -> None:
+        """CP-SAT and HiGHS at once until one has a proof."""
         if self.over():
             return
         cancel = threading.Event()
 
-        def until_over(step: Callable[[], None]) -> None:
-            step()
+        def highs() -> None:
+            self.run_highs(None, cancel=cancel)
             if self.over():
                 cancel.set()
 
-        others: list[Callable[[], None]] = [lambda: self.run_highs(None, cancel=cancel)]
-        if going is not None and going.compiled:
-            others.append(lambda: self.enumerate(going, None, cancel))
-        with ThreadPoolExecutor(len(others)) as pool:
-            running = [pool.submit(until_over, step) for step in others]
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(highs)
             try:
                 self.close_in(cancel)
             finally:
                 cancel.set()
-            for other in running:
-                other.result()
-
-    def first_enumeration(self) -> Enumeration | None:
-        """Enumerate for a moment, in plain Python first; what can go on if that does not end the search."""
-        found = self.enumerate_plainly()
-        if found is None or self.over() or not enumeration.takes_machine_code(self.deadline):
-            return found
-        return self._begin_enumeration(True)
-
-    def enumerate_plainly(self) -> Enumeration | None:
-        """Enumerate for a moment in plain Python; what can go on, if anything."""
-        if self.over() or not enumeration.applies(self.instance):
-            return None
-        return self._begin_enumeration(False)
-
-    def _begin_enumeration(self, fast: bool) -> Enumeration:
-        found = enumeration.Enumeration(
-            self.instance, self.cycles, self.replication, self.deadline, fast, self.relays
-        )
-        self.enumerate(found, enumeration.FIRST_NODES[fast])
-        return found
-
-    def enumerate(
-        self, search: Enumeration, nodes: int | None, cancel: threading.Event | None = None
-    ) -> None:
-        """Go on with *search* for *nodes* more nodes (None: as long as there is time)."""
-
-        def over() -> bool:
-            stale = search.relays and not self.relays
-            return self.over() or stale or (cancel is not None and cancel.is_set())
-
-        most = nodes if nodes is not None else 1 << 40
-        bound = search.advance(most, over, lambda: self.load - 1, self.offer)
-        if bound is None:
-            return
-        if self.moves is None:
-            self.infeasible = True
-        else:
-            self.raise_bound(bound)
+            running.result()
 
     def close_in(self, cancel: threading.Event) -> None:
         """Ask CP-SAT again and again for any plan below a target, without an objective.
@@ -339,3 +354,54 @@ class Search:
             self.offer(model.moves(answer.values))
         if answer.bound is not None:
             self.raise_bound(answer.bound)
+
+
+def heavy_classes(instance: StaticInstance) -> list[int]:
+    """Classes that read the files with the longest fetch; empty where the proof does not apply."""
+    longest = max(instance.far, default=0)
+    files = [file for file, far in enumerate(instance.far) if far == longest]
+    if not equal_nodes(instance) or not 0 < len(files) < min(len(instance.far), MOST_HEAVY + 1):
+        return []
+    readers = [instance.readers[file] for file in files]
+    if any(len(some) != 1 or len(instance.classes[some[0]].inputs) != 1 for some in readers):
+        return []
+    return [some[0] for some in readers]
+
+
+def spreads(
+    instance: StaticInstance, heavy: list[int], replication: bool, upper: int
+) -> list[tuple[int, ...]]:
+    """Masks of nodes for the *heavy* classes that leave the sum of loads within *upper* a node.
+
+    Nodes are alike, so those not used before are taken in order. Fewest copies first. Every further
+    node of a class costs both ends of a copy or another fetch. More than MOST_SPREADS are
+    not listed: one too many says so.
+    """
+    file = instance.classes[heavy[0]].inputs[0]
+    far = instance.far[file]
+    near = 2 * min(instance.near[instance.classes[k].inputs[0]] for k in heavy)
+    price = min(far, near) if replication else far
+    work = sum(group.count * instance.least_work[k] for k, group in enumerate(instance.classes))
+    spare = instance.num_nodes * upper - work - sum(instance.far)
+    counts = [instance.classes[k].count for k in heavy]
+    ways = _masks(counts, instance.num_nodes, 0, max(price, 1), spare)
+    found = list(islice(ways, MOST_SPREADS + 1))
+    return sorted(found, key=lambda masks: (sum(mask.bit_count() for mask in masks), masks))
+
+
+def _masks(
+    counts: list[int], nodes: int, used: int, price: int, spare: int
+) -> Iterator[tuple[int, ...]]:
+    """Masks for the classes of *counts* when *used* nodes are taken and *spare* load may be spent."""
+    if spare < 0:
+        return
+    if not counts:
+        yield ()
+        return
+    for mask in range(1, 1 << nodes):
+        fresh, spread = mask >> used, mask.bit_count()
+        if fresh & (fresh + 1) or spread > counts[0]:
+            continue
+        rest = spare - (spread - 1) * price
+        for tail in _masks(counts[1:], nodes, used + fresh.bit_count(), price, rest):
+            yield (mask, *tail)

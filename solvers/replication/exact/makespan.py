@@ -12,7 +12,7 @@ from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication.exact import exact_workflow
-from ioopt.solvers.replication.exact.queue_search import MOST_TASKS
+from ioopt.solvers.replication.exact.exact_workflow import MOST_TASKS
 from ioopt.solvers.replication.plans import TINY_TASKS
 from ioopt.solvers.replication.search import link_aware
 

@@ -7,7 +7,7 @@ has not come true. A task is bound to busy cores only where its files take a whi
 from graphlib import TopologicalSorter
 
 from ioopt.decisions.replication import DispatchView, Pair
-from ioopt.solvers.replication.dispatch.ready_min_min import expected_end
+from ioopt.solvers.replication.dispatch import expected_end
 
 EARLY = 2.0
 """A task may be bound to cores so many times as long before they idle as its files take to come."""

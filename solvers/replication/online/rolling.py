@@ -1,30 +1,35 @@
 """``rolling``: a plan of what is left, made anew as tasks arrive, run late, or a share of them has gone.
 
 Plans come from heft, b-level, locality and dispatches by live bytes on what is left
-(:mod:`ioopt.solvers.replication.online.remaining`), beside the plan in force; the one whose replay
+(:mod:`ioopt.solvers.replication.online.rolling`), beside the plan in force; the one whose replay
 ends first is followed strictly, each node taking its tasks in the planned order. Under small disks
 that pays, as what a plan spills depends on its order. Where it does not, no plan is followed: tasks
 are bound late (:mod:`ioopt.solvers.replication.online.late_binding`), as estimates may be wrong.
 Ours (workflow rule 20).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
+from ioopt.compiled import compiled
 from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 from ioopt.problems.replay_options import ReplayOptions
-from ioopt.problems.replication import EvictionPolicy, Node, ReplicationProblem
+from ioopt.problems.replication import EvictionPolicy, File, Node, ReplicationProblem, Task
 from ioopt.protocols import Outcome, SolveRequest
+from ioopt.sim.replication import kernel
 from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
-from ioopt.solvers.replication.dispatch import locality, run
+from ioopt.sim.replication.state import BEGUN, instance_arrays, new_log, new_state, queue_arrays
+from ioopt.solvers.replication import dispatch
+from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
 from ioopt.solvers.replication.online.late_binding import LateBinding
-from ioopt.solvers.replication.online.remaining import Queues, Remaining
 from ioopt.solvers.replication.search.flow_deal import (
     FIRST_DEALS,
     LiveBytes,
@@ -67,8 +72,8 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     """Run the dispatcher on planned times."""
     settings = request.settings or Settings()
     own = {"share", "late_share", "evaluations"}
-    mode = run.Settings(**settings.model_dump(exclude=own))
-    return run.answer(problem, request, request.policy or policy(settings), mode)
+    mode = dispatch.Settings(**settings.model_dump(exclude=own))
+    return dispatch.answer(problem, request, request.policy or policy(settings), mode)
 
 
 def policy(settings: Settings | None) -> Dispatcher:
@@ -107,7 +112,7 @@ class Rolling:
         released = len(view.released())
         left = released - len(self._given)
         if left * len(view.nodes) > MOST_CELLS:
-            return locality.decide(view)
+            return locality(view)
         gone = (len(self._given) - self._given_then) / max(1, left)
         stale = gone > 0 and gone >= self.settings.share
         settled = self._binds_late and not _limited(view.nodes)
@@ -116,7 +121,7 @@ class Rolling:
             self._plan(view)
         pair = self._late_binding(view) if self._binds_late else self._next(view)
         if pair is None and _at_rest(view):
-            pair = locality.decide(view)
+            pair = locality(view)
         return pair
 
     def _runs_late(self, view: DispatchView, gone: float) -> bool:
@@ -198,7 +203,7 @@ def _candidates(rest: Remaining) -> Iterator[Queues]:
     for components in (HEFT, B_LEVEL):
         yield rest.behind_heads(ListScheduler(problem, components).run().queues())
     for prefetch in (True, False):
-        yield _run(rest, locality.decide, prefetch)
+        yield _run(rest, locality, prefetch)
 
 
 def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
@@ -224,3 +229,141 @@ def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair 
     if view.now == 0 and any(head and head[0] in view.ready for head in heads):
         return None  # they compute already: nobody else may have their cores
     return decide(view)
+
+
+Queues = list[list[int]]
+ENTRY = kernel.begin_or_advance.__name__
+
+
+class Remaining:
+    """The instance ``problem``; its tasks from ``first`` on are the tasks ``todo`` of the run."""
+
+    def __init__(
+        self, view: DispatchView, given: Collection[int], overrun: float, fast: bool = False
+    ) -> None:
+        """*given*: tasks that have been assigned; *overrun*: seconds a task goes on past its
+        estimate, per second that it has computed.
+        """
+        self.view = view
+        self.todo = [k for k in view.released() if k not in given]
+        self.heads: Queues = [[] for _ in view.nodes]
+        self._names: dict[int, str] = {}
+        self._tasks: list[Task] = []
+        under_way = [row for i in range(len(view.nodes)) for row in self._under_way(i, overrun)]
+        written = {
+            f for k in [*self.todo, *(k for _, k, _ in under_way)] for f in self._name_files(k)
+        }
+        holds = self._place_files(written)
+        for i, k, seconds in under_way:
+            self._enter(i, _task(view.task(k), seconds))
+        self.first = len(self._tasks)
+        self._tasks += [_task(view.task(k)) for k in self.todo]
+        self.problem = ReplicationProblem.model_construct(
+            name="remaining", network=view.network, storages=(), tasks=tuple(self._tasks),
+            nodes=tuple(
+                Node.model_construct(**{**dict(node), "holds": tuple(held)})
+                for node, held in zip(view.nodes, holds, strict=True)
+            ),
+            files=tuple(
+                File.model_construct(id=name, bytes=view.size(f), storage=None, keep=False)
+                for f, name in self._names.items()
+            ),
+        )  # fmt: skip
+        self.place = {k: self.first + x for x, k in enumerate(self.todo)}
+        self.fast = fast
+
+    def _under_way(self, i: int, overrun: float) -> list[tuple[int, int, float]]:
+        """(node, task, compute seconds from now on at speed 1) of what is decided on node *i*."""
+        view, speed = self.view, self.view.nodes[i].speed
+        rows = []
+        for row in view.computing(i):
+            left = row.end_seconds - view.now
+            if left <= 0:
+                left = overrun * (view.now - row.start_seconds)
+            rows.append((i, row.task, left * speed))
+        waits = view.unstarted(i)
+        if waits is not None:
+            rows.append((i, waits, view.task(waits).compute_seconds))
+        return rows
+
+    def _name_files(self, k: int) -> Sequence[int]:
+        """Note the files of task *k*; returns those it writes."""
+        task, reads, writes = self.view.task(k), self.view.inputs(k), self.view.outputs(k)
+        self._names.update(zip((*reads, *writes), (*task.inputs, *task.outputs), strict=True))
+        return writes
+
+    def _place_files(self, written: Collection[int]) -> list[list[str]]:
+        """What each node holds; entries that write what may be lost."""
+        view, nodes = self.view, range(len(self.view.nodes))
+        holds: list[list[str]] = [[] for _ in nodes]
+        risky: list[list[str]] = [[] for _ in nodes]
+        for f, name in self._names.items():
+            if f in written or not view.copies(f):
+                continue
+            where = [i for i in nodes if view.holds(i, f)]
+            alone = len(where) == 1 and not view.on_remote(f)
+            limited = view.nodes[where[0]].disk_bytes is not None
+            for i in where:
+                (risky if alone and limited else holds)[i].append(name)
+        for i, names in enumerate(risky):
+            if names:
+                entry = Task.model_construct(id=f"files of {i}", compute_seconds=0.0, inputs=(),
+                    outputs=tuple(names), cores=1, release_seconds=0.0)  # fmt: skip
+                self._enter(i, entry)
+        return holds
+
+    def _enter(self, i: int, entry: Task) -> None:
+        self.heads[i].append(len(self._tasks))
+        self._tasks.append(entry)
+
+    def queues(self, orders: Sequence[Sequence[int]]) -> Queues:
+        """Queues of the instance that run *orders*, tasks of the run by node, behind the heads."""
+        return [
+            head + [self.place[k] for k in order]
+            for head, order in zip(self.heads, orders, strict=True)
+        ]
+
+    def behind_heads(self, queues: Sequence[Sequence[int]]) -> Queues:
+        """Queues of a planner that knows of no heads, the heads put first."""
+        return [
+            head + [e for e in queue if e >= self.first]
+            for head, queue in zip(self.heads, queues, strict=True)
+        ]
+
+    def orders(self, queues: Queues) -> list[list[int]]:
+        """Per node the tasks of the run, in order."""
+        return [[self.todo[e - self.first] for e in queue if e >= self.first] for queue in queues]
+
+    @cached_property
+    def _replay(self) -> Callable[[Queues], tuple[float, Any]]:
+        inst = instance_arrays(self.problem, compiled=self.fast)
+        state, log = new_state(inst, compiled=self.fast), new_log(inst, 1, 1, self.fast)
+        step = compiled(kernel.__name__, ENTRY) if self.fast else kernel.begin_or_advance
+
+        def replay(queues: Queues) -> tuple[float, Any]:
+            state.counters[BEGUN] = 0
+            arrays = queue_arrays(queues, "farthest-next-use", compiled=self.fast)
+            makespan, code = step(inst, arrays, state, log, 1 << 60, kernel.REPLAY, 0)
+            return (float("inf") if code == kernel.STUCK else float(makespan)), log
+
+        return replay
+
+    def score(self, queues: Queues, tie: float) -> float:
+        """The makespan, and *tie* times the mean end of all entries; infinite where it gets stuck."""
+        makespan, log = self._replay(queues)
+        return makespan + tie * sum(log.task_end) / max(1, len(log.task_end))
+
+    def starts(self, queues: Queues) -> dict[int, float]:
+        """When each task of ``todo`` starts in the replay, in seconds of the run."""
+        _, log = self._replay(queues)
+        return {k: self.view.now + float(log.task_start[e]) for k, e in self.place.items()}
+
+
+def _task(task: Task, seconds: float | None = None) -> Task:
+    """*task*, there from now on, computing *seconds* instead if given."""
+    if seconds is None and not task.release_seconds:
+        return task
+    times = {"release_seconds": 0.0}
+    if seconds is not None:
+        times["compute_seconds"] = seconds
+    return task.model_construct(**{**dict(task), **times})

@@ -36,7 +36,7 @@ class Line(NamedTuple):
     stands at ``k * num_nodes + i``. ``moved`` are the tasks that the last move took to other places,
     ``random`` is the state of the generator; ``flag``, ``scratch`` and ``queued`` are scratch.
 
-    Where orders are scored by what they move (:mod:`ioopt.solvers.replication.search.order_score`): planned
+    Where orders are scored by what they move (:mod:`ioopt.solvers.replication.search.line_kernel`): planned
     disks, cells of ``on`` and ``residents`` as in ``Dispatch``; ``nxt``: place of the next reader of a file,
     ``follow`` of the one after each input, ``wanted`` of the last one; ``costs``: seconds a byte to fetch and
     to copy. Before a place: bytes ``fetched`` and ``copied``, ``digest`` of the disks by the ``code`` of a

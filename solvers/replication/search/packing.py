@@ -1,17 +1,11 @@
 """Packing whole components: tasks and files that hang together go to one node, nothing is copied.
 
 Where a batch falls into many parts that share no file (PPA: one part a file), placing whole parts
-so that the largest load is least is P||Cmax, which CP-SAT solves in a moment and which is often as
-good as the bound.
+so that the largest load is least is P||Cmax, for which longest first with exchanges is often as good as
+the bound.
 """
 
-from collections import defaultdict
-from fractions import Fraction
-
-from ioopt.models.replication.bounds import partition_model
 from ioopt.models.replication.static import Moves, StaticInstance
-from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.plans import lacking
 
 
@@ -31,11 +25,10 @@ def components(instance: StaticInstance) -> list[tuple[list[int], list[int]]]:
     return sorted(parts)
 
 
-def packed(instance: StaticInstance, bound: int, seconds: float) -> list[int] | None:
+def packed(instance: StaticInstance) -> list[int] | None:
     """A node for every task with every component whole, or None where that cannot be balanced.
 
-    Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest. With
-    no *seconds* for CP-SAT the answer is that of :func:`longest_first`.
+    Asked only for nodes that are alike and hold nothing. Tasks without files fill up the rest.
     """
     nodes = instance.num_nodes
     speeds = {node.speed for node in instance.problem.nodes}
@@ -49,12 +42,7 @@ def packed(instance: StaticInstance, bound: int, seconds: float) -> list[int] | 
         + sum(instance.classes[k].count * instance.work[k][0] for k in classes)
         for classes, files in parts
     ]
-    node_of = longest_first(weights, nodes)
-    load = [sum(w for part, w in enumerate(weights) if node_of[part] == i) for i in range(nodes)]
-    if max(load) > bound and seconds > 0:
-        better = _packed_exactly(weights, nodes, bound, seconds)
-        node_of = node_of if better is None else better
-    return _assigned(instance, parts, weights, node_of)
+    return _assigned(instance, parts, weights, longest_first(weights, nodes))
 
 
 def longest_first(weights: list[int], nodes: int) -> list[int]:
@@ -88,25 +76,6 @@ def longest_first(weights: list[int], nodes: int) -> list[int]:
         node_of[part] = node
         if swapped is not None:
             node_of[swapped] = top
-    return node_of
-
-
-def _packed_exactly(weights: list[int], nodes: int, bound: int, seconds: float) -> list[int] | None:
-    """A node for every weight by CP-SAT, no node above *bound*; None where it finds none."""
-    model = partition_model([Fraction(weight) for weight in weights], nodes, bound)
-    if model is None:
-        return None
-    answer = solve_by_cpsat(model.program, BackendLimits(seconds=seconds, work=4.0))
-    if not answer.found:
-        return None
-    waiting: dict[int, list[int]] = defaultdict(list)
-    for part, weight in enumerate(weights):
-        waiting[weight].append(part)
-    node_of = [0] * len(weights)
-    for weight, row in zip(model.kinds, model.place, strict=True):
-        for node, variable in enumerate(row):
-            for _ in range(int(answer.values[variable])):
-                node_of[waiting[weight].pop()] = node
     return node_of
 
 

@@ -9,14 +9,12 @@ from conftest import first
 from oracle.replication_exhaustive import optimum
 from replication_samples import fits_somewhere, tiny
 
-from ioopt import compiled
 from ioopt.checking import check
-from ioopt.models.replication.file_options import file_options
-from ioopt.models.replication.static import StaticInstance, fits, loads, reduce, to_plan
-from ioopt.options import Deadline
+from ioopt.models.replication.static import fits, loads, reduce, to_plan
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.replication.exact import enumeration, splits
-from ioopt.solvers.replication.exact import enumeration_kernel as kernel
+from ioopt.solvers.replication.exact import enumeration
+from ioopt.solvers.replication.exact import ip_search as splits
+from ioopt.solvers.replication.exact.enumeration import Enumeration, file_options
 from ioopt.solving import solve
 
 VARIANTS = [("acyclic", True), ("printed", True), ("acyclic", False)]
@@ -40,16 +38,21 @@ def test_options_of_a_file_by_hand() -> None:
     assert _loads(3, 10, 1, both, "acyclic", False) == [(10, 10, 0)]
 
 
-def _exact(instance: StaticInstance, search: enumeration.Enumeration) -> tuple[int | None, int]:
+def _exact(problem: ReplicationProblem, *variant) -> tuple[int | None, int]:
     """The least load that the search finds (None: no plan), and the bound that it proves."""
+    instance = reduce(problem)
     best: list[int] = []
 
     def found(moves) -> None:
         best.append(max(loads(instance, moves)))
         assert fits(instance, moves)
+        assert not check(problem, to_plan(instance, moves, variant[0] == "printed"))
         assert not best[1:] or best[-1] < best[-2]
 
-    bound = search.advance(1 << 40, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found)
+    search = Enumeration(
+        instance, *variant, False, lambda: False, lambda: best[-1] - 1 if best else 1 << 60, found
+    )
+    bound = search.run(1 << 40)
     assert bound is not None
     return (best[-1] if best else None), bound
 
@@ -59,13 +62,8 @@ def _limited(problem: ReplicationProblem, room: int | None) -> ReplicationProble
     return problem.model_copy(update={"nodes": nodes})
 
 
-@pytest.mark.parametrize("leaf_nodes", [3_000, 1])
 @pytest.mark.parametrize("seed", first(2, range(6)))
-def test_enumeration_equals_exhaustive_search(
-    seed: int, leaf_nodes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With one node a leaf, every assignment is settled by CP-SAT instead."""
-    monkeypatch.setitem(enumeration.LEAF_NODES, False, leaf_nodes)
+def test_enumeration_equals_exhaustive_search(seed: int) -> None:
     room = [None, 120, 80][seed % 3]
     problem = _limited(tiny(seed, nodes=2 + seed % 2, tasks=4), room)
     if not fits_somewhere(problem):
@@ -73,8 +71,7 @@ def test_enumeration_equals_exhaustive_search(
     instance = reduce(problem)
     assert enumeration.applies(instance) and instance.exact
     for cycles, replication in VARIANTS:
-        search = enumeration.Enumeration(instance, cycles, replication, Deadline(None))
-        best, bound = _exact(instance, search)
+        best, bound = _exact(problem, cycles, replication)
         true = optimum(problem, cycles, replication)
         assert (best is None) == (true is None)
         if best is not None:
@@ -82,20 +79,11 @@ def test_enumeration_equals_exhaustive_search(
             assert Fraction(best) * instance.unit == true
 
 
-@pytest.mark.skipif(not compiled.available(), reason="numba is not installed here")
-@pytest.mark.slow
-def test_compiled_enumeration_goes_the_same_way() -> None:
-    from ioopt.generate.replication.generate import generate
-
-    problem = generate("image-85", {"tasks": 8, "nodes": 2, "disk": "unlimited"}, 0)
-    instance = reduce(problem)
-    ways = []
-    for machine_code in (False, True):
-        search = enumeration.Enumeration(instance, "acyclic", True, Deadline(None), machine_code)
-        answer = _exact(instance, search)
-        ways.append((answer, [int(number) for number in search.state.numbers]))
-        assert search.state.numbers[kernel.NODES] > 100
-    assert ways[0] == ways[1]
+def test_enumeration_gives_up_after_so_many_nodes() -> None:
+    instance = reduce(tiny(1, tasks=4))
+    args = (lambda: False, lambda: 1 << 60, lambda moves: pytest.fail("found"))
+    search = Enumeration(instance, "acyclic", True, False, *args)
+    assert search.run(2) is None and search.visits == 2
 
 
 def test_where_enumeration_applies() -> None:
@@ -153,18 +141,3 @@ def test_spreading_proves_what_exhaustive_search_finds(nodes: int, variant: int)
     true = optimum(problem, cycles, replication)
     assert true is not None
     assert result.objective == pytest.approx(float(true), abs=1e-9)
-
-
-def test_enumerated_plans_pass_the_checker() -> None:
-    problem = tiny(3, nodes=3, tasks=5)
-    instance = reduce(problem)
-    plans = []
-    search = enumeration.Enumeration(instance, "acyclic", True, Deadline(None))
-
-    def found(moves) -> None:
-        plans.append((max(loads(instance, moves)), to_plan(instance, moves)))
-
-    search.advance(1 << 40, lambda: False, lambda: plans[-1][0] - 1 if plans else 1 << 60, found)
-    assert plans
-    for _, plan in plans:
-        assert not check(problem, plan)

@@ -14,8 +14,8 @@ from ioopt.errors import NotApplicableError
 from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
+from ioopt.solvers.replication.exact.exact_workflow import MOST_TASKS, QueueSearch
 from ioopt.solvers.replication.exact.queue_bound import filled, link_seconds
-from ioopt.solvers.replication.exact.queue_search import MOST_TASKS, QueueSearch
 from ioopt.solvers.replication.plans import build_plan
 
 POLICY: EvictionPolicy = "farthest-next-use"

@@ -208,7 +208,7 @@ def test_compiled_annealing_gives_the_same_answer(monkeypatch: pytest.MonkeyPatc
 def test_packing_keeps_components_whole_and_meets_the_bound() -> None:
     problem = generate("ppa", {"tasks": 120, "nodes": 3, "disk": "unlimited"}, 2)
     instance = reduce(problem)
-    assign = packing.packed(instance, 0, 20.0)
+    assign = packing.packed(instance)
     moves = packing.gathered(instance, assign)
     assert moves.copies == () and len(moves.remote) == instance.num_files
     result = solve(problem, "ip", time_limit=20)

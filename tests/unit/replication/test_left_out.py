@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import ioopt
-from ioopt.models.replication.left_out import past_relays
-from ioopt.models.replication.static import Moves, reduce
+from ioopt.models.replication.static import Moves, past_relays, reduce
 from ioopt.problems.replication import ReplicationProblem
 
 

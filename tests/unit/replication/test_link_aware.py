@@ -15,7 +15,7 @@ from ioopt import compiled as compiling
 from ioopt.compiled import choice
 from ioopt.errors import NotApplicableError
 from ioopt.generate.replication.generate import generate
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.protocols import SolveRequest

@@ -203,7 +203,7 @@ def test_bounds_stay_below_the_optimum(seed: int) -> None:
         partition = bounds.partition_model(weights, instance.num_nodes, 0)
         found = [bounds.area(instance), bounds.largest_task(instance)]
         if partition is not None:
-            found.append(Fraction(solve_by_cpsat(partition.program, LIMITS).bound))
+            found.append(Fraction(solve_by_cpsat(partition, LIMITS).bound))
         cut = bounds.node_cut_model(instance, int(true / instance.unit), replication)
         answer = solve_by_cpsat(cut.program, LIMITS)
         assert answer.status is Status.OPTIMAL  # every node of the best plan is a solution

@@ -6,7 +6,7 @@ import pytest
 
 import ioopt
 from ioopt.models.replication.static import reduce
-from ioopt.solvers.replication.greedy.placement import placed_by_disk
+from ioopt.solvers.replication.search.anneal import placed_by_disk
 
 
 @pytest.mark.parametrize("speed", [1, 1000])

@@ -51,7 +51,7 @@ def test_the_longest_path_begins_first() -> None:
     Rolling plans: a 0-1 and b 1-11 on one node, c 0-5 and d 5-10 on the other.
     """
     problem = two_nodes(C, D, A, B, files=(X,))
-    assert dispatch(problem, locality.decide)[1].metrics["makespan_seconds"] == 16
+    assert dispatch(problem, locality)[1].metrics["makespan_seconds"] == 16
     plan, ran = dispatch(problem, policy(None), prefetch=True)
     assert ran.metrics["makespan_seconds"] == 11
     assert check(problem, plan, ran.schedule).violations == ()

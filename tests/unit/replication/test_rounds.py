@@ -19,8 +19,8 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.rounds import two_stage as rounds
 from ioopt.solvers.replication.rounds.eviction import Disks, popularity
-from ioopt.solvers.replication.rounds.hierarchical import levels_for
-from ioopt.solvers.replication.rounds.selection import greedy_selection, select
+from ioopt.solvers.replication.rounds.stages import greedy_selection, select
+from ioopt.solvers.replication.rounds.two_stage import levels_for
 
 MB = 1_000_000
 LIMITS = BackendLimits(seconds=20.0, work=5.0)

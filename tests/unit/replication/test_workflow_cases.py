@@ -14,8 +14,7 @@ from conftest import ENGINES, shared_files
 import ioopt
 from ioopt.check.replication.check import check
 from ioopt.errors import IooptError
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.models.replication.workflow_bound import WorkflowBound, makespan_bound_seconds
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
@@ -124,9 +123,9 @@ def test_the_checker_accepts_and_recounts_every_case(name: str) -> None:
 
 
 DISPATCHERS = {
-    "fifo": fifo.decide,
-    "locality": locality.decide,
-    "ready-min-min": ready_min_min.decide,
+    "fifo": fifo,
+    "locality": locality,
+    "ready-min-min": ready_min_min,
 }
 
 

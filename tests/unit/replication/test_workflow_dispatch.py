@@ -61,7 +61,7 @@ def test_rounds_count_the_completions_of_an_instant() -> None:
     """a of 0 s ends at 0 s in a further round; then b may be given."""
     data = instance()
     data["tasks"][0]["compute_seconds"] = 0
-    plan, ran = dispatch(ioopt.load(data), fifo.decide, engine="python")
+    plan, ran = dispatch(ioopt.load(data), fifo, engine="python")
     assert plan.dispatches == ((0.0, 0, "a", "n0"), (0.0, 1, "b", "n0"), (1.0, 0, "c", "n0"))
     assert ran.metrics["makespan_seconds"] == 6.0
 
@@ -74,7 +74,7 @@ def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
         seen.append((view.now, list(view.released()), list(view.core_times(0)), list(view.ready)))
         with pytest.raises(KeyError):
             view.task(2) if view.now < 1 else view.task(99 if view.now > 99 else {}[2])
-        return fifo.decide(view)
+        return fifo(view)
 
     dispatch(ioopt.load(instance(2)), look, engine="python", actual={"a": 9.0})
     assert seen[0] == (0.0, [0, 1], [0.0, 0.0], [0])
@@ -84,7 +84,7 @@ def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
 def test_prefetch_lets_one_task_wait() -> None:
     """One core, a until 2 s: c is given at 1 s and starts at 2, b only when c has started."""
     problem = ioopt.load(instance())
-    plan, ran = dispatch(problem, fifo.decide, engine="python", prefetch=True)
+    plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
     assert plan.dispatches == ((0.0, 0, "a", "n0"), (1.0, 0, "c", "n0"), (2.0, 0, "b", "n0"))
     assert check(problem, plan, ran.schedule).violations == ()
     lazy = plan.model_copy(update={"prefetch": False})
@@ -95,7 +95,7 @@ def test_prefetch_lets_one_task_wait() -> None:
 
 def test_a_false_record_is_found() -> None:
     problem = ioopt.load(instance())
-    plan, ran = dispatch(problem, fifo.decide, engine="python")
+    plan, ran = dispatch(problem, fifo, engine="python")
     rows = list(plan.dispatches or ())
     early = plan.model_copy(
         update={"dispatches": ((0.0, 0, "a", "n0"), (1.5, 0, *rows[1][2:]), rows[2])}
@@ -153,7 +153,7 @@ def test_files_leave_out_rounds_of_zero() -> None:
     data = instance()
     data["tasks"][0]["compute_seconds"] = 0
     problem = ioopt.load(data)
-    plan, ran = dispatch(problem, fifo.decide, engine="python")
+    plan, ran = dispatch(problem, fifo, engine="python")
     written = json.loads(json.dumps(plan.to_dict()))
     assert written["dispatches"] == [[0.0, "a", "n0"], [0.0, 1, "b", "n0"], [1.0, "c", "n0"]]
     assert ReplicationPlan.model_validate(written) == plan

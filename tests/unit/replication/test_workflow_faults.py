@@ -50,7 +50,7 @@ def test_what_a_task_still_to_be_assigned_reads_goes_before_what_another_node_wa
     pairs: list[Pair] = [(0, 1), (1, 0)]
 
     def decide(view: DispatchView) -> Pair | None:
-        return pairs.pop(0) if pairs else fifo.decide(view)
+        return pairs.pop(0) if pairs else fifo(view)
 
     plan, ran = dispatch(problem, decide, engine="python")
     assert ran.schedule["evictions"][0] == {"file": "y", "node": "n0", "seconds": 0.0}
@@ -69,7 +69,7 @@ def test_what_nobody_reads_is_saved_before_what_a_task_still_to_be_assigned_read
         {"id": "c", "compute_seconds": 1, "inputs": ["q"]},
     ]
     problem = instance([{"id": "n0", "disk_bytes": 25}], {"q": 10, "p": 10, "r": 10}, tasks, "p")
-    plan, ran = dispatch(problem, fifo.decide, engine="python", prefetch=True)
+    plan, ran = dispatch(problem, fifo, engine="python", prefetch=True)
     assert [(row["file"], row["start_seconds"]) for row in ran.schedule["transfers"]] == [("p", 1)]
     assert ran.metrics["spills"] == 0 and ran.metrics["makespan_seconds"] == 4
     assert check(problem, plan, ran.schedule).violations == ()
@@ -136,7 +136,7 @@ def test_a_planned_end_that_has_passed_is_now() -> None:
     def look(view: DispatchView) -> Pair | None:
         ends = [(row.task, row.end_seconds) for row in view.computing(0)]
         seen.setdefault(view.now, (list(view.core_times(0)), ends))
-        return fifo.decide(view)
+        return fifo(view)
 
     dispatch(problem, look, engine="python", actual={"a": 9.0})
     assert seen[6.0] == ([6.0, 6.0], [(0, 6.0)])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import ioopt
 from ioopt.compiled import choice
 from ioopt.generate.replication.generate import generate
-from ioopt.models.replication.timeline_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest

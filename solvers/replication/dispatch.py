@@ -1,0 +1,129 @@
+"""Dispatchers of workflows, which decide while they run, and solving by one: its run, or the run's queues."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
+from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.problems.replay_options import ReplayOptions
+from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.protocols import Outcome, SolveRequest
+from ioopt.sim.replication.dispatch import dispatch
+
+
+class Settings(ReplayOptions):
+    """``mode``: ``replay`` the queues of the run (they stage earlier), or answer with the run itself.
+
+    ``eviction``: policy of the run and of the replay; ``prefetch``: a task may be given to a node
+    whose cores are busy (a run answered with alone).
+    """
+
+    mode: Literal["replay", "dispatch"] = "replay"
+    eviction: EvictionPolicy = "farthest-next-use"
+    prefetch: bool = False
+
+
+def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
+    """Run the dispatcher ``request.policy`` on planned times (workflow rules 11 and 17)."""
+    return answer(problem, request, request.policy, request.settings or Settings())
+
+
+def answer(
+    problem: ReplicationProblem, request: SolveRequest, policy: Dispatcher, settings: Settings
+) -> Outcome:
+    """The answer of *policy*: a run with its record, or a plan of queues."""
+    online = settings.mode == "dispatch"
+    plan, ran = dispatch(
+        problem, policy, prefetch=settings.prefetch and online, eviction=settings.eviction,
+        options=settings, deadline=request.deadline,
+    )  # fmt: skip
+    if not online:
+        plan = plan.model_copy(update={"dispatches": None})
+    return Outcome(
+        plan,
+        makespan_bound_seconds(problem),
+        objective_name="makespan_seconds",
+        simulation=ran if online else None,
+    )
+
+
+def fifo(view: DispatchView) -> Pair | None:
+    """The first ready task that some node takes goes to the core that has idled longest.
+
+    No task waits for a wider one before it (workflow rule 13).
+    """
+    nodes = view.open_nodes()
+    for k in view.ready if nodes else ():
+        found = least((view.core_time(k, i), (k, i)) for i in nodes if view.takes(k, i))
+        if found is not None:
+            return found
+    return None
+
+
+def locality(view: DispatchView) -> Pair | None:
+    """The ready task with the most bytes of its inputs on a node goes there.
+
+    Ties go to the first task, the most idle cores, the first node (workflow rule 13).
+    """
+    nodes = view.open_nodes() if view.ready else []
+    best: tuple[int, int, int, int] | None = None
+    for i in nodes:
+        idle = view.idle_cores(i)
+        for k, there in _bytes_there(view, i).items():
+            if (best is None or (-there, k, -idle, i) < best) and view.takes(k, i):
+                best = (-there, k, -idle, i)
+    if best is None or not best[0]:
+        best = _first(view, nodes)
+    return None if best is None else (best[1], best[3])
+
+
+def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
+    """The ready tasks that read files of node *i*, and how many bytes."""
+    there: dict[int, int] = {}
+    for f in view.complete(i):
+        for k in view.ready_readers(f):
+            there[k] = there.get(k, 0) + view.size(f)
+    return there
+
+
+def _first(view: DispatchView, nodes: list[int]) -> tuple[int, int, int, int] | None:
+    """The first ready task that some of *nodes* takes, where no node has any of its bytes."""
+    for k in view.ready if nodes else ():
+        rows = [(0, k, -view.idle_cores(i), i) for i in nodes if view.takes(k, i)]
+        if rows:
+            return min(rows)
+    return None
+
+
+def ready_min_min(view: DispatchView) -> Pair | None:
+    """The pair of a ready task and a node that is expected to end first.
+
+    Core time, transfers one after the other, and the planned computing (workflow rule 13).
+    """
+    nodes = view.open_nodes()
+    return least(
+        (expected_end(view, k, i), (k, i))
+        for k in (view.ready if nodes else ())
+        for i in nodes
+        if view.takes(k, i)
+    )
+
+
+def expected_end(view: DispatchView, k: int, i: int) -> float:
+    """When task *k* would end on node *i*: nothing overlaps, and no link is shared."""
+    seconds = max(view.now, view.core_time(k, i))
+    for f in view.inputs(k):
+        if not view.holds(i, f):
+            copied = view.copies(f) > 0
+            network = view.network
+            rate = network.replica_bytes_per_second if copied else network.remote_bytes_per_second
+            seconds += view.size(f) / rate
+    return seconds + view.task(k).compute_seconds / view.nodes[i].speed
+
+
+def _same(decide: Dispatcher) -> Callable[[object], Dispatcher]:
+    return lambda settings: decide
+
+
+FIFO, LOCALITY, READY_MIN_MIN = map(_same, (fifo, locality, ready_min_min))
+"""What makes the dispatchers, which have no settings of their own."""

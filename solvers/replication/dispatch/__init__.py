@@ -1,1 +1,0 @@
-"""Dispatchers of workflows, which decide while they run: one module each."""
