@@ -9,7 +9,7 @@ import pytest
 
 from ioopt.errors import UsageError
 from ioopt.generate.replication.generate import generate, overlap_a, overlap_b
-from ioopt.generate.replication.hilbert import hilbert_index
+from ioopt.generate.replication.generate import hilbert_index
 from ioopt.generate.replication.settings import PRESETS
 
 MB = 1_000_000
