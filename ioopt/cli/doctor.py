@@ -96,7 +96,7 @@ def _backends() -> Iterator[Row]:
     from ioopt.solvers.backends import pulp_program
 
     here = pulp_program.available()
-    packages = {"CP-SAT": "ortools", "HiGHS": "highspy", "CBC": "pulp"}
+    packages = {"CP-SAT": "ortools", "HiGHS": "highspy", "CBC": "pulp", "SCIP": "ortools"}
     for name in ("CP-SAT", *pulp_program.BACKENDS):
         package = packages.get(name)
         ready = name in here or name == "CP-SAT"

@@ -1,7 +1,7 @@
-"""Command-line MIP solvers on PuLP models: CBC, GLPK and SCIP, each run as a child of ours.
+"""CBC and GLPK on PuLP models, each run as a child of ours, and the SCIP of OR-Tools.
 
-PuLP's own drivers wait for the child without a limit, leave it running after Ctrl-C, and (GLPK,
-SCIP) call every solution optimal. Here PuLP writes the model and reads the solution; the child,
+PuLP's own drivers wait for the child without a limit, leave it running after Ctrl-C, and
+(GLPK) call every solution optimal. Here PuLP writes the model and reads the solution; the child,
 its log, its end and its status line are handled here.
 """
 
@@ -17,11 +17,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ioopt.errors import BackendFailureError, BackendMissingError
 from ioopt.result import Status, StopReason
-from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.answer import BackendLimits, run_interruptibly
 
 if TYPE_CHECKING:
     from pulp import LpProblem
@@ -239,62 +239,43 @@ def glpk_status(report: str) -> tuple[Status, StopReason]:
 # ------------------------------------------------------------------------------------------ SCIP
 
 _SCIP_STATUS = {
-    "optimal solution found": (Status.OPTIMAL, StopReason.FINISHED),
-    "infeasible": (Status.INFEASIBLE, StopReason.FINISHED),
-    "gap limit reached": (Status.FEASIBLE, StopReason.GAP),
-    "time limit reached": (Status.FEASIBLE, StopReason.TIME),
-    "user interrupt": (Status.FEASIBLE, StopReason.TIME),
-    "termination signal received": (Status.FEASIBLE, StopReason.TIME),
-    "memory limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "node limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "total node limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "solution limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "solution improvement limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
+    "INFEASIBLE": (Status.INFEASIBLE, StopReason.FINISHED),
+    "FEASIBLE": (Status.FEASIBLE, StopReason.TIME),
+    "NOT_SOLVED": (Status.UNKNOWN, StopReason.TIME),
 }
 
 
 def solve_scip(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
-    """Run the scip program; the bound is the closing ``Dual Bound`` of its log."""
+    """Run the SCIP that comes with OR-Tools, which tells neither its log nor why it stopped early."""
+    try:
+        import ortools
+        from ortools.linear_solver.python import model_builder
+    except ImportError as error:
+        raise BackendMissingError(f"backend SCIP needs the package ortools ({error})") from None
     import pulp
 
-    path = shutil.which("scip")
-    if path is None:
-        raise BackendMissingError("backend SCIP needs the program scip on the PATH")
+    model, solver = model_builder.Model(), model_builder.Solver("scip")
     with tempfile.TemporaryDirectory(prefix="ioopt-scip-") as folder:
-        model, sol = str(Path(folder, "model.lp")), str(Path(folder, "model.sol"))
-        lp.writeLP(model, writeSOS=False)
-        text, cut_off = run(_scip_command(path, model, sol, limits), limits)
-        if cut_off or not Path(sol).exists():
-            return RawAnswer(Status.UNKNOWN, StopReason.TIME)
-        status, stop = scip_status(Path(sol).read_text("utf-8"))
-        values: dict[str, float] = {}
-        if status in (Status.OPTIMAL, Status.FEASIBLE):
-            stated: Any = pulp.SCIP_CMD.readsol(sol)[1]
-            values = {variable.name: stated.get(variable.name, 0.0) for variable in lp.variables()}
-        bound, version = (
-            _bound(r"^Dual Bound\s*:\s*(\S+)", text),
-            _last(r"SCIP version (\S+)", text),
-        )
-        return RawAnswer(status, stop, values, bound, version)
-
-
-def _scip_command(path: str, model: str, sol: str, limits: BackendLimits) -> list[str]:
-    settings = [
-        ("limits/time", limits.seconds), ("limits/gap", limits.gap),
-        ("randomization/randomseedshift", limits.seed or None),
-    ]  # fmt: skip
-    lines = [f"set {name} {value}" for name, value in settings if value is not None]
-    lines += [f"read {model}", "optimize", f"write solution {sol}", "display statistics", "quit"]
-    return [path, *(part for line in lines for part in ("-c", line))]
-
-
-def scip_status(report: str) -> tuple[Status, StopReason]:
-    """Status in the first line of SCIP's solution file; unknown text raises."""
-    first, _, rest = report.partition("\n")
-    text = first.partition(":")[2].strip()
-    if text not in _SCIP_STATUS:
-        raise BackendFailureError(f"SCIP answered {first!r}, which is not in its table")
-    status, stop = _SCIP_STATUS[text]
-    if status is Status.FEASIBLE and "no solution available" in rest:
-        status = Status.UNKNOWN
-    return status, stop
+        variables, *_ = lp.writeMPS(file := str(Path(folder, "model.mps")), rename=1)
+        model.import_from_mps_file(file)
+    model.helper.set_maximize(lp.sense == pulp.LpMaximize)
+    settings = {"limits/gap": limits.gap, "randomization/randomseedshift": limits.seed or None}
+    given = [f"{name} = {value}" for name, value in settings.items() if value is not None]
+    solver.set_solver_specific_parameters("\n".join(given))
+    if limits.seconds is not None:
+        solver.set_time_limit_in_seconds(limits.seconds)
+    name = run_interruptibly(lambda: solver.solve(model), solver.stop_search).name
+    if name not in _SCIP_STATUS:
+        raise BackendFailureError(f"SCIP answered {name}, which is not in its table")
+    status, stop = _SCIP_STATUS[name]
+    if status is Status.OPTIMAL and limits.gap is not None:
+        stop = StopReason.GAP
+    version = f"OR-Tools {ortools.__version__}"
+    if status not in (Status.OPTIMAL, Status.FEASIBLE):
+        return RawAnswer(status, stop, version=version)
+    places = map(model.var_from_index, range(len(variables)))
+    values = {v.name: float(solver.value(at)) for v, at in zip(variables, places)}
+    whole = any(variable.cat == pulp.LpInteger for variable in variables)
+    bound = float(solver.best_objective_bound)
+    return RawAnswer(status, stop, values, bound if whole and abs(bound) < 1e19 else None, version)

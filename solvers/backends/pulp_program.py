@@ -57,7 +57,7 @@ def available() -> tuple[str, ...]:
     here = {
         "HiGHS": find_spec("highspy") is not None,
         "CBC": commands.cbc_path() is not None,
-        "SCIP": shutil.which("scip") is not None,
+        "SCIP": find_spec("ortools") is not None,
         "GLPK": shutil.which("glpsol") is not None,
     }
     return tuple(name for name in BACKENDS if here[name])
