@@ -10,8 +10,8 @@ that counts are one class k. Variables: x_k jobs of class k that start; d_f file
 gigabytes, in whole steps.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -32,8 +32,7 @@ class ReadyJob(NamedTuple):
     input_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class JobClass:
+class JobClass(NamedTuple):
     """Jobs that are alike in all that counts, larger inputs first.
 
     ``own`` is what each adds to the value whatever else is chosen, ``shared`` the temporary files
@@ -60,21 +59,18 @@ class Question:
         self.giga = {name: size / 1e9 for name, size in temp_bytes.items()}
         total = max(sum(self.giga.values()), 1.0)
         cores = sum(max(job.cores, 1) for job in jobs)
-        self.by_priority, self.by_core, self.by_deletion = (
-            4.0 * max(cores, 1) * total,
-            2 * total,
-            total,
-        )
+        self.by_priority = 4.0 * max(cores, 1) * total
+        self.by_core, self.by_deletion = 2 * total, total
 
     def value(self, chosen: Sequence[int]) -> float:
         """The value of a selection, from its definition."""
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         value = 0.0
         for position in chosen:
             job = self.jobs[position]
             value += self.by_priority * job.priority + self.by_core * max(job.cores, 1)
             for name in job.temp:
-                counts[name] = counts.get(name, 0) + 1
+                counts[name] += 1
                 value += self.giga[name] / self.readers[name]
         deleted = sum(self.giga[name] for name, n in counts.items() if n >= self.readers[name])
         return value + self.by_deletion * deleted
@@ -97,25 +93,39 @@ class Question:
                 if alone:
                     own += self.by_deletion * sum(giga[name] for name in alone)
                     shared = shared.difference(alone)
-            groups.setdefault((job.resources, shared), []).append(
-                (-own, -job.input_bytes, position)
-            )
+            row = (-own, -job.input_bytes, position)
+            groups.setdefault((job.resources, shared), []).append(row)
         found = []
         for (resources, shared), members in groups.items():
             room = [have // need for need, have in zip(resources, self.capacities) if need > 0]
-            most = min(room, default=len(members))
-            if most <= 0:
-                continue
             members.sort()
-            for worth, alike in groupby(members[:most], key=itemgetter(0)):
+            best = members[: max(0, min(room, default=len(members)))]
+            for worth, alike in groupby(best, key=itemgetter(0)):
                 positions = tuple(position for _, _, position in alike)
                 found.append(JobClass(-worth, resources, shared, positions))
         return found
 
-    def most(self, item: JobClass) -> float:
-        """The most that one of a class can add: a shared deletion counts by its part of the readers."""
-        share = sum(self.giga[name] / self.readers[name] for name in item.shared)
-        return item.own + self.by_deletion * share
+    def plain_rank(self, item: JobClass) -> tuple[float, ...]:
+        """Priority, cores, bytes of temporary files, input bytes, position: the plain greedy order."""
+        job = self.jobs[item.positions[0]]
+        temp = sum(self.giga[name] for name in job.temp)
+        return (-job.priority, -max(job.cores, 1), -temp, -job.input_bytes, item.positions[0])
+
+    def first_fit(self, order: Sequence[JobClass]) -> tuple[int, ...]:
+        """As many of each class in turn as still fit."""
+        left = list(self.capacities)
+        chosen: list[int] = []
+        for item in order:
+            if item.own < 0:
+                continue
+            count = len(item.positions)
+            for need, have in zip(item.resources, left):
+                if need * count > have:
+                    count = have // need
+            if count > 0:
+                chosen += item.positions[:count]
+                left = [have - count * need for need, have in zip(item.resources, left)]
+        return tuple(sorted(chosen))
 
 
 class SelectionModel:
@@ -123,47 +133,40 @@ class SelectionModel:
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
         self.classes = classes
-        self.step = SCALE / max(question.by_core, 1.0)
+        self.step = step = SCALE / max(question.by_core, 1.0)
         self.program = program = Program("job_selection", maximise=True)
-        self.counts = [
+        self.counts = counts = [
             program.whole(f"x{k}", 0, len(item.positions)) for k, item in enumerate(classes)
         ]
         for r, capacity in enumerate(question.capacities):
-            needs = [item.resources[r] for item in classes]
-            if sum(need * len(item.positions) for need, item in zip(needs, classes)) > capacity:
-                terms = list(zip(self.counts, needs, strict=True))
+            if sum(item.resources[r] * len(item.positions) for item in classes) > capacity:
+                terms = [(at, item.resources[r]) for at, item in zip(counts, classes)]
                 program.add(f"capacity_{r}", terms, most=capacity)
         users: dict[str, list[Term]] = {}
-        for count, item in zip(self.counts, classes, strict=True):
-            program.objective[count] = round(self.step * item.own)
+        for count, item in zip(counts, classes):
+            program.objective[count] = round(step * item.own)
             for name in item.shared:
                 users.setdefault(name, []).append((count, 1))
         for name, which in users.items():
             deleted = program.binary(f"deleted_{name}")
             program.add(f"last_{name}", [*which, (deleted, -question.readers[name])], least=0)
             worth = question.by_deletion * question.giga[name]
-            program.objective[deleted] = round(self.step * worth)
+            program.objective[deleted] = round(step * worth)
         # rounding moves every term by at most half a step
         terms_moved = sum(len(item.positions) for item in classes) + len(users)
-        self.slack = 0.5 * terms_moved / self.step
+        self.slack = 0.5 * terms_moved / step
 
     def start(self, chosen: Sequence[int]) -> dict[int, int]:
         """The jobs of each class in a selection (positions)."""
         wanted = set(chosen)
-        return {
-            count: sum(position in wanted for position in item.positions)
-            for count, item in zip(self.counts, self.classes, strict=True)
-        }
+        rows = zip(self.counts, self.classes)
+        return {count: len(wanted.intersection(item.positions)) for count, item in rows}
 
     def chosen(self, values: Mapping[int, Number]) -> tuple[int, ...]:
         """The positions that a solution selects, in ascending order."""
-        return tuple(
-            sorted(
-                position
-                for count, item in zip(self.counts, self.classes, strict=True)
-                for position in item.positions[: round(values[count])]
-            )
-        )
+        rows = zip(self.counts, self.classes)
+        taken = [item.positions[: round(values[count])] for count, item in rows]
+        return tuple(sorted(position for positions in taken for position in positions))
 
     def bound(self, steps: float) -> float:
         """A bound of the value, from a bound of the objective."""
@@ -171,13 +174,18 @@ class SelectionModel:
 
 
 class CapacityModel:
-    """The linear relaxation over the capacities alone, shared deletions as :meth:`Question.most` has it.
+    """The linear relaxation over the capacities alone.
 
-    Worths are in units of the largest, needs in capacities, so that tolerances fit.
+    A shared deletion counts by a job's part of the readers. Worths are in units of the largest,
+    needs in capacities, so that tolerances fit.
     """
 
     def __init__(self, question: Question, classes: Sequence[JobClass]) -> None:
-        self.worths = [question.most(item) for item in classes]
+        by, giga, readers = question.by_deletion, question.giga, question.readers
+        self.worths = [
+            item.own + by * sum(giga[name] / readers[name] for name in item.shared)
+            for item in classes
+        ]
         self.unit = max(map(abs, self.worths), default=0.0) or 1.0
         self.program = program = Program("job_capacities", maximise=True)
         counts = [program.real(f"x{k}", 0, len(item.positions)) for k, item in enumerate(classes)]

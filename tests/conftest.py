@@ -20,7 +20,7 @@ from hypothesis.internal.conjecture import providers
 from ioopt import options
 from ioopt.compiled import choice
 from ioopt.options import Deadline
-from ioopt.solvers.backends import cpsat_backend, pulp_backend, pulp_commands
+from ioopt.solvers.backends import cpsat_program, pulp_commands, pulp_program
 from ioopt.solvers.backends.answer import LEAST_SECONDS, BackendLimits
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.search import anneal, params
@@ -133,8 +133,8 @@ def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
 COUNTED: list[tuple[Any, str, Any]] = [
     (options, "now", lambda: next(LOOKS) * LOOK_SECONDS),
     (choice, "available", lambda: False),
-    (cpsat_backend, "_configure", by_work(cpsat_backend._configure)),
-    (pulp_backend, "_solve_highs", to_the_end(pulp_backend._solve_highs)),
+    (cpsat_program, "_configure", by_work(cpsat_program._configure)),
+    (pulp_program, "_solve_highs", to_the_end(pulp_program._solve_highs)),
     (pulp_commands, "solve_cbc", to_the_end(pulp_commands.solve_cbc)),
     # Searches that a count ends: plain Python takes a tenth of a second for it.
     (

@@ -19,11 +19,12 @@ close  session
 object goes on. Sessions belong to their connection. Whatever a message does, the service goes on.
 """
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from ioopt import registry
 from ioopt.embed.guard import Guard, Refused
@@ -42,40 +43,31 @@ DEADLINE_SHARE = 0.8
 QUICK_BYTES, QUICK_SECONDS = 1 << 16, 0.1
 """An I/O policy of ioopt decides on a line so short in less time: to ask a thread would cost more."""
 
-METHODS: dict[str, frozenset[str]] = {
-    "IoArbiter": frozenset({"request", "progress", "finish", "observe", "forget", "decide"}),
-    "GangScheduler": frozenset({"arrive", "depart", "served", "drain", "matrix", "turn"}),
-    "ReplicationPlanner": frozenset(
-        {"submit", "plan", "next", "staged", "evicted", "completed", "observe"}
-    ),
-    "WorkflowDispatcher": frozenset(
-        [
-            "submit",
-            "next",
-            "completed",
-            "failed",
-            "withdraw",
-            "lost",
-            "back",
-            "staged",
-            "evicted",
-            "observe",
-            "forget",
-        ]
-    ),
-    "GangednessMonitor": frozenset({"observe", "ratio", "classify", "evidence"}),
+METHODS = {
+    "IoArbiter": ["request", "progress", "finish", "observe", "forget", "decide"],
+    "GangScheduler": ["arrive", "depart", "served", "drain", "matrix", "turn"],
+    "ReplicationPlanner": ["submit", "plan", "next", "staged", "evicted", "completed", "observe"],
+    "WorkflowDispatcher": [
+        "submit",
+        "next",
+        "completed",
+        "failed",
+        "withdraw",
+        "lost",
+        "back",
+        "staged",
+        "evicted",
+        "observe",
+        "forget",
+    ],
+    "GangednessMonitor": ["observe", "ratio", "classify", "evidence"],
 }
 """What a client may call; nothing else of an object can be reached."""
-
-
-KEYS: dict[str, frozenset[str]] = {
-    "ping": frozenset(),
-    "decide": frozenset({"instance", "solver", "set", "seed", "deadline"}),
-    "open": frozenset({"object", "arguments", "state"}),
-    "call": frozenset({"session", "method", "arguments"}),
-    "save": frozenset({"session"}),
-    "close": frozenset({"session"}),
-}
+KEYS = {
+    "ping": [], "decide": ["instance", "solver", "set", "seed", "deadline"],
+    "open": ["object", "arguments", "state"], "call": ["session", "method", "arguments"],
+    "save": ["session"], "close": ["session"],
+}  # fmt: skip
 """What a message of each op may hold beside ``ioopt``, ``id`` and ``op``."""
 
 
@@ -125,7 +117,7 @@ class Service:
         if not isinstance(operation, str) or operation not in KEYS:
             known = ", ".join(KEYS)
             raise MessageError("unknown", f"no op {operation!r:.60}; known: {known}")
-        unknown = sorted(message.keys() - KEYS[operation] - {"ioopt", "id", "op"})
+        unknown = sorted(message.keys() - {"ioopt", "id", "op", *KEYS[operation]})
         if unknown:
             known = ", ".join(sorted(KEYS[operation])) or "none"
             raise MessageError(
@@ -197,9 +189,9 @@ class Service:
             known = ", ".join(sorted(METHODS[name]))
             raise MessageError("unknown", f"{name} has no method {method!r}; known: {known}")
         value = _applied(getattr(made, method), message)
-        return (
-            {"value": False, "why": value.why} if isinstance(value, Refused) else {"value": value}
-        )
+        if isinstance(value, Refused):
+            return {"value": False, "why": value.why}
+        return {"value": value}
 
     def _save(self, message: Mapping[str, Any]) -> Json:
         return {"state": self._session(message)[1].state()}
@@ -271,13 +263,9 @@ def _applied(function: Callable[..., Any], message: Mapping[str, Any]) -> Any:
 
 def _plain(value: Any) -> Any:
     """JSON for what decisions hold: dataclasses, sets, models, enumerations."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    return str(value)
+    return to_jsonable_python(value, fallback=str)
 
 
 _DECODER = json.JSONDecoder(
@@ -289,7 +277,5 @@ _ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)  # made once: each 
 def refusal(identity: Any, code: str, text: str) -> bytes:
     """The reply, newline included, that says why there is no result."""
     error = {"code": code, "message": " ".join(text.split())}
-    return (
-        json.dumps({"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}).encode()
-        + b"\n"
-    )
+    reply = {"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}
+    return json.dumps(reply).encode() + b"\n"

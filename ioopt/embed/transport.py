@@ -1,4 +1,9 @@
-"""Lines in, lines out: standard input and output, or a Unix socket readable by its owner only."""
+"""Lines in, lines out: standard input and output, or a Unix socket readable by its owner only.
+
+Each connection is served by a process of its own, so that whatever solves can be stopped: Python
+cannot end a thread, and compiled code may not even let another one run. The process leads a group,
+with which the programs that its solvers start are ended too.
+"""
 
 import contextlib
 import errno
@@ -14,9 +19,10 @@ import time
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import IO, NoReturn
 
-from ioopt.embed import worker
-from ioopt.embed.service import MAX_LINE_BYTES, refusal
+from ioopt.embed.service import MAX_LINE_BYTES, Service, refusal
 from ioopt.errors import UsageError
 
 MAX_CONNECTIONS = 32
@@ -27,7 +33,76 @@ DRAIN_SECONDS = 3.0
 LEAVE_SECONDS = 1.0
 """How long a process may take to notice that its client has left before it is killed."""
 _FULL_SECONDS = 0.05
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from ioopt.embed.transport import main; main(sys.argv[2:])"
+)
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN)
+
+
+class StreamServer:
+    """Answers every line of *source* on *sink* with one :class:`Service`."""
+
+    def __init__(self, source: IO[bytes], sink: IO[bytes], service: Service) -> None:
+        self._source, self._sink, self._service = source, sink, service
+        self._busy = self._stopped = False
+
+    def run(self) -> int:
+        """Serve until the input ends or :meth:`stop`; returns how many lines were answered.
+
+        A line past the limit is read to its end in pieces, so that memory stays bounded.
+        """
+        answered = 0
+        while not self._stopped:
+            line = self._source.readline(self._service.max_bytes + 1)
+            if not line:
+                break
+            self._busy = True
+            rest = line
+            while not rest.endswith(b"\n") and len(rest) > self._service.max_bytes:
+                rest = self._source.readline(self._service.max_bytes + 1)
+            if line.strip():
+                self._sink.write(self._service.handle(line))
+                self._sink.flush()
+                answered += 1
+            self._busy = False
+        return answered
+
+    def stop(self) -> None:
+        """From a signal handler: finish the present line, or stop waiting for the next one."""
+        self._stopped = True
+        if not self._busy:
+            raise SystemExit(0)
+
+
+def main(arguments: list[str]) -> None:
+    """The process that serves standard input and output: BYTES (the longest line)."""
+    server = StreamServer(sys.stdin.buffer, sys.stdout.buffer, Service(int(arguments[0])))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.stop())
+    with contextlib.suppress(SystemExit, BrokenPipeError):
+        try:
+            server.run()
+        except OSError as error:  # nobody hears another answer, but its reason is heard
+            print(f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True)
+    # what is left of a hung solver's thread must not hold up the end
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    os._exit(0)
+
+
+def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
+    """The process of one connection, which leads a group and ends with what its client has sent."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent tells when to end
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with (
+        contextlib.suppress(BrokenPipeError, ConnectionResetError),
+        connection.makefile("rb") as source,
+        connection.makefile("wb") as sink,
+    ):
+        StreamServer(source, sink, Service(max_bytes)).run()
+    os._exit(0)  # whatever solver still runs
 
 
 class StdioServer:
@@ -36,7 +111,10 @@ class StdioServer:
     def __init__(self, max_bytes: int = MAX_LINE_BYTES) -> None:
         self._group = not sys.stdin.isatty()  # a terminal talks to its own group alone
         self._stopping: float | None = None
-        self._process = worker.start(max_bytes, self._group)
+        program = [sys.executable, "-P", "-c", _PROGRAM, str(Path(__file__).resolve().parents[2])]
+        self._process = subprocess.Popen(
+            [*program, str(max_bytes)], process_group=0 if self._group else None
+        )
 
     def run(self) -> None:
         """Serve until the input ends, the reader of the output has gone, or :meth:`stop`."""
@@ -46,7 +124,10 @@ class StdioServer:
             if self._stopping is None and any(reader.poll(0)):
                 self._stopping = time.monotonic() + LEAVE_SECONDS
             if self._stopping is not None and time.monotonic() > self._stopping:
-                worker.end(self._process, self._group)
+                if self._group:
+                    _kill_group(self._process.pid)
+                self._process.kill()
+                self._process.wait()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.1)
 
@@ -86,7 +167,7 @@ class SocketServer:
         self._waker, self._wake = os.pipe()
         self._listener = _listen(path)
         self._forks = multiprocessing.get_context("forkserver")
-        self._forks.set_forkserver_preload([worker.__name__, "ioopt.solving", "ioopt.cli.main"])
+        self._forks.set_forkserver_preload([__name__, "ioopt.solving", "ioopt.cli.main"])
 
     def run(self) -> None:
         """Accept connections until :meth:`stop`; then answer what has arrived and close."""
@@ -143,8 +224,7 @@ class SocketServer:
 
     def _drop(self, each: _Client) -> None:
         self._clients.remove(each)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(each.process.pid or 0, signal.SIGKILL)
+        _kill_group(each.process.pid or 0)
         each.process.kill()  # it may not lead its group yet
         each.process.join()
         each.process.close()
@@ -162,7 +242,7 @@ class SocketServer:
             if len(self._clients) >= self.connections:
                 raise OSError(f"{self.connections} connections are served already")
             given = (connection, self.max_bytes)
-            process = self._forks.Process(target=worker.serve, args=given)
+            process = self._forks.Process(target=serve, args=given)
             process.start()
         except (OSError, EOFError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -179,6 +259,11 @@ class SocketServer:
             os.close(handle)
         if os.path.exists(self.path):
             os.unlink(self.path)
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _tell(client: socket.socket, code: str, text: str) -> None:
@@ -210,8 +295,4 @@ def _listen(path: str) -> socket.socket:
 
 def _answers(path: str) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(path)
-        except OSError:
-            return False
-        return True
+        return probe.connect_ex(path) == 0

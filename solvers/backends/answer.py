@@ -33,9 +33,8 @@ class BackendLimits:
     """Limits and options of one run of a backend; None is the backend's default.
 
     ``seconds`` of wall clock; relative ``gap`` at which to stop (None: only a proof ends the run);
-    ``nodes`` of branch and bound; ``solutions`` after which to stop; ``work``, a deterministic
-    budget in the backend's own unit (CP-SAT deterministic seconds, simplex iterations of HiGHS);
-    ``log`` a file to which the backend's own log is appended.
+    ``work``, deterministic seconds of CP-SAT; ``log`` a file to which the backend's own log is
+    appended.
     """
 
     seconds: float | None = None
@@ -43,8 +42,6 @@ class BackendLimits:
     threads: int = 1
     seed: int = 0
     log: str | None = None
-    nodes: int | None = None
-    solutions: int | None = None
     work: float | None = None
 
     @classmethod

@@ -1,26 +1,86 @@
-"""A program of whole numbers (:mod:`ioopt.models.program`) on CP-SAT, as it is."""
+"""Programs of :mod:`ioopt.models.program` on CP-SAT of OR-Tools, and what a run of it earns.
 
+Programs of whole numbers go as they are; continuous variables go on a fine grid
+(:func:`solve_on_grid`).
+"""
+
+from __future__ import annotations
+
+import math
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from ioopt.models.program import Number, Program, collector_paused
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_backend import load_cp_model, solve_cpsat
+from ioopt.errors import BackendFailureError, BackendMissingError
+from ioopt.models.program import Number, Program, Term, collector_paused
+from ioopt.result import Status, StopReason
+from ioopt.solvers.backends.answer import (
+    LEAST_SECONDS,
+    BackendAnswer,
+    BackendLimits,
+    proven,
+    run_interruptibly,
+)
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpModel, CpSolver, CpSolverSolutionCallback
+
+    Notify = Callable[[CpSolverSolutionCallback], None]
+
+NAME = "CP-SAT"
+CLOCK_SHARE = 0.95
+"""A run that took this part of its seconds was ended by the clock (CP-SAT does not say)."""
+STEPS = 10_000
+"""Default number of steps between the bounds of a continuous variable."""
+RESOLUTION = 10_000
+"""Whole number that the smallest continuous coefficient of a row becomes."""
+PURE_SCALE = 1_000_000_000
+"""Whole number that the largest coefficient of a row of integers becomes."""
+ROUNDING = 1e-7
+"""Bound and objective this close differ by the rounding of coefficients only."""
+
+
+def load_cp_model() -> Any:
+    """The module ``ortools.sat.python.cp_model``; BackendMissingError where it is not installed."""
+    try:
+        from ortools.sat.python import cp_model
+    except ImportError as error:
+        raise BackendMissingError(
+            f"backend CP-SAT needs the package ortools ({error}); pip install 'ortools>=9.12,<9.16'"
+        ) from None
+    return cp_model
+
+
+def solve_by_cpsat(
+    program: Program,
+    limits: BackendLimits,
+    start: Mapping[int, Number] | None = None,
+    *,
+    objective: bool = True,
+    parameters: Mapping[str, object] | None = None,
+    on_solution: Notify | None = None,
+    cancel: threading.Event | None = None,
+) -> BackendAnswer:
+    """Write *program* for CP-SAT and solve it, both within *limits*; see :func:`solve_cpsat`."""
+    begun = time.monotonic()
+    model = to_cpsat(program, start, objective=objective)
+    limits = limits.after(time.monotonic() - begun)
+    return solve_cpsat(model, limits, parameters=parameters, on_solution=on_solution, cancel=cancel)
 
 
 @collector_paused()
 def to_cpsat(
     program: Program, start: Mapping[int, Number] | None = None, *, objective: bool = True
-) -> Any:
+) -> CpModel:
     """The program as a ``CpModel`` with the same positions, hinted with *start* in its order.
 
     Without *objective* any point will do. Names of rows cost memory there and are not given.
     """
     cp_model = load_cp_model()
     total = cp_model.LinearExpr.weighted_sum
-    model = cp_model.CpModel()
+    model: CpModel = cp_model.CpModel()
     made = [model.new_int_var(low, high, name) for name, low, high, _ in program.variables]
     for _, columns, factors, least, most, _ in program.rows:
         left = total([made[at] for at in columns], factors)
@@ -47,18 +107,154 @@ def to_cpsat(
     return model
 
 
-def solve_by_cpsat(
+def solve_cpsat(
+    model: CpModel,
+    limits: BackendLimits,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    on_solution: Notify | None = None,
+    cancel: threading.Event | None = None,
+) -> BackendAnswer:
+    """Run CP-SAT on *model* and say what it earned.
+
+    ``parameters`` are further SatParameters by name (such as ``symmetry_level``). ``on_solution``
+    is called with the solution callback at every improvement. Values are by variable index.
+    ``cancel``, once set, ends the run early.
+    Raises BackendFailureError for an invalid model and KeyboardInterrupt after stopping the run.
+    """
+    cp_model = load_cp_model()
+    import ortools
+
+    solver = cp_model.CpSolver()
+    _configure(solver.parameters, limits, parameters or {})
+    logs: list[str] = []
+    if limits.log is not None:
+        solver.parameters.log_search_progress = True
+        solver.parameters.log_to_stdout = False
+        solver.log_callback = logs.append
+    watcher = None if on_solution is None else _watcher(cp_model, on_solution)
+    begun = time.monotonic()
+    try:
+        code = run_interruptibly(lambda: solver.solve(model, watcher), solver.stop_search, cancel)
+    finally:
+        if limits.log is not None:
+            with open(limits.log, "a", encoding="utf-8") as stream:
+                stream.write("\n".join(logs) + "\n")
+    seconds = time.monotonic() - begun
+    name = solver.status_name(code)
+    if name == "MODEL_INVALID":
+        raise BackendFailureError(f"CP-SAT answered {name}: {model.validate()}")
+    status, stop = Status[name], StopReason.FINISHED
+    found = status in (Status.OPTIMAL, Status.FEASIBLE)
+    objective = solver.objective_value if found and model.has_objective() else None
+    bound = solver.best_objective_bound if model.has_objective() else None
+    if status is Status.INFEASIBLE or (status is not Status.OPTIMAL and _in_presolve(solver)):
+        bound = None
+    values = dict(enumerate(solver.response_proto.solution)) if found else {}
+    if status is Status.OPTIMAL and not proven(objective, bound):
+        # CP-SAT says OPTIMAL when the gap asked for is reached: that alone is no proof.
+        status, stop = Status.FEASIBLE, StopReason.GAP
+    elif status in (Status.FEASIBLE, Status.UNKNOWN):
+        late = limits.seconds is not None and seconds >= CLOCK_SHARE * limits.seconds
+        stop = StopReason.TIME if late else StopReason.ITERATIONS
+    return BackendAnswer(status, stop, values, objective, bound, seconds, NAME, ortools.__version__)
+
+
+def _watcher(cp_model: Any, notify: Notify) -> CpSolverSolutionCallback:
+    class Watcher(cp_model.CpSolverSolutionCallback):
+        def on_solution_callback(self) -> None:
+            notify(self)
+
+    return Watcher()
+
+
+def _in_presolve(solver: CpSolver) -> bool:
+    """Whether the run ended before the search began: the bound then stands at 0, unproven."""
+    return solver.best_objective_bound == 0.0 and solver.num_branches == solver.num_conflicts == 0
+
+
+def _configure(parameters: Any, limits: BackendLimits, more: Mapping[str, object]) -> None:
+    parameters.num_workers = limits.threads
+    parameters.random_seed = limits.seed
+    # Ctrl-C is handled by run_interruptibly, so that the caller learns of it.
+    parameters.catch_sigint_signal = False
+    if limits.seconds is not None:
+        parameters.max_time_in_seconds = max(limits.seconds, LEAST_SECONDS)
+    if limits.gap is not None:
+        parameters.relative_gap_limit = limits.gap
+    if limits.work is not None:
+        parameters.max_deterministic_time = limits.work
+    for name, value in more.items():
+        setattr(parameters, name, value)
+
+
+def solve_on_grid(
     program: Program,
     limits: BackendLimits,
     start: Mapping[int, Number] | None = None,
-    *,
-    objective: bool = True,
-    parameters: Mapping[str, Any] | None = None,
-    on_solution: Callable[[Any], None] | None = None,
-    cancel: threading.Event | None = None,
+    steps: int = STEPS,
 ) -> BackendAnswer:
-    """Write *program* for CP-SAT and solve it, both within *limits*; see :func:`solve_cpsat`."""
+    """Solve *program* on CP-SAT; values by position, objective and bound in its own units.
+
+    Continuous variables, from 0 to a limit, take *steps* steps, and coefficients become whole
+    numbers. Rows are eased, and the bound widened, by what rounding every continuous variable down
+    to its step can cost, so that the bound holds for the model as written; values may miss a row by
+    a step. Every variable needs two finite limits. ``start`` is a hint.
+    """
     begun = time.monotonic()
-    model = to_cpsat(program, start, objective=objective)
-    limits = limits.after(time.monotonic() - begun)
-    return solve_cpsat(model, limits, parameters=parameters, on_solution=on_solution, cancel=cancel)
+    grid, goal = Program(program.name, maximise=program.maximise), program.objective
+    step: dict[int, float] = {}
+    places: dict[int, int] = {}
+    used = {at for row in program.rows for at in row.columns} | goal.keys()
+    for at in sorted(used, key=lambda at: program.variables[at].name):
+        name, low, high, nature = program.variables[at]
+        assert high is not None, "every variable has a limit"
+        if nature == "real":
+            assert low == 0, "continuous variables run from 0 to a limit"
+            step[at] = high / steps if high > 0 else 1.0
+            high = steps if high > 0 else 0
+        places[at] = grid.whole(name, round(low), round(high))
+
+    def scaled(row: Iterable[Term]) -> tuple[list[Term], float]:
+        """The row in whole numbers, and what it is multiplied by."""
+        terms = {at: c * step.get(at, 1.0) for at, c in row if c}
+        continuous = [abs(c) for at, c in terms.items() if at in step]
+        if continuous:
+            scale = RESOLUTION / min(continuous)
+        elif all(float(c).is_integer() for c in terms.values()):
+            scale = 1.0
+        else:
+            scale = PURE_SCALE / max(abs(c) for c in terms.values())
+        return [(places[at], round(c * scale)) for at, c in terms.items()], scale
+
+    def slack(right: float) -> float:
+        return 1e-6 * max(1.0, abs(right)) if step else 1e-9
+
+    for row in program.rows:
+        terms, scale = scaled(row.terms)
+        # Rounding down lowers the left side by up to `fall` and raises it by up to `rise`.
+        moves = [c * step[at] * scale for at, c in row.terms if at in step]
+        fall, rise = sum(c for c in moves if c > 0), -sum(c for c in moves if c < 0)
+        if row.most is not None:
+            right = row.most * scale
+            grid.add(row.name, terms, most=math.floor(right + slack(right) + rise))
+        if row.least is not None:
+            right = row.least * scale
+            grid.add(row.name, terms, least=math.ceil(right - slack(right) - fall))
+    terms, scale = scaled(goal.items())
+    grid.objective = dict(terms)
+    hint = {places[at]: round(value / step.get(at, 1.0)) for at, value in (start or {}).items()}
+    answer = solve_by_cpsat(grid, limits.after(time.monotonic() - begun), hint)
+    bound = answer.bound
+    if bound is not None:
+        # The most that the grid can cost: one step of every continuous variable.
+        loss = math.fsum(abs(c) * step.get(at, 0.0) for at, c in goal.items())
+        bound = bound / scale + (loss if program.maximise else -loss)
+    if not answer.found:
+        return replace(answer, bound=bound, values={})
+    values = {at: item.least for at, item in enumerate(program.variables)}
+    values |= {at: answer.values[place] * step.get(at, 1.0) for at, place in places.items()}
+    objective = math.fsum(c * values[at] for at, c in goal.items())
+    if bound is not None and abs(objective - bound) <= ROUNDING * max(1.0, abs(objective)):
+        bound = objective
+    return replace(answer, values=values, objective=objective, bound=bound)

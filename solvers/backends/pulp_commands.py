@@ -1,7 +1,7 @@
-"""Command-line MIP solvers on PuLP models: CBC, GLPK and SCIP, each run as a child of ours.
+"""CBC and GLPK on PuLP models, each run as a child of ours, and the SCIP of OR-Tools.
 
-PuLP's own drivers wait for the child without a limit, leave it running after Ctrl-C, and (GLPK,
-SCIP) call every solution optimal. Here PuLP writes the model and reads the solution; the child,
+PuLP's own drivers wait for the child without a limit, leave it running after Ctrl-C, and
+(GLPK) call every solution optimal. Here PuLP writes the model and reads the solution; the child,
 its log, its end and its status line are handled here.
 """
 
@@ -17,11 +17,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ioopt.errors import BackendFailureError, BackendMissingError
 from ioopt.result import Status, StopReason
-from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.answer import BackendLimits, run_interruptibly
 
 if TYPE_CHECKING:
     from pulp import LpProblem
@@ -78,6 +78,20 @@ def run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
     return text, child.returncode != 0
 
 
+def _last(pattern: str, text: str) -> str:
+    """What the last line of *text* that matches names; empty where none does."""
+    return (re.findall(pattern, text, re.M) or [""])[-1]
+
+
+def _bound(pattern: str, text: str) -> float | None:
+    """A bound in the log of a run; None where it is none."""
+    try:
+        bound = float(_last(pattern, text))
+    except ValueError:
+        return None
+    return bound if abs(bound) < 1e49 else None
+
+
 # ------------------------------------------------------------------------------------------- CBC
 
 # First word of CBC's solution file. CBC exits 0 even on infeasible models.
@@ -99,14 +113,11 @@ _CBC_STOP = {
 }
 
 
-def cbc_path() -> str:
+def cbc_path() -> str | None:
     """The CBC program: one on the PATH, else the one that PuLP brings along."""
     from pulp.apis import coin_api
 
-    found = shutil.which("cbc") or shutil.which(coin_api.pulp_cbc_path)
-    if found is None:
-        raise BackendMissingError("backend CBC is not here: put cbc on the PATH or reinstall pulp")
-    return found
+    return shutil.which("cbc") or shutil.which(coin_api.pulp_cbc_path)
 
 
 def solve_cbc(lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] | None) -> RawAnswer:
@@ -114,8 +125,10 @@ def solve_cbc(lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] |
     import pulp
 
     path = cbc_path()
+    if path is None:
+        raise BackendMissingError("backend CBC is not here: put cbc on the PATH or reinstall pulp")
     with tempfile.TemporaryDirectory(prefix="ioopt-cbc-") as folder:
-        model, solution = Path(folder, "model.mps"), Path(folder, "model.sol")
+        model, solution, begin = (Path(folder, f"model.{end}") for end in ("mps", "sol", "mst"))
         variables, names, rows, _ = lp.writeMPS(str(model), rename=1)
         reader = pulp.COIN_CMD(path=path, msg=False)
         command = [path, str(model)]
@@ -124,14 +137,14 @@ def solve_cbc(lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] |
         if start is not None:
             for variable in variables:
                 variable.varValue = start.get(variable.name, 0.0)
-            reader.writesol(str(Path(folder, "start.mst")), lp, variables, names, rows)
-            command += ["-mips", str(Path(folder, "start.mst"))]
+            reader.writesol(str(begin), lp, variables, names, rows)
+            command += ["-mips", str(begin)]
         command += _cbc_options(limits)
         command += ["-solve", "-printingOptions", "all", "-solution", str(solution)]
         begun = time.monotonic()
         text, cut_off = run(command, limits)
         late = limits.seconds is not None and time.monotonic() - begun > 0.8 * limits.seconds
-        version = next(iter(re.findall(r"^Version: (\S+)", text, re.M)), "")
+        version = _last(r"^Version: (\S+)", text)
         if cut_off:
             return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
         if not solution.exists() or not (first := solution.read_text("utf-8").partition("\n")[0]):
@@ -143,20 +156,15 @@ def solve_cbc(lp: LpProblem, limits: BackendLimits, start: Mapping[str, float] |
         values: Mapping[str, float] = {}
         if status in (Status.OPTIMAL, Status.FEASIBLE):
             values = reader.readsol_MPS(str(solution), lp, variables, names, rows)[1]
-        bound = _cbc_bound(text) if lp.sense == pulp.LpMinimize else None
+        bound = _bound(r"^Lower bound:\s+(\S+)", text) if lp.sense == pulp.LpMinimize else None
         return RawAnswer(status, stop, values, bound, version)
 
 
 def _cbc_options(limits: BackendLimits) -> list[str]:
     options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.seed + 1)]
-    pairs = (
-        ("-sec", limits.seconds), ("-ratio", limits.gap), ("-maxNodes", limits.nodes),
-        ("-maxSolutions", limits.solutions),
-        ("-threads", limits.threads if limits.threads > 1 else None),
-    )  # fmt: skip
-    for name, value in pairs:
-        options += [] if value is None else [name, str(value)]
-    return options
+    threads = limits.threads if limits.threads > 1 else None
+    pairs = (("-sec", limits.seconds), ("-ratio", limits.gap), ("-threads", threads))
+    return options + [str(part) for pair in pairs if pair[1] is not None for part in pair]
 
 
 def cbc_status(line: str) -> tuple[Status, StopReason]:
@@ -176,15 +184,6 @@ def cbc_status(line: str) -> tuple[Status, StopReason]:
     return status, _CBC_STOP[reason]
 
 
-def _cbc_bound(text: str) -> float | None:
-    found = re.findall(r"^Lower bound:\s+(\S+)", text, re.M)
-    try:
-        bound = float(found[-1])
-    except (IndexError, ValueError):
-        return None
-    return bound if math.isfinite(bound) and abs(bound) < 1e49 else None
-
-
 # ------------------------------------------------------------------------------------------ GLPK
 
 _GLPK_STATUS = {
@@ -201,14 +200,12 @@ _GLPK_STATUS = {
 
 
 def solve_glpk(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
-    """Run glpsol; it gives no bound. It has no node or solution limit and no threads."""
+    """Run glpsol; it gives no bound and has no threads."""
     import pulp
 
     path = shutil.which("glpsol")
     if path is None:
         raise BackendMissingError("backend GLPK needs the program glpsol (Debian: glpk-utils)")
-    if limits.nodes is not None or limits.solutions is not None:
-        raise BackendFailureError("GLPK has no limit on nodes or solutions; use a time limit")
     with tempfile.TemporaryDirectory(prefix="ioopt-glpk-") as folder:
         model, out, sol = (str(Path(folder, name)) for name in ("m.lp", "m.out", "m.sol"))
         lp.writeLP(model, writeSOS=False)
@@ -218,7 +215,7 @@ def solve_glpk(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
         if limits.gap is not None:
             command += ["--mipgap", str(limits.gap)]
         text, cut_off = run(command, limits)
-        version = next(iter(re.findall(r"GLPSOL.*?(\d+\.\d+)", text)), "")
+        version = _last(r"GLPSOL.*?(\d+\.\d+)", text)
         if cut_off or not Path(out).exists():
             return RawAnswer(Status.UNKNOWN, StopReason.TIME, version=version)
         if "PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION" in text:
@@ -233,8 +230,7 @@ def solve_glpk(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
 
 def glpk_status(report: str) -> tuple[Status, StopReason]:
     """Status in the ``Status:`` line of glpsol's report; unknown text raises."""
-    found = re.search(r"^Status:\s+(.*?)\s*$", report, re.M)
-    text = found.group(1) if found else "no status"
+    text = _last(r"^Status:\s+(.*?)\s*$", report) or "no status"
     if text not in _GLPK_STATUS:
         raise BackendFailureError(f"GLPK answered {text!r}, which is not in its table")
     return _GLPK_STATUS[text]
@@ -243,61 +239,43 @@ def glpk_status(report: str) -> tuple[Status, StopReason]:
 # ------------------------------------------------------------------------------------------ SCIP
 
 _SCIP_STATUS = {
-    "optimal solution found": (Status.OPTIMAL, StopReason.FINISHED),
-    "infeasible": (Status.INFEASIBLE, StopReason.FINISHED),
-    "gap limit reached": (Status.FEASIBLE, StopReason.GAP),
-    "time limit reached": (Status.FEASIBLE, StopReason.TIME),
-    "user interrupt": (Status.FEASIBLE, StopReason.TIME),
-    "termination signal received": (Status.FEASIBLE, StopReason.TIME),
-    "memory limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "node limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "total node limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "solution limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
-    "solution improvement limit reached": (Status.FEASIBLE, StopReason.ITERATIONS),
+    "OPTIMAL": (Status.OPTIMAL, StopReason.FINISHED),
+    "INFEASIBLE": (Status.INFEASIBLE, StopReason.FINISHED),
+    "FEASIBLE": (Status.FEASIBLE, StopReason.TIME),
+    "NOT_SOLVED": (Status.UNKNOWN, StopReason.TIME),
 }
 
 
 def solve_scip(lp: LpProblem, limits: BackendLimits) -> RawAnswer:
-    """Run the scip program; the bound is the closing ``Dual Bound`` of its log."""
+    """Run the SCIP that comes with OR-Tools, which tells neither its log nor why it stopped early."""
+    try:
+        import ortools
+        from ortools.linear_solver.python import model_builder
+    except ImportError as error:
+        raise BackendMissingError(f"backend SCIP needs the package ortools ({error})") from None
     import pulp
 
-    path = shutil.which("scip")
-    if path is None:
-        raise BackendMissingError("backend SCIP needs the program scip on the PATH")
+    model, solver = model_builder.Model(), model_builder.Solver("scip")
     with tempfile.TemporaryDirectory(prefix="ioopt-scip-") as folder:
-        model, sol = str(Path(folder, "model.lp")), str(Path(folder, "model.sol"))
-        lp.writeLP(model, writeSOS=False)
-        text, cut_off = run(_scip_command(path, model, sol, limits), limits)
-        if cut_off or not Path(sol).exists():
-            return RawAnswer(Status.UNKNOWN, StopReason.TIME)
-        status, stop = scip_status(Path(sol).read_text("utf-8"))
-        values: dict[str, float] = {}
-        if status in (Status.OPTIMAL, Status.FEASIBLE):
-            stated: Any = pulp.SCIP_CMD.readsol(sol)[1]
-            values = {variable.name: stated.get(variable.name, 0.0) for variable in lp.variables()}
-        bound = re.findall(r"^Dual Bound\s*:\s*(\S+)", text, re.M)
-        version = next(iter(re.findall(r"SCIP version (\S+)", text)), "")
-        return RawAnswer(status, stop, values, float(bound[-1]) if bound else None, version)
-
-
-def _scip_command(path: str, model: str, sol: str, limits: BackendLimits) -> list[str]:
-    settings = [
-        ("limits/time", limits.seconds), ("limits/gap", limits.gap),
-        ("limits/nodes", limits.nodes), ("limits/solutions", limits.solutions),
-        ("randomization/randomseedshift", limits.seed or None),
-    ]  # fmt: skip
-    lines = [f"set {name} {value}" for name, value in settings if value is not None]
-    lines += [f"read {model}", "optimize", f"write solution {sol}", "display statistics", "quit"]
-    return [path, *(part for line in lines for part in ("-c", line))]
-
-
-def scip_status(report: str) -> tuple[Status, StopReason]:
-    """Status in the first line of SCIP's solution file; unknown text raises."""
-    first, _, rest = report.partition("\n")
-    text = first.partition(":")[2].strip()
-    if text not in _SCIP_STATUS:
-        raise BackendFailureError(f"SCIP answered {first!r}, which is not in its table")
-    status, stop = _SCIP_STATUS[text]
-    if status is Status.FEASIBLE and "no solution available" in rest:
-        status = Status.UNKNOWN
-    return status, stop
+        variables, *_ = lp.writeMPS(file := str(Path(folder, "model.mps")), rename=1)
+        model.import_from_mps_file(file)
+    model.helper.set_maximize(lp.sense == pulp.LpMaximize)
+    settings = {"limits/gap": limits.gap, "randomization/randomseedshift": limits.seed or None}
+    given = [f"{name} = {value}" for name, value in settings.items() if value is not None]
+    solver.set_solver_specific_parameters("\n".join(given))
+    if limits.seconds is not None:
+        solver.set_time_limit_in_seconds(limits.seconds)
+    name = run_interruptibly(lambda: solver.solve(model), solver.stop_search).name
+    if name not in _SCIP_STATUS:
+        raise BackendFailureError(f"SCIP answered {name}, which is not in its table")
+    status, stop = _SCIP_STATUS[name]
+    if status is Status.OPTIMAL and limits.gap is not None:
+        stop = StopReason.GAP
+    version = f"OR-Tools {ortools.__version__}"
+    if status not in (Status.OPTIMAL, Status.FEASIBLE):
+        return RawAnswer(status, stop, version=version)
+    places = map(model.var_from_index, range(len(variables)))
+    values = {v.name: float(solver.value(at)) for v, at in zip(variables, places)}
+    whole = any(variable.cat == pulp.LpInteger for variable in variables)
+    bound = float(solver.best_objective_bound)
+    return RawAnswer(status, stop, values, bound if whole and abs(bound) < 1e19 else None, version)

@@ -25,7 +25,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
+from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.batch_io import adaptive, base_line, fill, least_delay

@@ -17,7 +17,7 @@ from ioopt.problems.flexgang.pattern import Pattern
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_grid import solve_on_grid
+from ioopt.solvers.backends.cpsat_program import solve_on_grid
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 

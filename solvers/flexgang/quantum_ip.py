@@ -10,7 +10,7 @@ from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionPr
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
-from ioopt.solvers.backends.cpsat_grid import solve_on_grid
+from ioopt.solvers.backends.cpsat_program import solve_on_grid
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.flexgang.quantum_descent import cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_realise import realised_outcome

@@ -29,7 +29,7 @@ from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.sim.gang.update import with_replicas
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_backend import NAME as CPSAT
+from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.gang import index, run

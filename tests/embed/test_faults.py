@@ -22,7 +22,7 @@ from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.embed.adapters.processes import ProcessGangs, by_cgroup
 from ioopt.embed.adapters.slurm import SlurmPlacer
 from ioopt.embed.service import Service
-from ioopt.embed.worker import StreamServer
+from ioopt.embed.transport import StreamServer
 from ioopt.errors import BackendFailureError, InstanceError
 
 NETWORK = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0}
@@ -273,7 +273,7 @@ def test_a_line_that_breaks_off_is_answered(cut):
 
 
 def test_an_output_that_is_full_ends_the_service_with_its_reason(monkeypatch, capsys):
-    from ioopt.embed import worker
+    from ioopt.embed import transport
 
     class Full(io.BytesIO):
         def write(self, data):
@@ -291,7 +291,7 @@ def test_an_output_that_is_full_ends_the_service_with_its_reason(monkeypatch, ca
     monkeypatch.setattr(sys, "stdin", type("In", (), {"buffer": source}))
     monkeypatch.setattr(sys, "stdout", type("Out", (), {"buffer": Full(), "flush": lambda: None}))
     with pytest.raises(Ended):
-        worker.main(["1000"])
+        transport.main(["1000"])
     assert "ioopt: standard output: No space left" in capsys.readouterr().err
 
 
@@ -391,7 +391,7 @@ FAULTS = {
     },
 }  # fmt: skip
 """Per adapter and service, where each fault is tested, or why there is none."""
-PARTS = {"batsim_steps": "batsim", "batsim_transport": "batsim", "dask_plan": "dask"}
+PARTS = {"batsim_steps": "batsim", "batsim_transport": "batsim"}
 
 
 def test_every_adapter_has_its_faults():

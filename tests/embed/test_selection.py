@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
+from ioopt.embed import selection
 from ioopt.embed.selection import ReadyJob, select
-from ioopt.solvers import job_selection
 
 
 def brute(jobs, capacities, temp_bytes, readers):
@@ -90,7 +90,7 @@ def test_a_failing_solver_leaves_the_greedy_selection(monkeypatch):
     def failing(*_):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(job_selection, "_modelled", failing)
+    monkeypatch.setattr(selection, "_modelled", failing)
     jobs = [ReadyJob(cores=3, resources=(3,)), *[ReadyJob(cores=2, resources=(2,))] * 2]
     found = select(jobs, [4])
     assert found.chosen == (0,) and "broken" in found.notes[0] and found.loss > 0

@@ -23,8 +23,7 @@ import pytest
 from conftest import ROOT
 
 from ioopt.embed.service import Service
-from ioopt.embed.transport import SocketServer
-from ioopt.embed.worker import StreamServer
+from ioopt.embed.transport import SocketServer, StreamServer
 from ioopt.errors import UsageError
 
 SNAPSHOT = {

@@ -14,15 +14,13 @@ statistics are put into ``meta`` of every instance:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
 from ioopt.generate.replication import workflows
-from ioopt.generate.replication.hilbert import hilbert_index
-from ioopt.generate.replication.overlap import Requests, nearest, overlap_a, overlap_b
 from ioopt.generate.replication.settings import PRESETS as BATCHES
 from ioopt.generate.replication.settings import (
     FollowUpSettings,
@@ -31,12 +29,10 @@ from ioopt.generate.replication.settings import (
     SatSettings,
     Settings,
 )
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Storage, Task
 
 if TYPE_CHECKING:
     import numpy as np
-
-__all__ = ["PRESETS", "Workload", "generate", "make", "overlap_a", "overlap_b"]
 
 PRESETS = {**BATCHES, **workflows.PRESETS}
 """Preset name -> settings class."""
@@ -52,8 +48,11 @@ _REGIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Workload:
+Requests = tuple[tuple[int, ...], ...]
+"""Files of each task."""
+
+
+class Workload(NamedTuple):
     """Files and requests before they become an instance.
 
     ``files`` are (id, bytes, storage index); ``requests`` positions in ``files`` a task;
@@ -84,64 +83,47 @@ def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int | None = None
 ) -> ReplicationProblem:
     """The instance that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
-    workload = _workload(settings, rng)
+    maker = next(make for kind, make in _MAKERS.items() if isinstance(settings, kind))
+    files, requests, groups = maker(settings, rng)
     if settings.order == "submission":
         # Hot spot by hot spot; files lie date by date, along the curve, or event by event.
-        groups, requests = zip(*sorted(zip(workload.groups, workload.requests)))
-        workload = replace(workload, groups=groups, requests=requests)
-    used = sorted({file for files in workload.requests for file in files})
-    names = {file: workload.files[file][0] for file in used}
-    stored = settings.storage_rate is not None
+        groups, requests = zip(*sorted(zip(groups, requests)))
+    rate = settings.storage_rate
     mega = settings.compute_seconds_per_mb / 1e6
-    sizes = [sum(workload.files[file][1] for file in files) for files in workload.requests]
-    return ReplicationProblem.model_validate(
-        {
-            "name": f"{preset}-{settings.tasks}x{settings.nodes}"
-            + ("" if seed is None else f"-s{seed}"),
-            "meta": {
-                "source": "Khanna et al., Section 5.1, generated",
-                "preset": preset,
-                "seed": seed,
-                "settings": settings.model_dump(mode="json"),
-                "overlap_a": round(overlap_a(workload.requests), 6),
-                "overlap_b": round(overlap_b(workload.requests, workload.groups), 6),
-            },
-            "network": {
-                "remote_bytes_per_second": settings.remote_rate,
-                "replica_bytes_per_second": settings.replica_rate,
-                "remote_link": settings.link,
-            },
-            "storages": [
-                {"id": f"s{i}", "bytes_per_second": settings.storage_rate}
-                for i in range(settings.storage_nodes if stored else 0)
-            ],
-            "nodes": [{"id": f"n{i}", "disk_bytes": settings.disk} for i in range(settings.nodes)],
-            "files": [
-                {"id": names[file], "bytes": workload.files[file][1]}
-                | ({"storage": f"s{workload.files[file][2]}"} if stored else {})
-                for file in used
-            ],
-            "tasks": [
-                {
-                    "id": f"t{k}",
-                    "compute_seconds": round(sizes[k] * mega, 9),
-                    "inputs": [names[file] for file in files],
-                }
-                for k, files in enumerate(workload.requests)
-            ],
-        }
+    sizes = [sum(files[file][1] for file in read) for read in requests]
+    return ReplicationProblem(
+        name=f"{preset}-{settings.tasks}x{settings.nodes}" + ("" if seed is None else f"-s{seed}"),
+        meta={
+            "source": "Khanna et al., Section 5.1, generated",
+            "preset": preset,
+            "seed": seed,
+            "settings": settings.model_dump(mode="json"),
+            "overlap_a": round(overlap_a(requests), 6),
+            "overlap_b": round(overlap_b(requests, groups), 6),
+        },
+        network=Network(
+            remote_bytes_per_second=settings.remote_rate,
+            replica_bytes_per_second=settings.replica_rate,
+            remote_link=settings.link,
+        ),
+        storages=tuple(
+            Storage(id=f"s{i}", bytes_per_second=rate)
+            for i in range(0 if rate is None else settings.storage_nodes)
+        ),
+        nodes=tuple(Node(id=f"n{i}", disk_bytes=settings.disk) for i in range(settings.nodes)),
+        files=tuple(
+            File(id=name, bytes=size, storage=None if rate is None else f"s{storage}")
+            for name, size, storage in (files[at] for at in sorted(set().union(*requests)))
+        ),
+        tasks=tuple(
+            Task(
+                id=f"t{k}",
+                compute_seconds=round(sizes[k] * mega, 9),
+                inputs=tuple(files[file][0] for file in read),
+            )
+            for k, read in enumerate(requests)
+        ),
     )
-
-
-def _workload(settings: Settings, rng: np.random.Generator) -> Workload:
-    if isinstance(settings, FollowUpSettings):
-        return _follow_up(settings, rng)
-    if isinstance(settings, ImageSettings):
-        return _image(settings, rng)
-    if isinstance(settings, SatSettings):
-        return _sat(settings, rng)
-    assert isinstance(settings, PpaSettings)
-    return _ppa(settings, rng)
 
 
 def _image(settings: ImageSettings, rng: np.random.Generator) -> Workload:
@@ -224,14 +206,11 @@ def _scans(
     cohort = settings.cohort
     large = _shares(dates * cohort, settings.ct_share, rng)
     names = [int(name) for name in rng.permutation(max(2000, cohort))[:cohort]]
+    kinds = [("ct", LARGE_BYTES) if each else ("mri", SMALL_BYTES) for each in large]
+    scans = ((date, name) for date in range(dates) for name in names)
     return tuple(
-        (
-            f"p{name:04}d{date:03}-{'ct' if large[date * cohort + at] else 'mri'}",
-            LARGE_BYTES if large[date * cohort + at] else SMALL_BYTES,
-            (date * cohort + at) % settings.storage_nodes,
-        )
-        for date in range(dates)
-        for at, name in enumerate(names)
+        (f"p{name:04}d{date:03}-{kind}", size, at % settings.storage_nodes)
+        for at, ((date, name), (kind, size)) in enumerate(zip(scans, kinds))
     )
 
 
@@ -290,22 +269,16 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
     """Event files of 4 and 64 MB, round robin over the storages; each task reads one."""
     large = _shares(settings.tasks, settings.large_share, rng)
     files = tuple(
-        (
-            f"e{at:04}",
-            LARGE_BYTES if large[at] else SMALL_BYTES,
-            at % settings.storage_nodes,
-        )
-        for at in range(settings.tasks)
+        (f"e{at:04}", LARGE_BYTES if each else SMALL_BYTES, at % settings.storage_nodes)
+        for at, each in enumerate(large)
     )
     where = rng.random(settings.tasks)
-
-    def draw(width: int) -> Requests:
-        return tuple((int(u * width),) for u in where)
-
-    if settings.overlap == 0:
-        requests: Requests = tuple((at,) for at in range(settings.tasks))
-    else:
-        requests = nearest(1, settings.tasks, draw, overlap_a, settings.overlap)
+    requests: Requests = tuple((at,) for at in range(settings.tasks))
+    if settings.overlap > 0:
+        requests = nearest(
+            1, settings.tasks, lambda width: tuple((int(u * width),) for u in where),
+            overlap_a, settings.overlap,
+        )  # fmt: skip
     largest = max(files[one[0]][1] for one in requests)
     if settings.disk is not None and settings.disk < largest:
         raise UsageError(_too_small(largest, settings.disk))
@@ -314,11 +287,9 @@ def _ppa(settings: PpaSettings, rng: np.random.Generator) -> Workload:
 
 def _shares(number: int, share: float, rng: np.random.Generator) -> list[bool]:
     """Which of *number* files are large: *share* of every 30 in a row, in random order."""
-    block = 30
-    flags: list[bool] = []
-    while len(flags) < number:
-        flags += [bool(at < round(share * block)) for at in rng.permutation(block)]
-    return flags[:number]
+    large = round(share * 30)
+    blocks = [rng.permutation(30) < large for _ in range(-(-number // 30))]
+    return [bool(flag) for block in blocks for flag in block][:number]
 
 
 def _lengths(settings: ImageSettings | SatSettings, rng: np.random.Generator) -> list[int]:
@@ -348,3 +319,97 @@ def _stretch(line: Sequence[int], sizes: Sequence[int], cap: int | None) -> tupl
     if not files:
         raise UsageError(_too_small(total, cap or 0))
     return tuple(files)
+
+
+def overlap_a(requests: Sequence[Sequence[int]]) -> float:
+    """1 - distinct files / requests (rule 10).
+
+    >>> overlap_a([(0, 1), (1, 2)])
+    0.25
+    """
+    total = sum(len(files) for files in requests)
+    return 1 - len({file for files in requests for file in files}) / total if total else 0.0
+
+
+def overlap_b(requests: Sequence[Sequence[int]], groups: Sequence[int]) -> float:
+    """Files shared by two tasks of a group / mean files of its tasks, means of groups (rule 10).
+
+    >>> overlap_b([(0, 1), (1, 2)], (0, 0))
+    0.5
+    """
+    shares = []
+    for group in sorted(set(groups)):
+        members = [files for files, of in zip(requests, groups) if of == group]
+        counts = Counter(file for files in members for file in files)
+        total = sum(counts.values())
+        if len(members) < 2 or not total:
+            continue
+        pairs = len(members) * (len(members) - 1)
+        shared = sum(count * (count - 1) for count in counts.values()) / pairs
+        shares.append(shared / (total / len(members)))
+    return sum(shares) / len(shares) if shares else 0.0
+
+
+def nearest(
+    low: int,
+    high: int,
+    draw: Callable[[int], Requests],
+    overlap: Callable[[Requests], float],
+    wanted: float,
+) -> Requests:
+    """The draw whose overlap is nearest to *wanted*; the overlap falls as the width grows.
+
+    Bisection, then the widths around its end, since the fall is not strict for one draw.
+    """
+    first, last = low, high
+    while first < last:
+        middle = (first + last) // 2
+        if overlap(draw(middle)) > wanted:
+            first = middle + 1
+        else:
+            last = middle
+    around = range(max(low, first - 4), min(high, first + 4) + 1)
+    best = min(around, key=lambda width: (abs(overlap(draw(width)) - wanted), width))
+    return draw(best)
+
+
+def hilbert_index(point: Sequence[int], bits: int) -> int:
+    """Position of *point* (coordinates from 0 to 2**bits - 1) on the Hilbert curve through its cube.
+
+    Source: Skilling, "Programming the Hilbert curve" (2004); declustering by it: Faloutsos and
+    Roseman, "Fractals for secondary key retrieval" (1989), reference [8] of Khanna et al..
+
+    >>> [hilbert_index(p, 1) for p in ((0, 0), (0, 1), (1, 1), (1, 0))]
+    [0, 1, 2, 3]
+    """
+    axes = list(point)
+    for shift in range(bits - 1, 0, -1):
+        mask = 1 << shift
+        for axis in range(len(axes)):
+            if axes[axis] & mask:
+                axes[0] ^= mask - 1
+            else:
+                swap = (axes[0] ^ axes[axis]) & (mask - 1)
+                axes[0] ^= swap
+                axes[axis] ^= swap
+    for axis in range(1, len(axes)):
+        axes[axis] ^= axes[axis - 1]
+    flip = 0
+    for shift in range(bits - 1, 0, -1):
+        if axes[-1] & (1 << shift):
+            flip ^= (1 << shift) - 1
+    axes = [value ^ flip for value in axes]
+    index = 0
+    for shift in range(bits - 1, -1, -1):
+        for value in axes:
+            index = index << 1 | value >> shift & 1
+    return index
+
+
+_MAKERS: dict[type[Settings], Callable[[Any, np.random.Generator], Workload]] = {
+    FollowUpSettings: _follow_up,
+    ImageSettings: _image,
+    SatSettings: _sat,
+    PpaSettings: _ppa,
+}
+"""Subclasses first."""

@@ -17,7 +17,7 @@ from ioopt.errors import UsageError
 from ioopt.formats.values import Number, Rate
 from ioopt.generate.replication.settings import Disk
 from ioopt.problems.base import Record
-from ioopt.problems.replication import LinkModel, ReplicationProblem
+from ioopt.problems.replication import File, LinkModel, Network, Node, ReplicationProblem, Task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +86,7 @@ class _Draft:
     def __init__(self, settings: Settings, rng: np.random.Generator) -> None:
         self.settings, self.rng = settings, rng
         self.files: dict[str, int] = {}
-        self.tasks: list[dict[str, Any]] = []
+        self.tasks: list[Task] = []
 
     def remote(self, name: str) -> str:
         """A file on remote storage."""
@@ -103,12 +103,16 @@ class _Draft:
             for x, size in enumerate(outputs)
         ]
         cores = self.settings.task_cores
-        self.tasks.append({
-            "id": name, "inputs": reads, "outputs": writes,
-            "compute_seconds": round(self._about(self.settings.mean_seconds * work), 3),
-            "cores": int(self.rng.integers(1, cores + 1)) if cores > 1 else 1,
-            "release_seconds": release,
-        })  # fmt: skip
+        self.tasks.append(
+            Task(
+                id=name,
+                inputs=tuple(reads),
+                outputs=tuple(writes),
+                compute_seconds=round(self._about(self.settings.mean_seconds * work), 3),
+                cores=int(self.rng.integers(1, cores + 1)) if cores > 1 else 1,
+                release_seconds=release,
+            )
+        )
         return writes
 
     def _file(self, name: str, size: float) -> str:
@@ -198,10 +202,9 @@ def make(
     """The workflow that *settings* and *rng* give; *preset* and *seed* are recorded in ``meta``."""
     draft = _Draft(settings, rng)
     _MAKERS[type(settings)](draft, settings)
-    files, tasks = draft.files, draft.tasks
-    read = {file for task in tasks for file in task["inputs"]}
-    largest = max(sum(files[f] for f in (*task["inputs"], *task["outputs"])) for task in tasks)
-    disk = settings.disk
+    files, tasks, disk = draft.files, draft.tasks, settings.disk
+    read = {file for task in tasks for file in task.inputs}
+    largest = max(sum(files[f] for f in (*task.inputs, *task.outputs)) for task in tasks)
     if settings.disk_share is not None:
         disk = math.ceil(largest * settings.disk_share)
     if disk is not None and largest > disk:
@@ -210,28 +213,20 @@ def make(
         raise UsageError(
             f"task_cores {settings.task_cores} is more than the cores {settings.cores}"
         )
-    return ReplicationProblem.model_validate(
-        {
-            "name": f"{preset}-{len(tasks)}x{settings.nodes}-s{seed}",
-            "meta": {
-                "source": "generated workflow",
-                "preset": preset,
-                "seed": seed,
-                "settings": settings.model_dump(mode="json"),
-            },
-            "network": {
-                "remote_bytes_per_second": settings.remote_rate,
-                "replica_bytes_per_second": settings.replica_rate,
-                "remote_link": settings.link,
-            },
-            "nodes": [
-                {"id": f"n{i}", "disk_bytes": disk, "cores": settings.cores}
-                for i in range(settings.nodes)
-            ],
-            "files": [
-                {"id": name, "bytes": size, "keep": name not in read}
-                for name, size in files.items()
-            ],
-            "tasks": tasks,
-        }
+    told = {"source": "generated workflow", "preset": preset, "seed": seed}
+    return ReplicationProblem(
+        name=f"{preset}-{len(tasks)}x{settings.nodes}-s{seed}",
+        meta=told | {"settings": settings.model_dump(mode="json")},
+        network=Network(
+            remote_bytes_per_second=settings.remote_rate,
+            replica_bytes_per_second=settings.replica_rate,
+            remote_link=settings.link,
+        ),
+        nodes=tuple(
+            Node(id=f"n{i}", disk_bytes=disk, cores=settings.cores) for i in range(settings.nodes)
+        ),
+        files=tuple(
+            File(id=name, bytes=size, keep=name not in read) for name, size in files.items()
+        ),
+        tasks=tuple(tasks),
     )

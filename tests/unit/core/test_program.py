@@ -9,8 +9,7 @@ import pytest
 from ioopt.models.program import Program
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_grid import solve_on_grid
-from ioopt.solvers.backends.cpsat_program import solve_by_cpsat, to_cpsat
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat, solve_on_grid, to_cpsat
 from ioopt.solvers.backends.linprog_backend import solve_by_linprog
 from ioopt.solvers.backends.pulp_program import PulpProgram, solve_by_pulp
 

@@ -23,9 +23,8 @@ from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.backends.answer import BackendLimits
-from ioopt.solvers.backends.cpsat_grid import solve_on_grid
-from ioopt.solvers.backends.pulp_backend import solve_pulp
-from ioopt.solvers.backends.pulp_program import PulpProgram, solve_by_pulp
+from ioopt.solvers.backends.cpsat_program import solve_on_grid
+from ioopt.solvers.backends.pulp_program import PulpProgram, solve_by_pulp, solve_pulp
 from ioopt.solvers.flexgang.linear import best_tau, relaxed_bound
 from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_answer
 
