@@ -17,8 +17,7 @@ from pydantic import Field
 
 from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
-from ioopt.problems.replay_options import ReplayOptions
-from ioopt.problems.replication import EvictionPolicy, Node, ReplicationProblem
+from ioopt.problems.replication import EvictionPolicy, Node, ReplayOptions, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
 from ioopt.solvers.replication.dispatch import locality, run
