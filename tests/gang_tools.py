@@ -16,10 +16,7 @@ from ioopt.decisions.gang.state import State
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 from ioopt.sim.gang.board import Board, Jobs
 from ioopt.sim.gang.update import Phase, updated
-from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
-from ioopt.solvers.gang.gs import POLICY as GS
-from ioopt.solvers.gang.iogs import POLICY as IOGS
-from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
 
 POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)}
 CASE_NAMES = {"GS": "gs", "IOGS": "iogs", "ADAPT": "adaptive-iogs", "MIGRATE": "migrate-iogs"}

@@ -8,8 +8,8 @@ from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS, simulate
+from ioopt.solvers.flexgang.exact import Candidate, rerank
 from ioopt.solvers.flexgang.exact import solve as solve_exact
-from ioopt.solvers.flexgang.rerank import Candidate, rerank
 from ioopt.solvers.flexgang.strict import strict_plan
 
 LAMBDAS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)

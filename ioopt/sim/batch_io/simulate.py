@@ -11,9 +11,8 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView
 from ioopt.errors import SimulationError
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
-from ioopt.sim.batch_io.state import Clock, Starts, clock_record
+from ioopt.sim.batch_io.state import WORD, Clock, Starts, Tables, clock_record, tables_of
 from ioopt.sim.batch_io.storage import view_of
-from ioopt.sim.batch_io.tables import WORD, Tables, tables_of
 from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
 

@@ -1,13 +1,48 @@
 """Metrics, schedule and timeline of a simulated gang workload."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from ioopt.problems.gang import GangProblem
+from ioopt.decisions.gang.rules import Number
+from ioopt.decisions.gang.state import State
+from ioopt.problems.gang import GangProblem, nodes_of
 from ioopt.protocols import Simulation
-from ioopt.sim.gang.history import History
 from ioopt.sim.gang.simulate import Trajectory
 from ioopt.timeline import Interval, Timeline
+
+
+class History:
+    """Observer of a simulation; ``updates`` is the extra key of the schedule.
+
+    Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row", "rows",
+    "local"}]}`` and names only the jobs whose place differs from the one before; *ids* are by job
+    key.
+    """
+
+    def __init__(self, ids: Sequence[Any]) -> None:
+        self.ids = ids
+        self.updates: list[dict[str, Any]] = []
+        self._places: dict[int, tuple[int, int, int]] = {}
+
+    def __call__(self, now: Number, index: int, state: State, gone: tuple[int, ...]) -> None:
+        """Note the changes of one update."""
+        for key in gone:
+            del self._places[key]
+        placed = []
+        for job, *place in zip(state.jobs, state.columns, state.homes, state.spans):
+            columns, home, span = place
+            if self._places.get(job.key) != (columns, home, span):
+                self._places[job.key] = (columns, home, span)
+                placed.append(
+                    {
+                        "id": self.ids[job.key], "columns": list(nodes_of(columns)),
+                        "home_row": home, "rows": list(nodes_of(span)), "local": columns == job.files,
+                    }
+                )  # fmt: skip
+        left = [self.ids[key] for key in gone]
+        self.updates.append({"seconds": float(now), "left": left, "placed": placed})
+
 
 BIG_JOB_TASKS = 64
 

@@ -15,9 +15,9 @@ from ioopt.plot.quantum_cycle import plot_slots
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS
 from ioopt.solvers.flexgang import exact, pattern_search
+from ioopt.solvers.flexgang.exact import SELECTION_SEEDS, Candidate, rerank
 from ioopt.solvers.flexgang.pareto import lambda_front
 from ioopt.solvers.flexgang.pattern_search import PatternSearch
-from ioopt.solvers.flexgang.rerank import SELECTION_SEEDS, Candidate, rerank
 
 
 def test_seeds_for_choosing_are_none_of_those_reported() -> None:

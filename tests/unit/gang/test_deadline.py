@@ -19,7 +19,7 @@ from ioopt.generate.gang.generate import BluePacificLike, generate, make_table
 from ioopt.options import Deadline
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
-from ioopt.solvers.gang.gs import POLICY
+from ioopt.solvers.gang.policy import GS as POLICY
 
 
 class Looks:
