@@ -201,7 +201,6 @@ def test_lanes_equal_asking_the_policy() -> None:
             trace = Trace.of(random_trace(seed), 2.0, use_exact)
             lanes = simulate_trace(trace, io_policy("set-10"), record_rates=True)
             asked = simulate_trace(trace, everybody, record_rates=True)
-            lanes, asked = lanes.in_lists(), asked.in_lists()
             for name in ("start", "end", "killed", "useful", "events", "decisions"):
                 assert getattr(lanes, name) == getattr(asked, name), (seed, name)
             for name in ("request", "grant", "finish"):
