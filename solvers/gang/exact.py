@@ -12,7 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ from ioopt.models.gang.question import Question, ask
 from ioopt.models.gang.row_free import RowFreeModel
 from ioopt.models.program import Program
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem, mask_of, nodes_of
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
@@ -283,7 +284,7 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         simulation = run.simulate_policy(problem, chosen, settings, request.deadline)
     except OutOfTime as late:
         return run.cheapest(problem, request, chosen, late)
-    values: dict[str, Any] = settings.model_dump(mode="json")
+    values: Json = settings.model_dump(mode="json")
     notes, stop = [], StopReason.FINISHED
     if chosen.stopped_at is not None and chosen.stopped_at < chosen.events:
         values["exact_events"] = chosen.stopped_at
@@ -316,7 +317,7 @@ def _decide(
     )  # fmt: skip
 
 
-def summary(log: list[Decision]) -> dict[str, Any]:
+def summary(log: list[Decision]) -> Json:
     """Figures over the exact decisions of a run; the seconds are measured and do not repeat."""
     if not log:
         return {"exact_decisions": 0}

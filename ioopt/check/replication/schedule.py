@@ -8,11 +8,10 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ioopt.check.pipes import Load, overloads, time_slack, too_fast
-from ioopt.check.replication.workflow import late, saved_at, workflow_violations
+from ioopt.check.replication.workflow import Stay, Stays, late, saved_at, workflow_violations
 from ioopt.problems.replication import File, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
@@ -43,34 +42,6 @@ def schedule_violations(
         *_disks(problem, stays),
         *(workflow_violations(problem, schedule, stays) if problem.is_workflow else ()),
     ]
-
-
-@dataclass
-class _Stay:
-    """One stay of a file on a node: space counts from ``start``, readable in [ready, end]."""
-
-    start: float
-    ready: float
-    end: float = math.inf
-
-
-@dataclass
-class Stays:
-    """All stays by (file, node) in time order, and what does not fit together."""
-
-    of: dict[tuple[str, str], list[_Stay]] = field(default_factory=lambda: defaultdict(list))
-    found: list[Violation] = field(default_factory=list)
-
-    def covers(self, file: str, node: str, start: float, end: float) -> bool:
-        """Whether *file* is complete on *node* from *start* to *end* seconds."""
-        return any(
-            _not_after(stay.ready, start) and _not_after(end, stay.end)
-            for stay in self.of.get((file, node), ())
-        )
-
-
-def _not_after(first: float, second: float) -> bool:
-    return first <= second + time_slack(second)
 
 
 def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
@@ -119,15 +90,15 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
     stays = Stays()
     for node in problem.nodes:
         for file in node.holds:
-            stays.of[file, node.id].append(_Stay(0.0, 0.0))
+            stays.of[file, node.id].append(Stay(0.0, 0.0))
     for row in schedule.get("tasks", ()):
         for file in problem.tasks[problem.task_index[row["id"]]].outputs:
-            stay = _Stay(row["start_seconds"], row["end_seconds"])
+            stay = Stay(row["start_seconds"], row["end_seconds"])
             stays.of[file, row["node"]].append(stay)
     for move in schedule.get("transfers", ()):
         if move["destination"] is None:
             continue
-        stay = _Stay(move["start_seconds"], move["end_seconds"])
+        stay = Stay(move["start_seconds"], move["end_seconds"])
         stays.of[move["file"], move["destination"]].append(stay)
     for listed in stays.of.values():
         listed.sort(key=lambda stay: (stay.start, stay.ready))
@@ -138,7 +109,7 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
         _match(stays, key, sorted(times))
     for (file, where), listed in stays.of.items():
         for before, after in pairwise(listed):
-            if not _not_after(before.end, after.start):
+            if late(before.end, after.start):
                 text = f"brought to {where} at {after.start:g} s, where it is already"
                 stays.found.append(violation("transfer", file, text))
     return stays
@@ -149,7 +120,7 @@ def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
     listed = iter(stays.of.get(key, []))
     stay = next(listed, None)
     for time in times:
-        if stay is None or not _not_after(stay.ready, time):
+        if stay is None or late(stay.ready, time):
             text = f"evicted from {key[1]} at {time:g} s, where it is not complete"
             stays.found.append(violation("eviction", key[0], text))
             continue
@@ -191,7 +162,7 @@ def _tasks(
             if place.get(before[2], -1) > place.get(after[2], len(place)):
                 text = f"runs on {node.id} before {after[2]}, which is queued ahead of it"
                 yield violation("order", before[2], text)
-            if alone and not _not_after(before[1], after[0]):
+            if alone and late(before[1], after[0]):
                 text = f"starts on {node.id} while {before[2]} still computes"
                 yield violation("overlap", after[2], text, before[1] - after[0])
 
@@ -241,7 +212,7 @@ def _transfers(
     for node, rows in into.items():
         coming: list[tuple[float, float, str]] = []
         for after in sorted(rows):
-            coming = [row for row in coming if not _not_after(row[1], after[0])]
+            coming = [row for row in coming if late(row[1], after[0])]
             if len(coming) >= problem.nodes[problem.node_index[node]].staging:
                 before = min(coming, key=lambda row: row[1])
                 text = f"starts to arrive at {node} while {before[2]} is arriving"

@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 from ioopt.decisions.ordering import Number
+from ioopt.problems.base import Json
 from ioopt.sim.batch_io.trace import Run, Trace, known
 from ioopt.timeline import Interval, Timeline
 
 Rates = dict[int, list[list[Number]]]
 
 
-def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
+def schedule_of(trace: Trace, run: Run) -> Json:
     """The schedule: jobs in the order of the problem, times in seconds as floats.
 
     Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
@@ -24,10 +25,10 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     as text.
     """
     rates = _by_place(trace, run)
-    jobs: list[dict[str, Any]] = [{}] * len(trace)
+    jobs: list[Json] = [{}] * len(trace)
     for j, requests in enumerate(_io_of(trace, run, rates)):
         jobs[trace.position[j]] = _job(trace, run, rates, j, requests)
-    schedule: dict[str, Any] = {"jobs": jobs}
+    schedule: Json = {"jobs": jobs}
     if rates is not None:
         schedule["storage_bytes_per_second"] = float(trace.machine.storage_bytes_per_second)
     if trace.limits.exact:
@@ -49,7 +50,7 @@ def _by_place(trace: Trace, run: Run) -> Rates | None:
     return by_place
 
 
-def _io_of(trace: Trace, run: Run, rates: Rates | None) -> Iterator[list[dict[str, Any]]]:
+def _io_of(trace: Trace, run: Run, rates: Rates | None) -> Iterator[list[Json]]:
     """The requests of each job, those that were issued."""
     columns = run.request, run.grant, run.finish
     for a, b in pairwise(trace.offset):
@@ -57,10 +58,8 @@ def _io_of(trace: Trace, run: Run, rates: Rates | None) -> Iterator[list[dict[st
         yield [_request(trace, rates, a + k, k, v) for k, v in parts if known(v[0])]
 
 
-def _job(
-    trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[dict[str, Any]]
-) -> dict[str, Any]:
-    job: dict[str, Any] = {
+def _job(trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[Json]) -> Json:
+    job: Json = {
         "id": trace.ids[j],
         "start_seconds": float(run.start[j]),
         "end_seconds": float(run.end[j]),
@@ -85,7 +84,7 @@ def _job(
     return job
 
 
-def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[dict[str, Any]]:
+def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[Json]:
     """What job *j* moved between buffer and storage (rule 41); ``phase`` -1 is the stage-in."""
     last = trace.offset[j + 1] - trace.offset[j]
     first = trace.num_phases + trace.offset[j] + 2 * j + 1
@@ -102,10 +101,10 @@ def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[dict[s
 
 def _request(
     trace: Trace, rates: Rates | None, place: int, phase: int, times: tuple[Number, ...]
-) -> dict[str, Any]:
+) -> Json:
     use_exact = trace.limits.exact
     request, grant, finish = [float(time) if known(time) else None for time in times]
-    record: dict[str, Any] = {
+    record: Json = {
         "phase": phase,
         "request_seconds": request,
         "first_grant_seconds": grant,

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.compiled import Box, boxes
 from ioopt.decisions.batch_io import Growing, IoPolicy, Limits, Request, bit_table
 from ioopt.decisions.ordering import Number
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
 from ioopt.sim.batch_io.trace import Buffered, Trace, beliefs_of, stages_early
 
@@ -385,7 +386,7 @@ def tables_of(
     )  # fmt: skip
 
 
-def _terms(machine: Machine, options: QueueOptions) -> dict[str, Any]:
+def _terms(machine: Machine, options: QueueOptions) -> Json:
     partition, search = machine.allocation == "partition", options.queue == "plan"
     conservative = not search and options.backfill == "conservative"
     nodes = options.reservation == "nodes" and not partition

@@ -3,13 +3,12 @@
 Nodes are 64-bit words, at most 62 rows.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ioopt.compiled import compiled
 from ioopt.decisions.gang.rules import BEST_FIT, Rules
 from ioopt.decisions.gang.state import Timing
+from ioopt.problems.base import Json
 from ioopt.sim.gang import clock
 from ioopt.sim.gang.board import DONE, SLOT_SECONDS, TAIL, TASKS, UPDATES, Board, Jobs, make_board
 from ioopt.sim.gang.simulate import Trajectory
@@ -58,7 +57,7 @@ def compile_kernels() -> None:
 def board_arrays(board: Board) -> Board:
     """*board* with arrays in the place of lists; an empty one."""
     words = (board.nodes + 63) // 64
-    made: dict[str, Any] = {}
+    made: Json = {}
     for name, value in board._asdict().items():
         if isinstance(value, int):
             made[name] = value
@@ -78,7 +77,7 @@ def job_arrays(table: JobTable, rules: Rules) -> Jobs:
     )
     above, below = rules.pack_ratio.as_integer_ratio()
     files = word_sets(pack_masks(table.files))
-    made: dict[str, Any] = {
+    made: Json = {
         "size": np.array(table.size, np.int64),
         "files": files,
         "at_files": local,

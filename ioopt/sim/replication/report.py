@@ -17,6 +17,7 @@ from typing import Any
 
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
 from ioopt.models.replication.transfer_bound import TransferBound
+from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.state import (
@@ -88,7 +89,7 @@ def cores_busy(
 
 def metrics_of(
     problem: ReplicationProblem, link: LinkModel | None, state: State, makespan: float
-) -> dict[str, Any]:
+) -> Json:
     """The metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
@@ -118,14 +119,14 @@ def schedule_of(
     log: Log,
     state: State,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
-) -> dict[str, Any]:
+) -> Json:
     """The schedule; *entries*: names and nodes of all entries, files of the copy entries."""
     names, owner, copy_files = entries
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
     num_tasks = len(problem.tasks)
     runs = sorted(range(num_tasks), key=lambda k: (float(log.task_start[k]), k))
-    schedule: dict[str, Any] = {
+    schedule: Json = {
         "tasks": [
             {
                 "id": names[k],
@@ -167,7 +168,7 @@ def schedule_of(
     return schedule
 
 
-def timeline_of(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeline:
+def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
     """The intervals of a schedule, for pictures and traces."""
     size = {file.id: file.bytes for file in problem.files}
     intervals = []
@@ -203,7 +204,7 @@ def timeline_of(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeli
     return replace(timeline, flows=tuple(flows_of(problem, runs, moves)), counters=live)
 
 
-def core_info(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def core_info(row: Mapping[str, Any]) -> list[Json]:
     """What intervals tell of the cores of a run: one for each; a batch's runs have none."""
     return [{"core": c} for c in row.get("cores", ())] or [{}]
 
@@ -228,10 +229,10 @@ def flows_of(
 
 SAME_INSTANT = 1e-9
 """Times that differ by less, as a share of the time (of 1 s for shorter ones), are one instant."""
-Rows = list[dict[str, Any]]
+Rows = list[Json]
 
 
-def tell(problem: ReplicationProblem, schedule: dict[str, Any]) -> None:
+def tell(problem: ReplicationProblem, schedule: Json) -> None:
     """Add to *schedule* the ``cores`` of tasks, ``critical`` rows, and ``disks``."""
     number_cores(problem, schedule["tasks"])
     schedule["disks"] = disks(problem, schedule)
@@ -255,7 +256,7 @@ def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
             idle[c] = end
 
 
-def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> dict[str, Any]:
+def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
     """Of each node its disk's ``bytes`` and, as [seconds, bytes], what is ``used`` and ``live``.
 
     Used counts complete and arriving files and outputs being written (workflow rule 5). Live is the
@@ -344,9 +345,7 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
     return found
 
 
-def _before(
-    problem: ReplicationProblem, row: dict[str, Any], ending: _Ends, starting: _Ends
-) -> dict[str, Any] | None:
+def _before(problem: ReplicationProblem, row: Json, ending: _Ends, starting: _Ends) -> Json | None:
     """The row that let *row* begin; None where it began by an arrival or at 0."""
     ended = [other for other in ending.at(row["start_seconds"]) if other is not row]
     node = row["node"] if "id" in row else row["destination"] or row["source"]
@@ -376,7 +375,7 @@ class _Ends:
 
 def _cause(
     problem: ReplicationProblem, row: Mapping[str, Any], node: str, ended: Rows
-) -> dict[str, Any] | None:
+) -> Json | None:
     """Which of the rows that *ended* as *row* began on *node* let it begin; None: none of them."""
     inputs = {row["file"]} if "file" in row else _files(problem, row["id"])[0]
 
