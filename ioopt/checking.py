@@ -9,7 +9,7 @@ from pydantic import Field
 from ioopt import registry
 from ioopt.errors import SimulationError, UsageError
 from ioopt.formats.native import validate
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.protocols import CheckReport
 from ioopt.registry import KindSpec
 from ioopt.result import Result, Violation
@@ -94,7 +94,7 @@ def _with_link(problem: Any, link: str) -> Any:
 
 
 def _replayed(
-    kind: KindSpec, problem: Any, plan: Any, schedule: dict[str, Any] | None, report: CheckReport
+    kind: KindSpec, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
     """*report* with what a replay of the plan tells beside it, where a replay is called for."""
     if schedule is not None and not kind.measured:

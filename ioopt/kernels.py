@@ -18,7 +18,7 @@ def compile_batch_io() -> None:
 
 def compile_quanta() -> None:
     """Compile the event simulator of quanta."""
-    from ioopt.measure.quantum_event import simulate_point
+    from ioopt.measure.quantum_model import simulate_point
 
     problem = load(resolve("quantum-ties"))
     short = problem.model_copy(update={"horizon_seconds": 1.0})
@@ -27,7 +27,7 @@ def compile_quanta() -> None:
 
 def compile_laboratory() -> None:
     """Compile the laboratory, an application of each sort."""
-    from ioopt.measure.perturbation import run_times
+    from ioopt.measure.laboratory import run_times
 
     for name in ("perturbation-table-1", "perturbation-blocking"):
         problem = load(resolve(name))

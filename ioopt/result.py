@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ioopt.problems.base import Json
 from ioopt.quantities import column, is_number, quantity, show, title
 from ioopt.tables import percent, render, terminal_width
 
@@ -127,14 +128,14 @@ class Result(BaseModel):
     solve_seconds: float | None = None
     simulate_seconds: float | None = None
     seed: int | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: Json = Field(default_factory=dict)
     versions: dict[str, str] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     violations: tuple[Violation, ...] = ()
-    metrics: dict[str, Any] = Field(default_factory=dict)
+    metrics: Json = Field(default_factory=dict)
     trace: tuple[tuple[float, float], ...] = ()
-    plan: dict[str, Any] | None = None
-    schedule: dict[str, Any] | None = None
+    plan: Json | None = None
+    schedule: Json | None = None
 
     @property
     def value(self) -> float | None:
@@ -149,11 +150,11 @@ class Result(BaseModel):
         """The schedule as an object of its class, such as ``ReplicationSchedule``."""
         return form.model_validate(self.schedule)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """The result as plain JSON values; unknown is None, infinities and NaN become None."""
         return _finite(self.model_dump(mode="json"))
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Json:
         """:meth:`to_dict` without plan and schedule: one row of a comparison."""
         return _finite(self.model_dump(mode="json", exclude={"plan", "schedule"}))
 
@@ -236,14 +237,14 @@ def measured(row: Mapping[str, Any], measure: str) -> float | None:
     return value if is_number(value) else None
 
 
-def plan_dict(plan: Any) -> dict[str, Any] | None:
+def plan_dict(plan: Any) -> Json | None:
     """A plan as plain data: a dictionary as it is, a plan object through its ``to_dict``."""
     if plan is None or isinstance(plan, dict):
         return plan
     if hasattr(plan, "to_dict"):
-        written: dict[str, Any] = plan.to_dict()
+        written: Json = plan.to_dict()
         return written
-    dumped: dict[str, Any] = plan.model_dump(mode="json", by_alias=True)
+    dumped: Json = plan.model_dump(mode="json", by_alias=True)
     return dumped
 
 

@@ -14,8 +14,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import write_text
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData
-from ioopt.models.flexgang.quantum import QuantumModel
-from ioopt.models.flexgang.quantum_costs import QuantumCosts
+from ioopt.models.flexgang.quantum import QuantumCosts, QuantumModel
 from ioopt.models.program import Program
 from ioopt.models.replication.printed import PrintedModel
 from ioopt.models.replication.static import tidied, to_plan

@@ -16,10 +16,7 @@ from ioopt.decisions.gang.state import State
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
 from ioopt.sim.gang.board import Board, Jobs
 from ioopt.sim.gang.update import Phase, updated
-from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
-from ioopt.solvers.gang.gs import POLICY as GS
-from ioopt.solvers.gang.iogs import POLICY as IOGS
-from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
 
 POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)}
 CASE_NAMES = {"GS": "gs", "IOGS": "iogs", "ADAPT": "adaptive-iogs", "MIGRATE": "migrate-iogs"}
@@ -75,7 +72,7 @@ def in_machine_code(name: str) -> Phase:
     """One phase as machine code on arrays, as a phase on lists."""
     from ioopt.sim.gang import phases
     from ioopt.sim.gang.compiled import board_arrays, word_sets
-    from ioopt.sim.gang.table import pack_masks, unpack_masks
+    from ioopt.sim.gang.table import pack_masks
 
     kernel = compiled(phases.__name__, name, whole=True)
 
@@ -84,8 +81,7 @@ def in_machine_code(name: str) -> Phase:
         return pack_masks(taken.reshape(len(masks), nodes))
 
     def masks(words: Any, nodes: int) -> list[int]:
-        taken = unpack_masks(words, nodes)
-        return [sum(1 << int(node) for node in np.flatnonzero(row)) for row in taken]
+        return [sum(int(word) << 64 * w for w, word in enumerate(row)) for row in words]
 
     def phase(board: Board, jobs: Jobs, rules: RuleNumbers, now: Any) -> None:
         nodes = board.nodes

@@ -19,7 +19,7 @@ from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
 
 if TYPE_CHECKING:
-    from ioopt.problems.replay_options import ReplayOptions
+    from ioopt.problems.replication import ReplayOptions
 
 DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
@@ -120,7 +120,7 @@ def _actual(
 ) -> dict[str, Any]:
     """The option that replaces compute times, where one is asked for."""
     from ioopt.formats.native import read_json
-    from ioopt.sim.replication.noise import noisy_seconds
+    from ioopt.sim.replication.simulate import noisy_seconds
 
     if sigma is None and source is None:
         return {}
@@ -140,7 +140,7 @@ def _actual(
 def _beyond(kind: KindSpec, settings: Mapping[str, Any]) -> "ReplayOptions":
     """The options that ``--set`` names."""
     from ioopt.options import parse_settings
-    from ioopt.problems.replay_options import ReplayOptions
+    from ioopt.problems.replication import ReplayOptions
 
     if settings and kind.kind != "replication":
         raise UsageError(f"--set belongs to replication instances, and this is {kind.kind}")

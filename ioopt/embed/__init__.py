@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ioopt.measure.gangedness_monitor import GangednessMonitor as GangednessMonitor
+    from ioopt.measure.gangedness import GangednessMonitor as GangednessMonitor
 
 _LAZY = {
     "GangScheduler": "ioopt.embed.gang",
-    "GangednessMonitor": "ioopt.measure.gangedness_monitor",
+    "GangednessMonitor": "ioopt.measure.gangedness",
     "IoArbiter": "ioopt.embed.arbiter",
     "ReplicationPlanner": "ioopt.embed.replication",
     "WorkflowDispatcher": "ioopt.embed.workflow",

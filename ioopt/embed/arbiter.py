@@ -20,8 +20,15 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter, le
 from typing import Any, Self
 
-from ioopt.decisions.batch_io import DecideFunction, IoPolicy, Limits, Rates, Request, View
-from ioopt.decisions.batch_io_grants import slow_down
+from ioopt.decisions.batch_io import (
+    DecideFunction,
+    IoPolicy,
+    Limits,
+    Rates,
+    Request,
+    View,
+    slow_down,
+)
 from ioopt.embed.guard import Guard, restoring
 from ioopt.embed.history import History
 from ioopt.errors import InstanceError, UsageError

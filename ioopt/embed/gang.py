@@ -33,7 +33,7 @@ from ioopt.quantities import counted
 from ioopt.registry.policies import gang_policy
 from ioopt.sim.gang.board import BUDGET
 from ioopt.sim.gang.standing import Memory, StandingBoard
-from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
+from ioopt.solvers.gang.policy import MIGRATE_IOGS as GREEDY
 
 _MAX_NOTES = 100
 SWITCH_SHARE = 0.05

@@ -3,22 +3,284 @@
 Slopes come first, for every application; characteristic plots take what time is left.
 """
 
-from statistics import fmean
-from typing import Annotated
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from ioopt.measure import Measurement
-from ioopt.measure.perturbation import Engine, curve, slopes_of, use_compiled
+from ioopt.compiled import compiled
+from ioopt.compiled.choice import use_machine_code
+from ioopt.measure import Measurement, perturbation_kernel
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.perturbation import (
+    PATTERNS,
+    Application,
     ApplicationSlopes,
+    Barrier,
+    Blocking,
     Curve,
+    Emp,
     Environment,
+    Msg,
     PerturbationProblem,
     PerturbationSlopes,
+    Workpile,
+    events_per_quantum,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+Engine = Literal["auto", "python", "compiled"]
+SECONDS_PER_EVENT = 3e-6
+"""Plain Python's time for a synchronisation."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A schedule: ``runs[s, p]`` and, by slot, whether it is a gang quantum (else an extra one)."""
+
+    runs: NDArray[np.bool_]
+    gang: NDArray[np.bool_]
+
+    def elapsed(self, wall: int, quantum: int) -> float:
+        """Gang quanta up to wall-clock time *wall* (in instructions), as a fraction."""
+        slot, part = divmod(wall, quantum)
+        whole = int(self.gang[:slot].sum()) + max(0, slot - len(self.gang))
+        counts = slot >= len(self.gang) or bool(self.gang[slot])
+        return whole + (part / quantum if counts else 0.0)
+
+
+def batch_starts(problem: PerturbationProblem, rng: np.random.Generator, batches: int) -> list[int]:
+    """First quanta of *batches*, uniform over all ways to place them without overlap."""
+    reserved = problem.reserved_quanta
+    free = problem.window_quanta - batches * (reserved - 1)
+    drawn = sorted(rng.choice(free, size=batches, replace=False).tolist())
+    return [int(start) + k * (reserved - 1) for k, start in enumerate(drawn)]
+
+
+def hits(
+    problem: PerturbationProblem, environment: Environment, rng: np.random.Generator, count: int
+) -> list[tuple[int, int]]:
+    """(gang quantum, processor) of *count* perturbations, in order of time."""
+    batches = -(-count // problem.batch)
+    starts = batch_starts(problem, rng, batches)
+    found = []
+    for k in range(count):
+        batch, place = divmod(k, problem.batch)
+        turn = place % problem.processors
+        processor = problem.fixed_processor if environment.endswith("FX") else turn
+        found.append((starts[batch] + place * problem.spacing_quanta, processor))
+    return found
+
+
+def slots_of(
+    problem: PerturbationProblem, environment: Environment, perturbed: list[tuple[int, int]]
+) -> Slots:
+    """The table of slots of one run, from the first quantum to the last perturbed one."""
+    import numpy as np
+
+    by_quantum = dict(perturbed)
+    rows, gang = [], []
+    for quantum in range(max(by_quantum, default=-1) + 1):
+        everyone = np.ones(problem.processors, np.bool_)
+        hit = by_quantum.get(quantum)
+        if hit is not None:
+            only = np.zeros(problem.processors, np.bool_)
+            only[hit] = True
+            if environment.startswith("Add"):
+                rows.append(only)
+                gang.append(False)
+            else:
+                everyone = ~only
+        rows.append(everyone)
+        gang.append(True)
+    table = np.array(rows, np.bool_).reshape(len(rows), problem.processors)
+    return Slots(table, np.array(gang, np.bool_))
+
+
+def run(
+    problem: PerturbationProblem,
+    app: Application,
+    slots: Slots,
+    rng: np.random.Generator,
+    received: NDArray[np.int64] | None = None,
+    fast: bool = False,
+) -> float:
+    """Run time T in gang quanta of *app* under *slots*; *received* is filled with message counts.
+
+    *rng* draws the requests of a blocking application; the others need no randomness.
+    """
+    import numpy as np
+
+    if received is None:
+        received = np.zeros((0, problem.processors), np.int64)
+    quantum, work = problem.quantum_instructions, problem.work_quanta * problem.quantum_instructions
+
+    def size(quanta: float) -> int:
+        return max(1, round(quanta * quantum))
+
+    arguments: tuple[Any, ...]
+    if isinstance(app, Emp):
+        name, arguments = "emp", (work,)
+    elif isinstance(app, Barrier):
+        name, arguments = "barrier", (work, size(app.interval_quanta), received)
+    elif isinstance(app, Workpile):
+        scratch = np.zeros(problem.processors, np.int64)
+        name, arguments = "workpile", (problem.processors * work, size(app.unit_quanta), scratch)
+    elif isinstance(app, Msg):
+        pattern = PATTERNS.index(app.pattern)
+        rounds = app.requests_per_phase
+        name, arguments = "msg", (work, size(app.phase_quanta), rounds, pattern, received)
+    else:
+        name, arguments = "blocking", (work, *_requests(problem, app, rng), received)
+    kernel = perturbation_kernel
+    function = compiled(kernel.__name__, name) if fast else getattr(kernel, name)
+    return slots.elapsed(int(function(slots.runs, quantum, *arguments)), quantum)
+
+
+def _requests(
+    problem: PerturbationProblem, app: Blocking, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Gaps in instructions and targets, one row a process; the gaps of a process exceed its work."""
+    import numpy as np
+
+    work = problem.work_quanta * problem.quantum_instructions
+    mean = problem.quantum_instructions / app.requests_per_quantum
+    count = int(1.2 * work / mean + 8 * (work / mean) ** 0.5) + 16
+    gaps = np.maximum(1, np.rint(rng.exponential(mean, (problem.processors, count))))
+    gaps[:, -1] = work + 1
+    others = rng.integers(0, problem.processors - 1, (problem.processors, count))
+    targets = others + (others >= np.arange(problem.processors)[:, None])
+    return gaps.astype(np.int64), targets
+
+
+def use_compiled(
+    problem: PerturbationProblem, engine: Engine, deadline: Deadline | None = None
+) -> bool:
+    """Whether *engine* means the compiled kernels: ``auto`` by the work of all applications."""
+    if engine != "auto":
+        return engine == "compiled"
+    runs = problem.runs * len(problem.environments)
+    events = sum(map(events_per_quantum, problem.applications)) * runs
+    seconds = SECONDS_PER_EVENT * events * problem.work_quanta * problem.processors
+    return use_machine_code("laboratory", deadline or Deadline(None), seconds)
+
+
+def run_times(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    count: int,
+    seed: int,
+    engine: Engine = "auto",
+) -> list[tuple[float, float]]:
+    """(T, T_gang) of each run; runs of one seed see the same perturbation times in every application."""
+    fast = use_compiled(problem, engine)
+    return [
+        _times_of_run(problem, app, environment, count, seed, k, fast) for k in range(problem.runs)
+    ]
+
+
+def _times_of_run(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    count: int,
+    seed: int,
+    k: int,
+    fast: bool,
+) -> tuple[float, float]:
+    import numpy as np
+
+    placing = np.random.default_rng([seed, 0, problem.environments.index(environment), k])
+    slots = slots_of(problem, environment, hits(problem, environment, placing, count))
+    time = run(problem, app, slots, _requests_of_run(problem, app, seed, k), fast=fast)
+    bare = problem.model_copy(update={"meta": None})  # meta cannot be hashed
+    return time, _gang_time(bare, app, seed, k, fast)
+
+
+def _requests_of_run(
+    problem: PerturbationProblem, app: Application, seed: int, k: int
+) -> np.random.Generator:
+    """The generator from which run *k* of an application draws its requests."""
+    import numpy as np
+
+    return np.random.default_rng([seed, 1, problem.applications.index(app), k])
+
+
+@lru_cache(maxsize=4096)
+def _gang_time(
+    problem: PerturbationProblem, app: Application, seed: int, k: int, fast: bool
+) -> float:
+    """Run time of run *k* without perturbations: the same in every environment."""
+    empty = slots_of(problem, problem.environments[0], [])
+    return run(problem, app, empty, _requests_of_run(problem, app, seed, k), fast=fast)
+
+
+def curve(
+    problem: PerturbationProblem,
+    app: Application,
+    environment: Environment,
+    points: int,
+    seed: int = 0,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
+) -> Curve | None:
+    """Mean change of the run time at *points* counts, evenly up to all (Figure 5); None after *deadline*."""
+    counts = sorted({round(problem.perturbations * (k + 1) / points) for k in range(points)} - {0})
+    found = [(0, 0.0)]
+    for count in counts:
+        if deadline is not None and deadline.expired():
+            return None
+        times = run_times(problem, app, environment, count, seed, engine)
+        found.append((count, fmean(t - t_gang for t, t_gang in times)))
+    return tuple(found)
+
+
+def slopes_of(
+    problem: PerturbationProblem,
+    app: Application,
+    seed: int = 0,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
+) -> ApplicationSlopes:
+    """Slopes of one application in every environment of the instance, and its gammas (rule 5).
+
+    When *deadline* expires, they rest on the runs made so far, at least one, in every environment.
+    """
+    fast, count = use_compiled(problem, engine, deadline), problem.perturbations
+    runs: dict[Environment, list[tuple[float, float]]] = {name: [] for name in problem.environments}
+    for k in range(problem.runs):
+        if k and deadline is not None and deadline.expired():
+            break
+        for environment, times in runs.items():
+            times.append(_times_of_run(problem, app, environment, count, seed, k, fast))
+    slopes: dict[Environment, float] = {}
+    deviations: dict[Environment, float] = {}
+    gang = 0.0
+    for environment, times in runs.items():
+        each = [(t - t_gang) / count for t, t_gang in times]
+        slopes[environment] = fmean(each)
+        deviations[environment] = stdev(each) if len(each) > 1 else 0.0
+        gang = fmean(t_gang for _, t_gang in times)
+    share = 1 / problem.processors
+    sub, add = slopes.get("Sub_RR"), slopes.get("Add_RR")
+    return ApplicationSlopes(
+        id=app.id,
+        gang_quanta=gang,
+        slopes=slopes,
+        deviations=deviations,
+        gamma_sub=None if sub is None else (sub - share) / (1 - share),
+        gamma_add=None if add is None else 1 + problem.processors * add,
+    )
 
 
 class Settings(Record):

@@ -1,18 +1,181 @@
-"""The two-job quantum model, a row a pair of quanta, by its chain or by event simulation (F1)."""
+"""The two-job quantum model (Lee et al., Section 3.2; rules 1 to 3), a row a pair of quanta (F1).
 
+By its chain, or by simulating events in whole nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 from statistics import fmean
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from ioopt.errors import OutOfTime
-from ioopt.measure import Measurement, quantum_chain
-from ioopt.measure.quantum_event import engine_for, simulate_point
+from ioopt.compiled import compiled
+from ioopt.compiled.choice import use_machine_code
+from ioopt.errors import InstanceError, OutOfTime, UsageError, require_numbers
+from ioopt.measure import Measurement, io_kernel, quantum_chain
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.quantum_model import (
     MeasuredPoint,
     QuantumMeasures,
     QuantumModelProblem,
+    QuantumPoint,
+    TwoJobMeasures,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+
+NANOSECONDS = 1_000_000_000
+WARM_UP_SHARE = 0.1
+"""Part of the horizon that is not measured."""
+REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"
+NUMBERS_PER_BURST = 25.2
+"""Most that is held at once for a burst (while instants are sorted), as tracemalloc counts it."""
+SECONDS_PER_ITERATION = 1e-6
+"""Plain Python's time for an iteration of a process."""
+Engine = Literal["auto", "python", "compiled"]
+
+
+def nanoseconds(seconds: float) -> int:
+    """Seconds as whole nanoseconds, at least 1 for a time above 0."""
+    return max(1, round(seconds * NANOSECONDS)) if seconds > 0 else 0
+
+
+def simulate_point(
+    problem: QuantumModelProblem,
+    point: QuantumPoint,
+    *,
+    seed: int = 0,
+    engine: Engine = "auto",
+) -> TwoJobMeasures:
+    """Simulate one point of an instance over its horizon and measure it after a warm-up.
+
+    *engine* picks the plain or the compiled walk, which give the same numbers.
+    """
+    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
+    io, cycle = nanoseconds(problem.io_seconds), qi + qc
+    cycles = max(1, round(problem.horizon(point) * NANOSECONDS / cycle))
+    begin, end = max(1, int(cycles * WARM_UP_SHARE)) * cycle, (cycles + 1) * cycle
+    count = _iterations(problem, point, end / NANOSECONDS)
+    if engine == "auto":
+        engine = engine_for(problem, (point,))
+    walk = compiled(io_kernel.__name__, "walk") if engine == "compiled" else io_kernel.walk
+    while True:
+        _require_room(problem, point, count, end)
+        bursts = draw_bursts(problem, count, seed)
+        ready, request = bursts.copy(), bursts.copy()
+        walk(bursts, qi, qc, io, problem.donation == "return", ready, request)
+        if int(request[:, -1].min()) > end:
+            break
+        count += count // 4
+    return _measure(problem, point, bursts, ready, request, (begin, end))
+
+
+def engine_for(
+    problem: QuantumModelProblem,
+    points: Sequence[QuantumPoint],
+    deadline: Deadline | None = None,
+) -> Engine:
+    """The engine for all *points* together, within *deadline*."""
+    counts = [_iterations(problem, point, problem.horizon(point)) for point in points]
+    seconds = SECONDS_PER_ITERATION * problem.processors * sum(counts)
+    fast = use_machine_code("quanta", deadline or Deadline(None), seconds)
+    return "compiled" if fast else "python"
+
+
+def _iterations(problem: QuantumModelProblem, point: QuantumPoint, seconds: float) -> int:
+    """About as many iterations as a process makes, rather more."""
+    iteration = problem.slowdown_bound(point) * (problem.burst_seconds + problem.io_seconds)
+    return int(seconds / iteration) + 16
+
+
+def _require_room(problem: QuantumModelProblem, point: QuantumPoint, count: int, end: int) -> None:
+    """InstanceError when the bursts take too much memory, or times leave 64 bits of nanoseconds."""
+    where = f"the point qi {point.qi_seconds:g} s, qc {point.qc_seconds:g} s"
+    bursts = float(count) * problem.processors
+    require_numbers(NUMBERS_PER_BURST * bursts, f"simulating {where}", REMEDY)
+    longest = 60.0 * problem.burst_seconds * NANOSECONDS  # no draw of 2e6 comes near
+    waits = (1.0 + longest / nanoseconds(point.qi_seconds)) * nanoseconds(point.qc_seconds)
+    if 2.0 * end + longest + waits + problem.io_seconds * NANOSECONDS > 2.0**62:
+        raise InstanceError(f"{where}: its times are too long for whole nanoseconds; {REMEDY}")
+
+
+def draw_bursts(problem: QuantumModelProblem, count: int, seed: int) -> Integers:
+    """Bursts in nanoseconds, shape (processes, *count*), one random stream a process."""
+    import numpy as np
+
+    require_numbers(NUMBERS_PER_BURST * count * problem.processors, "drawing the bursts", REMEDY)
+    mean = problem.burst_seconds * NANOSECONDS
+    shape = problem.burst_shape
+    if shape is None:
+        return np.full((problem.processors, count), nanoseconds(problem.burst_seconds), np.int64)
+    streams = np.random.SeedSequence(seed).spawn(problem.processors)
+    drawn = np.array([np.random.default_rng(s).gamma(shape, mean / shape, count) for s in streams])
+    return np.maximum(1, np.rint(drawn)).astype(np.int64)
+
+
+def _measure(
+    problem: QuantumModelProblem,
+    point: QuantumPoint,
+    bursts: Integers,
+    ready: Integers,
+    request: Integers,
+    window: tuple[int, int],
+) -> TwoJobMeasures:
+    """The measures of a walk in the *window* of whole cycles after the warm-up."""
+    qi, qc = nanoseconds(point.qi_seconds), nanoseconds(point.qc_seconds)
+    io = nanoseconds(problem.io_seconds)
+    begin, end = window
+    counted = (request > begin) & (request <= end) & (ready > 0)
+    if not counted.any():
+        raise UsageError(
+            f"horizon_seconds {problem.horizon(point)} is too short: no iteration ends in the window "
+            "measured; make it some hundred iterations long"
+        )
+    response = float((request - ready)[counted].mean())
+    used = float(bursts[counted].mean())
+    iteration = response + io
+    away_until = request + io
+    if problem.donation == "irrevocable":
+        away_until = -(-away_until // (qi + qc)) * (qi + qc)
+    given = _slot_time(away_until.clip(begin, end), qi, qc) - _slot_time(
+        request.clip(begin, end), qi, qc
+    )
+    span = end - begin
+    whole_cycles = span // (qi + qc)
+    together = _all_away(request.clip(begin, end), away_until.clip(begin, end), qi, qc)
+    return TwoJobMeasures(
+        slowdown=iteration / (io + problem.burst_seconds * NANOSECONDS),
+        beta=used / iteration,
+        fragmentation=float(given.sum()) / (problem.processors * span) - together / span,
+        response_seconds=response / NANOSECONDS,
+        useful=(whole_cycles * qc + together) / span,
+    )
+
+
+def _slot_time(times: Integers, qi: int, qc: int) -> Integers:
+    """Nanoseconds of I/O slot before each of *times*."""
+    cycles, phase = times // (qi + qc), times % (qi + qc)
+    before: Integers = cycles * qi + phase.clip(0, qi)
+    return before
+
+
+def _all_away(starts: Integers, ends: Integers, qi: int, qc: int) -> int:
+    """Nanoseconds of I/O slot in which every process has given its CPU away."""
+    import numpy as np
+
+    times = np.concatenate([starts.ravel(), ends.ravel()])
+    change = np.repeat(np.array([1, -1]), starts.size)
+    order = np.argsort(times, kind="stable")
+    away = np.cumsum(change[order])[:-1]
+    lengths = np.diff(_slot_time(times[order], qi, qc))
+    return int(lengths[away == starts.shape[0]].sum())
+
 
 MEANS = ("slowdown", "response_seconds", "fragmentation", "useful")
 

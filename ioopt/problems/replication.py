@@ -11,7 +11,26 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
-from ioopt.problems.replay_options import ReplayOptions
+
+
+class ReplayOptions(base.Lean):
+    """What a replay may do beyond the rules, off unless asked for.
+
+    ``sources``: files come from the ``lowest`` node that has them, or the ``least-loaded`` source
+    (workflow rule 22).
+    """
+
+    LATER = frozenset({"sources"})
+    sources: Literal["lowest", "least-loaded"] = "lowest"
+
+    def options(self) -> base.Json:
+        """The options alone, by name."""
+        return {name: getattr(self, name) for name in ReplayOptions.model_fields}
+
+
+RULES = ReplayOptions()
+"""The rules as they stand."""
+
 
 LinkModel = Literal["shared", "per-node"]
 _Row = tuple[float, int, str, str]

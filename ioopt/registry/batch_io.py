@@ -79,7 +79,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
     _policy(
         "adaptive", "adaptive:policy",
         "first fit by request time, sharing where that lowers the mean I/O time",
-        "Zhou et al., Section III.C.2, Algorithm 1", "estimates:EstimateSettings",
+        "Zhou et al., Section III.C.2, Algorithm 1", "settings:EstimateSettings",
     ),
     _policy(
         "set-10", "set10:policy",
@@ -91,9 +91,9 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "least bytes left per node^alpha first, bandwidth always filled", "ours", "fill:FillSettings"
     ),
     _policy(
-        "least-delay", "least_delay:policy",
+        "least-delay", "fill:least_delay",
         "least bytes left x node^1/2 first, bandwidth always filled: for the total I/O delay", "ours",
-        "estimates:EstimateSettings",
+        "settings:EstimateSettings",
     ),
     SolverSpec(
         "io-exact", ("batch-io",), _AT + "exact:solve",

@@ -35,7 +35,7 @@ def _kind(kind: str, plan: str, schedule: str | None, plot: str, **more: Any) ->
 KINDS: tuple[KindSpec, ...] = (
     _kind(
         "quantum-selection", "QuantumPlan", "QuantumCycle", "quantum_cycle",
-        bound="ioopt.models.flexgang.quantum_costs:least_cost",
+        bound="ioopt.models.flexgang.quantum:least_cost",
         simulate="ioopt.sim.flexgang.quantum_selection:simulate",
         default_solver="quantum-ip",
         fallback="quantum-greedy",

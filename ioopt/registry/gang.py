@@ -55,10 +55,10 @@ KINDS: tuple[KindSpec, ...] = (
 
 
 def _policy(
-    name: str, module: str, summary: str, source: str, settings: str = "run:Settings"
+    name: str, policy: str, summary: str, source: str, settings: str = "run:Settings"
 ) -> SolverSpec:
     return SolverSpec(
-        name, _BOTH, _AT + "run:solve", summary, source, _AT + settings, _AT + module + ":policy",
+        name, _BOTH, _AT + "run:solve", summary, source, _AT + settings, _AT + policy,
         abilities=_ONLINE,
     )  # fmt: skip
 
@@ -68,22 +68,22 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "auto", _BOTH, "ioopt.registry.policies:best_policy",
         "every policy on the instance, the best answers", "ours", abilities={ANYTIME},
     ),
-    _policy("gs", "gs", "plain gang scheduling, blind to files", "Zhang et al., Section 3.2"),
-    _policy("iogs", "iogs", "jobs start on their file nodes or wait", "Zhang et al., Section 3.3"),
+    _policy("gs", "policy:gs", "plain gang scheduling, blind to files", "Zhang et al., Section 3.2"),
+    _policy("iogs", "policy:iogs", "jobs start on their file nodes or wait", "Zhang et al., Section 3.3"),
     _policy(
-        "adaptive-iogs", "adaptive_iogs",
+        "adaptive-iogs", "policy:adaptive_iogs",
         "on the file nodes where free, else anywhere", "Zhang et al., Section 3.5",
     ),
     _policy(
-        "migrate-iogs", "migrate_iogs",
+        "migrate-iogs", "policy:migrate_iogs",
         "adaptive-iogs that moves remote jobs to their files", "Zhang et al., Section 3.6",
     ),
     _policy(
-        "guarded-iogs", "guarded",
+        "guarded-iogs", "guarded:policy",
         "migrate-iogs that refuses remote starts on a crowded machine", "ours", "guarded:Settings",
     ),
     _policy(
-        "index-iogs", "index",
+        "index-iogs", "index:policy",
         "least attained service first, guarded, with an age term", "ours", "index:Settings",
     ),
     SolverSpec(

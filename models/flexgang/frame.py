@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ioopt.measure.io_surface import Response, Surface
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
-from ioopt.problems.flexgang.pattern import Pattern
+from ioopt.measure.quantum_chain import Response, Surface
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 
 ROUND = 1e-9
 """Times below this (in seconds) are rounding of a solver and count as 0."""

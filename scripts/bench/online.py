@@ -26,8 +26,7 @@ from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
-from ioopt.sim.replication.noise import noisy_seconds
-from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.simulate import noisy_seconds, simulate
 from ioopt.solvers.replication.dispatch import fifo, locality
 from ioopt.solvers.replication.online import rolling
 from ioopt.solvers.replication.workflows import PLANNERS

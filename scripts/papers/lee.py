@@ -19,7 +19,7 @@ from papers.claims import Claim, Picture, computed, stated, table, values_of, ve
 import ioopt
 from ioopt.generate.flexgang import flexible_gang
 from ioopt.measure.quantum_chain import measure
-from ioopt.measure.quantum_event import simulate_point
+from ioopt.measure.quantum_model import simulate_point
 from ioopt.metrics import mean_interval
 from ioopt.plot.tradeoff import plot_tradeoff
 from ioopt.problems.flexgang.quantum_model import (

@@ -23,7 +23,7 @@ from papers.claims import values_of, verdict
 from papers.lee_perturbations import measured
 
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
-from ioopt.measure.gangedness_monitor import THRESHOLD, GangednessMonitor, Verdict, judge_means
+from ioopt.measure.gangedness import THRESHOLD, GangednessMonitor, Verdict, judge_means
 from ioopt.problems.flexgang.message_counts import QUANTA, Gangedness, MessageCounts, Quanta
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,

@@ -9,7 +9,7 @@ from typing import Any
 from papers.claims import values_of, verdict, verdict_of_several
 from pydantic import TypeAdapter
 
-from ioopt.measure.perturbation import slopes_of
+from ioopt.measure.laboratory import slopes_of
 from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     Application,

@@ -15,10 +15,7 @@ from ioopt.decisions.gang.state import Timing
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.sim.gang.compiled import run
 from ioopt.solvers.gang import guarded, index
-from ioopt.solvers.gang.adaptive_iogs import POLICY as ADAPTIVE_IOGS
-from ioopt.solvers.gang.gs import POLICY as GS
-from ioopt.solvers.gang.iogs import POLICY as IOGS
-from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
 
 FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
 OURS = (guarded.policy(guarded.Settings()), index.policy(index.Settings()))

@@ -14,16 +14,14 @@ from bisect import bisect_right
 from ioopt.compiled import Box
 from ioopt.decisions.batch_io import IoPolicy, KernelView, place_by_level, share_out
 from ioopt.decisions.ordering import Number
-from ioopt.solvers.batch_io.estimates import EstimateSettings, believing
+from ioopt.solvers.batch_io.settings import EstimateSettings, believing
 
 PAYS = 1 - 1e-9
 """Sharing must win by this factor in floats, so that a tie is not decided by rounding (rule 2)."""
-ABOVE, BELOW = 1 + 1e-9, 1 - 1e-9
-"""Sums that lie apart by more decide alike however they are added up: rounding is far smaller."""
 
 
 def adaptive(view: KernelView, rates: Box) -> None:
-    """Algorithm 1, sharing per node; O(|S|) for each request tested, O(|S|^2) with own peaks."""
+    """Algorithm 1, sharing per node; O(|S|) a request, O(|S|^2) with own peaks."""
     if view.limits.own_peaks:
         share_played(view, rates)
     else:
@@ -35,15 +33,13 @@ def share_chosen(view: KernelView, rates: Box) -> None:
 
     Sharing per node, all nodes transfer at one rate, so the members of S finish in ascending order
     of d = R / N, and while M nodes remain, d grows by g in g max(M, BW/b) / BW seconds. Kept of S, in
-    that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW, and ``keys``, the sums of the d up
-    to each; ``full`` nodes are BW/b, and the first ``busy`` of S finish while so many remain. The sum
-    with i is added up in full only near a tie.
+    that order: ``depths`` d, ``sizes`` N, ``finishes`` f, times BW; ``full`` nodes are BW/b.
     """
     jobs, out, depths, sizes, finishes = view.jobs, view.out, view.depths, view.sizes, view.finishes
     storage, node_rate, slack = view.limits.storage, view.limits.node_rate, view.limits.slack
     pays = 1 if view.limits.exact else PAYS
     full, room, size, nodes, stale = storage / node_rate, storage, 0, 0, True
-    waiting, busy, spare = storage * 0, 0, 0
+    waiting = storage * 0
     for k in range(view.size):
         request = jobs[out[k]]
         own, peak = request.nodes, request.peak
@@ -53,20 +49,11 @@ def share_chosen(view: KernelView, rates: Box) -> None:
             room -= peak
         else:
             if stale:
-                waiting, busy, spare = sum_of_finishes(view, size, nodes, full)
-                stale = False
-            allowed = (storage * slack - peak) / node_rate
-            if allowed < full:
-                start = room_at(sizes, finishes, size, busy, spare, allowed)
-            else:
-                start = room_at(sizes, finishes, size, 0, nodes, allowed)
+                waiting, stale = sum_of_finishes(view, size, nodes, full), False
+            start = room_at(sizes, finishes, size, nodes, (storage * slack - peak) / node_rate)
             # Both sides are means over |S| + 1, so the sums are compared.
             most = (waiting + start + request.left / peak * storage) * pays
-            told = waiting + added_by(view, size, busy, spare, full, own, depth, place)
-            if told > most * ABOVE:
-                continue
-            close = told >= most * BELOW
-            if close and not sum_with(view, size, nodes, full, own, depth) < most:
+            if not sum_with(view, size, nodes, full, own, depth, place, most) < most:
                 continue
             room = storage * 0
         insert_at(depths, place, size, depth)
@@ -89,86 +76,43 @@ def insert_at(values: Box, place: int, size: int, value: Number) -> None:
     values[place] = value
 
 
-def sum_of_finishes(
-    view: KernelView, size: int, nodes: int, full: Number
-) -> tuple[Number, int, int]:
-    """Finishes of a set of *nodes* in finish order; their sum, how many finish while more than ``full``
-    remain, and the nodes that remain then."""
-    depths, sizes, finishes, sums = view.depths, view.sizes, view.finishes, view.keys
-    before = now = total = deep = full * 0
-    busy, spare = 0, nodes
+def sum_of_finishes(view: KernelView, size: int, nodes: int, full: Number) -> Number:
+    """``finishes`` of a set of *nodes* in finish order; their sum."""
+    depths, sizes, finishes = view.depths, view.sizes, view.finishes
+    before = now = total = full * 0
     for k in range(size):
-        depth = depths[k]
-        if nodes > full:
-            now += (depth - before) * nodes
-            nodes -= sizes[k]
-            busy, spare = k + 1, nodes
-        else:
-            now += (depth - before) * full
-        before = depth
+        now += (depths[k] - before) * (nodes if nodes > full else full)
+        before = depths[k]
+        nodes -= sizes[k]
         finishes[k] = now
         total += now
-        deep += depth
-        sums[k] = deep
-    return total, busy, spare
-
-
-def added_by(
-    view: KernelView, size: int, busy: int, spare: int, full: Number, own: int, joining: Number,
-    place: int,
-) -> Number:  # fmt: skip
-    """What a request of depth *joining* on *own* nodes adds to the sum of finishes, but for rounding.
-
-    It would stand at *place*. While more than ``full`` nodes remain it delays what finishes at depth d
-    by own d; *busy* and *spare* are those of :func:`sum_of_finishes`.
-    """
-    depths, finishes, sums = view.depths, view.finishes, view.keys
-    before = now = full * 0
-    if place > 0:
-        before, now = depths[place - 1], finishes[place - 1]
-    if place < size:
-        now += (joining - before) * ((finishes[place] - now) / (depths[place] - before))
-    else:
-        now += (joining - before) * full
-    if place < busy:
-        if place > 0:
-            now += own * sums[place - 1]
-        return now + (size - place + 1) * own * joining
-    delay = before = added = full * 0
-    if busy > 0:
-        before, added = depths[busy - 1], own * sums[busy - 1]
-        delay = own * before
-    for k in range(busy, place):
-        if spare + own > full:
-            delay += (depths[k] - before) * (spare + own - full)
-        before = depths[k]
-        added += delay
-        spare -= view.sizes[k]
-    if spare + own > full:
-        delay += (joining - before) * (spare + own - full)
-    return now + added + (size - place + 1) * delay
+    return total
 
 
 def sum_with(
-    view: KernelView, size: int, nodes: int, full: Number, own: int, joining: Number
-) -> Number:
-    """Sum of the finishes when one request of depth *joining* on *own* nodes joins the set."""
+    view: KernelView, size: int, nodes: int, full: Number, own: int, joining: Number, place: int,
+    most: Number,
+) -> Number:  # fmt: skip
+    """Sum of the finishes when a request of depth *joining* on *own* nodes joins at *place*.
+
+    Not to the end where it is *most* or more.
+    """
     depths, sizes = view.depths, view.sizes
     before = now = total = full * 0
     nodes += own
-    place = 0
-    while place < size and depths[place] <= joining:
-        depth = depths[place]
+    for k in range(place):
+        depth = depths[k]
         now += (depth - before) * (nodes if nodes > full else full)
         before = depth
         total += now
-        nodes -= sizes[place]
-        place += 1
+        nodes -= sizes[k]
     now += (joining - before) * (nodes if nodes > full else full)
     before = joining
     total += now
     nodes -= own
     for k in range(place, size):
+        if total >= most:
+            break
         depth = depths[k]
         now += (depth - before) * (nodes if nodes > full else full)
         before = depth
@@ -177,13 +121,12 @@ def sum_with(
     return total
 
 
-def room_at(sizes: Box, finishes: Box, size: int, busy: int, nodes: int, room: Number) -> Number:
+def room_at(sizes: Box, finishes: Box, size: int, nodes: int, room: Number) -> Number:
     """T_i: the finish after which at most *room* nodes remain; 0 when so few share already.
 
-    After *busy* finishes so many *nodes* remain, and before those more. Below saturation peaks are
-    b N, and a saturating member leaves no room either way.
+    Below saturation peaks are b N, and a saturating member leaves no room either way.
     """
-    k = busy
+    k = 0
     while k < size and nodes > room:
         nodes -= sizes[k]
         k += 1

@@ -9,8 +9,14 @@ import math
 from dataclasses import replace
 
 from ioopt.compiled import Box
-from ioopt.decisions.batch_io import GrantFunction, IoPolicy, KernelView
-from ioopt.decisions.batch_io_grants import as_they_came, by_key, first_fit
+from ioopt.decisions.batch_io import (
+    GrantFunction,
+    IoPolicy,
+    KernelView,
+    as_they_came,
+    by_key,
+    first_fit,
+)
 from ioopt.decisions.ordering import Number, time_tolerance
 from ioopt.solvers.batch_io.settings import Settings
 

@@ -28,10 +28,9 @@ from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import NAME as CPSAT
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
-from ioopt.solvers.batch_io import adaptive, base_line, fill, least_delay
-from ioopt.solvers.batch_io.estimates import EstimateSettings
+from ioopt.solvers.batch_io import adaptive, base_line, fill
 from ioopt.solvers.batch_io.run import run_trace, simulate
-from ioopt.solvers.batch_io.settings import Settings
+from ioopt.solvers.batch_io.settings import EstimateSettings, Settings
 
 MOST_REQUESTS = 30
 MANY_JOBS = 1000
@@ -60,7 +59,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
     trace = Trace.of(problem, settings.ef)
     deadline = request.deadline
     plain = EstimateSettings(policy="any")
-    rivals = [made(plain) for made in (least_delay.policy, adaptive.policy)]
+    rivals = [made(plain) for made in (fill.least_delay, adaptive.policy)]
     rivals.append(base_line.BASE_LINE)
     # So few requests are simulated at once: an answer there is under any limit.
     limit = deadline if len(trace) > MANY_JOBS else None

@@ -11,8 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from ioopt.compiled import Box
-from ioopt.decisions.batch_io import IoPolicy, KernelView
-from ioopt.decisions.batch_io_grants import as_they_came, top_up
+from ioopt.decisions.batch_io import IoPolicy, KernelView, as_they_came, top_up
 from ioopt.decisions.ordering import Number
 from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.conservative import made

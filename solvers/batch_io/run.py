@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ioopt.compiled.choice import use_machine_code
-from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View
-from ioopt.decisions.batch_io_grants import slow_down
+from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, slow_down
 from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import delay_bounds, mean_response_bound, most_granted
 from ioopt.options import Deadline

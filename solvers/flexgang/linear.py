@@ -3,8 +3,7 @@
 import math
 
 from ioopt.models.flexgang.frame import PatternData, Placement, lay_out
-from ioopt.models.flexgang.relaxation import RelaxedModel, universal_bound
-from ioopt.models.flexgang.tau import TauModel
+from ioopt.models.flexgang.relaxation import RelaxedModel, TauModel, universal_bound
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.result import Status

@@ -12,8 +12,7 @@ from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, model_objective
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.problems.base import Json
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
-from ioopt.problems.flexgang.pattern import Pattern
+from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, Pattern
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits

@@ -1,11 +1,142 @@
 """Greedy quantum selection: the best uniform quantum, then coordinate descent (F4)."""
 
-from ioopt.models.flexgang.quantum_costs import QuantumCosts
-from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
-from ioopt.protocols import Outcome, SolveRequest
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ioopt.models.flexgang.quantum import QuantumCosts
+from ioopt.options import Deadline
+from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
+from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.flexgang.quantum_descent import greedy_options
-from ioopt.solvers.flexgang.quantum_realise import realised_outcome
+from ioopt.sim.flexgang.quantum_selection import simulate
+
+PASSES = 6
+
+
+def greedy_options(costs: QuantumCosts) -> list[Option] | None:
+    """One option a job, or None when the descent ends below a floor.
+
+    Best uniform quantum with one visit, then up to six passes over the jobs in their order, each
+    taking the option with the least total cost while L = sum f q floats; ties keep the present
+    option, then the first of the menu.
+    """
+    problem = costs.problem
+    options = _uniform_start(costs)
+    best = _key(costs, options)
+    for _ in range(PASSES):
+        before = list(options)
+        for job in range(len(problem.jobs)):
+            for option in problem.options(job):
+                trial = [*options[:job], option, *options[job + 1 :]]
+                key = _key(costs, trial)
+                if key < best:
+                    options, best = trial, key
+        if options == before:
+            break
+    return options if best[0] == 0 else None
+
+
+def cycle_grid(costs: QuantumCosts) -> tuple[int, ...]:
+    """Cycle lengths in ticks: the instance's grid and the greedy's, without which it could win."""
+    lengths = set(costs.problem.default_cycles())
+    single = costs.problem.one_visit()
+    for menu in (costs, *([] if single is None else [QuantumCosts(single)])):
+        options = greedy_options(menu)
+        if options is not None:
+            lengths.add(costs.cycle(options))
+    return tuple(sorted(lengths))
+
+
+def best_uniform(costs: QuantumCosts) -> list[Option] | None:
+    """The best plan in which all jobs have the same quantum once a cycle; None if none is possible.
+
+    Ties go to the quantum that stands first in the menu.
+    """
+    found = [options for options in _uniform(costs) if _key(costs, options)[0] == 0]
+    return min(found, key=lambda options: _key(costs, options), default=None)
+
+
+def _uniform(costs: QuantumCosts) -> list[list[Option]]:
+    problem = costs.problem
+    menus = [problem.options(job) for job in range(len(problem.jobs))]
+    quanta = dict.fromkeys(q for menu in menus for q, _ in menu)
+    return [
+        [(quantum, 1)] * len(menus)
+        for quantum in quanta
+        if all((quantum, 1) in menu for menu in menus)
+    ]
+
+
+def _uniform_start(costs: QuantumCosts) -> list[Option]:
+    problem = costs.problem
+    first = [problem.options(job)[0] for job in range(len(problem.jobs))]
+    return min(_uniform(costs), key=lambda options: _key(costs, options), default=first)
+
+
+def _key(costs: QuantumCosts, options: Sequence[Option]) -> tuple[int, float]:
+    """(jobs below their floor, cost of the others): feasible before cheap."""
+    cycle = costs.cycle(options)
+    each = [costs.cost(job, option, cycle) for job, option in enumerate(options)]
+    finite = [cost for cost in each if math.isfinite(cost)]
+    return len(each) - len(finite), math.fsum(finite)
+
+
+AGREEMENT = 0.05
+"""Largest accepted (realised - predicted) / predicted of a plan with several visits."""
+
+Chooser = Callable[[QuantumSelectionProblem], Sequence[Option] | None]
+
+
+def realised_outcome(
+    costs: QuantumCosts,
+    options: Sequence[Option],
+    again: Chooser,
+    bound: float | None = None,
+    stop: StopReason = StopReason.FINISHED,
+    deadline: Deadline | None = None,
+) -> Outcome:
+    """The outcome of *options*; *again* solves the one-visit problem when it must fall back.
+
+    The gain is 1 - realised / realised cost of the best uniform quantum. When *deadline* has
+    expired nothing is simulated.
+    """
+    told: list[str] = []
+    simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
+    if "realised" not in simulation.metrics:
+        return Outcome(costs.plan(options), bound, stop, simulation=simulation)
+    predicted, realised = costs.total(options), simulation.metrics["realised"]
+    if not _agree(options, predicted, realised):
+        once = costs.problem.one_visit()
+        single = None if once is None else again(once)
+        apart = (
+            f"with several visits a cycle, cost {realised:.4g} was realised and {predicted:.4g} "
+            f"predicted (more than {AGREEMENT:.0%} above)"
+        )
+        if single is not None:
+            options, simulation = single, simulate(costs.problem, costs.plan(single))
+            told.append(f"fell back to one visit a cycle: {apart}")
+        else:
+            why = "is not on every menu" if once is None else "cannot keep the floors"
+            told.append(f"one visit a cycle {why}, and {apart}")
+        realised = simulation.metrics["realised"]
+    outcome = Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told))
+    return replace(outcome, metrics=_gain(costs, realised))
+
+
+def _agree(options: Sequence[Option], predicted: float, realised: float) -> bool:
+    """One visit needs no proof; several may not come out more than 5 % dearer than predicted."""
+    several = any(visits > 1 for _, visits in options)
+    return not several or realised - predicted <= AGREEMENT * predicted
+
+
+def _gain(costs: QuantumCosts, realised: float) -> dict[str, float | None]:
+    uniform = best_uniform(costs)
+    if uniform is None:
+        return {"uniform_realised": None, "gain": None}
+    baseline: Simulation = simulate(costs.problem, costs.plan(uniform))
+    cost = baseline.metrics["realised"]
+    return {"uniform_realised": cost, "gain": 1.0 - realised / cost if cost > 0 else None}
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:

@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ioopt.check.flexgang.quantum_selection import check
-from ioopt.models.flexgang.quantum import QuantumModel
-from ioopt.models.flexgang.quantum_costs import QuantumCosts
+from ioopt.models.flexgang.quantum import QuantumCosts, QuantumModel
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_on_grid
 from ioopt.solvers.backends.pulp_program import solve_by_pulp
-from ioopt.solvers.flexgang.quantum_descent import cycle_grid, greedy_options
-from ioopt.solvers.flexgang.quantum_realise import realised_outcome
+from ioopt.solvers.flexgang.quantum_greedy import cycle_grid, greedy_options, realised_outcome
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:

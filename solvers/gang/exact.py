@@ -12,19 +12,21 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from ioopt.decisions.gang.rules import Number
 from ioopt.decisions.gang.state import State, state_of
-from ioopt.decisions.gang.weights import Weight, value_of
+from ioopt.decisions.gang.weights import Weight, value_of, weights
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.gang.assignment import AssignmentModel
 from ioopt.models.gang.question import Question, ask
 from ioopt.models.gang.row_free import RowFreeModel
 from ioopt.models.program import Program
 from ioopt.options import Deadline
-from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem
+from ioopt.problems.base import Json
+from ioopt.problems.gang import GangMatrixProblem, GangPlan, GangProblem, mask_of, nodes_of
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status, StopReason
 from ioopt.sim.gang.update import with_replicas
@@ -35,8 +37,37 @@ from ioopt.solvers.backends.pulp_program import solve_by_pulp
 from ioopt.solvers.gang import index, run
 from ioopt.solvers.gang.bound import PARAMETERS, upper_bound
 from ioopt.solvers.gang.exact_layout import Placed, lay_out, spans_of, state_with, with_columns
-from ioopt.solvers.gang.row_order import urgent_rows_first
 from ioopt.units import exact
+
+
+def urgent_rows_first(state: State, kind: Weight) -> State:
+    """Renumber the rows: weight x speed / rows of the jobs in a row, summed, descending.
+
+    The first is the row that runs at this instant (rule 1); ties to the lowest old index. Dividing
+    by the rows that a job has favours those that depend on the one.
+    """
+    levels = len(state.rows)
+    urgency: list[Number] = [0] * levels
+    heavy = weights(kind, state.jobs, state.clock)
+    for weight, job, columns, span in zip(heavy, state.jobs, state.columns, state.spans):
+        speed = 1 if columns == job.files else job.local / job.remote
+        share = weight * speed / span.bit_count()
+        for row in nodes_of(span):
+            urgency[row] += share
+    current = math.floor(state.clock.now / state.clock.quantum) % levels
+    order = sorted(range(levels), key=lambda row: -urgency[row])
+    new = [0] * levels
+    for place, row in enumerate(order):
+        new[row] = (current + place) % levels
+    rows = [0] * levels
+    for row, mask in enumerate(state.rows):
+        rows[new[row]] = mask
+    return state._replace(
+        rows=rows,
+        homes=[new[home] for home in state.homes],
+        spans=[mask_of(new[row] for row in nodes_of(span)) for span in state.spans],
+    )
+
 
 EVENT_LIMIT, SNAPSHOT_LIMIT = 0.1, 2.0
 """Deterministic seconds of CP-SAT for a program: at every event, and for one decision alone."""
@@ -56,7 +87,7 @@ class Settings(run.Settings):
     waiting jobs, first come first, are put into the program, which keeps it small at high load;
     jobs behind them start when the queue has moved up, or where the greedy, which sees them all, is
     better. ``row_order``: ``urgent`` renumbers the rows of every matrix so that the most urgent
-    runs now (:mod:`ioopt.solvers.gang.row_order`). ``exact_events``: the greedy answers after so
+    runs now (:mod:`ioopt.solvers.gang.exact`). ``exact_events``: the greedy answers after so
     many events (how a run that its deadline stopped is repeated).
     """
 
@@ -253,7 +284,7 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         simulation = run.simulate_policy(problem, chosen, settings, request.deadline)
     except OutOfTime as late:
         return run.cheapest(problem, request, chosen, late)
-    values: dict[str, Any] = settings.model_dump(mode="json")
+    values: Json = settings.model_dump(mode="json")
     notes, stop = [], StopReason.FINISHED
     if chosen.stopped_at is not None and chosen.stopped_at < chosen.events:
         values["exact_events"] = chosen.stopped_at
@@ -286,7 +317,7 @@ def _decide(
     )  # fmt: skip
 
 
-def summary(log: list[Decision]) -> dict[str, Any]:
+def summary(log: list[Decision]) -> Json:
     """Figures over the exact decisions of a run; the seconds are measured and do not repeat."""
     if not log:
         return {"exact_decisions": 0}

@@ -12,8 +12,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ioopt.solvers.gang import policy as policies
-from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
-from ioopt.solvers.gang.policy import Policy
+from ioopt.solvers.gang.policy import MIGRATE_IOGS, Policy
 from ioopt.units import exact
 
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -17,12 +17,10 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.gang.history import History
-from ioopt.sim.gang.metrics import simulation_of
+from ioopt.sim.gang.metrics import History, simulation_of
 from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.sim.pace import Pace
-from ioopt.solvers.gang import gs
-from ioopt.solvers.gang.policy import Policy, Settings
+from ioopt.solvers.gang.policy import GS, Policy, Settings
 
 PLAIN_SECONDS_PER_JOB = 2e-4
 """Of a run in plain Python."""
@@ -53,16 +51,16 @@ def cheapest(
 ) -> Outcome:
     """The answer of ``gs`` in the place of a policy that cannot be simulated in time, or none."""
     late = f"{slow.name}: {error}"
-    if slow is gs.POLICY:
+    if slow is GS:
         return Outcome(None, stop=StopReason.TIME, notes=(late,))
     settings = Settings(**request.settings.model_dump(include=set(Settings.model_fields)))
     try:
-        simulation = simulate_policy(problem, gs.POLICY, settings, request.deadline)
+        simulation = simulate_policy(problem, GS, settings, request.deadline)
     except OutOfTime as last:
-        told = f"{gs.POLICY.name}: {last}"
+        told = f"{GS.name}: {last}"
         return Outcome(None, stop=StopReason.TIME, notes=(late, told))
-    plan = GangPlan(policy=gs.POLICY.name, settings=settings.model_dump(mode="json"))
-    note = f"{late}; answered by {gs.POLICY.name}"
+    plan = GangPlan(policy=GS.name, settings=settings.model_dump(mode="json"))
+    note = f"{late}; answered by {GS.name}"
     return Outcome(plan, stop=StopReason.FALLBACK, simulation=simulation, notes=(note,))
 
 
@@ -91,7 +89,7 @@ def simulate_policy(
         and not wanted
         and use_machine_code("gangs", deadline, seconds)
     )
-    pace = Pace(deadline, seconds, policy is gs.POLICY)
+    pace = Pace(deadline, seconds, policy is GS)
     if not compiled:
         gangs = gangs_of(problem, settings.arithmetic)
         history = History([problem.jobs[k].id for k in problem.fcfs]) if wanted else None

@@ -5,8 +5,7 @@ from typing import Literal
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
-from ioopt.problems.replay_options import ReplayOptions
-from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.problems.replication import EvictionPolicy, ReplayOptions, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 

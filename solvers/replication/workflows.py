@@ -4,8 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
-from ioopt.problems.replay_options import ReplayOptions
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    ReplayOptions,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.solvers.replication import dispatch

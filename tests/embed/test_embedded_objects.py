@@ -22,7 +22,7 @@ from ioopt.embed.batch import BatchCluster
 from ioopt.embed.service import Service
 from ioopt.errors import IooptError, UsageError
 from ioopt.protocols import Outcome
-from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+from ioopt.solvers.gang.policy import MIGRATE_IOGS
 
 IO_MACHINE = {"nodes": 16, "unit_nodes": 2, "allocation": "flat",
               "node_bytes_per_second": 1.0, "storage_bytes_per_second": 6.0}  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from scipy.optimize import linprog
 
-from ioopt.measure.io_surface import Surface
+from ioopt.measure.quantum_chain import Surface
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 Choice = tuple[int, tuple[int, ...], bool]

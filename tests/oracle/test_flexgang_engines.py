@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ioopt.measure import io_kernel
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure.quantum_event import _all_away, _slot_time
+from ioopt.measure.quantum_model import _all_away, _slot_time
 
 
 def reference_process(

@@ -551,8 +551,7 @@ def disagreement(
     import ioopt
     from ioopt import registry
     from ioopt.check.replication.check import check
-    from ioopt.problems.replay_options import ReplayOptions
-    from ioopt.problems.replication import ReplicationPlan
+    from ioopt.problems.replication import ReplayOptions, ReplicationPlan
     from ioopt.sim.replication.dispatch import dispatch, replay_record
     from ioopt.sim.replication.simulate import simulate
 

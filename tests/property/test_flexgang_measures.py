@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
-from ioopt.measure.perturbation import batch_starts, hits, run, slots_of
+from ioopt.measure.laboratory import batch_starts, hits, run, slots_of
 from ioopt.measure.quantum_chain import surface
-from ioopt.measure.quantum_event import simulate_point
+from ioopt.measure.quantum_model import simulate_point
 from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     Application,

@@ -141,7 +141,7 @@ def test_slots_fill_the_cycle(
             "jobs": [{"id": f"j{at}", "kind": "io"} for at in range(jobs)],
         }
     )  # fmt: skip
-    from ioopt.models.flexgang.quantum_costs import QuantumCosts
+    from ioopt.models.flexgang.quantum import QuantumCosts
 
     options = [data.draw(st.sampled_from(problem.options(at))) for at in range(jobs)]
     plan = QuantumCosts(problem).plan(options)

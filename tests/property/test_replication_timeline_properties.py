@@ -13,7 +13,7 @@ import ioopt
 from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.sim.replication.bandwidth import max_min_rates
+from ioopt.sim.replication.moves import fill
 from ioopt.sim.replication.simulate import simulate
 
 PLANNERS = ("minmin", "minmin-no-replication", "job-data-present")
@@ -116,7 +116,10 @@ def test_max_min_rates_fill_a_resource_of_every_flow(
     capacities: list[int], wanted: list[set[int]]
 ) -> None:
     flows = [sorted({r % len(capacities) for r in resources}) for resources in wanted]
-    rates = max_min_rates([float(value) for value in capacities], flows)
+    width, count = max(map(len, flows)), len(capacities)
+    use = [r for flow in flows for r in [*flow, *[-1] * (width - len(flow))]]
+    rates = [0.0] * len(flows)
+    fill(capacities, use, len(flows), width, rates, [0.0] * count, [0] * count)
     loads = [
         sum(rate for rate, flow in zip(rates, flows) if r in flow) for r in range(len(capacities))
     ]

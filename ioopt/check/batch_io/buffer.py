@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterator
 
+from ioopt.check.batch_io.columns import SLACK_SECONDS, JobView, RequestView, Terms
 from ioopt.check.batch_io.rates import RELATIVE
-from ioopt.check.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
 from ioopt.result import Violation, violation
 
 Requests = tuple[RequestView, ...]

@@ -1,7 +1,9 @@
-"""A schedule as arrays: its phases, the records of its I/O, and the spans of their rates."""
+"""What the checker derives from the problem, and the schedule as arrays: phases, records of I/O, spans."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -9,8 +11,131 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ioopt.check.batch_io.terms import JobView, RequestView, Terms
 from ioopt.problems.base import Json
+from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, BurstBuffer, Job
+
+SLACK_SECONDS = 4e-9
+"""Seconds that instants which are one may lie apart (rule 2 has 1e-9 s for each of two)."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The problem as the plan runs it."""
+
+    problem: BatchIoProblem
+    policy: str | None
+    top: bool
+    ef: float
+    closed: bool
+
+    @classmethod
+    def of(cls, problem: BatchIoProblem, plan: BatchIoPlan | None) -> Terms:
+        """The terms of *plan*; without one no policy is known, EF is 1 and the loop closed."""
+        if plan is None:
+            return cls(problem, None, False, 1.0, True)
+        return cls(problem, plan.policy, plan.top, plan.ef, plan.loop == "closed")
+
+    @property
+    def storage(self) -> float:
+        """BW_max in bytes per second."""
+        return self.problem.machine.storage_bytes_per_second
+
+    @property
+    def shared_buffer(self) -> BurstBuffer | None:
+        """The burst buffer, where all jobs share one."""
+        buffer = self.problem.machine.burst_buffer
+        return buffer if buffer is not None and buffer.placement == "shared" else None
+
+    @property
+    def ahead(self) -> bool:
+        """Whether jobs stage in before they start (rule 45)."""
+        return self.shared_buffer is not None and self.problem.options.staging == "ahead"
+
+    @property
+    def keeps_nodes(self) -> bool:
+        """Whether nodes are held until the buffer is released (rule 44)."""
+        buffer, options = self.problem.machine.burst_buffer, self.problem.options
+        if buffer is None:
+            return False
+        return buffer.placement == "per-node" or options.nodes_until == "release"
+
+    @property
+    def scaled(self) -> bool:
+        """Whether what the policy grants may be scaled down after it (rules 29 and 42)."""
+        return bool(self.problem.machine.interference) or self.shared_buffer is not None
+
+    def peaks(self, job: Job, nodes: int) -> tuple[float, float]:
+        """The peak rates of the job's own I/O and of its streams (rules 5, 24, 39)."""
+        machine, buffer = self.problem.machine, self.problem.machine.burst_buffer
+        if buffer is None or not job.buffer_bytes:
+            return machine.peak(nodes, job.io_bytes_per_second), 0.0
+        width = 1 if self.shared_buffer else nodes
+        own = job.io_bytes_per_second or math.inf
+        into = width * buffer.bytes_per_second
+        stream = min(width * buffer.drain_bytes_per_second, self.storage)
+        return min(own, machine.node_bytes_per_second * nodes, into), stream
+
+    @property
+    def limited(self) -> bool:
+        """Whether the storage limits the total (not in the uncongested reference)."""
+        return self.policy != "no-congestion"
+
+
+class RequestView(NamedTuple):
+    """One I/O record: times in seconds.
+
+    ``kind`` is ``io`` or that of a stream (rule 41); ``peak`` and ``volume`` are what rules 24, 39
+    and 41 give it (None for a phase that there is not).
+    """
+
+    kind: str
+    phase: int
+    peak: float
+    volume: float | None
+    request: float
+    grant: float | None
+    finish: float | None
+
+
+class JobView(NamedTuple):
+    """One job of the schedule beside the job of the instance, with its legal allocation."""
+
+    job: Job
+    row: Json
+    nodes: int
+    peak: float
+    stream_peak: float
+    start: float
+    end: float
+    released: float
+    freed: float
+    """When its nodes are free again: at its end, or at the release of its buffer (rule 44)."""
+    killed: bool
+    slack: float
+    """Tolerance for times of this job: rule 2 for both ends, and the rounding of sums."""
+
+    @classmethod
+    def of(cls, terms: Terms, job: Job, row: Json) -> JobView:
+        """Read *row*; raises KeyError, TypeError or ValueError when it is malformed."""
+        first, numbers = row.get("first_node"), row.get("nodes")
+        if not all(isinstance(node, int) for node in (first or 0, *(numbers or ()))):
+            raise TypeError("first_node and nodes are whole numbers")
+        nodes = terms.problem.machine.allocated_nodes(job.nodes)
+        peak, stream_peak = terms.peaks(job, nodes)
+        start, end = _finite(row["start_seconds"]), _finite(row["end_seconds"])
+        released = _finite(row.get("released_seconds", end))
+        freed = released if terms.keeps_nodes else end
+        slack = SLACK_SECONDS + 64 * math.ulp(released)
+        return cls(
+            job, row, nodes, peak, stream_peak, start, end, released, freed, bool(row["killed"]), slack
+        )  # fmt: skip
+
+
+def _finite(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a time")
+    return float(value)
+
 
 Reals = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ioopt.check.batch_io.columns import Columns, Mask, Reals, Records
-from ioopt.check.batch_io.terms import SLACK_SECONDS
+from ioopt.check.batch_io.columns import SLACK_SECONDS, Columns, Mask, Reals, Records
 from ioopt.check.pipes import Load, overloads
 from ioopt.result import Violation, violation
 

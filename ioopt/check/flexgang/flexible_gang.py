@@ -4,8 +4,12 @@ import math
 
 from ioopt.check.flexgang.response import Response, respond
 from ioopt.problems.base import Json
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, FlexibleJob
-from ioopt.problems.flexgang.pattern import Pattern
+from ioopt.problems.flexgang.flexible_gang import (
+    FlexibleGangPlan,
+    FlexibleGangProblem,
+    FlexibleJob,
+    Pattern,
+)
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 

@@ -1,14 +1,18 @@
-"""Check of a replayed schedule: what no timeline may do, whatever planner and policy made it."""
+"""Check of a replayed schedule: what no timeline may do, whatever planner and policy made it.
+
+Options beyond the rules (workflow rules 21 and 22) are judged from the schedule too. What happens within
+one instant has an order that it does not tell, so a choice is wrong only if it is, whatever the order.
+"""
 
 import math
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from ioopt.check.pipes import Load, overloads, time_slack, too_fast
-from ioopt.check.replication.workflow import workflow_violations
-from ioopt.problems.replication import File, ReplicationProblem
+from ioopt.check.replication.workflow import Stay, Stays, late, saved_at, workflow_violations
+from ioopt.problems.replication import File, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
 
@@ -38,34 +42,6 @@ def schedule_violations(
         *_disks(problem, stays),
         *(workflow_violations(problem, schedule, stays) if problem.is_workflow else ()),
     ]
-
-
-@dataclass
-class _Stay:
-    """One stay of a file on a node: space counts from ``start``, readable in [ready, end]."""
-
-    start: float
-    ready: float
-    end: float = math.inf
-
-
-@dataclass
-class Stays:
-    """All stays by (file, node) in time order, and what does not fit together."""
-
-    of: dict[tuple[str, str], list[_Stay]] = field(default_factory=lambda: defaultdict(list))
-    found: list[Violation] = field(default_factory=list)
-
-    def covers(self, file: str, node: str, start: float, end: float) -> bool:
-        """Whether *file* is complete on *node* from *start* to *end* seconds."""
-        return any(
-            _not_after(stay.ready, start) and _not_after(end, stay.end)
-            for stay in self.of.get((file, node), ())
-        )
-
-
-def _not_after(first: float, second: float) -> bool:
-    return first <= second + time_slack(second)
 
 
 def _unknown(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
@@ -114,15 +90,15 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
     stays = Stays()
     for node in problem.nodes:
         for file in node.holds:
-            stays.of[file, node.id].append(_Stay(0.0, 0.0))
+            stays.of[file, node.id].append(Stay(0.0, 0.0))
     for row in schedule.get("tasks", ()):
         for file in problem.tasks[problem.task_index[row["id"]]].outputs:
-            stay = _Stay(row["start_seconds"], row["end_seconds"])
+            stay = Stay(row["start_seconds"], row["end_seconds"])
             stays.of[file, row["node"]].append(stay)
     for move in schedule.get("transfers", ()):
         if move["destination"] is None:
             continue
-        stay = _Stay(move["start_seconds"], move["end_seconds"])
+        stay = Stay(move["start_seconds"], move["end_seconds"])
         stays.of[move["file"], move["destination"]].append(stay)
     for listed in stays.of.values():
         listed.sort(key=lambda stay: (stay.start, stay.ready))
@@ -133,7 +109,7 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
         _match(stays, key, sorted(times))
     for (file, where), listed in stays.of.items():
         for before, after in pairwise(listed):
-            if not _not_after(before.end, after.start):
+            if late(before.end, after.start):
                 text = f"brought to {where} at {after.start:g} s, where it is already"
                 stays.found.append(violation("transfer", file, text))
     return stays
@@ -144,7 +120,7 @@ def _match(stays: Stays, key: tuple[str, str], times: list[float]) -> None:
     listed = iter(stays.of.get(key, []))
     stay = next(listed, None)
     for time in times:
-        if stay is None or not _not_after(stay.ready, time):
+        if stay is None or late(stay.ready, time):
             text = f"evicted from {key[1]} at {time:g} s, where it is not complete"
             stays.found.append(violation("eviction", key[0], text))
             continue
@@ -186,7 +162,7 @@ def _tasks(
             if place.get(before[2], -1) > place.get(after[2], len(place)):
                 text = f"runs on {node.id} before {after[2]}, which is queued ahead of it"
                 yield violation("order", before[2], text)
-            if alone and not _not_after(before[1], after[0]):
+            if alone and late(before[1], after[0]):
                 text = f"starts on {node.id} while {before[2]} still computes"
                 yield violation("overlap", after[2], text, before[1] - after[0])
 
@@ -236,7 +212,7 @@ def _transfers(
     for node, rows in into.items():
         coming: list[tuple[float, float, str]] = []
         for after in sorted(rows):
-            coming = [row for row in coming if not _not_after(row[1], after[0])]
+            coming = [row for row in coming if late(row[1], after[0])]
             if len(coming) >= problem.nodes[problem.node_index[node]].staging:
                 before = min(coming, key=lambda row: row[1])
                 text = f"starts to arrive at {node} while {before[2]} is arriving"
@@ -304,3 +280,103 @@ def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
         if worst > node.disk_bytes:
             text = f"holds {worst} bytes at {when:g} s, but its disk holds {node.disk_bytes}"
             yield violation("(21) disk", node.id, text, worst - node.disk_bytes)
+
+
+SAME_RATE = 1e-9
+"""Rates that differ by a smaller share are the same."""
+
+
+def option_violations(
+    problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
+) -> list[Violation]:
+    """What *schedule*, whose names are all known, does that the options of *plan* do not allow."""
+    found = list(_depths(problem, schedule)) if plan.dispatches is None else []
+    if plan.sources == "least-loaded":
+        found += _sources(problem, schedule, stays_of(problem, schedule))
+    return found
+
+
+def _depths(problem: ReplicationProblem, schedule: Schedule) -> Iterator[Violation]:
+    """Where several files may come in at once: each for one of the first so many unstarted tasks."""
+    if schedule.get("copy_entries"):
+        return  # they stand in the queues too, and no row tells when they began to wait
+    starts: dict[str, list[float]] = defaultdict(list)
+    readers: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for run in schedule.get("tasks", ()):
+        starts[run["node"]].append(run["start_seconds"])
+        for file in problem.tasks[problem.task_index[run["id"]]].inputs:
+            readers[file, run["node"]].append(run["start_seconds"])
+    for times in starts.values():
+        times.sort()
+    for row in schedule.get("transfers", ()):
+        target = row["destination"]
+        if target is None:
+            continue
+        depth, start = problem.nodes[problem.node_index[target]].staging, row["start_seconds"]
+        after = [t for t in readers[row["file"], target] if not late(row["end_seconds"], t)]
+        before = bisect_right(starts[target], start + time_slack(start))
+        first = bisect_left(starts[target], min(after, default=math.inf))
+        if depth > 1 and first >= before + depth:
+            text = f"comes to {target} at {start:g} s for a task behind the first {depth} there"
+            yield violation("staging", row["file"], text)
+
+
+def _holders(problem: ReplicationProblem, stays: Stays, file: str, time: float) -> list[str]:
+    """The nodes on which a file is complete just before and just after an instant."""
+    return [
+        node.id
+        for node in problem.nodes
+        if any(late(time, s.ready) and late(s.end, time) for s in stays.of.get((file, node.id), ()))
+    ]
+
+
+class _Loads:
+    """How many transfers cross each pipe at an instant."""
+
+    def __init__(self, problem: ReplicationProblem, moves: Iterable[Schedule]) -> None:
+        self._of: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        for row in moves:
+            file = problem.files[problem.file_index[row["file"]]]
+            for pipe, _ in pipes_of(problem, row, file) if file.bytes else ():
+                self._of[pipe][0].append(row["start_seconds"])
+                self._of[pipe][1].append(row["end_seconds"])
+        for starts, ends in self._of.values():
+            starts.sort()
+            ends.sort()
+
+    def share(self, pipe: tuple[str, float], time: float, most: bool) -> float:
+        """The most, or least, that one more transfer gets of a pipe by what may be under way."""
+        name, rate = pipe
+        starts, ends = self._of[name]
+        slack = time_slack(time)
+        if most:
+            count = bisect_left(starts, time - slack) - bisect_right(ends, time + slack)
+        else:
+            count = bisect_right(starts, time + slack) - bisect_left(ends, time - slack)
+        return rate / (max(0, count) + 1)
+
+
+def _sources(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterator[Violation]:
+    """No other source would have been faster, by equal shares of what was under way."""
+    moves, saved = schedule.get("transfers", ()), saved_at(schedule)
+    loads = _Loads(problem, moves)
+    for row in moves:
+        name, target, time = row["file"], row["destination"], row["start_seconds"]
+        if target is None:
+            continue
+        holders = [node for node in _holders(problem, stays, name, time) if node != target]
+        file = problem.files[problem.file_index[name]]
+        product = problem.producer[problem.file_index[name]] >= 0
+        others: list[str | None] = [node for node in holders if node != row["source"]]
+        if row["source"] and (not product or late(time, saved.get(name, math.inf))):
+            others.append(None)
+
+        def rate(source: str | None, most: bool) -> float:
+            way = pipes_of(problem, {"source": source, "destination": target}, file)[1:]  # noqa: B023
+            return min(loads.share(pipe, time, most) for pipe in way)  # noqa: B023
+
+        own = rate(row["source"], True)
+        for source in others:
+            if rate(source, False) > own * (1 + SAME_RATE):
+                text = f"comes to {target} at {time:g} s from a source slower than {source or 'the storage'}"
+                yield violation("source", name, text)

@@ -7,29 +7,13 @@ stay begins, readable, at the end of its task.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
 
 from ioopt.check.pipes import time_slack
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Schedule
 from ioopt.result import Violation
-
-
-class Stay(Protocol):
-    """One stay of a file on a node, readable in [ready, end]."""
-
-    ready: float
-    end: float
-
-
-class Stays(Protocol):
-    """All stays by (file, node)."""
-
-    of: dict[tuple[str, str], list[Any]]
-
-    def covers(self, file: str, node: str, start: float, end: float) -> bool:
-        """Whether *file* is complete on *node* from *start* to *end* seconds."""
-        ...
 
 
 def late(first: float, second: float) -> bool:
@@ -37,8 +21,32 @@ def late(first: float, second: float) -> bool:
     return first > second + time_slack(second)
 
 
+@dataclass
+class Stay:
+    """One stay of a file on a node: space counts from ``start``, readable in [ready, end]."""
+
+    start: float
+    ready: float
+    end: float = math.inf
+
+
+@dataclass
+class Stays:
+    """All stays by (file, node) in time order, and what does not fit together."""
+
+    of: dict[tuple[str, str], list[Stay]] = field(default_factory=lambda: defaultdict(list))
+    found: list[Violation] = field(default_factory=list)
+
+    def covers(self, file: str, node: str, start: float, end: float) -> bool:
+        """Whether *file* is complete on *node* from *start* to *end* seconds."""
+        return any(
+            not late(stay.ready, start) and not late(end, stay.end)
+            for stay in self.of.get((file, node), ())
+        )
+
+
 def workflow_violations(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
+    problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> list[Violation]:
     """Cores, arrivals, saves and lost products of a schedule whose names are all known."""
     return [
@@ -50,7 +58,7 @@ def workflow_violations(
     ]
 
 
-def cores(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
+def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
     """At every instant the tasks that compute on a node take no more cores than it has."""
     changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
@@ -73,7 +81,7 @@ def cores(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[
 
 
 def arrivals(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], given: Mapping[str, float]
+    problem: ReplicationProblem, schedule: Schedule, given: Mapping[str, float]
 ) -> Iterable[Violation]:
     """No task starts, and nothing is staged for it, before it has arrived and (*given*) was given.
 
@@ -113,9 +121,7 @@ def arrivals(
             )  # fmt: skip
 
 
-def saves(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
-) -> Iterable[Violation]:
+def saves(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
     """Products alone are saved, once, from a complete copy; all to keep are; a node saves one at a
     time.
     """
@@ -145,13 +151,13 @@ def saves(
             yield Violation(rule="keep", item=file.id, message="is to be kept, but never saved")
 
 
-def saved_at(schedule: Mapping[str, Any]) -> dict[str, float]:
+def saved_at(schedule: Schedule) -> dict[str, float]:
     """When the save of each file ended, in seconds."""
     rows = schedule.get("transfers", ())
     return {row["file"]: row["end_seconds"] for row in rows if row["destination"] is None}
 
 
-def refetches(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Iterable[Violation]:
+def refetches(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
     """A product comes from the remote storage only after its save has ended."""
     saved = saved_at(schedule)
     for move in schedule.get("transfers", ()):
@@ -162,9 +168,7 @@ def refetches(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Itera
             yield Violation(rule="save", item=file, message=text)
 
 
-def losses(
-    problem: ReplicationProblem, schedule: Mapping[str, Any], stays: Stays
-) -> Iterable[Violation]:
+def losses(problem: ReplicationProblem, schedule: Schedule, stays: Stays) -> Iterable[Violation]:
     """The last copy of a product leaves only when it is saved, or kept for nobody and read no more."""
     saved = saved_at(schedule)
     starts = {row["id"]: row["start_seconds"] for row in schedule.get("tasks", ())}
@@ -192,7 +196,7 @@ def dispatch_violations(
     problem: ReplicationProblem,
     plan: ReplicationPlan,
     queues: Mapping[str, Sequence[str]],
-    schedule: Mapping[str, Any] | None,
+    schedule: Schedule | None,
 ) -> list[Violation]:
     """The record of a dispatch (workflow rule 11): the queues it makes, and that each pair was legal."""
     found: list[Violation] = []
@@ -220,7 +224,7 @@ def dispatch_violations(
 
 
 def _legal(
-    problem: ReplicationProblem, plan: ReplicationPlan, schedule: Mapping[str, Any]
+    problem: ReplicationProblem, plan: ReplicationPlan, schedule: Schedule
 ) -> Iterable[Violation]:
     """Each task is given when it is ready, to a node without unstarted task and with idle cores."""
     runs = {row["id"]: row for row in schedule.get("tasks", ())}

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ioopt.formats.values import Numbers
 from ioopt.generate import built, chosen_preset
-from ioopt.measure.perturbation import Slots, hits, run, slots_of, use_compiled
+from ioopt.measure.laboratory import Slots, hits, run, slots_of, use_compiled
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.message_counts import MessageCounts, MessageCountsProblem
 from ioopt.problems.flexgang.perturbation import (

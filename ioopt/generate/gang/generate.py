@@ -222,37 +222,33 @@ def _balanced_hyperexponential(random: Generator, count: int, variation: float) 
 
 
 def place_files(placement: Placement, size: Array, nodes: int, random: Generator) -> Array:
-    """File-node masks (jobs, words) for jobs of *size* tasks."""
+    """Whether a node (jobs, nodes) has files of a job of *size* tasks."""
     import numpy as np
-
-    from ioopt.sim.gang.table import interval_masks, pack_masks
 
     if placement == "uniform":
         rank = random.random((len(size), nodes)).argsort(axis=1).argsort(axis=1)
-        return pack_masks(rank < size[:, None])
+        return rank < size[:, None]
     if placement == "contiguous":
         start = random.integers(0, nodes - size + 1)
     else:
         block = 2 ** np.ceil(np.log2(size)).astype(np.int64)
         start = block * random.integers(0, np.maximum(1, nodes // block))
         start = np.minimum(start, nodes - size)
-    return interval_masks(start, size, nodes)
+    begin, node = start[:, None], np.arange(nodes)
+    return (begin <= node) & (node < begin + size[:, None])
 
 
 def problem_of(
     table: JobTable, machine: Machine, name: str, meta: dict[str, Any] | None = None
 ) -> GangProblem:
     """The problem that a job table describes, jobs numbered in FCFS order."""
-    from ioopt.sim.gang.table import unpack_masks
-
-    taken = unpack_masks(table.files, machine.nodes)
     jobs = tuple(
         Job(
             id=k, arrival_seconds=arrival, file_nodes=tuple(nodes.nonzero()[0].tolist()),
             local_seconds=local, remote_seconds=remote,
         )
         for k, (arrival, nodes, local, remote) in enumerate(
-            zip(table.arrival.tolist(), taken, table.local.tolist(), table.remote.tolist())
+            zip(table.arrival.tolist(), table.files, table.local.tolist(), table.remote.tolist())
         )
     )  # fmt: skip
     return GangProblem(name=name, meta=meta, machine=machine, jobs=jobs)

@@ -9,8 +9,7 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 import math
 
 from ioopt.decisions.ordering import Number, least
-from ioopt.sim.batch_io.state import COMPUTING, Clock, Job
-from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.state import COMPUTING, Clock, Job, Tables
 
 
 def set_compute(run: Tables, clock: Clock, job: Job, time: Number) -> None:

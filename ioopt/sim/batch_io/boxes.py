@@ -15,8 +15,7 @@ import math
 from ioopt.compiled import apart
 from ioopt.decisions.ordering import Number, sort_by, time_tolerance
 from ioopt.sim.batch_io.buffer import release_time, units_held
-from ioopt.sim.batch_io.state import NOBODY, WAITING, Clock, Job
-from ioopt.sim.batch_io.tables import WORD, Tables
+from ioopt.sim.batch_io.state import NOBODY, WAITING, WORD, Clock, Job, Tables
 
 OVERDUE_SECONDS = 300
 """A job past its walltime is predicted to run this much longer (rule 20)."""

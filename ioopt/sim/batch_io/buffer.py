@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from ioopt.compiled import Box
 from ioopt.decisions.ordering import Number
-from ioopt.sim.batch_io.state import ENDED, Clock, Job
-from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.state import ENDED, Clock, Job, Tables
 
 NONE, AHEAD, STARTED = 0, 1, 2
 """A job holds no bytes, some while it waits (rule 45), or some since its start."""

@@ -9,16 +9,175 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 import math
 from math import ulp
 
+from ioopt.compiled import apart
 from ioopt.decisions.batch_io import GrantFunction
-from ioopt.decisions.ordering import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS
+from ioopt.decisions.ordering import TIME_TOLERANCE_SECONDS, TIME_TOLERANCE_ULPS, Number
 from ioopt.sim.batch_io.agenda import collect, next_target, next_time, overdue
+from ioopt.sim.batch_io.boxes import OVERDUE_SECONDS, passed, tolerance
+from ioopt.sim.batch_io.buffer import has_room, units_held
 from ioopt.sim.batch_io.jobs import end_write, finish, go_on, kill, start
-from ioopt.sim.batch_io.queue import run_queue
-from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, WRITING, Clock
+from ioopt.sim.batch_io.plans import boxed_pass
+from ioopt.sim.batch_io.state import ENDED, TRANSFERRING, WRITING, Clock, Tables
 from ioopt.sim.batch_io.storage import apply_decision, set_clock
-from ioopt.sim.batch_io.streams import next_write, set_write_rates
-from ioopt.sim.batch_io.tables import Tables
-from ioopt.sim.batch_io.waiting import arrive
+from ioopt.sim.batch_io.streams import next_write, set_write_rates, stage_ahead
+from ioopt.sim.batch_io.waiting import (
+    arrive,
+    block_free_from,
+    close_pass,
+    find_place,
+    line_up,
+    line_up_ends,
+    line_up_rest,
+    line_up_units,
+    next_end,
+    occupy,
+    smallest,
+)
+
+
+@apart
+def run_queue(run: Tables, clock: Clock) -> None:
+    """One batch pass, repeated while a job started by it ended at once (rule 1)."""
+    again = True
+    while again:
+        again = False
+        if clock.waiting and (clock.free or run.keeps):
+            again = boxed_pass(run, clock) if run.boxed else batch_pass(run, clock)
+        if run.buffered and run.buffer.early:
+            stage_ahead(run, clock)
+
+
+@apart
+def batch_pass(run: Tables, clock: Clock) -> bool:
+    """One pass over the queue; True when a job that it started ended at once (rules 19 and 20).
+
+    A pass that can start nothing is left at once; the reservation is made when somebody asks. What
+    of one length finds no units rules out what is larger: aligned blocks nest.
+    """
+    least = smallest(run, clock)
+    if find_place(run, clock, least, 0, 0) < 0:
+        return False
+    line_up(run, clock)
+    jobs, now, again, promised, reserved = run.jobs, clock.now, False, 0, False
+    until, extra, avoid, length = now, 0, 0, 0
+    head, spare, buffered = 0, now * 0, run.buffered
+    no_short, no_long = run.total + 1, run.total + 1
+    turn = 0
+    while turn < clock.lined_up and clock.free >= least:
+        job = jobs[run.line[turn]]
+        turn += 1
+        units = job.units
+        if not promised:
+            place = -1
+            if not buffered or has_room(run, clock, job.job):
+                place = find_place(run, clock, units, 0, 0)
+            if place < 0:
+                if not run.easy:
+                    break
+                promised, head = units, job.job
+                if run.short_behind:
+                    line_up_rest(run, clock, turn)
+                continue
+        else:
+            if units > clock.free or (buffered and not has_room(run, clock, job.job)):
+                continue
+            if not reserved:
+                reserved = True
+                ready = bytes_ready(run, clock, head) if buffered else now
+                if run.partition:
+                    until, avoid = reserve_block(run, clock, promised, ready)
+                    length = promised
+                else:
+                    until, extra = reserve_flat(run, clock, promised, ready)
+                until += tolerance(run, until)
+                if buffered:
+                    spare = spare_bytes(run, clock, head, until)
+            short = now + job.length <= until
+            if buffered and not short and run.buffer.shared and run.buffer.size[job.job] > spare:
+                continue
+            if units >= (no_short if short else no_long):
+                continue
+            if short:
+                place = find_place(run, clock, units, 0, 0)
+            elif run.partition:
+                place = find_place(run, clock, units, avoid, length)
+            else:
+                place = 0 if units <= extra else -1
+            if place < 0:
+                if short:
+                    no_short = units
+                else:
+                    no_long = units
+                continue
+            if not short and not run.partition and not buffered:
+                extra -= units
+        free, held = clock.free, clock.held
+        occupy(run, clock, job, place)
+        start(run, clock, job)
+        if buffered and reserved and not short:
+            # What was given back at once is not used up (rule 46).
+            extra -= free - clock.free
+            spare -= clock.held - held
+        again = again or job.status == ENDED
+    close_pass(run, clock)
+    return again
+
+
+def bytes_ready(run: Tables, clock: Clock, j: int) -> Number:
+    """When the buffer is predicted to have the bytes of job *j* (rule 46)."""
+    buffer, time = run.buffer, clock.now
+    held = clock.held
+    for turn in range(
+        line_up_ends(run, clock, passed(run, clock), time + OVERDUE_SECONDS) if buffer.shared else 0
+    ):
+        if held + buffer.size[j] <= buffer.capacity * buffer.slack:
+            break
+        time, other = next_end(run, clock, turn)
+        held -= buffer.size[other]
+    return time
+
+
+def spare_bytes(run: Tables, clock: Clock, j: int, until: Number) -> Number:
+    """Bytes that are predicted to be free *until* then beside those of job *j*."""
+    buffer, now = run.buffer, clock.now
+    spare = buffer.capacity * buffer.slack - clock.held - buffer.size[j]
+    for turn in range(
+        line_up_ends(run, clock, passed(run, clock), now + OVERDUE_SECONDS) if buffer.shared else 0
+    ):
+        end, other = next_end(run, clock, turn)
+        if end > until:
+            break
+        spare += buffer.size[other]
+    return spare
+
+
+def reserve_flat(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
+    """(time from *ready* on at which enough units are free, units free beside the request then)."""
+    free, time, now = clock.free, ready, clock.now
+    for turn in range(line_up_ends(run, clock, passed(run, clock), now + OVERDUE_SECONDS)):
+        end, j = next_end(run, clock, turn)
+        if free >= units and end > time + tolerance(run, time):
+            break
+        if free < units and end > time:
+            time = end
+        free += units_held(run, run.jobs[j])
+    return time, free - units
+
+
+def reserve_block(run: Tables, clock: Clock, units: int, ready: Number) -> tuple[Number, int]:
+    """(earliest predicted free time of a block of *units* from *ready* on, its first unit).
+
+    Ties: lowest start.
+    """
+    now = clock.now
+    line_up_units(run, clock, passed(run, clock), now + OVERDUE_SECONDS)
+    best, best_place, sooner = ready, 0, math.inf
+    for place in range(0, run.total - units + 1, units):
+        time = max(ready, block_free_from(run, clock, place, units))
+        if time < sooner:
+            best, best_place = time, place
+            sooner = time - tolerance(run, time)
+    return best, best_place
 
 
 def advance(run: Tables, clock: Clock, decide: GrantFunction, instants: int) -> bool:

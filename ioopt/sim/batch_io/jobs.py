@@ -13,6 +13,7 @@ from ioopt.sim.batch_io.state import (
     WRITING,
     Clock,
     Job,
+    Tables,
 )
 from ioopt.sim.batch_io.storage import issue, leave, use
 from ioopt.sim.batch_io.streams import (
@@ -24,7 +25,6 @@ from ioopt.sim.batch_io.streams import (
     issue_write,
     open_buffer,
 )
-from ioopt.sim.batch_io.tables import Tables
 from ioopt.sim.batch_io.waiting import vacate
 
 

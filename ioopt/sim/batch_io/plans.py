@@ -22,8 +22,7 @@ from ioopt.sim.batch_io.boxes import (
 )
 from ioopt.sim.batch_io.buffer import has_room, release_time
 from ioopt.sim.batch_io.jobs import start
-from ioopt.sim.batch_io.state import ENDED, NOBODY, Clock, Job
-from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.state import ENDED, NOBODY, Clock, Job, Tables
 from ioopt.sim.batch_io.waiting import close_pass, line_up, line_up_rest, occupy
 
 FEW = 5

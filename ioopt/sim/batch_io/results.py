@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 from ioopt.decisions.ordering import Number
+from ioopt.problems.base import Json
 from ioopt.sim.batch_io.trace import Run, Trace, known
 from ioopt.timeline import Interval, Timeline
 
 Rates = dict[int, list[list[Number]]]
 
 
-def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
+def schedule_of(trace: Trace, run: Run) -> Json:
     """The schedule: jobs in the order of the problem, times in seconds as floats.
 
     Beside the required keys a job has ``allocated_nodes`` and ``first_node`` (of its partition,
@@ -23,12 +24,11 @@ def schedule_of(trace: Trace, run: Run) -> dict[str, Any]:
     ``storage_bytes_per_second`` that held for them all. Exact runs add ``exact`` with the rationals
     as text.
     """
-    run = run.in_lists()
     rates = _by_place(trace, run)
-    jobs: list[dict[str, Any]] = [{}] * len(trace)
+    jobs: list[Json] = [{}] * len(trace)
     for j, requests in enumerate(_io_of(trace, run, rates)):
         jobs[trace.position[j]] = _job(trace, run, rates, j, requests)
-    schedule: dict[str, Any] = {"jobs": jobs}
+    schedule: Json = {"jobs": jobs}
     if rates is not None:
         schedule["storage_bytes_per_second"] = float(trace.machine.storage_bytes_per_second)
     if trace.limits.exact:
@@ -40,58 +40,26 @@ def _by_place(trace: Trace, run: Run) -> Rates | None:
     """The spans of every place in order of time, without those of a stage-in that was undone (rule 45)."""
     if run.rates is None:
         return None
-    if not trace.limits.exact:
-        return _floats_by_place(run)
     by_place: Rates = defaultdict(list)
-    for place, since, until, rate in run.rates:
-        if since >= run.request[place]:
-            by_place[place].append([since, until, rate])
+    rows = run.rates if isinstance(run.rates, list) else run.rates.tolist()
+    for place, since, until, rate in rows:
+        if since >= run.request[int(place)]:
+            by_place[int(place)].append([since, until, rate])
     for spans in by_place.values():
         spans.sort()
     return by_place
 
 
-def _floats_by_place(run: Run) -> Rates:
-    import numpy as np
-
-    spans = np.asarray(run.rates, dtype=float).reshape(-1, 4)
-    place = spans[:, 0].astype(np.int64)
-    spans, place = (part[spans[:, 1] >= np.asarray(run.request)[place]] for part in (spans, place))
-    order = np.lexsort((spans[:, 3], spans[:, 2], spans[:, 1], place))
-    places, first = np.unique(place[order], return_index=True)
-    triples, ends = spans[order, 1:].tolist(), [*first.tolist(), len(order)]
-    return {p: triples[a:b] for p, a, b in zip(places.tolist(), ends, ends[1:])}
-
-
-def _io_of(trace: Trace, run: Run, rates: Rates | None) -> Iterator[list[dict[str, Any]]]:
+def _io_of(trace: Trace, run: Run, rates: Rates | None) -> Iterator[list[Json]]:
     """The requests of each job, those that were issued."""
     columns = run.request, run.grant, run.finish
-    if trace.limits.exact:
-        for a, b in pairwise(trace.offset):
-            parts = enumerate(zip(*(column[a:b] for column in columns)))
-            yield [_request(trace, rates, a + k, k, v) for k, v in parts if known(v[0])]
-        return
     for a, b in pairwise(trace.offset):
-        records: list[dict[str, Any]] = [
-            {
-                "phase": phase,
-                "request_seconds": request,
-                "first_grant_seconds": grant if grant == grant else None,
-                "finish_seconds": finish if finish == finish else None,
-            }
-            for phase, (request, grant, finish) in enumerate(zip(*(c[a:b] for c in columns)))
-            if request == request
-        ]
-        if rates is not None:
-            for record in records:
-                record["rates"] = rates.get(a + record["phase"], [])
-        yield records
+        parts = enumerate(zip(*(column[a:b] for column in columns)))
+        yield [_request(trace, rates, a + k, k, v) for k, v in parts if known(v[0])]
 
 
-def _job(
-    trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[dict[str, Any]]
-) -> dict[str, Any]:
-    job: dict[str, Any] = {
+def _job(trace: Trace, run: Run, rates: Rates | None, j: int, requests: list[Json]) -> Json:
+    job: Json = {
         "id": trace.ids[j],
         "start_seconds": float(run.start[j]),
         "end_seconds": float(run.end[j]),
@@ -116,7 +84,7 @@ def _job(
     return job
 
 
-def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[dict[str, Any]]:
+def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[Json]:
     """What job *j* moved between buffer and storage (rule 41); ``phase`` -1 is the stage-in."""
     last = trace.offset[j + 1] - trace.offset[j]
     first = trace.num_phases + trace.offset[j] + 2 * j + 1
@@ -133,10 +101,10 @@ def _streams(trace: Trace, run: Run, rates: Rates | None, j: int) -> list[dict[s
 
 def _request(
     trace: Trace, rates: Rates | None, place: int, phase: int, times: tuple[Number, ...]
-) -> dict[str, Any]:
+) -> Json:
     use_exact = trace.limits.exact
     request, grant, finish = [float(time) if known(time) else None for time in times]
-    record: dict[str, Any] = {
+    record: Json = {
         "phase": phase,
         "request_seconds": request,
         "first_grant_seconds": grant,
@@ -165,7 +133,7 @@ def metrics_of(trace: Trace, run: Run) -> dict[str, Number]:
     zero = trace.limits.number(0)
     runtimes = [run.end[j] - run.start[j] for j in jobs]
     slowdowns = [r / ideal if ideal else zero + 1 for r, ideal in zip(runtimes, trace.ideal)]
-    delays = _delays(trace, run.in_lists())
+    delays = _delays(trace, run)
     nodes = trace.allocated
     last = max((run.end[j] for j in jobs), default=zero)
     kept = run.released if trace.keeps_nodes else run.end
@@ -221,7 +189,6 @@ def _mean(values: list[Number], zero: Number) -> Number:
 
 def timeline_of(trace: Trace, run: Run) -> Timeline:
     """Per job: waiting in the queue, computing, transferring (with the rate), suspended."""
-    run = run.in_lists()
     rates = _by_place(trace, run) or {}
     names = {j: f"job {trace.ids[j]}" for j in range(len(trace))}
     order = sorted(names, key=lambda j: trace.position[j])

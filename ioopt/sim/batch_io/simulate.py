@@ -11,9 +11,8 @@ from ioopt.decisions.batch_io import IoPolicy, KernelView
 from ioopt.errors import SimulationError
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, Phase
 from ioopt.sim.batch_io import engine
-from ioopt.sim.batch_io.state import Clock, Starts, clock_record
+from ioopt.sim.batch_io.state import WORD, Clock, Starts, Tables, clock_record, tables_of
 from ioopt.sim.batch_io.storage import view_of
-from ioopt.sim.batch_io.tables import WORD, Tables, tables_of
 from ioopt.sim.batch_io.trace import Run, Spans, Trace
 from ioopt.sim.pace import Pace
 
@@ -55,14 +54,17 @@ def simulate_trace(
             pace.look(int(clock.arrived), int(clock.ended), jobs)
     if clock.outstanding:
         raise SimulationError(f"{policy.name}: {clock.outstanding} request(s) never get bandwidth")
-    names, released = ("start", "end", "killed", "block"), tables.buffer.released
+    names = "start", "end", "killed", "block"
+    times = tables.asked, tables.grant, tables.finish, tables.buffer.released
     if fast:
-        columns, released = {n: tables.jobs[n][:jobs].tolist() for n in names}, released.tolist()
+        columns = {name: tables.jobs[name][:jobs].tolist() for name in names}
+        times = tuple(column.tolist() for column in times)
     else:
         columns = {name: [getattr(job, name) for job in tables.jobs[:jobs]] for name in names}
+    request, granted, finish, released = times
     run = Run(
-        **columns, released=released if tables.buffered else None, request=tables.asked,
-        grant=tables.grant, finish=tables.finish, units=_units(tables) if tables.closed else None,
+        **columns, released=released, request=request,
+        grant=granted, finish=finish, units=_units(tables) if tables.closed else None,
         useful=clock.useful if trace.limits.exact else float(clock.useful),
         events=int(clock.events), decisions=int(clock.decisions),
         engine="compiled" if fast else "python",

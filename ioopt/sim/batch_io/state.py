@@ -1,21 +1,23 @@
 """What changes in a run: its jobs and its clock.
 
 The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`,
-:mod:`~ioopt.sim.batch_io.queue`) are one text. Plain Python runs it on these objects and on lists, of
+:mod:`~ioopt.sim.batch_io.engine`) are one text. Plain Python runs it on these objects and on lists, of
 floats or Fractions; numba on records and arrays of the same names. It allocates nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ioopt.compiled import Box
-from ioopt.decisions.batch_io import IoPolicy, Request
+from ioopt.compiled import Box, boxes
+from ioopt.decisions.batch_io import Growing, IoPolicy, Limits, Request, bit_table
 from ioopt.decisions.ordering import Number
-from ioopt.sim.batch_io.trace import Trace
+from ioopt.problems.base import Json
+from ioopt.problems.batch_io import BurstBuffer, Machine, QueueOptions
+from ioopt.sim.batch_io.trace import Buffered, Trace, beliefs_of, stages_early
 
 # Of what is due at one instant, the higher has its turn first (rules 1 and 43).
 WAITING, COMPUTING, WRITING, TRANSFERRING, ENDED, STAGING = 0, 1, 2, 3, 4, 5
@@ -144,3 +146,275 @@ def clock_record() -> Clock:
     kinds = [(CLOCK_NUMBERS, np.int64), (CLOCK_AMOUNTS, np.float64)]
     kind = np.dtype([(name, kind) for names, kind in kinds for name in names], align=True)
     return np.zeros(1, kind).view(np.recarray)[0]
+
+
+WORD = 62
+"""Units to a whole number, whose sign stays free."""
+
+
+class Buffer(NamedTuple):
+    """Terms of the burst buffer, and what is kept of each job; lists, or arrays under numba.
+
+    ``jobs`` and ``phases`` are how many there are. ``capacity``, ``rate`` and ``drain`` are C, Bb and D
+    of rule 39, ``slack`` the tolerance of rule 49. ``alone``: no write slows another; ``keeps``:
+    nodes are held to the release. ``size``, ``load_in`` and ``load_out`` are B, I and O.
+    ``undrained`` bytes are written and not drained, of phases from the place ``drained`` to
+    ``written``. ``stage`` says how far staging is; ``held`` who holds
+    bytes. ``writing``, ``tails`` (ended, not released) and ``ahead`` (waiting, holding) list jobs.
+    """
+
+    jobs: int
+    phases: int
+    shared: bool
+    early: bool
+    keeps: bool
+    alone: bool
+    capacity: Number
+    rate: Number
+    drain: Number
+    slack: Number
+    size: Box
+    load_in: Box
+    load_out: Box
+    undrained: Box
+    drained: Box
+    written: Box
+    stage: Box
+    held: Box
+    released: Box
+    writing: Box
+    tails: Box
+    ahead: Box
+    order: Box
+    levels: Box
+
+
+NO_BUFFER = BurstBuffer(
+    bytes=1, bytes_per_second=1, drain_bytes_per_second=1, placement="shared"
+)  # fmt: skip
+"""What stands for the buffer of a machine without one: nobody asks for it."""
+
+
+def buffer_of(trace: Trace, ignores_limit: bool, box: Callable[..., Box]) -> Buffer:
+    """The buffer at time 0; *box* is one of :func:`ioopt.compiled.boxes`."""
+    machine, number = trace.machine, trace.limits.number
+    buffer = machine.burst_buffer
+    terms = buffer or NO_BUFFER
+    asked = trace.buffered or Buffered((), (), (), (), ())
+    jobs, per_node = len(asked.size), terms.placement == "per-node"
+    zeros, none, places = [number(0)] * jobs, [0] * jobs, trace.offset[:jobs]
+    return Buffer(
+        jobs=jobs, phases=trace.num_phases, shared=buffer is not None and not per_node,
+        early=stages_early(machine, trace.options), keeps=trace.keeps_nodes,
+        alone=per_node or ignores_limit, capacity=number(terms.bytes),
+        rate=number(terms.bytes_per_second), drain=number(terms.drain_bytes_per_second),
+        slack=trace.limits.slack, size=box(asked.size, real=True),
+        load_in=box(asked.load_in, real=True), load_out=box(asked.load_out, real=True),
+        undrained=box(zeros, real=True), drained=box(places), written=box(places),
+        stage=box(none), held=box(none), released=box(zeros, real=True), writing=box(none),
+        tails=box(none), ahead=box(none), order=box(none), levels=box(zeros, real=True),
+    )  # fmt: skip
+
+
+class Tables(NamedTuple):
+    """Terms of the machine, its queue and the policy, and the tables of a run.
+
+    ``total`` are the units of the machine. ``boxed``: a pass gives boxes to waiting jobs,
+    ``numbered``: units of theirs are told apart, which partitions do without boxes too;
+    ``overlaps``: boxes may meet, those of jobs planned for less than their walltime once they run,
+    those of ended jobs as their release moves; ``keeps``: boxes last from pass to pass.
+    """
+
+    limits: Limits
+    total: int
+    partition: bool
+    kill: bool
+    easy: bool
+    wfp: bool
+    short_first: bool
+    short_behind: bool
+    event: bool
+    boxed: bool
+    numbered: bool
+    overlaps: bool
+    search: bool
+    conservative: bool
+    rebuild: bool
+    keeps: bool
+    plan_depth: int
+    plan_power: int
+    plan_evaluations: int
+    jobs: Box
+    compute: Box
+    volume: Box
+    belief: Box
+    asked: Box
+    grant: Box
+    finish: Box
+    closed: bool
+    arrival_jobs: Box
+    arrivals: Box
+    window_first: Number
+    window_last: Number
+    ignores_limit: bool
+    full_when_fits: bool
+    shared: bool
+    believes: bool
+    top: bool
+    power: int
+    num_lanes: int
+    first: Box
+    last: Box
+    record: bool
+    span_room: int
+    spans: Box
+    # Jobs that run, by slot, and what is due of them: see ioopt.sim.batch_io.agenda.
+    running: Box
+    times: Box
+    targets: Box
+    due: Box
+    # Requests: see ioopt.sim.batch_io.storage and ioopt.decisions.batch_io.KernelView.
+    out: Box
+    fresh: Box
+    rates: Box
+    keys: Box
+    order: Box
+    depths: Box
+    sizes: Box
+    finishes: Box
+    bits: Box
+    width: int
+    loads: Box
+    values: Box
+    rows: Box
+    # The queue and the units: see ioopt.sim.batch_io.waiting.
+    line: Box
+    line_all: Box
+    busy: Box
+    free_from: Box
+    # Boxes: see ioopt.sim.batch_io.boxes.
+    marks: Box
+    mark_times: Box
+    step_times: Box
+    step_free: Box
+    step_room: Box
+    saved_steps: Box
+    saved_times: Box
+    saved_free: Box
+    saved_room: Box
+    trial: Box
+    best: Box
+    taken: Box
+    in_use: Box
+    chosen: Box
+    buffered: bool
+    buffer: Buffer
+
+
+def tables_of(
+    trace: Trace,
+    policy: IoPolicy,
+    starts: Starts | None = None,
+    record: bool = False,
+    fast: bool = False,
+) -> Tables:
+    """The tables of a run at time 0: arrays where it is *fast*, else lists."""
+    limits, machine, box = trace.limits, trace.machine, boxes(fast)
+    jobs, terms = jobs_of(trace, policy, starts), _terms(machine, trace.options)
+    records, places, closed = len(jobs), trace.num_places, starts is None
+    zero, units = limits.number(0), machine.units if terms["partition"] else 0
+    most, most_units = trace.most_at_once(closed)
+    boxed = len(trace) if terms["boxed"] else 0
+    words = -(-machine.units // WORD) if terms["numbered"] else 0
+    # Each job marks two ends at most, and opens one more step when it is fitted and when it starts.
+    steps = 4 * boxed + 8
+
+    if fast:
+        import numpy as np
+
+    def whole(count: int) -> Box:
+        return box([0] * count)
+
+    def real(count: int, value: Number = zero) -> Box:
+        return box([value] * count, real=True)
+
+    def rows(count: int, length: int, value: Number) -> Box:
+        if fast:
+            return np.full((count, length), value)
+        return [[value] * length for _ in range(count)]
+
+    volume = box([*trace.volume, *[zero] * (places - trace.num_phases)], real=True)
+    order, arrivals = _arrivals(trace, starts)
+    lanes, spans = _set_lanes(policy, jobs), 1 << 60
+    table: list[Box] = [*bit_table(limits, most), Growing(), Growing()]
+    if fast:
+        spans = max(1 << 16, 8 * records) + 4096 if record else 1
+        states = trace.most_states(closed) if policy.tabulates and limits.own_peaks else 0
+        # Memory that is never touched costs nothing: few runs have as many requests at once.
+        parts = min(most_units, limits.capacity_units) // WORD + 1
+        table = [np.empty((most + 1, parts), np.int64), WORD, np.empty(states)]
+        table.append(np.empty(states, np.int64))
+    return Tables(
+        limits=limits, total=machine.units, **terms, jobs=records_of(jobs) if fast else jobs,
+        compute=box(trace.compute, real=True), volume=volume,
+        belief=box(beliefs_of(policy, trace), real=True) if policy.believes else volume,
+        asked=real(places, math.nan), grant=real(places, math.nan), finish=real(places, math.nan),
+        closed=closed, arrival_jobs=box(order), arrivals=box(arrivals, real=True),
+        window_first=limits.number(trace.window[0]), window_last=limits.number(trace.window[1]),
+        ignores_limit=policy.ignores_limit, full_when_fits=policy.full_when_fits,
+        shared=policy.by_clock(limits), believes=policy.believes is not None, top=policy.top,
+        power=policy.power_for(limits), num_lanes=lanes, first=box([NOBODY] * lanes),
+        last=box([NOBODY] * lanes), record=record,
+        # An instant ends at most the spans of all jobs, once a leave and once a decision.
+        span_room=spans - 4 * (records + 64) if record else 1,
+        spans=np.empty((4, spans)) if fast else [Growing() for _ in range(4)],
+        running=whole(records + 2), times=real(records + 1, math.inf),
+        targets=real(records + 1, math.inf), due=whole(records + 2), out=whole(records + 2),
+        fresh=whole(records + 2), rates=real(records + 1),
+        keys=real(records + 1), order=whole(records + 2), depths=real(records + 1),
+        sizes=real(records + 1), finishes=real(records + 1), bits=table[0], width=table[1],
+        loads=table[2], values=table[3], rows=whole(records + 2), line=whole(records + 2),
+        line_all=whole(records + 1), busy=whole(units), free_from=real(units), marks=whole(2 * boxed + 2),
+        mark_times=real(2 * boxed + 2), step_times=real(steps), step_free=whole(steps),
+        step_room=real(steps), saved_steps=whole(2),
+        saved_times=rows(2, steps if terms["search"] else 1, zero),
+        saved_free=rows(2, steps if terms["search"] else 1, 0),
+        saved_room=rows(2, steps if terms["search"] else 1, zero), trial=whole(boxed),
+        best=whole(boxed), taken=whole(words), in_use=whole(words),
+        chosen=rows(boxed, 0 if terms["partition"] else words, 0),
+        buffered=trace.buffered is not None, buffer=buffer_of(trace, policy.ignores_limit, box),
+    )  # fmt: skip
+
+
+def _terms(machine: Machine, options: QueueOptions) -> Json:
+    partition, search = machine.allocation == "partition", options.queue == "plan"
+    conservative = not search and options.backfill == "conservative"
+    nodes = options.reservation == "nodes" and not partition
+    return {
+        "partition": partition, "kill": options.kill, "easy": options.backfill == "easy",
+        "wfp": options.queue == "wfp", "short_first": options.queue == "sjf",
+        "short_behind": options.backfill_order == "sjf", "event": options.pass_ == "event",
+        "boxed": search or conservative or nodes,
+        "numbered": nodes or (partition and (search or conservative)), "search": search,
+        "overlaps": options.estimate == "uncongested" or machine.burst_buffer is not None,
+        "conservative": conservative, "rebuild": options.plan == "rebuild",
+        "keeps": conservative and options.plan == "keep", "plan_depth": options.plan_depth,
+        "plan_power": options.plan_power, "plan_evaluations": options.plan_evaluations,
+    }  # fmt: skip
+
+
+def _arrivals(trace: Trace, starts: Starts | None) -> tuple[Sequence[int], list[Number]]:
+    """Jobs in the order in which they come, and when; infinity comes last."""
+    if starts is None:
+        return range(len(trace)), [*trace.submit, math.inf]
+    jobs = sorted(range(len(trace)), key=lambda j: (starts[0][j], j))
+    return jobs, [*(starts[0][j] for j in jobs), math.inf]
+
+
+def _set_lanes(policy: IoPolicy, jobs: Sequence[Job]) -> int:
+    """Give every job its lane; how many there are (0: the policy has none)."""
+    numbers: dict[int, int] = {}
+    if policy.lane:
+        for job in jobs:
+            job.lane = numbers.setdefault(policy.lane(job.nodes, job.iteration), len(numbers))
+    return len(numbers)

@@ -12,13 +12,11 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 import math
 
 from ioopt.compiled import by_reference
-from ioopt.decisions.batch_io import GrantFunction, KernelView
-from ioopt.decisions.batch_io_grants import slow_down
+from ioopt.decisions.batch_io import GrantFunction, KernelView, slow_down
 from ioopt.decisions.ordering import Number
 from ioopt.sim.batch_io.agenda import set_finish, set_target
 from ioopt.sim.batch_io.buffer import date_streams, limit_streams
-from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, Clock, Job
-from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.state import NOBODY, STAGING, TRANSFERRING, Clock, Job, Tables
 
 
 def use(run: Tables, clock: Clock, since: Number, until: Number, nodes: Number) -> None:

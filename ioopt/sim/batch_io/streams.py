@@ -31,9 +31,9 @@ from ioopt.sim.batch_io.state import (
     WRITING,
     Clock,
     Job,
+    Tables,
 )
 from ioopt.sim.batch_io.storage import change, forget, issue, leave, settle
-from ioopt.sim.batch_io.tables import Tables
 from ioopt.sim.batch_io.waiting import line_up_all, vacate
 
 

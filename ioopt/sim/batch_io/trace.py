@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -285,25 +285,18 @@ class Run:
     ``useful`` is uncongested work done in the window of rule 22, in node-seconds.
     """
 
-    start: Any
-    end: Any
-    killed: Any
-    block: Any
-    request: Any
-    grant: Any
-    finish: Any
+    start: list[Number]
+    end: list[Number]
+    killed: list[int]
+    block: list[int]
+    request: list[Number]
+    grant: list[Number]
+    finish: list[Number]
     units: list[Sequence[int]] | None = None
-    released: Any = None
+    released: list[Number] = field(default_factory=list)
     useful: Number = 0
     rates: Spans | None = None
     events: int = 0
     decisions: int = 0
     engine: str = "python"
     notes: list[str] = field(default_factory=list)
-
-    def in_lists(self) -> Run:
-        """The same with the times of requests in lists, which are quicker to walk than arrays."""
-        if isinstance(self.request, list):
-            return self
-        columns = {name: getattr(self, name).tolist() for name in ("request", "grant", "finish")}
-        return replace(self, **columns)

@@ -6,8 +6,7 @@ One text for plain Python and for numba: see :mod:`ioopt.sim.batch_io.state`.
 from ioopt.compiled import Box, apart
 from ioopt.decisions.ordering import Number, below, close, sort_by
 from ioopt.sim.batch_io.buffer import release_time
-from ioopt.sim.batch_io.state import WAITING, Clock, Job
-from ioopt.sim.batch_io.tables import Tables
+from ioopt.sim.batch_io.state import WAITING, Clock, Job, Tables
 
 
 def arrive(run: Tables, clock: Clock, job: Job) -> None:

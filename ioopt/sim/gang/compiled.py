@@ -3,18 +3,17 @@
 Nodes are 64-bit words, at most 62 rows.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ioopt.compiled import compiled
 from ioopt.decisions.gang.rules import BEST_FIT, Rules
 from ioopt.decisions.gang.state import Timing
+from ioopt.problems.base import Json
 from ioopt.sim.gang import clock
 from ioopt.sim.gang.board import DONE, SLOT_SECONDS, TAIL, TASKS, UPDATES, Board, Jobs, make_board
 from ioopt.sim.gang.simulate import Trajectory
-from ioopt.sim.gang.table import JobTable
-from ioopt.sim.gang.words import WordSets
+from ioopt.sim.gang.table import JobTable, pack_masks
+from ioopt.sim.gang.words import Words, WordSets
 from ioopt.sim.pace import Pace
 
 STEPS_PER_CALL = 2_000
@@ -51,14 +50,14 @@ def run(table: JobTable, timing: Timing, rules: Rules, pace: Pace | None = None)
 def compile_kernels() -> None:
     """Compile the kernel, or load it, by a run of one job."""
     one = np.ones(1)
-    table = JobTable(0 * one, one.astype(np.int64), np.ones((1, 1), np.uint64), one, one)
+    table = JobTable(0 * one, one.astype(np.int64), np.ones((1, 1), np.bool_), one, one)
     run(table, Timing(1, 1, 1.0, 0.0, 0, 1e-7), Rules(BEST_FIT))
 
 
 def board_arrays(board: Board) -> Board:
     """*board* with arrays in the place of lists; an empty one."""
     words = (board.nodes + 63) // 64
-    made: dict[str, Any] = {}
+    made: Json = {}
     for name, value in board._asdict().items():
         if isinstance(value, int):
             made[name] = value
@@ -77,14 +76,15 @@ def job_arrays(table: JobTable, rules: Rules) -> Jobs:
         np.array(c, float) for c in (table.local, table.remote, table.arrival)
     )
     above, below = rules.pack_ratio.as_integer_ratio()
-    made: dict[str, Any] = {
+    files = word_sets(pack_masks(table.files))
+    made: Json = {
         "size": np.array(table.size, np.int64),
-        "files": word_sets(table.files),
+        "files": files,
         "at_files": local,
         "remote": remote,
         "arrival": arrival,
         "packed": remote * below <= local * above,
-        "columns": word_sets(np.zeros_like(table.files)),
+        "columns": word_sets(np.zeros_like(files.words)),
         "home": np.zeros(num, np.uint32),
         "span": np.zeros(num, np.int64),
         "local": np.zeros(num, np.bool_),
@@ -96,10 +96,10 @@ def job_arrays(table: JobTable, rules: Rules) -> Jobs:
     return Jobs(**made)
 
 
-def word_sets(words: Any) -> WordSets:
+def word_sets(words: Words) -> WordSets:
     """Sets of nodes from masks (sets, words)."""
     used = words != 0
     num = words.shape[1]
     low = used.argmax(axis=1).astype(np.int64)
     high = num - used[:, ::-1].argmax(axis=1)
-    return WordSets(words.copy(), low, np.where(used.any(axis=1), high, 0).astype(np.int64))
+    return WordSets(words, low, np.where(used.any(axis=1), high, 0).astype(np.int64))

@@ -1,13 +1,49 @@
 """Metrics, schedule and timeline of a simulated gang workload."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from ioopt.problems.gang import GangProblem
+from ioopt.decisions.gang.rules import Number
+from ioopt.decisions.gang.state import State
+from ioopt.problems.base import Json
+from ioopt.problems.gang import GangProblem, nodes_of
 from ioopt.protocols import Simulation
-from ioopt.sim.gang.history import History
 from ioopt.sim.gang.simulate import Trajectory
 from ioopt.timeline import Interval, Timeline
+
+
+class History:
+    """Observer of a simulation; ``updates`` is the extra key of the schedule.
+
+    Each update is ``{"seconds", "left": [id], "placed": [{"id", "columns", "home_row", "rows",
+    "local"}]}`` and names only the jobs whose place differs from the one before; *ids* are by job
+    key.
+    """
+
+    def __init__(self, ids: Sequence[Any]) -> None:
+        self.ids = ids
+        self.updates: list[Json] = []
+        self._places: dict[int, tuple[int, int, int]] = {}
+
+    def __call__(self, now: Number, index: int, state: State, gone: tuple[int, ...]) -> None:
+        """Note the changes of one update."""
+        for key in gone:
+            del self._places[key]
+        placed = []
+        for job, *place in zip(state.jobs, state.columns, state.homes, state.spans):
+            columns, home, span = place
+            if self._places.get(job.key) != (columns, home, span):
+                self._places[job.key] = (columns, home, span)
+                placed.append(
+                    {
+                        "id": self.ids[job.key], "columns": list(nodes_of(columns)),
+                        "home_row": home, "rows": list(nodes_of(span)), "local": columns == job.files,
+                    }
+                )  # fmt: skip
+        left = [self.ids[key] for key in gone]
+        self.updates.append({"seconds": float(now), "left": left, "placed": placed})
+
 
 BIG_JOB_TASKS = 64
 
@@ -21,7 +57,7 @@ def simulation_of(
     start = [trajectory.start[key] for key in order]
     finish = [trajectory.finish[key] for key in order]
     local = [trajectory.local[key] for key in order]
-    jobs: list[dict[str, Any]] = []
+    jobs: list[Json] = []
     for k, job in enumerate(problem.jobs):
         entry = {
             "id": job.id, "start_seconds": float(start[k]), "finish_seconds": float(finish[k]),
@@ -30,7 +66,7 @@ def simulation_of(
         if isinstance(finish[k], Fraction):
             entry |= {"start_exact": str(start[k]), "finish_exact": str(finish[k])}
         jobs.append(entry)
-    schedule: dict[str, Any] = {"jobs": jobs}
+    schedule: Json = {"jobs": jobs}
     if history is not None:
         schedule["updates"] = history.updates
     metrics = metrics_of(problem, [float(t) for t in start], [float(t) for t in finish])
@@ -41,7 +77,7 @@ def simulation_of(
     return Simulation(schedule, metrics, _timeline(jobs))
 
 
-def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> dict[str, Any]:
+def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
     """Metrics that follow from start and finish times alone, in the order of the instance.
 
     Slowdown counts from arrival (rule 16); None where there is no job to average over.
@@ -70,9 +106,7 @@ def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) ->
     }
 
 
-def _utilisation(
-    problem: GangProblem, metrics: dict[str, Any], trajectory: Trajectory
-) -> float | None:
+def _utilisation(problem: GangProblem, metrics: Json, trajectory: Trajectory) -> float | None:
     if not problem.jobs:
         return None
     machine = problem.machine
@@ -80,7 +114,7 @@ def _utilisation(
     return float(trajectory.occupied) / (machine.nodes * machine.levels * span)
 
 
-def _timeline(jobs: list[dict[str, Any]]) -> Timeline:
+def _timeline(jobs: list[Json]) -> Timeline:
     """One interval a job from its start to its finish, on a resource of its own."""
     return Timeline.of(
         [

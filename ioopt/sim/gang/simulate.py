@@ -31,8 +31,6 @@ from ioopt.sim.gang.board import (
     TAIL,
     TASKS,
     UPDATES,
-    Board,
-    Jobs,
     make_board,
     make_jobs,
 )
@@ -61,15 +59,6 @@ class Trajectory:
     occupied: Number = 0.0
     updates: int = 0
 
-    @classmethod
-    def of(cls, board: Board, jobs: Jobs) -> Trajectory:
-        """What has happened so far."""
-        tally = board.tally
-        return cls(
-            list(jobs.start), list(jobs.finish), list(jobs.local), tally[TASKS],
-            board.clock[SLOT_SECONDS], tally[UPDATES],
-        )  # fmt: skip
-
 
 class GangSimulation:
     """One run: jobs in FCFS order on a machine under a policy."""
@@ -89,11 +78,6 @@ class GangSimulation:
         self.jobs = make_jobs(gangs, self.rules)
         self.board = make_board(len(gangs), timing.nodes, timing.levels, timing.quantum * 0)
 
-    @property
-    def result(self) -> Trajectory:
-        """What has happened so far."""
-        return Trajectory.of(self.board, self.jobs)
-
     def run(self, pace: Pace | None = None) -> Trajectory:
         """Simulate to the last finish.
 
@@ -112,7 +96,10 @@ class GangSimulation:
                     f"{self.policy.name}: the job at FCFS position {head.key} with {head.size} "
                     "tasks fits no row of an empty matrix"
                 )
-        return self.result
+        jobs, clock = self.jobs, self.board.clock
+        return Trajectory(
+            jobs.start, jobs.finish, jobs.local, tally[TASKS], clock[SLOT_SECONDS], tally[UPDATES]
+        )
 
     def _pass(self, steps: int) -> None:
         """Make *steps* steps of the event loop."""

@@ -15,7 +15,6 @@ from ioopt.decisions.gang.rules import (
     Number,
     RuleNumbers,
     Rules,
-    weight_of,
 )
 from ioopt.decisions.gang.state import Clock, Gang, State, Timing
 from ioopt.problems.gang import nodes_of
@@ -44,6 +43,7 @@ from ioopt.sim.gang.phases import (
     sort_by_worth,
     take_out,
 )
+from ioopt.sim.gang.update import free_order
 
 NOBODY = Gang(-1, 0, 0, 1.0, 1.0)
 _ROOM = 16
@@ -178,16 +178,11 @@ class StandingBoard:
         """The queue; a free one has overdue jobs first, then the heaviest."""
         if not rules.free_queue:
             return self.waiting
-        jobs, quantum = self.jobs, self.timing.quantum
-
-        def order(j: int) -> tuple[bool, Number]:
-            late = rules.age > 0 and now - jobs.arrival[j] > rules.age
-            weight = weight_of(
-                rules.weight, jobs.at_files[j], jobs.attained[j], jobs.need[j], quantum
-            )
-            return not late, 0 if late else -weight
-
-        return sorted(self.waiting, key=order)
+        attained, need = self.jobs.attained, self.jobs.need
+        clock, gangs = Clock(now, self.timing.quantum, attained, need), self.gangs
+        return sorted(
+            self.waiting, key=lambda j: free_order(rules, gangs[j], attained[j], need[j], clock)
+        )
 
     def _settle(self) -> None:
         """Those that have started leave the queue; the running ones stand by priority (rule 18)."""

@@ -1,12 +1,12 @@
 """One matrix update, or some of its phases, from state to state: how policies decide live."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from operator import eq
 from typing import TypeVar
 
 from ioopt.decisions.gang.rules import UNLIMITED, UNWEIGHTED, Number, RuleNumbers, Rules, weight_of
-from ioopt.decisions.gang.state import Gang, State
+from ioopt.decisions.gang.state import Clock, Gang, State
 from ioopt.sim.gang.board import (
     BUDGET,
     HEAD,
@@ -119,25 +119,26 @@ def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jo
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     """The waiting jobs that may start, in the order in which they may.
 
-    Overdue jobs go first, the others of a free queue by weight. Of a queue that stops at the first
-    job that does not fit, only those can start that together fit in the free slots.
+    Of a queue that stops at the first job that does not fit, only those can start that together fit
+    in the free slots.
     """
-    waiting, clock = state.waiting, state.clock
-    if not rules.free_queue and rules.patience < UNLIMITED:
+    waiting = state.waiting
+    if rules.free_queue:
+        _, _, attained, need, _ = clock = state.clock
+        return sorted(
+            waiting, key=lambda job: free_order(rules, job, attained[job.key], need[job.key], clock)
+        )
+    if rules.patience < UNLIMITED:
         return waiting  # the guard may refuse some, which then take no slots
-    if not rules.free_queue:
-        free = state.nodes * len(state.rows) - sum(job.size for job in state.jobs)
-        fitting = 0
-        for total in accumulate(job.size for job in waiting):
-            if total > free:
-                break
-            fitting += 1
-        return waiting[:fitting]
+    free = state.nodes * len(state.rows) - sum(job.size for job in state.jobs)
+    sums = accumulate(job.size for job in waiting)
+    return waiting[: sum(1 for _ in takewhile(lambda total: total <= free, sums))]
 
-    def order(job: Gang) -> tuple[bool, Number]:
-        overdue = rules.age > 0 and clock.now - job.arrival > rules.age
-        attained, need = clock.attained[job.key], clock.need[job.key]
-        weight = weight_of(rules.weight, job.local, attained, need, clock.quantum)
-        return not overdue, 0 if overdue else -weight
 
-    return sorted(waiting, key=order)
+def free_order(
+    rules: Rules, job: Gang, attained: Number, need: Number, clock: Clock
+) -> tuple[bool, Number]:
+    """Where *job* stands in a free queue: overdue ones first, then the heaviest."""
+    if rules.age > 0 and clock.now - job.arrival > rules.age:
+        return False, 0
+    return True, -weight_of(rules.weight, job.local, attained, need, clock.quantum)

@@ -9,17 +9,17 @@ from ioopt.compiled.choice import use_machine_code
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair, Recorded
 from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
-from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import (
+    RULES,
     EvictionPolicy,
     LinkModel,
+    ReplayOptions,
     ReplicationPlan,
     ReplicationProblem,
     Task,
 )
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.queues import require_actual
 from ioopt.sim.replication.report import report
 from ioopt.sim.replication.state import (
     ENDED,
@@ -28,6 +28,7 @@ from ioopt.sim.replication.state import (
     new_log,
     new_state,
     queue_arrays,
+    require_actual,
 )
 
 Engine = Literal["auto", "python", "compiled"]

@@ -5,8 +5,11 @@ saves. Nodes that receive several files at once have further flows. Plain Python
 the arrays of :mod:`ioopt.sim.replication.state`, which numba compiles too.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ioopt.compiled import tuned
-from ioopt.sim.replication.bandwidth import fill
 from ioopt.sim.replication.disk import lacking, make_room, settle_in
 from ioopt.sim.replication.state import (
     CHANGED,
@@ -32,8 +35,67 @@ from ioopt.sim.replication.state import (
     State,
 )
 
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
+
 FASTER = 1e-9
 """Rates that differ by a smaller share are the same."""
+
+
+def fill(
+    capacity: Floats,
+    use: Ints,
+    num_flows: int,
+    width: int,
+    rates: Floats,
+    left: Floats,
+    count: Ints,
+) -> None:
+    """Max-min fair rates in place, over flat arrays (Bertsekas and Gallager, Section 6.5.2).
+
+    All flows grow together until a resource is full; those that cross it stop, the others go on.
+
+    ``use[j * width : (j + 1) * width]`` are the resources that flow *j* crosses, -1 for none;
+    ``capacity`` is bytes per second a resource; ``rates`` receives bytes per second a flow,
+    infinity for one that crosses nothing. ``left`` and ``count`` are scratch, one a resource.
+    """
+    for x in range(num_flows * width):
+        r = use[x]
+        if r >= 0:
+            left[r] = capacity[r]
+            count[r] = 0
+    for j in range(num_flows):
+        rates[j] = -1.0
+        for x in range(j * width, (j + 1) * width):
+            if use[x] >= 0:
+                count[use[x]] += 1
+    waiting = num_flows
+    while waiting > 0:
+        share = float("inf")
+        tight = -1
+        for j in range(num_flows):
+            if rates[j] < 0.0:
+                for x in range(j * width, (j + 1) * width):
+                    r = use[x]
+                    if r >= 0 and left[r] < share * count[r]:
+                        share = left[r] / count[r]
+                        tight = r
+        for j in range(num_flows):
+            if rates[j] >= 0.0:
+                continue
+            crosses = tight < 0
+            for x in range(j * width, (j + 1) * width):
+                if use[x] == tight:
+                    crosses = True
+            if not crosses:
+                continue
+            rates[j] = share
+            waiting -= 1
+            for x in range(j * width, (j + 1) * width):
+                r = use[x]
+                if r >= 0:
+                    count[r] -= 1
+                    left[r] = max(0.0, left[r] - share)
 
 
 def stage(inst: Instance, plan: Queues, st: State, i: int) -> bool:

@@ -1,16 +1,25 @@
-"""What a replay of the replication family reports: metrics, schedule, timeline."""
+"""What a replay of the replication family reports: metrics, schedule, timeline.
+
+Of workflows also, for pictures and traces, what is worked out of the finished schedule: cores of tasks,
+bytes on disks, the critical path.
+"""
+
+from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
-from ioopt.sim.replication.history import tell
 from ioopt.sim.replication.state import (
     EVICTIONS,
     REFETCHED,
@@ -80,7 +89,7 @@ def cores_busy(
 
 def metrics_of(
     problem: ReplicationProblem, link: LinkModel | None, state: State, makespan: float
-) -> dict[str, Any]:
+) -> Json:
     """The metrics of a replay that ends at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
     count = [int(value) for value in state.counters]
@@ -110,14 +119,14 @@ def schedule_of(
     log: Log,
     state: State,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
-) -> dict[str, Any]:
+) -> Json:
     """The schedule; *entries*: names and nodes of all entries, files of the copy entries."""
     names, owner, copy_files = entries
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
     num_tasks = len(problem.tasks)
     runs = sorted(range(num_tasks), key=lambda k: (float(log.task_start[k]), k))
-    schedule: dict[str, Any] = {
+    schedule: Json = {
         "tasks": [
             {
                 "id": names[k],
@@ -159,7 +168,7 @@ def schedule_of(
     return schedule
 
 
-def timeline_of(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeline:
+def timeline_of(problem: ReplicationProblem, schedule: Json) -> Timeline:
     """The intervals of a schedule, for pictures and traces."""
     size = {file.id: file.bytes for file in problem.files}
     intervals = []
@@ -195,7 +204,7 @@ def timeline_of(problem: ReplicationProblem, schedule: dict[str, Any]) -> Timeli
     return replace(timeline, flows=tuple(flows_of(problem, runs, moves)), counters=live)
 
 
-def core_info(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def core_info(row: Mapping[str, Any]) -> list[Json]:
     """What intervals tell of the cores of a run: one for each; a batch's runs have none."""
     return [{"core": c} for c in row.get("cores", ())] or [{}]
 
@@ -216,3 +225,174 @@ def flows_of(
             by = [m for m in came.get((file.id, reader.resource), ()) if m.end <= reader.start]
             stops = [maker, *by[-1:], reader]
             yield from pairwise(stops)
+
+
+SAME_INSTANT = 1e-9
+"""Times that differ by less, as a share of the time (of 1 s for shorter ones), are one instant."""
+Rows = list[Json]
+
+
+def tell(problem: ReplicationProblem, schedule: Json) -> None:
+    """Add to *schedule* the ``cores`` of tasks, ``critical`` rows, and ``disks``."""
+    number_cores(problem, schedule["tasks"])
+    schedule["disks"] = disks(problem, schedule)
+    for row in critical_rows(problem, schedule):
+        row["critical"] = True
+
+
+def _slack(seconds: float) -> float:
+    return SAME_INSTANT * max(1.0, seconds)
+
+
+def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
+    """Give each run its ``cores``: those idle the longest, ties lowest number (workflow rule 3)."""
+    since = {node.id: [0.0] * node.cores for node in problem.nodes}
+    for run in runs:
+        start, end, idle = run["start_seconds"], run["end_seconds"], since[run["node"]]
+        free = [c for c, time in enumerate(idle) if time <= start + _slack(start)]
+        wanted = problem.tasks[problem.task_index[run["id"]]].cores
+        run["cores"] = sorted(sorted(free, key=lambda c: (idle[c], c))[:wanted])
+        for c in run["cores"]:
+            idle[c] = end
+
+
+def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
+    """Of each node its disk's ``bytes`` and, as [seconds, bytes], what is ``used`` and ``live``.
+
+    Used counts complete and arriving files and outputs being written (workflow rule 5). Live is the
+    part that a task which has not ended reads, or that is yet to be saved for good.
+    """
+    ends = {run["id"]: run["end_seconds"] for run in schedule["tasks"]}
+    saved = {
+        row["file"]: row["end_seconds"]
+        for row in schedule["transfers"]
+        if row["destination"] is None
+    }
+    wanted_until = []
+    for f, file in enumerate(problem.files):
+        readers = [ends[problem.tasks[k].id] for k in problem.readers[f]]
+        kept = file.keep and problem.producer[f] >= 0
+        wanted_until.append(max([*readers, saved.get(file.id, inf) if kept else 0.0], default=0.0))
+    used: dict[str, dict[float, int]] = defaultdict(lambda: defaultdict(int))
+    live: dict[str, dict[float, int]] = defaultdict(lambda: defaultdict(int))
+    for node, f, start, end in _stays(problem, schedule):
+        size, last = problem.files[f].bytes, min(end, wanted_until[f])
+        used[node][start] += size
+        used[node][end] -= size
+        if last > start:
+            live[node][start] += size
+            live[node][last] -= size
+    return {
+        node.id: {
+            "bytes": node.disk_bytes, "used": _steps(used[node.id]), "live": _steps(live[node.id]),
+        }
+        for node in problem.nodes
+    }  # fmt: skip
+
+
+def _stays(
+    problem: ReplicationProblem, schedule: Mapping[str, Any]
+) -> Iterator[tuple[str, int, float, float]]:
+    """(node, file, from, until) of every copy on a disk; until infinity where it stays."""
+    begun: dict[tuple[str, int], list[float]] = defaultdict(list)
+    gone: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for holder, held in zip(problem.nodes, problem.holds):
+        for f in held:
+            begun[holder.id, f].append(0.0)
+    for run in schedule["tasks"]:
+        for f in problem.outputs[problem.task_index[run["id"]]]:
+            begun[run["node"], f].append(run["start_seconds"])
+    for row in schedule["transfers"]:
+        if row["destination"] is not None:
+            f = problem.file_index[row["file"]]
+            begun[row["destination"], f].append(row["start_seconds"])
+    for row in schedule["evictions"]:
+        gone[row["node"], problem.file_index[row["file"]]].append(row["seconds"])
+    for (node, f), starts in begun.items():
+        left = sorted(gone[node, f])
+        for n, start in enumerate(sorted(starts)):
+            yield node, f, start, left[n] if n < len(left) else inf
+
+
+def _steps(changes: Mapping[float, int]) -> list[list[float]]:
+    total, steps = 0, []
+    for time in sorted(changes):
+        if time < inf:
+            total += changes[time]
+            steps.append([time, total])
+    return steps
+
+
+def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Rows:
+    """The rows of tasks and transfers that determined the makespan, from the last back to the first.
+
+    From each the one that ended as it began: for a task the transfer of an input or the task that
+    made it, else what freed its cores; for a transfer what made or saved the file, else what came in
+    before, else what let the task before start, which let the node stage; else whatever ended then.
+    """
+    runs, moves = schedule["tasks"], schedule["transfers"]
+    ending = _Ends([*moves, *runs])
+    starting = _Ends(runs, "start_seconds")
+    keep = {file.id for file in problem.files if file.keep}
+    last = [*runs, *(row for row in moves if row["destination"] is None and row["file"] in keep)]
+    row = max(last, key=lambda row: row["end_seconds"], default=None)
+    found: Rows = []
+    seen: set[int] = set()
+    while row is not None and id(row) not in seen:
+        found.append(row)
+        seen.add(id(row))
+        row = _before(problem, row, ending, starting)
+    return found
+
+
+def _before(problem: ReplicationProblem, row: Json, ending: _Ends, starting: _Ends) -> Json | None:
+    """The row that let *row* begin; None where it began by an arrival or at 0."""
+    ended = [other for other in ending.at(row["start_seconds"]) if other is not row]
+    node = row["node"] if "id" in row else row["destination"] or row["source"]
+    heads = (
+        []
+        if "id" in row
+        else [run for run in starting.at(row["start_seconds"]) if run["node"] == node]
+    )
+    for begun in (row, *reversed(heads)):
+        if cause := _cause(problem, begun, node, ended):
+            return cause
+    return ended[-1] if ended and row["start_seconds"] > 0 else None
+
+
+class _Ends:
+    """Rows by the instant at which they end (or start)."""
+
+    def __init__(self, rows: Rows, key: str = "end_seconds") -> None:
+        self.rows = sorted(rows, key=lambda row: row[key])
+        self.times = [row[key] for row in self.rows]
+
+    def at(self, time: float) -> Rows:
+        """The rows whose time is that instant."""
+        low, high = time - _slack(time), time + _slack(time)
+        return self.rows[bisect_left(self.times, low) : bisect_right(self.times, high)]
+
+
+def _cause(
+    problem: ReplicationProblem, row: Mapping[str, Any], node: str, ended: Rows
+) -> Json | None:
+    """Which of the rows that *ended* as *row* began on *node* let it begin; None: none of them."""
+    inputs = {row["file"]} if "file" in row else _files(problem, row["id"])[0]
+
+    def rank(other: Mapping[str, Any]) -> int:
+        if "id" in other:
+            made = inputs & _files(problem, other["id"])[1]
+            return 1 if made else 3 if other["node"] == node else 4
+        target = other["destination"]
+        if other["file"] in inputs and target in (node, None):
+            return 0
+        return 2 if node in (target, other["source"]) else 4
+
+    best = min(ended, key=rank, default=None)
+    return best if best is not None and rank(best) < 4 else None
+
+
+def _files(problem: ReplicationProblem, task: str) -> tuple[set[str], set[str]]:
+    """Inputs and outputs of a task."""
+    found = problem.tasks[problem.task_index[task]]
+    return set(found.inputs), set(found.outputs)

@@ -4,18 +4,23 @@ The paper used SimGrid; the rules here are ours and are written out in ``docs/re
 and, as code, in :mod:`ioopt.sim.replication.kernel`.
 """
 
+from __future__ import annotations
+
+import random
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
-from ioopt.errors import OutOfTime, SimulationError
+from ioopt.errors import OutOfTime, SimulationError, UsageError
 from ioopt.options import Deadline
-from ioopt.problems.replication import LinkModel, ReplicationPlan, ReplicationProblem
+from ioopt.problems.base import LONGEST_SECONDS, find_cycle
+from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.dispatch import replay_record
-from ioopt.sim.replication.queues import Entries, require_actual
 from ioopt.sim.replication.report import report
 from ioopt.sim.replication.state import (
     Queues,
@@ -24,7 +29,137 @@ from ioopt.sim.replication.state import (
     new_log,
     new_state,
     queue_arrays,
+    require_actual,
 )
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The queues of a plan as entry numbers; copy entries come after the tasks."""
+
+    queues: list[list[int]]
+    names: list[str]
+    copy_files: list[int]
+    rounds: list[list[int]] | None
+    drops: list[list[tuple[int, int]]]
+    owner: list[int]
+
+    @classmethod
+    def of(cls, problem: ReplicationProblem, plan: ReplicationPlan) -> Entries:
+        """Read the queues; SimulationError for what is unknown, left out or stands twice."""
+        for known in plan.order:
+            if known not in problem.node_index:
+                raise SimulationError(f"order: there is no node {known!r}")
+        names = [task.id for task in problem.tasks]
+        owner = [-1] * len(names)
+        copy_files: list[int] = []
+        queues: list[list[int]] = []
+        for i, node in enumerate(problem.nodes):
+            queue = []
+            for item in plan.order.get(node.id, ()):
+                if isinstance(item, CopyEntry):
+                    copy_files.append(_file(problem, item.copy_file, f"order of {node.id}"))
+                    queue.append(len(names))
+                    names.append(f"copy of {item.copy_file}")
+                    owner.append(i)
+                    continue
+                k = problem.task_index.get(item)
+                if k is None:
+                    raise SimulationError(f"order of {node.id}: there is no task {item!r}")
+                if owner[k] >= 0:
+                    raise SimulationError(
+                        f"task {item!r} stands twice in the queues: on "
+                        f"{problem.nodes[owner[k]].id} and on {node.id}"
+                    )
+                owner[k] = i
+                queue.append(k)
+            queues.append(queue)
+        for k, task in enumerate(problem.tasks):
+            if owner[k] < 0:
+                raise SimulationError(f"task {task.id!r} stands in no queue")
+        for k in range(len(problem.tasks)):
+            _fits(problem, k, owner[k])
+        rounds, drops = _barriers(problem, plan, queues)
+        entries = cls(queues, names, copy_files, rounds, drops, owner)
+        if problem.is_workflow:
+            entries._require_end(problem)
+        return entries
+
+    def _require_end(self, problem: ReplicationProblem) -> None:
+        """Workflow rule 10: no entry waits for itself, behind others or for their files."""
+        before = {k: list(tasks) for k, tasks in enumerate(problem.predecessors)}
+        for x, file in enumerate(self.copy_files):
+            maker = problem.producer[file]
+            before[len(problem.tasks) + x] = [maker] if maker >= 0 else []
+        for queue in self.queues:
+            for first, second in pairwise(queue):
+                before[second].append(first)
+        if cycle := find_cycle(before):
+            names = " -> ".join(repr(self.names[e]) for e in cycle)
+            raise SimulationError(
+                f"the order of the queues is a deadlock (dependency cycle): {names}"
+            )
+
+
+def _file(problem: ReplicationProblem, name: str, where: str) -> int:
+    if name not in problem.file_index:
+        raise SimulationError(f"{where}: there is no file {name!r}")
+    return problem.file_index[name]
+
+
+def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
+    node, task = problem.nodes[i], problem.tasks[k]
+    wanted = problem.task_bytes(k)
+    if task.cores > node.cores:
+        raise SimulationError(
+            f"node {node.id} can never run task {task.id!r}, which takes {task.cores} cores: "
+            f"it has {node.cores}"
+        )
+    if node.disk_bytes is not None and wanted > node.disk_bytes:
+        raise SimulationError(
+            f"node {node.id} can never run task {task.id!r}: its files "
+            f"({', '.join((*task.inputs, *task.outputs))}) take {wanted} bytes, the disk {node.disk_bytes}"
+        )
+
+
+def _barriers(
+    problem: ReplicationProblem, plan: ReplicationPlan, queues: list[list[int]]
+) -> tuple[list[list[int]] | None, list[list[tuple[int, int]]]]:
+    """The round of each place, a copy entry going with the task before it, and the files to drop."""
+    if not plan.barriers or plan.rounds is None:
+        return None, []
+    problem.require_batch("a plan in rounds")
+    index = problem.task_index
+    round_of = {
+        index[name]: r for r, row in enumerate(plan.rounds) for name in row.tasks if name in index
+    }
+    places = []
+    for i, queue in enumerate(queues):
+        present, row = 0, []
+        for entry in queue:
+            if entry < len(problem.tasks):
+                name = problem.tasks[entry].id
+                if entry not in round_of:
+                    raise SimulationError(f"task {name!r} stands in no round of the plan")
+                if round_of[entry] < present:
+                    raise SimulationError(
+                        f"order of {problem.nodes[i].id}: task {name!r} of round {round_of[entry]} "
+                        f"comes after one of round {present}"
+                    )
+                present = round_of[entry]
+            row.append(present)
+        places.append(row)
+    drops = []
+    for r, former in enumerate(plan.rounds):
+        pairs = []
+        for name, node in former.evicted:
+            if node not in problem.node_index:
+                raise SimulationError(f"rounds[{r}].evicted: there is no node {node!r}")
+            file = _file(problem, name, f"rounds[{r}].evicted")
+            pairs.append((file, problem.node_index[node]))
+        drops.append(pairs)
+    return places, drops
+
 
 SECONDS_PER_CELL = 3e-6
 """Pure Python time of a replay per input and node, to judge whether compiling pays."""
@@ -169,3 +304,19 @@ def _stuck(
                 f"for {', '.join(missing) or 'its round'}"
             )
     return SimulationError("the replay stopped before its end")
+
+
+def noisy_seconds(problem: ReplicationProblem, sigma: float, seed: int = 0) -> dict[str, float]:
+    """Per task, its planned compute seconds times a lognormal number with median 1.
+
+    *sigma* is the standard deviation of its logarithm: 0.3 for good estimates, 0.8 for poor ones.
+    Raises UsageError for one that is negative or above 10.
+    """
+    if not 0 <= sigma <= 10:
+        raise UsageError(f"the noise of compute times is from 0 to 10, not {sigma}")
+    draw = random.Random(seed)
+    factors = [draw.lognormvariate(0.0, sigma) for _ in problem.tasks]
+    return {
+        task.id: min(task.compute_seconds * factor, float(LONGEST_SECONDS))
+        for task, factor in zip(problem.tasks, factors, strict=True)
+    }

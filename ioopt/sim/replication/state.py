@@ -12,8 +12,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt.compiled import boxes
-from ioopt.problems.replay_options import RULES, ReplayOptions
-from ioopt.problems.replication import LinkModel, ReplicationProblem, Task
+from ioopt.errors import UsageError
+from ioopt.problems.base import LONGEST_SECONDS
+from ioopt.problems.replication import RULES, LinkModel, ReplayOptions, ReplicationProblem, Task
 
 if TYPE_CHECKING:
     from ioopt.compiled import Floats, Ints
@@ -273,6 +274,17 @@ def _releases(problem: ReplicationProblem, copy_entries: Sequence[int]) -> list[
 def seconds_of(task: Task, actual: Mapping[str, float] | None) -> float:
     """How long a task computes at speed 1 (workflow rule 10): by *actual*, else as planned."""
     return task.compute_seconds if actual is None else actual.get(task.id, task.compute_seconds)
+
+
+def require_actual(problem: ReplicationProblem, actual: Mapping[str, float] | None) -> None:
+    """Raise UsageError for actual compute seconds of a task that is not there, or below 0."""
+    for name, seconds in (actual or {}).items():
+        if name not in problem.task_index:
+            raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
+        if not 0 <= seconds <= LONGEST_SECONDS:
+            raise UsageError(
+                f"actual_compute_seconds of {name!r}: {seconds!r} is no time from 0 on"
+            )
 
 
 def _offsets(lengths: Iterable[int]) -> list[int]:

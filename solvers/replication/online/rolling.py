@@ -20,8 +20,14 @@ from pydantic import Field
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
-from ioopt.problems.replay_options import ReplayOptions
-from ioopt.problems.replication import EvictionPolicy, File, Node, ReplicationProblem, Task
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    File,
+    Node,
+    ReplayOptions,
+    ReplicationProblem,
+    Task,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run

@@ -21,8 +21,7 @@ from pydantic import Field
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
-from ioopt.problems.replay_options import ReplayOptions
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import ReplayOptions, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import (

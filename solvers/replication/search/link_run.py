@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
-from ioopt.problems.replay_options import RULES
-from ioopt.problems.replication import EvictionPolicy, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import RULES, EvictionPolicy, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import replay_seconds, simulate

@@ -10,8 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from ioopt.compiled import Box, boxes, compiled
-from ioopt.problems.replay_options import RULES, ReplayOptions
-from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
+from ioopt.problems.replication import RULES, EvictionPolicy, ReplayOptions, ReplicationProblem
 from ioopt.sim.replication.state import Instance, instance_arrays, new_log, new_state, queue_arrays
 from ioopt.sim.replication.state import Queues as QueueArrays
 from ioopt.solvers.replication.plans import flat, tiny_batch

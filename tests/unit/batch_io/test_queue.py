@@ -201,7 +201,6 @@ def test_lanes_equal_asking_the_policy() -> None:
             trace = Trace.of(random_trace(seed), 2.0, use_exact)
             lanes = simulate_trace(trace, io_policy("set-10"), record_rates=True)
             asked = simulate_trace(trace, everybody, record_rates=True)
-            lanes, asked = lanes.in_lists(), asked.in_lists()
             for name in ("start", "end", "killed", "useful", "events", "decisions"):
                 assert getattr(lanes, name) == getattr(asked, name), (seed, name)
             for name in ("request", "grant", "finish"):
@@ -216,9 +215,8 @@ def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None
     """4 B/s, 2 nodes and 2 bytes a request: a first one takes 1 s alone."""
     from ioopt.registry.policies import io_policy
     from ioopt.sim.batch_io.agenda import enter_machine, leave_machine, next_time
-    from ioopt.sim.batch_io.state import TRANSFERRING, Clock
+    from ioopt.sim.batch_io.state import TRANSFERRING, Clock, tables_of
     from ioopt.sim.batch_io.storage import apply_decision, issue, leave
-    from ioopt.sim.batch_io.tables import tables_of
     from ioopt.sim.batch_io.trace import Trace
 
     jobs = Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)])))

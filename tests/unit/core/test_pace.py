@@ -27,7 +27,7 @@ from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io import run as batch_io
 from ioopt.solvers.gang import run as gang
-from ioopt.solvers.gang.gs import POLICY
+from ioopt.solvers.gang.policy import GS as POLICY
 
 
 class Clock:

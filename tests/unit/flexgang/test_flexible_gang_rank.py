@@ -1,4 +1,4 @@
-"""Re-ranking by simulation, the lambda front, the presets."""
+"""Re-ranking by simulation, the presets."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline
 from ioopt.plot.flexible_frame import plot_frame
-from ioopt.plot.lambda_front import plot_lambda_front
 from ioopt.plot.quantum_cycle import plot_slots
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS
 from ioopt.solvers.flexgang import exact, pattern_search
-from ioopt.solvers.flexgang.pareto import lambda_front
+from ioopt.solvers.flexgang.exact import SELECTION_SEEDS, Candidate, rerank
 from ioopt.solvers.flexgang.pattern_search import PatternSearch
-from ioopt.solvers.flexgang.rerank import SELECTION_SEEDS, Candidate, rerank
 
 
 def test_seeds_for_choosing_are_none_of_those_reported() -> None:
@@ -131,29 +129,6 @@ def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
     assert all(simulated >= other.metrics["simulated_objective"] - 1e-9 for other in others)
     assert exact.bound >= exact.metrics["model_best"] - 1e-9 >= exact.objective - 2e-9
     assert exact.metrics["cpu_utilisation"] > others[0].metrics["cpu_utilisation"] + 0.1
-
-
-@pytest.mark.slow
-def test_lambda_front_and_its_picture() -> None:
-    problem = generate("light-mix", {"jobs": 6}, 3)
-    points = lambda_front(problem, (0.0, 1.0), seconds=10.0, seeds=(1, 2))
-    assert [point.label for point in points] == ["strict", "strict-fill", "lambda 0", "lambda 1"]
-    free, dear = points[2:]
-    assert free.compute_progress >= dear.compute_progress
-    assert free.io_response_seconds >= dear.io_response_seconds
-    assert not all(point.dominated for point in points)
-    for point in points:
-        beaten = any(
-            other.io_response_seconds <= point.io_response_seconds
-            and other.compute_progress >= point.compute_progress
-            and (other.io_response_seconds, other.compute_progress)
-            != (point.io_response_seconds, point.compute_progress)
-            for other in points
-        )
-        assert point.dominated == beaten
-    axes = plot_lambda_front([point.row() for point in points])
-    assert axes.get_xlabel().startswith("compute progress")
-    assert len(axes.collections) == len(points)
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from ioopt.measure.io_server import (
     num_bursts,
     serve,
 )
-from ioopt.measure.io_surface import Surface
+from ioopt.measure.quantum_chain import Surface
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem, IoBehaviour
 from ioopt.sim.flexgang.flexible_gang import measure, simulate
 from ioopt.solvers.flexgang.strict import strict_plan

@@ -13,7 +13,7 @@ from oracle.gangedness_reference import differences
 import ioopt
 from ioopt.errors import UsageError
 from ioopt.measure import gangedness
-from ioopt.measure.gangedness_monitor import GangednessMonitor
+from ioopt.measure.gangedness import GangednessMonitor
 from ioopt.measure.message_loss import FADED, HALF, Loss, Stretches
 
 

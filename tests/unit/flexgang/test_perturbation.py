@@ -15,9 +15,9 @@ import ioopt
 from ioopt.catalog import resolve
 from ioopt.errors import InstanceError, UsageError
 from ioopt.generate.flexgang.perturbation import generate
-from ioopt.measure import laboratory, perturbation
+from ioopt.measure import laboratory
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure.perturbation import hits, run, run_times, slopes_of, slots_of
+from ioopt.measure.laboratory import hits, run, run_times, slopes_of, slots_of
 from ioopt.options import Deadline
 from ioopt.plot.characteristic import plot_characteristic, plot_perturbation
 from ioopt.problems.flexgang.perturbation import (
@@ -278,11 +278,11 @@ def test_one_question_for_the_engine_of_all_applications(monkeypatch: pytest.Mon
     """Barrier has 192,000 synchronisations a run, all applications 366,000, in 20 runs: 22 s."""
     asked: list[tuple[str, float]] = []
     monkeypatch.setattr(
-        perturbation, "use_machine_code", lambda name, until, seconds: asked.append((name, seconds))
+        laboratory, "use_machine_code", lambda name, until, seconds: asked.append((name, seconds))
     )
     problem = ioopt.load(resolve("perturbation-table-1"))
     laboratory.measure(problem, deadline=Deadline(1e-9))
     # Once more, all other questions name the engine that was chosen.
     assert asked == [("laboratory", pytest.approx(22.0, rel=0.01))]
-    assert not perturbation.use_compiled(problem, "python")
-    assert perturbation.use_compiled(problem, "compiled") and len(asked) == 1
+    assert not laboratory.use_compiled(problem, "python")
+    assert laboratory.use_compiled(problem, "compiled") and len(asked) == 1

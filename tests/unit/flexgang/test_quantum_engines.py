@@ -12,9 +12,9 @@ from conftest import shared_path
 import ioopt
 from ioopt.catalog import resolve
 from ioopt.errors import UsageError
-from ioopt.measure import quantum_event, quantum_model
+from ioopt.measure import quantum_model
 from ioopt.measure.quantum_chain import measure, surface
-from ioopt.measure.quantum_event import nanoseconds, simulate_point
+from ioopt.measure.quantum_model import nanoseconds, simulate_point
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_model import QuantumModelProblem, QuantumPoint, TwoJobMeasures
 
@@ -171,7 +171,7 @@ def test_memory_of_a_run_is_what_is_asked_for_in_advance() -> None:
     sizes = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            quantum_event, "require_numbers", lambda count, *texts: sizes.append(8 * count)
+            quantum_model, "require_numbers", lambda count, *texts: sizes.append(8 * count)
         )
         tracemalloc.start()
         simulate_point(problem, point, engine="python")
@@ -184,12 +184,12 @@ def test_one_question_for_the_engine_of_all_points(monkeypatch: pytest.MonkeyPat
     """quantum-figure-2: 160 points of 76,320 iterations and more, a microsecond each."""
     asked: list[tuple[str, float]] = []
     monkeypatch.setattr(
-        quantum_event,
+        quantum_model,
         "use_machine_code",
         lambda name, until, seconds: asked.append((name, seconds)),
     )
     problem = ioopt.load(resolve("quantum-figure-2"))
-    assert quantum_event.engine_for(problem, problem.points[:1]) == "python"
+    assert quantum_model.engine_for(problem, problem.points[:1]) == "python"
     events = quantum_model.Settings(engine="event")
     quantum_model.measure(problem, events, deadline=Deadline(1e-9))
     one, whole = asked

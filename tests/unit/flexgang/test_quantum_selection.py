@@ -13,9 +13,8 @@ from conftest import first
 import ioopt
 from ioopt.errors import InstanceError
 from ioopt.generate.flexgang.quantum_selection import generate
-from ioopt.measure.io_surface import Surface
-from ioopt.models.flexgang.quantum import QuantumModel
-from ioopt.models.flexgang.quantum_costs import QuantumCosts, least_cost
+from ioopt.measure.quantum_chain import Surface
+from ioopt.models.flexgang.quantum import QuantumCosts, QuantumModel, least_cost
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.flexgang.quantum_selection import (
     QuantumPlan,
@@ -23,7 +22,7 @@ from ioopt.problems.flexgang.quantum_selection import (
     slot_sequence,
 )
 from ioopt.protocols import SolveRequest
-from ioopt.solvers.flexgang.quantum_descent import best_uniform, cycle_grid, greedy_options
+from ioopt.solvers.flexgang.quantum_greedy import best_uniform, cycle_grid, greedy_options
 from ioopt.solvers.flexgang.quantum_ip import run
 
 # Two quanta, one I/O job, one compute job that needs half of the cycle. The table gives S for the

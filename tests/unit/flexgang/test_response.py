@@ -6,7 +6,7 @@ import pytest
 
 from ioopt.check.flexgang.response import respond
 from ioopt.errors import InstanceError
-from ioopt.measure.io_surface import Surface
+from ioopt.measure.quantum_chain import Surface
 from ioopt.problems.flexgang.flexible_gang import FlexibleJob, SurfaceEntry
 
 

@@ -19,7 +19,7 @@ from ioopt.generate.gang.generate import BluePacificLike, generate, make_table
 from ioopt.options import Deadline
 from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
 from ioopt.sim.pace import Pace
-from ioopt.solvers.gang.gs import POLICY
+from ioopt.solvers.gang.policy import GS as POLICY
 
 
 class Looks:
@@ -47,7 +47,7 @@ def test_the_python_engine_stops_at_the_look_that_finds_it_late(looks: int) -> N
         OutOfTime, match=rf"^out of time with \d+ of {len(gangs)} jobs finished; about"
     ):
         engine.run(open_for(looks))
-    finished = sum(finish is not None for finish in engine.result.finish)
+    finished = sum(finish is not None for finish in engine.jobs.finish)
     steps = STEPS_PER_LOOK * (looks + 1)
     # A job takes two steps, arrival and finish; in every 20 jobs a slice of 200 s ends.
     assert steps / 3 - 1 <= finished <= steps / 2 + 1

@@ -14,7 +14,7 @@ from ioopt.embed import GangScheduler
 from ioopt.errors import InstanceError
 from ioopt.problems.gang import GangProblem
 from ioopt.sim.gang.simulate import GangSimulation
-from ioopt.solvers.gang.migrate_iogs import POLICY as MIGRATE_IOGS
+from ioopt.solvers.gang.policy import MIGRATE_IOGS
 
 MACHINE = {"nodes": 6, "levels": 2, "quantum_seconds": 100.0}
 

@@ -23,8 +23,8 @@ from ioopt.options import Deadline
 from ioopt.problems.gang import GangMatrixPlan, nodes_of
 from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.solvers.gang import exact, index
+from ioopt.solvers.gang.exact import urgent_rows_first
 from ioopt.solvers.gang.exact_layout import lay_out, tightest_run, with_columns
-from ioopt.solvers.gang.row_order import urgent_rows_first
 
 
 @pytest.mark.parametrize("weight", first(1, ["las", "hdf", "one"]))

@@ -34,7 +34,7 @@ from ioopt.generate.gang.hyper_erlang import (
     size_ranges,
 )
 from ioopt.provenance import warnings_of
-from ioopt.sim.gang.table import pack_masks, table_of, unpack_masks
+from ioopt.sim.gang.table import table_of
 
 MOMENTS = [
     ("nasa-ipsc-1993.moments.csv", "NASA-iPSC-1993-3.1-cln.swf"),
@@ -90,7 +90,7 @@ def test_job_times(length: float, ratio: float, local: float, remote: float) -> 
 def test_placements(placement: Any) -> None:
     random = np.random.default_rng(1)
     size = random.integers(1, 321, 400)
-    taken = unpack_masks(place_files(placement, size, 320, random), 320)
+    taken = place_files(placement, size, 320, random)
     assert (taken.sum(axis=1) == size).all()
     runs = np.diff(taken.astype(int), axis=1, prepend=0, append=0)
     pieces = (runs == 1).sum(axis=1)
@@ -105,11 +105,6 @@ def test_placements(placement: Any) -> None:
         assert len(set(first[size == 64])) <= 5
     elif placement == "contiguous":
         assert (first % 2 == 1).any()
-
-
-def test_masks_of_an_odd_machine_survive_packing() -> None:
-    taken = np.random.default_rng(2).random((7, 70)) < 0.3
-    assert (unpack_masks(pack_masks(taken), 70) == taken).all()
 
 
 def test_generated_problem_is_the_table() -> None:

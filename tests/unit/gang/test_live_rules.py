@@ -203,7 +203,7 @@ def policy_of(kind):
         return POLICIES[kind]
     from types import SimpleNamespace
 
-    from ioopt.solvers.gang.gs import POLICY as GS
+    from ioopt.solvers.gang.policy import GS
 
     return SimpleNamespace(name="blind", rules=None, update=GS.update)
 

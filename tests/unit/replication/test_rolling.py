@@ -14,8 +14,7 @@ from ioopt.check.replication.check import check
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.dispatch import dispatch
-from ioopt.sim.replication.noise import noisy_seconds
-from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.simulate import noisy_seconds, simulate
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.online.rolling import Rolling, Settings, policy

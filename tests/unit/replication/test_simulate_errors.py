@@ -8,9 +8,8 @@ import pytest
 from conftest import ENGINES
 
 import ioopt
-from ioopt.errors import SimulationError, UnsolvableInstanceError, UsageError
+from ioopt.errors import SimulationError, UnsolvableInstanceError
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.sim.replication.bandwidth import max_min_rates
 from ioopt.sim.replication.report import link_bound_seconds
 from ioopt.sim.replication.simulate import simulate
 
@@ -111,12 +110,3 @@ def test_link_bound_counts_what_is_read_and_not_held() -> None:
     assert link_bound_seconds(ioopt.load(data)) == 7
     metrics = simulate(pair(), plan(order={"n0": ["a", "c"], "n1": ["b"]}), "per-node").metrics
     assert metrics["link_bound_seconds"] is None
-
-
-def test_bandwidth_refuses_what_is_not_there() -> None:
-    assert max_min_rates([10.0], []) == []
-    assert max_min_rates([], [[]]) == [float("inf")]
-    with pytest.raises(UsageError, match="flow 0 crosses resource 1, of 1"):
-        max_min_rates([10.0], [[1]])
-    with pytest.raises(UsageError, match="capacity of resource 0"):
-        max_min_rates([-1.0], [[0]])

@@ -15,8 +15,7 @@ from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.errors import SimulationError, UsageError
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
-from ioopt.sim.replication.noise import noisy_seconds
-from ioopt.sim.replication.simulate import simulate
+from ioopt.sim.replication.simulate import noisy_seconds, simulate
 from ioopt.solvers.replication.dispatch import fifo
 
 
