@@ -22,8 +22,15 @@ from ioopt.protocols import (
     SolverFunction,
 )
 from ioopt.provenance import synthetic_notes, versions
-from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.registry.measures import by_measure, measure_of, own_bound, sense_of
+from ioopt.registry import (
+    KindSpec,
+    SolverSpec,
+    by_measure,
+    load_target,
+    measure_of,
+    own_bound,
+    sense_of,
+)
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 from ioopt.units import parse_seconds

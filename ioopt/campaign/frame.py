@@ -12,8 +12,7 @@ from ioopt.comparing.measures import COUNTED, standing
 from ioopt.errors import InstanceError
 from ioopt.formats.native import shown
 from ioopt.provenance import SYNTHETIC_IO
-from ioopt.registry import KINDS, SOLVERS
-from ioopt.registry.measures import Measure, measures_of, proof_of
+from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
 from ioopt.units import parse_any

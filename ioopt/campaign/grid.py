@@ -44,8 +44,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_toml, validate
 from ioopt.options import parse_settings
 from ioopt.problems.base import Record
-from ioopt.registry import KindSpec
-from ioopt.registry.measures import measures_of
+from ioopt.registry import KindSpec, measures_of
 from ioopt.solving import load, problem_from_dict
 from ioopt.version import __version__
 

@@ -19,7 +19,7 @@ from ioopt.formats.native import dump_json, read_json, validate, write_text
 from ioopt.options import suggest
 from ioopt.problems.base import Record
 from ioopt.protocols import CheckReport
-from ioopt.registry.measures import measure_of
+from ioopt.registry import measure_of
 from ioopt.registry.types import REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
 from ioopt.solving import check_plan, load, plan_in, plan_of, simulate

@@ -14,8 +14,7 @@ from ioopt.comparing import compare_rows, default_solvers, interrupted
 from ioopt.comparing.measures import Row
 from ioopt.errors import ExitCode, UsageError
 from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
-from ioopt.registry import KindSpec
-from ioopt.registry.measures import Measure, measure_of
+from ioopt.registry import KindSpec, Measure, measure_of
 from ioopt.result import Status
 from ioopt.solving import load
 from ioopt.tables import Form, render, say, terminal_width

@@ -11,8 +11,7 @@ from ioopt.comparing.measures import Row, add_ratios, spent, tightest
 from ioopt.compiled import choice as machine_code
 from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
 from ioopt.options import SolveOptions, parse_assignments
-from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.registry.measures import Measure, measure_of
+from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve

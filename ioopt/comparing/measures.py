@@ -1,13 +1,13 @@
 """Rows of one comparison by its measure: bounds that all share, gaps, ratios, and what a row is.
 
 A row is a result without plan and schedule whose objective is the measure. What a solver proved of
-another objective is a metric (:func:`ioopt.registry.measures.proof_of`).
+another objective is a metric (:func:`ioopt.registry.proof_of`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ioopt.registry.measures import Measure
+from ioopt.registry import Measure
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
 Row = dict[str, Any]

@@ -11,8 +11,7 @@ from ioopt.comparing.measures import Row
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
 from ioopt.quantities import quantity, title
-from ioopt.registry import load_target
-from ioopt.registry.measures import Measure, measure_of
+from ioopt.registry import Measure, load_target, measure_of
 from ioopt.registry.types import ANYTIME, WARM_START
 from ioopt.result import Result, measured
 from ioopt.solving import load

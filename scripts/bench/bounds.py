@@ -21,8 +21,7 @@ from bench.any_plans import Value, queues, static_plans, traits
 from bench.frame import ROOT, cpu, show, timed
 from ioopt import registry
 from ioopt.errors import IooptError, NotApplicableError
-from ioopt.registry import load_target
-from ioopt.registry.measures import own_bound, sense_of
+from ioopt.registry import load_target, own_bound, sense_of
 from ioopt.registry.types import REFERENCE
 from ioopt.statements import past_bound
 

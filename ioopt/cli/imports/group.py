@@ -3,7 +3,7 @@
 import click
 
 from ioopt.cli.lazy import IooptGroup
-from ioopt.registry import outside
+from ioopt.registry import entry_points, origin
 
 _LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:import_"
 COMMANDS = {
@@ -25,8 +25,8 @@ COMMANDS = {
 }
 
 _OUTSIDE = {
-    entry.name: (entry.value, f"From the package {outside.origin(entry)}.")
-    for entry in outside.entry_points("ioopt.importers")
+    entry.name: (entry.value, f"From the package {origin(entry)}.")
+    for entry in entry_points("ioopt.importers")
 }
 
 

@@ -29,7 +29,7 @@ from bench.library import candidates
 
 from ioopt import catalog, registry
 from ioopt.formats.native import dump_json
-from ioopt.registry.measures import measure_of
+from ioopt.registry import measure_of
 from ioopt.registry.types import ANYTIME, EXACT, REFERENCE
 from ioopt.solving import load
 from ioopt.tables import render
