@@ -90,7 +90,7 @@ def _of_kind(rows: pd.DataFrame, kind: str | None) -> pd.DataFrame:
 
 def profile(rows: pd.DataFrame) -> Any:
     """Performance profiles of the rows of one kind."""
-    from ioopt.plot.profile import plot_profiles
+    from ioopt.plot.curves import plot_profiles
 
     measure = title(metric_of(rows))
     shares = frames.profiles(rows[~rows["reference"]])
@@ -107,7 +107,7 @@ def ratios(rows: pd.DataFrame) -> Any:
 
 def against(rows: pd.DataFrame, label: str) -> Any:
     """The compared metric of one kind against a swept setting, with 95 % intervals."""
-    from ioopt.plot.sweep import plot_sweep
+    from ioopt.plot.curves import plot_sweep
 
     labels = frames.swept(rows)
     others = [name for name in labels if name != label]

@@ -21,7 +21,7 @@ from ioopt.generate.flexgang import flexible_gang
 from ioopt.measure.quantum_chain import measure
 from ioopt.measure.quantum_event import simulate_point
 from ioopt.metrics import mean_interval
-from ioopt.plot.tradeoff import plot_tradeoff
+from ioopt.plot.measured import plot_tradeoff
 from ioopt.problems.flexgang.quantum_model import (
     MeasuredPoint,
     QuantumModelProblem,

@@ -17,6 +17,7 @@ from papers.claims import (
     Claim,
     Picture,
     computed,
+    mean_and_error,
     ratio_interval,
     table,
     verdict,
@@ -26,7 +27,7 @@ from papers.zhang_runs import FOUR, INTENSITIES, OURS, Runs
 
 from ioopt.generate.gang.generate import LOADS_SECONDS
 from ioopt.metrics import mean_interval
-from ioopt.plot.load import plot_load
+from ioopt.plot.curves import plot_sweep
 
 LAST = 8
 """Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
@@ -275,14 +276,16 @@ def pictures(quick: bool) -> Iterator[Picture]:
     """Slowdown against load, one picture an I/O intensity (Figures 9 and 10), ours beside."""
     runs = runs_of(quick)
     for intensity in INTENSITIES:
-        points = {
-            policy: {
-                seconds: [run.slowdown for run in runs.seeds(policy, load, intensity)]
+        lines = {
+            policy: [
+                (seconds, *mean_and_error(found), len(found))
                 for load, seconds in enumerate(LOADS_SECONDS)
-            }
+                for found in [[run.slowdown for run in runs.seeds(policy, load, intensity)]]
+            ]
             for policy in (*FOUR, *(policy.name for policy in OURS))
         }
-        title = f"I/O intensity {intensity}"
-        axes = plot_load(points, "mean_slowdown_from_arrival", title=title)
-        caption = f"Slowdown from arrival against load, r = {intensity} (median, range over seeds)"
+        title, load = f"I/O intensity {intensity}", "mean local execution time t_e (s)"
+        axes = plot_sweep(lines, load, "mean_slowdown_from_arrival", title=title, floor=None)
+        axes.set_yscale("log")
+        caption = f"Slowdown from arrival against load, r = {intensity} (mean, standard error)"
         yield Picture(f"zhang-slowdown-{intensity}", caption, axes)

@@ -30,7 +30,7 @@ from papers.claims import (
 )
 from papers.zhou_runs import FACTORS, PAPER_POLICIES, PRESETS, READINGS, Runs, Size, run_all
 
-from ioopt.plot.sweep import plot_sweep
+from ioopt.plot.curves import plot_sweep
 
 FULL = Size(40, {}, "compiled")
 QUICK = Size(2, {"jobs": "100", "days": "1"}, "python")

@@ -13,11 +13,9 @@ import ioopt
 from ioopt.comparing.picture import plot_comparison
 from ioopt.pictures import draw_result, pictures_of
 from ioopt.plot import palette
+from ioopt.plot.curves import plot_profiles, plot_sweep
 from ioopt.plot.gantt import SLICES, covered, plot_timeline
-from ioopt.plot.lambda_front import plot_lambda_front
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
-from ioopt.plot.profile import plot_profiles
-from ioopt.plot.sweep import plot_sweep
 from ioopt.registry import KINDS, load_target
 from ioopt.timeline import Interval, Timeline
 
@@ -232,17 +230,6 @@ def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
         means = [text.get_text().strip() for text in axes.texts]
         assert "1.500" in means and "no answer" in means
         reads_well(axes)
-
-
-def test_points_of_the_lambda_front_are_named_in_the_legend():
-    rows = [
-        {"label": f"lambda = {k}", "lambda_": k, "dominated": k > 1, "compute_progress": 1.0,
-         "io_response_seconds": 0.02}
-        for k in range(4)
-    ]  # fmt: skip
-    axes = plot_lambda_front([*rows, rows[0] | {"label": "strict", "lambda_": None}], title="t")
-    assert "(ms)" in axes.get_ylabel() and len(axes.collections) == 5
-    reads_well(axes)
 
 
 # Machado, Oliveira and Fernandes (IEEE TVCG 15(6), 2009), severity 1: linear RGB as it is seen.

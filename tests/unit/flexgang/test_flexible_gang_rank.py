@@ -9,9 +9,7 @@ import ioopt
 from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline
-from ioopt.plot.flexible_frame import plot_frame
-from ioopt.plot.lambda_front import plot_lambda_front
-from ioopt.plot.quantum_cycle import plot_slots
+from ioopt.plot.flexgang import plot_flexible_gang, plot_quantum_selection
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS
 from ioopt.solvers.flexgang import exact, pattern_search
@@ -134,7 +132,7 @@ def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_lambda_front_and_its_picture() -> None:
+def test_lambda_front() -> None:
     problem = generate("light-mix", {"jobs": 6}, 3)
     points = lambda_front(problem, (0.0, 1.0), seconds=10.0, seeds=(1, 2))
     assert [point.label for point in points] == ["strict", "strict-fill", "lambda 0", "lambda 1"]
@@ -151,20 +149,17 @@ def test_lambda_front_and_its_picture() -> None:
             for other in points
         )
         assert point.dominated == beaten
-    axes = plot_lambda_front([point.row() for point in points])
-    assert axes.get_xlabel().startswith("compute progress")
-    assert len(axes.collections) == len(points)
 
 
 @pytest.mark.slow
 def test_pictures_of_a_frame_and_a_cycle() -> None:
     frame = ioopt.solve("flexgang-tiny", "greedy")
-    axes = plot_frame(frame.schedule)
+    axes = plot_flexible_gang(frame)
     assert axes.get_ylim() == (40.0, 0.0)  # ms, time runs down
     windows = [patch for patch in axes.patches if patch.get_hatch()]
     assert len(windows) == frame.plan["d"]
     cycle = ioopt.solve("quantum-plain", "quantum-greedy")
-    axes = plot_slots(cycle.schedule, cycle.metrics)
+    axes = plot_quantum_selection(cycle)
     assert len(axes.patches) == len(cycle.schedule["slots"])
     assert axes.get_xlim()[1] == pytest.approx(1000 * cycle.plan["cycle_seconds"])
 
