@@ -1,6 +1,5 @@
 """Plans of batches and workflows: link, computing, waits; bytes that were fetched again."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from ioopt.explaining import MORE, Family, scaled
@@ -9,15 +8,7 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.tables import percent
-
-
-def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Seconds in which at least one span holds."""
-    total, reached = 0.0, float("-inf")
-    for start, end in sorted(spans):
-        total += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
+from ioopt.timeline import covered_seconds
 
 
 def told(problem: ReplicationProblem, result: Result) -> list[str]:
@@ -36,7 +27,7 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
         last[row["node"]] = max(last[row["node"]], row["end_seconds"])
     after = sum((span - last[name]) * cores[name] for name in cores)
     remote = [row for row in transfers if row["source"] is None or row["destination"] is None]
-    link = covered((row["start_seconds"], row["end_seconds"]) for row in remote)
+    link = covered_seconds((row["start_seconds"], row["end_seconds"]) for row in remote)
     busy, after, waits = (percent(part / room) for part in (busy, after, room - busy - after))
     crossing = f"The remote link is busy {percent(link / span)} of that time"
     times = (

@@ -13,6 +13,7 @@ from ioopt.formats.darshan.text import Header, RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
 from ioopt.problems.batch_io import BatchIoProblem, Machine
+from ioopt.timeline import covered_seconds
 
 ENDINGS = (".darshan", ".darshan.gz", ".txt", ".txt.gz")
 """What files in a folder are called that may be logs."""
@@ -98,10 +99,7 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
         return runs[0]
     start = min(log.start_seconds for log in runs)
     ends = [log.start_seconds + log.run_seconds for log in runs]
-    covered, reached = 0.0, start
-    for log, end in sorted(zip(runs, ends), key=lambda pair: pair[0].start_seconds):
-        covered += max(0.0, end - max(reached, log.start_seconds))
-        reached = max(reached, end)
+    covered = covered_seconds((log.start_seconds, end) for log, end in zip(runs, ends))
     longest = sum(log.run_seconds for log in runs)
     overlap = covered / longest if longest > covered else 1.0
     phases = [

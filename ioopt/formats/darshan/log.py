@@ -25,11 +25,11 @@ from ioopt.formats.darshan.phases import (
     DarshanPhase,
     Kind,
     find_phases,
-    union_seconds,
 )
 from ioopt.formats.darshan.text import MODULES, Header, RawLog, parse_text
 from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import some
+from ioopt.timeline import covered_seconds
 
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
@@ -129,9 +129,9 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     if times_from == "DXT":
         spans = [(access.kind, access.span) for access in segments if access.span]
         seconds = {
-            kind: union_seconds(span for each, span in spans if each == kind) for kind in seconds
+            kind: covered_seconds(span for each, span in spans if each == kind) for kind in seconds
         }
-        io_seconds = union_seconds(span for _, span in spans)
+        io_seconds = covered_seconds(span for _, span in spans)
     else:
         io_seconds = sum(seconds.values())
     if io_seconds > header.run_seconds > 0:

@@ -7,7 +7,7 @@ together at most a thousandth of the bytes (log files and the like, often open a
 no phase of their own.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -97,16 +97,3 @@ def find_phases(
 
 def _bytes(phase: DarshanPhase, kind: Kind) -> int:
     return phase.bytes_read if kind == "read" else phase.bytes_written
-
-
-def union_seconds(spans: Iterable[Span]) -> float:
-    """How long at least one of the *spans* lasted.
-
-    >>> union_seconds([(0, 2), (5, 6), (1, 3)])
-    4.0
-    """
-    total, reached = 0.0, float("-inf")
-    for start, end in sorted(spans):
-        total += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return total

@@ -6,11 +6,10 @@ from typing import Any
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.io import slow_machine
 from ioopt.formats.darshan.log import DarshanLog
-from ioopt.formats.darshan.pairing import Pairing
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, IoRule, MachineRule
 from ioopt.formats.report import file_name, imported, some
-from ioopt.formats.swf.join import matched
 from ioopt.formats.swf.log import SwfJob, SwfTrace
+from ioopt.formats.swf.pairing import Pairing, matched
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
 
@@ -32,7 +31,7 @@ def batch_io_from_swf(
     least a second) as walltime. Jobs larger than the machine are left out with a warning.
     *requested_size* prefers the requested to the allocated processors. The I/O is that of the rule
     *io*, of jobs with one of the *darshan* logs that of the log
-    (:class:`ioopt.formats.darshan.pairing.Pairing`, also for *draw_logs*); *skipped* says which logs
+    (:class:`ioopt.formats.swf.pairing.Pairing`, also for *draw_logs*); *skipped* says which logs
     could not be read.
     *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
     """
