@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,8 +11,7 @@ from click.core import ParameterSource
 from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import TRACE, import_swf
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import PATH, format_option, output_option, solver_option
-from ioopt.cli.progress import progress
+from ioopt.cli.options import PATH, counting, format_option, output_option, solver_option
 from ioopt.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -67,8 +63,10 @@ def advise(log: str, output: str | None, form: str, threads: int, **given: Any) 
     words = _words(click.get_current_context())
     with reading(log):
         question = _question(log, given)
-        with _bar() as show:
-            advice = study.advise(question, threads=threads, progress=show)
+        with counting("simulating", transient=True) as show:
+            advice = study.advise(
+                question, threads=threads, progress=lambda done, total: show(done, total, "")
+            )
     commands = _commands(log, words, question, advice)
     found = list(page.parts(advice, commands))
     if form == "json":
@@ -167,14 +165,3 @@ def _commands(
         f"ioopt compare {globs} {shlex.join(pairs)}",
         shlex.join(["ioopt", "advise", log, *asked, "-o", f"{stem}.html"]),
     ]
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int], None]]:
-    """Runs done and time left, on a terminal only."""
-    if quiet() or not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    with progress("MofNCompleteColumn", "TimeRemainingColumn", transient=True) as bar:
-        task = bar.add_task("simulating", total=None, state="")
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import PATH, measure_option, output_option
-from ioopt.cli.progress import progress
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import PATH, counting, measure_option, output_option
 from ioopt.errors import BackendMissingError, ExitCode, UsageError, missing
-
-if TYPE_CHECKING:
-    from ioopt.campaign.runner import Progress
 
 EPILOG = """\b
 Examples:
@@ -73,28 +65,14 @@ def sweep(
         if todo:
             with (
                 open_workers(min(workers, todo), scheduler, settings.memory_limit) as running,
-                _bar(todo) as show,
+                counting("sweep", todo) as show,
             ):
-                failed = run_grid(grid, runs, running, skip=skip, listener=show).failed
+                failed = run_grid(
+                    grid, runs, running, skip=skip,
+                    listener=lambda now: show(now.done, now.total, f"{now.failed} failed"),
+                ).failed  # fmt: skip
     click.echo(f"{todo} points run, {len(grid.points) - todo} were there, {failed} failed: {store}")
     return ExitCode.ANSWER
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[Progress], None] | None]:
-    """Progress with time left, rate and failures, on a terminal only."""
-    if quiet() or not sys.stderr.isatty():
-        yield None
-        return
-    with progress("MofNCompleteColumn", "TimeRemainingColumn") as bar:
-        task = bar.add_task("sweep", total=total, state="")
-
-        def show(now: Progress) -> None:
-            speed = bar.tasks[0].speed
-            rate = f"{speed:.1f}/s" if speed else ""
-            bar.update(task, completed=now.done, state=f"{rate} {now.failed} failed")
-
-        yield show
 
 
 REPORT_EPILOG = """\b

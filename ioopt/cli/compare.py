@@ -9,7 +9,7 @@ import click
 from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.progress import watching
+from ioopt.cli.options import watching
 from ioopt.comparing import compare_rows, default_solvers, interrupted
 from ioopt.comparing.measures import Row
 from ioopt.errors import ExitCode, UsageError

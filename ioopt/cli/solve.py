@@ -8,8 +8,7 @@ import click
 from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
-from ioopt.cli.options import PATH
-from ioopt.cli.progress import watching
+from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load

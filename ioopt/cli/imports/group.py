@@ -18,7 +18,7 @@ COMMANDS = {
     "batsim": (_LOGS + "batsim", "Batsim workloads."),
     "batsim-jobs": (_LOGS + "batsim_jobs", "Batsim's _jobs.csv."),
     "solution": (
-        "ioopt.cli.imports.solution:import_solution",
+        _FLOWS + "solution",
         "The plan in a solver's solution of an exported model.",
     ),
     "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
