@@ -4,7 +4,7 @@ A study asks for values as if it computed them; a killed one asks again and goes
 
     with open_campaign("runs.sqlite", workers=2) as campaign:
         study = campaign.study("zhou")
-        rows = study.values("zhou_runs:one_run", [{"policy": "fill", "seed": s} for s in range(12)])
+        rows = study.values("papers.zhou:one_run", [{"policy": "fill", "seed": s} for s in range(12)])
 """
 
 import json
