@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from ioopt.campaign.runner import Listener, Workers, open_workers, run_experiments
+from ioopt.campaign.runner import Workers, open_workers, run_tasks
 from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import make_experiment
 from ioopt.errors import IooptError
@@ -25,7 +25,6 @@ class Campaign(NamedTuple):
 
     store: Store
     workers: Callable[[], Workers]
-    listener: Listener | None
 
     def study(self, name: str) -> "Study":
         """The study called *name*."""
@@ -50,8 +49,8 @@ class Study:
         asked = [make_experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
         if missing:
-            store, workers, listener = self._campaign
-            run_experiments(list(missing.values()), store, workers(), listener)
+            store, workers = self._campaign
+            run_tasks(list(missing.values()), store, workers())
             self.num_run += len(missing)
         found = []
         for item in asked:
@@ -84,10 +83,8 @@ class Study:
 
 
 @contextmanager
-def open_campaign(
-    path: str, workers: int, scheduler: str | None = None, listener: Listener | None = None
-) -> Iterator[Campaign]:
+def open_campaign(path: str, workers: int, scheduler: str | None = None) -> Iterator[Campaign]:
     """The campaign of the store at *path*, made when it is missing, continued when it is not."""
     with ExitStack() as stack, Store(path) as store:
         opened = cache(lambda: stack.enter_context(open_workers(workers, scheduler)))
-        yield Campaign(store, opened, listener)
+        yield Campaign(store, opened)

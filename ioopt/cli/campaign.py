@@ -45,7 +45,7 @@ def sweep(
 ) -> int:
     """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
     from ioopt.campaign.grid import build_grid, read_config
-    from ioopt.campaign.runner import open_workers, run_grid
+    from ioopt.campaign.runner import open_workers, run_tasks
     from ioopt.campaign.store import Store
 
     settings = read_config(config)
@@ -59,19 +59,17 @@ def sweep(
         raise missing("distributed", "--scheduler")  # before a store is begun
     with Store(store, must_be_new=not resume) as runs:
         skip = runs.done(retry_failed)
-        todo = sum(point.key not in skip for point in grid.points)
-        runs.begin(settings.model_dump_json(by_alias=True), todo)
+        todo = [point for point in grid.points if point.key not in skip]
+        runs.begin(settings.model_dump_json(by_alias=True), len(todo))
         failed = 0
         if todo:
             with (
-                open_workers(min(workers, todo), scheduler, settings.memory_limit) as running,
-                counting("sweep", todo) as show,
+                open_workers(min(workers, len(todo)), scheduler, settings.memory_limit) as running,
+                counting("sweep", len(todo)) as show,
             ):
-                failed = run_grid(
-                    grid, runs, running, skip=skip,
-                    listener=lambda now: show(now.done, now.total, f"{now.failed} failed"),
-                ).failed  # fmt: skip
-    click.echo(f"{todo} points run, {len(grid.points) - todo} were there, {failed} failed: {store}")
+                failed = run_tasks(todo, runs, running, grid.sources, show)
+    there = len(grid.points) - len(todo)
+    click.echo(f"{len(todo)} points run, {there} were there, {failed} failed: {store}")
     return ExitCode.ANSWER
 
 

@@ -23,7 +23,6 @@ def plot_sweep(
     lines: Mapping[str, Sequence[tuple[float, float, float, int]]],
     label: str,
     metric: str,
-    axes: Any = None,
     title: str = "",
     dimension: str = "",
     floor: float | None = 0.0,
@@ -37,7 +36,7 @@ def plot_sweep(
     """
     from matplotlib.transforms import ScaledTranslation
 
-    axes = new_axes(8, 4.2) if axes is None else axes
+    axes = new_axes(8, 4.2)
     drawn = [point for points in lines.values() for point in points]
     across = unit_for(dimension or label, max((point[0] for point in drawn), default=0.0))
     up = unit_for(metric, max((point[1] for point in drawn), default=0.0))
@@ -85,7 +84,6 @@ def _ticks(axes: Any, values: Sequence[float]) -> None:
 
 def plot_profiles(
     profiles: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    axes: Any = None,
     title: str = "",
     measure: str = "measure",
 ) -> Any:
@@ -94,7 +92,7 @@ def plot_profiles(
     *profiles* maps a solver to (sorted ratios, share of its runs at or below each); *measure* are
     the words for what the ratios are of.
     """
-    axes = new_axes(8, 4.2) if axes is None else axes
+    axes = new_axes(8, 4.2)
     worst = max((ratios[-1] for ratios, _ in profiles.values() if ratios), default=1.0)
     for number, (name, (ratios, shares)) in enumerate(profiles.items()):
         label = shortened(name, 40)
