@@ -70,7 +70,7 @@ class Entry(Record):
         return self.history[-1]
 
     @property
-    def sense(self) -> str:
+    def sense(self) -> Literal["min", "max"]:
         """Whether less or more of the measure is better: ``min`` or ``max``."""
         return measure_of(registry.KINDS[self.kind], self.measure).sense
 

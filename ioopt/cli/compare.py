@@ -84,7 +84,7 @@ def compare(
     return _exit_code(rows)
 
 
-def _one_kind(problems: Sequence[Any], names: Sequence[str]) -> KindSpec:
+def _one_kind(problems: Sequence[object], names: Sequence[str]) -> KindSpec:
     kinds = [registry.kind_of_problem(problem) for problem in problems]
     for kind, name in zip(kinds, names):
         if kind is not kinds[0]:

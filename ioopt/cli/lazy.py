@@ -46,7 +46,7 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 )
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+def _remember(context: click.Context, parameter: click.Parameter, value: object) -> object:
     """Keep the value for :func:`quiet` and :func:`verbosity`; -q, -v may stand on any level."""
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value
@@ -145,7 +145,7 @@ class Seconds(click.ParamType):
     name = "seconds"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Seconds; a negative number is left to the command, which knows what it is for."""
         try:

@@ -15,6 +15,7 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.quantities import quantity, title
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
+from ioopt.result import relative_gap
 from ioopt.tables import percent, render, terminal_width
 
 
@@ -113,7 +114,8 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
     headers = ("name", "best", "bound", "gap", "measure", "found by", "version", "kind")
     rows = [
         (entry.name, quantity(entry.measure, found.best), quantity(entry.measure, found.bound),
-         percent(_gap(entry, found)), title(entry.measure), found.solver, found.version, entry.kind)
+         percent(relative_gap(found.best, found.bound, entry.sense)), title(entry.measure),
+         found.solver, found.version, entry.kind)
         for entry in shown
         for found in (entry.history if name is not None else (entry.best,))
     ]  # fmt: skip
@@ -184,12 +186,6 @@ def json_schema(target: str) -> dict[str, Any]:
     if "format" in document.get("properties", {}):
         document["required"] = ["format", *document.get("required", [])]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
-
-
-def _gap(entry: Any, found: Any) -> float | None:
-    from ioopt.result import relative_gap
-
-    return relative_gap(found.best, found.bound, entry.sense)
 
 
 EPILOG = """\b

@@ -11,7 +11,7 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
-from ioopt.protocols import Simulation
+from ioopt.protocols import Metrics, Simulation
 from ioopt.quantities import quantity, title
 from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
@@ -63,7 +63,7 @@ def simulate(
     actual: str | None,
     solver: str | None,
     prefetch: bool,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, str],
     output: str | None,
     form: str,
 ) -> int:
@@ -137,7 +137,7 @@ def _actual(
     return {"actual": times}
 
 
-def _beyond(kind: KindSpec, settings: Mapping[str, Any]) -> "ReplayOptions":
+def _beyond(kind: KindSpec, settings: Mapping[str, str]) -> "ReplayOptions":
     """The options that ``--set`` names."""
     from ioopt.options import parse_settings
     from ioopt.problems.replay_options import ReplayOptions
@@ -154,7 +154,7 @@ def _dispatcher(kind: KindSpec, name: str | None) -> Any:
     return registry.load_target(row.policy or "")(None)
 
 
-def _table(metrics: Any) -> str:
+def _table(metrics: Metrics) -> str:
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 

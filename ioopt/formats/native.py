@@ -16,10 +16,17 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import nearest
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
+
+Model = TypeVar("Model", bound="BaseModel")
 
 MAX_FILE_BYTES = 1 << 30
 """Largest file that is read, packed or unpacked."""
@@ -207,10 +214,6 @@ def write_text(target: str | os.PathLike[str], text: str) -> None:
         stream.write(text)
 
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
-
-
 def named(source: str | os.PathLike[str]) -> str:
     """What messages call *source*."""
     return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
@@ -261,7 +264,7 @@ def parse_json(text: str, name: str) -> Any:
         raise InstanceError(f"{name}: {error}") from None
 
 
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """The object of *pairs* (for ``json.loads``); ValueError for a key that is given twice."""
     out = dict(pairs)
     if len(out) != len(pairs):
@@ -273,11 +276,11 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _no_constant(text: str) -> Any:
+def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number JSON allows; use a finite value or null")
 
 
-def validate(cls: type[BaseModel], data: Any, name: str) -> Any:
+def validate(cls: type[Model], data: object, name: str) -> Model:
     """Build the pydantic class *cls* from plain data, or raise InstanceError with one line."""
     from pydantic import ValidationError
 
@@ -320,7 +323,7 @@ _WORDS = {
 }
 
 
-def describe(error: ValidationError, data: Any, cls: type[BaseModel] | None = None) -> str:
+def describe(error: ValidationError, data: object, cls: type[BaseModel] | None = None) -> str:
     """One line for one problem of a validation error: place, item, what is wrong, value.
 
     A misspelt key comes before all else, since what is missing is missing because of it; *cls*
@@ -344,7 +347,7 @@ def describe(error: ValidationError, data: Any, cls: type[BaseModel] | None = No
     return f"{where}: {message}, not {shown(given)}{more}"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value for a message: one line of at most 60 characters, whatever the value is.
 
     >>> shown(10**5000)
@@ -357,14 +360,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _telling(problems: list[Any]) -> Any:
+def _telling(problems: list[ErrorDetails]) -> ErrorDetails:
     """The first problem; of a value that may have several forms, that of the form it has."""
     first = problems[0]
     same = (problem for problem in problems if problem.get("input") is first.get("input"))
     return next((problem for problem in same if not problem["type"].endswith("_type")), first)
 
 
-def _misspelt(problems: list[Any], cls: type[BaseModel] | None) -> tuple[Any, str] | None:
+def _misspelt(
+    problems: list[ErrorDetails], cls: type[BaseModel] | None
+) -> tuple[ErrorDetails, str] | None:
     """The first unknown key that is nearly a known one, else the first unknown key; its hint."""
     unknown = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     for problem in unknown:
@@ -377,7 +382,7 @@ def _misspelt(problems: list[Any], cls: type[BaseModel] | None) -> tuple[Any, st
 
 def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[str]:
     """The keys that an object at *place* of the data of a class may have."""
-    here: list[Any] = [] if cls is None else [cls]
+    here = [] if cls is None else [cls]
     for part in place:
         fields = {_key(name, field): field for c in here for name, field in c.model_fields.items()}
         if part in fields:  # else a position, a key of a mapping, or which form of a union it is
@@ -385,21 +390,24 @@ def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[st
     return [_key(name, field) for c in here for name, field in c.model_fields.items()]
 
 
-def _key(name: str, field: Any) -> str:
+def _key(name: str, field: FieldInfo) -> str:
     return field.alias or name
 
 
-def _classes_in(annotation: Any) -> list[Any]:
+def _classes_in(annotation: object) -> list[type[BaseModel]]:
     from typing import get_args
 
-    if hasattr(annotation, "model_fields"):
+    from pydantic import BaseModel
+
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [found for part in get_args(annotation) for found in _classes_in(part)]
 
 
-def _place(loc: tuple[int | str, ...], data: Any) -> str:
+def _place(loc: tuple[int | str, ...], data: object) -> str:
     """Where a problem is: ``jobs[3] (LU).nodes``; the forms of a union are left out."""
-    text, here = "", data
+    text = ""
+    here: object = data
     for part in loc:
         if isinstance(part, int):
             text += f"[{part}]"
@@ -414,6 +422,6 @@ def _place(loc: tuple[int | str, ...], data: Any) -> str:
     return text or "top level"
 
 
-def dump_json(data: Any, indent: int | None = 1) -> str:
+def dump_json(data: object, indent: int | None = 1) -> str:
     """JSON text with a closing newline; NaN is refused rather than written."""
     return json.dumps(data, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"

@@ -124,7 +124,7 @@ def generator_of(name: str) -> Format:
     return fitting[0]
 
 
-def generate(kind: Format, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
+def generate(kind: Format, preset: str | None, settings: Mapping[str, object], seed: int) -> Any:
     """One instance of *kind*. A preset that another kind has is named as such (UsageError)."""
     if preset is not None and preset not in kind.presets:
         for spec in FORMATS.values():
@@ -155,7 +155,7 @@ def solvers_for(kind: str) -> tuple[SolverSpec, ...]:
     return tuple(spec for spec in SOLVERS if kind in spec.kinds)
 
 
-def solver(name: str | Callable[..., Any] | None, kind: KindSpec) -> SolverSpec:
+def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSpec:
     """The solver called *name* (None: the default) for instances of *kind*.
 
     *name* may also be a function, or ``module:function``: see :func:`_own`.
@@ -196,7 +196,7 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
         raise UsageError(f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}")
 
 
-def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
+def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
     """The settings object of a solver from ``--set`` values.
 
     Raises UsageError for unknown ones, and for one that contradicts what the solver's name says.
@@ -217,7 +217,7 @@ def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
     return settings
 
 
-def _named_for(spec: SolverSpec, wanted: Mapping[str, Any]) -> str:
+def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
     """What to do for the fixed settings *wanted*: the solver that has them, or leave them alone."""
     twins = [
         other.name
@@ -236,7 +236,7 @@ def _broken(name: str) -> str:
     return ""
 
 
-def _own(solver: str | Callable[..., Any], kind: KindSpec) -> SolverSpec:
+def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
     """The row of a function, or of one named ``module:function`` (the working folder counts).
 
     The function takes the problem, or the problem and a :class:`~ioopt.protocols.SolveRequest`; it
@@ -261,19 +261,19 @@ def _own(solver: str | Callable[..., Any], kind: KindSpec) -> SolverSpec:
     )  # fmt: skip
 
 
-def _name(function: Callable[..., Any]) -> str:
+def _name(function: Callable[..., object]) -> str:
     return getattr(function, "__qualname__", type(function).__name__)
 
 
-def _with_request(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def _with_request(function: Callable[..., object]) -> Callable[..., object]:
     @wraps(function)
-    def solve(problem: Any, request: Any) -> Any:
+    def solve(problem: object, request: object) -> object:
         return function(problem)
 
     return solve
 
 
-def _find(target: str) -> Any:
+def _find(target: str) -> object:
     """The object called ``module:name``, from the import path or the working folder."""
     folder = os.getcwd()
     added = folder not in sys.path
