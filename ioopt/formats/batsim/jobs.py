@@ -16,14 +16,11 @@ from ioopt.formats.values import Cell, csv_records
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import BatchIoProblem
 
-KILLED = frozenset({"COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED"})
-
 
 class JobRecord(Record, extra="ignore"):
     """One job of the file; one that did not run has no ``start_seconds``."""
 
     id: str = Field(alias="job_id")
-    workload: str = Field("", alias="workload_name")
     submit_seconds: Cell = Field(alias="submission_time")
     resources: Annotated[int, Field(ge=1)] = Field(alias="requested_number_of_resources")
     requested_seconds: float | None = Field(None, alias="requested_time")
@@ -40,13 +37,6 @@ class JobRecord(Record, extra="ignore"):
     def run_seconds(self) -> float:
         """From start to end; 0 for a job that did not run."""
         return (self.end_seconds or 0.0) - (self.start_seconds or 0.0)
-
-    def row(self) -> dict[str, Any]:
-        """The job as the schedule of a batch-io result has it; Batsim tells nothing of its I/O."""
-        return {
-            "id": self.id, "start_seconds": self.start_seconds, "end_seconds": self.end_seconds,
-            "killed": self.final_state in KILLED, "io": [],
-        }  # fmt: skip
 
 
 def read_jobs_csv(source: str | os.PathLike[str]) -> tuple[list[JobRecord], list[str]]:
