@@ -58,7 +58,7 @@ def plot(
         return _beside(results, output, [picture, kind, label, run, measure])
     (result,) = results
     if _is_store(result):
-        from ioopt.campaign.pictures import PROFILE, draw_store
+        from ioopt.campaign.report import PROFILE, draw_store
 
         with reading(result):
             axes = draw_store([result], picture or PROFILE, kind, label, run, measure)

@@ -181,7 +181,7 @@ def import_batsim(source: str, flops: float, network_rate: float, **how: Any) ->
 @import_command("batsim-jobs", BATSIM_JOBS, machine=batch_machine)
 def import_batsim_jobs(source: str, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
-    from ioopt.formats.batsim.jobs import batch_io_from_jobs
+    from ioopt.formats.batsim.workload import batch_io_from_jobs
 
     return batch_io_from_jobs(source, **how)
 

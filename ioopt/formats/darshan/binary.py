@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import BackendMissingError, InstanceError
-from ioopt.formats.darshan.phases import Access
-from ioopt.formats.darshan.text import RawLog
+from ioopt.formats.darshan.text import Access, RawLog
 
 TIME_LIMIT_SECONDS = 300
 _HINT = "; the output of `darshan-parser` for it can be imported instead"

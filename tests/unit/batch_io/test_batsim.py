@@ -12,14 +12,15 @@ from conftest import shared_path
 
 import ioopt
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.batsim.jobs import batch_io_from_jobs, read_jobs_csv
 from ioopt.formats.batsim.profiles import Platform
 from ioopt.formats.batsim.workload import (
     JOB_COLUMNS,
     batch_io_from_batsim,
+    batch_io_from_jobs,
     export_batsim,
     jobs_csv,
     read_batsim,
+    read_jobs_csv,
 )
 from ioopt.formats.io_rule import MachineRule
 from ioopt.problems.batch_io import BurstBuffer

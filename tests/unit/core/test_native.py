@@ -18,8 +18,7 @@ import ioopt
 from ioopt.campaign.grid import read_config
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats import native
-from ioopt.formats.batsim.jobs import read_jobs_csv
-from ioopt.formats.batsim.workload import read_batsim
+from ioopt.formats.batsim.workload import read_batsim, read_jobs_csv
 from ioopt.formats.darshan.log import read_darshan
 from ioopt.formats.message_counts import read_message_counts
 from ioopt.formats.native import dump_json, parse_json, read_json, replacing, write_text
