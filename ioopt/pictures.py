@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.registry import KINDS, KindSpec, load_target
 from ioopt.result import Result
 from ioopt.solving import require_form, result_from_dict
@@ -80,7 +81,7 @@ def draw_beside(results: Sequence[Result]) -> Any:
     figure = Figure(figsize=(10, 3.2 * len(results)), layout="constrained")
     panels = figure.subplots(len(results), squeeze=False)[:, 0]
     until = max(map(_last_end, results))
-    handles: dict[str, Any] = {}
+    handles: Json = {}
     for panel, result in zip(panels, results, strict=True):
         spec = KINDS.get(result.kind or result.family)
         target = None if spec is None else pictures_of(spec).get(gantt_of(result))

@@ -43,7 +43,7 @@ from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_toml, validate
 from ioopt.options import parse_settings
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.registry import KindSpec, measures_of
 from ioopt.solving import load, problem_from_dict
 from ioopt.version import __version__
@@ -208,7 +208,7 @@ def content_key(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _expand(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
     """The product of all list values, in the order in which the keys are written."""
     choices = [value if isinstance(value, list) else [value] for value in settings.values()]
     for values in itertools.product(*choices):

@@ -17,7 +17,7 @@ from ioopt.checking import judge
 from ioopt.errors import InstanceError, SimulationError, UsageError
 from ioopt.formats.native import dump_json, read_json, validate, write_text
 from ioopt.options import suggest
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.protocols import CheckReport
 from ioopt.registry import measure_of
 from ioopt.registry.types import REFERENCE
@@ -36,7 +36,7 @@ class Recipe(Record):
 
     bundled: str | None = None
     preset: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: Json = Field(default_factory=dict)
     seed: int = 0
 
 
@@ -47,7 +47,7 @@ class Found(Record):
     bound: float | None = None
     solver: str
     seed: int | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: Json = Field(default_factory=dict)
     time_limit_seconds: float | None = None
     version: str
 
@@ -61,7 +61,7 @@ class Entry(Record):
     kind: str
     recipe: Recipe
     measure: str
-    plan: dict[str, Any]
+    plan: Json
     history: tuple[Found, ...] = Field(min_length=1)
 
     @property
@@ -144,7 +144,7 @@ def report_of(problem: Any, plan: Any) -> CheckReport:
     """What the checker says of a plan and of its replay, and their measures."""
     kind = registry.kind_of_problem(problem)
     plan = plan_of(kind, plan)
-    schedule: dict[str, Any] | None = None
+    schedule: Json | None = None
     metrics: Mapping[str, Any] = {}
     if kind.simulate is not None:
         try:

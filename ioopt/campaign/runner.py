@@ -22,6 +22,7 @@ from ioopt.campaign.pool import Pool
 from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import Row, Task, failed_row, perform
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def run_tasks(
     """
     done = failed = 0
 
-    def write(row: Row, document: dict[str, Any] | bytes | None) -> None:
+    def write(row: Row, document: Json | bytes | None) -> None:
         nonlocal done, failed
         store.put(row, document)
         done, failed = done + 1, failed + (row["status"] == FAILED)

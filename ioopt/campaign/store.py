@@ -20,6 +20,7 @@ from weakref import WeakSet
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.formats.native import MAX_STREAM_BYTES
+from ioopt.problems.base import Json
 
 try:
     import fcntl
@@ -254,12 +255,12 @@ class Store:
             "INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", (name, size, json.dumps(document))
         )
 
-    def conclusions(self) -> dict[tuple[str, str], dict[str, Any]]:
+    def conclusions(self) -> dict[tuple[str, str], Json]:
         """(study, size) -> what it came to."""
         rows = self._connection.execute("SELECT name, size, document FROM studies ORDER BY 1, 2")
         return {(name, size): json.loads(document) for name, size, document in rows}
 
-    def put(self, row: dict[str, Any], document: dict[str, Any] | bytes | None = None) -> None:
+    def put(self, row: Json, document: Json | bytes | None = None) -> None:
         """Write one point in one transaction, in place of an earlier row of the same key.
 
         *document* is its whole result, or that :func:`packed`.
@@ -343,7 +344,7 @@ class StoreReader:
         found: int = self.connection.execute("SELECT count(*) FROM runs").fetchone()[0]
         return found
 
-    def document(self, key: str) -> dict[str, Any] | None:
+    def document(self, key: str) -> Json | None:
         """The whole result of a point whose schedule was kept."""
         if self.version < WITH_RESULTS:
             return None
@@ -352,7 +353,7 @@ class StoreReader:
             found = self.connection.execute(query, (key,)).fetchone()
         if found is None:
             return None
-        document: dict[str, Any]
+        document: Json
         try:
             unpacking = zlib.decompressobj()
             text = unpacking.decompress(found[0], MAX_STREAM_BYTES)

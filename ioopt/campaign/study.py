@@ -18,6 +18,7 @@ from ioopt.campaign.runner import Workers, open_workers, run_tasks
 from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import make_experiment
 from ioopt.errors import IooptError
+from ioopt.problems.base import Json
 
 
 class Campaign(NamedTuple):
@@ -40,7 +41,7 @@ class Study:
         self._seconds: dict[str, float] = {}
         self.num_run = 0
 
-    def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[Json]:
         """What ``module:function`` returns for each of *settings*, in their order.
 
         Missing ones, and ones that failed earlier, are run together on the workers. Raises
@@ -73,12 +74,12 @@ class Study:
         """Seconds of computing behind those values, whenever they were run."""
         return math.fsum(self._seconds.values())
 
-    def _find(self, key: str) -> dict[str, Any] | None:
+    def _find(self, key: str) -> Json | None:
         row = self._campaign.store.find(key, ("status", "metrics", "solve_seconds"))
         if row is None or row[0] == FAILED:
             return None
         self._seconds[key] = row[2] or 0.0
-        metrics: dict[str, Any] = json.loads(row[1])
+        metrics: Json = json.loads(row[1])
         return metrics
 
 

@@ -13,6 +13,7 @@ from ioopt.cli.imports.logs import TRACE, import_swf
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, counting, format_option, output_option, solver_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 
 if TYPE_CHECKING:
     from ioopt.advice.study import Question
@@ -85,7 +86,7 @@ def advise(log: str, output: str | None, form: str, threads: int, **given: Any) 
     return ExitCode.ANSWER
 
 
-def _question(log: str, given: dict[str, Any]) -> Question:
+def _question(log: str, given: Json) -> Question:
     from ioopt.advice.study import POLICIES, Question
     from ioopt.formats.darshan.io import read_darshan_logs
     from ioopt.formats.io_rule import IoRule
@@ -118,9 +119,7 @@ def _words(context: click.Context) -> dict[str, list[str]]:
     return found
 
 
-def _commands(
-    log: str, words: dict[str, list[str]], question: Question, advice: dict[str, Any]
-) -> list[str]:
+def _commands(log: str, words: dict[str, list[str]], question: Question, advice: Json) -> list[str]:
     """What to type for the instances and comparisons that the advice rests on, and for itself."""
     from ioopt.formats.report import file_name
 

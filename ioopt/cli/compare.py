@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import Any
 
 import click
 
@@ -13,6 +12,7 @@ from ioopt.cli.options import watching
 from ioopt.comparing import compare_rows, default_solvers, interrupted
 from ioopt.comparing.measures import Row
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
 from ioopt.registry import KindSpec, Measure, measure_of
 from ioopt.result import Status
@@ -48,7 +48,7 @@ Examples:
 def compare(
     file: tuple[str, ...],
     solvers: tuple[str, ...],
-    how: dict[str, Any],
+    how: Json,
     measure: str | None,
     baseline: str | None,
     wide: bool,

@@ -12,6 +12,7 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 from ioopt.quantities import quantity, title
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
@@ -180,9 +181,9 @@ def schema_targets() -> dict[str, str]:
     return targets | {"result": "ioopt.result:Result"}
 
 
-def json_schema(target: str) -> dict[str, Any]:
+def json_schema(target: str) -> Json:
     """JSON Schema (2020-12) of a pydantic class given as ``module:name``; ``format`` is required."""
-    document: dict[str, Any] = load_target(target).model_json_schema(by_alias=True)
+    document: Json = load_target(target).model_json_schema(by_alias=True)
     if "format" in document.get("properties", {}):
         document["required"] = ["format", *document.get("required", [])]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
@@ -251,7 +252,7 @@ def _heading(kinds: Sequence[str]) -> str:
     return f"{family}{takes} (default: {', '.join(defaults)})\n"
 
 
-def describe(spec: SolverSpec) -> dict[str, Any]:
+def describe(spec: SolverSpec) -> Json:
     """A solver as plain data: abilities, backends, and the name, type and default of its settings."""
     settings = {}
     if spec.settings is not None:

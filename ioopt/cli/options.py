@@ -19,6 +19,7 @@ from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
+from ioopt.problems.base import Json
 from ioopt.protocols import Incumbents
 from ioopt.registry import KindSpec, load_target
 from ioopt.registry.types import THREADS
@@ -270,8 +271,8 @@ def partial_result() -> type[BaseModel]:
     """A result of which any part may be missing and to which anything may be added."""
     from pydantic import ConfigDict, create_model
 
-    fields: dict[str, Any] = {name: item.annotation for name, item in Result.model_fields.items()}
-    parts: dict[str, Any] = {
+    fields: Json = {name: item.annotation for name, item in Result.model_fields.items()}
+    parts: Json = {
         name: (annotation | None, None)
         for name, annotation in fields.items()
         if name not in ("format", "version")

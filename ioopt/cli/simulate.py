@@ -11,6 +11,7 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 from ioopt.protocols import Metrics, Simulation
 from ioopt.quantities import quantity, title
 from ioopt.registry import KindSpec
@@ -77,7 +78,7 @@ def simulate(
     kind = registry.kind_of_problem(problem)
     if link is not None and kind.family != "replication":
         raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")
-    how: dict[str, Any] = {"link": link} if link else {}
+    how: Json = {"link": link} if link else {}
     how |= _actual(problem, kind, sigma, seed, actual)
     if (result is None) == (solver is None):
         raise UsageError("give either the RESULT to replay or a --solver to dispatch by")
@@ -117,7 +118,7 @@ def simulate(
 
 def _actual(
     problem: Any, kind: KindSpec, sigma: float | None, seed: int, source: str | None
-) -> dict[str, Any]:
+) -> Json:
     """The option that replaces compute times, where one is asked for."""
     from ioopt.formats.native import read_json
     from ioopt.sim.replication.noise import noisy_seconds

@@ -7,10 +7,11 @@ another objective is a metric (:func:`ioopt.registry.proof_of`).
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ioopt.problems.base import Json
 from ioopt.registry import Measure
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
-Row = dict[str, Any]
+Row = Json
 NO_ANSWER, FAILED, FELL_BACK, REFERENCE = "no answer", "failed", "fell back", "reference"
 NOT_APPLICABLE = str(Status.NOT_APPLICABLE)
 COUNTED = (NO_ANSWER, FAILED, FELL_BACK, NOT_APPLICABLE)

@@ -87,7 +87,7 @@ def explain(
     family: Family = load_target(kind.explain)
     measure = measure_of(kind)
     settings = result.options.get("settings") or {}
-    limits: dict[str, Any] = {"time_limit": time_limit, "seed": result.seed or 0}
+    limits: Json = {"time_limit": time_limit, "seed": result.seed or 0}
     abilities = registry.solver(result.solver, kind).abilities
     if WARM_START in abilities:
         limits["warm_start"] = result

@@ -1,7 +1,5 @@
 """Plans of batches and workflows: link, computing, waits; bytes that were fetched again."""
 
-from typing import Any
-
 from ioopt.explaining import MORE, Family, scaled
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
@@ -37,7 +35,7 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     return [times, _again(problem, transfers)]
 
 
-def _again(problem: ReplicationProblem, transfers: list[dict[str, Any]]) -> str:
+def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
     sizes = {file.id: file.bytes for file in problem.files}
     seen: set[str] = set()
     first, again, saved, copied = 0, 0, 0, 0

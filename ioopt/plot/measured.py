@@ -6,6 +6,7 @@ from typing import Any
 
 from ioopt.plot.layout import finish, legend_beside, new_axes, shortened
 from ioopt.plot.palette import BLUE, BOUND, GREEN, ORANGE, OTHERS, VERMILLION, series
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.message_counts import GangednessVerdicts
 from ioopt.problems.flexgang.perturbation import PerturbationSlopes
 from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
@@ -105,7 +106,7 @@ def _panel(axes: Any, curves: Mapping[str, Sequence[tuple[int, float]]], process
     axes.lines[-1].set_label(f"slopes 1, 1/{processors}, 0, -1/{processors}")
     for name, points in curves.items():
         counts, changes = zip(*points)
-        style: dict[str, Any] = {"lw": 1, "markerfacecolor": "none", **ENVIRONMENTS.get(name, {})}
+        style: Json = {"lw": 1, "markerfacecolor": "none", **ENVIRONMENTS.get(name, {})}
         axes.plot(counts, changes, label=name, **style)
     axes.set_xlabel("perturbations (count)")
     axes.set_ylabel("change of run time (quanta)")

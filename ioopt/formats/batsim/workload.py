@@ -20,7 +20,7 @@ from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import file_name, imported, some
 from ioopt.formats.values import LARGEST, Amount, Cell, Count, csv_records
-from ioopt.problems.base import BytesPerSecond, Record
+from ioopt.problems.base import BytesPerSecond, Json, Record
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
 
@@ -36,7 +36,7 @@ class _Job(BaseModel):
 class _Workload(BaseModel):
     nb_res: Count | None = None
     jobs: list[_Job]
-    profiles: dict[str, Any]
+    profiles: Json
 
 
 def read_batsim(
@@ -44,7 +44,7 @@ def read_batsim(
     *,
     machine: MachineRule = MachineRule(),
     platform: Platform = Platform(),
-    options: dict[str, Any] | None = None,
+    options: Json | None = None,
 ) -> BatchIoProblem:
     """Read a workload file (plain or gzipped) as a batch-io problem; see :func:`batch_io_from_batsim`."""
     return batch_io_from_batsim(
@@ -58,7 +58,7 @@ def batch_io_from_batsim(
     *,
     machine: MachineRule = MachineRule(),
     platform: Platform = Platform(),
-    options: dict[str, Any] | None = None,
+    options: Json | None = None,
 ) -> BatchIoProblem:
     """Make a batch-io problem of a parsed workload that came from the file *name*.
 
@@ -101,7 +101,7 @@ def batch_io_from_batsim(
 
 def _rows(
     jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
-) -> tuple[list[dict[str, Any]], dict[str, list[Any]], list[Any]]:
+) -> tuple[list[Json], dict[str, list[Any]], list[Any]]:
     """Jobs as the instance has them, ids of those left out by reason, and of those without walltime."""
     left_out: dict[str, list[Any]] = defaultdict(list)
     unlimited: list[Any] = []
@@ -148,7 +148,7 @@ def _resources(given: _Workload, rule: MachineRule, name: str, warnings: list[st
     return largest
 
 
-def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
+def export_batsim(problem: BatchIoProblem) -> Json:
     """A workload of Batsim 5 for *problem*: a delay for compute, a task on storage for I/O.
 
     Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written, since ioopt
@@ -158,7 +158,7 @@ def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
     """
     if problem.machine.burst_buffer:
         raise InstanceError(f"{problem.name}: Batsim's workloads have no burst_buffer; remove it")
-    profiles: dict[str, Any] = {}
+    profiles: Json = {}
     jobs = []
     for job in problem.jobs:
         key = str(job.id)
@@ -197,7 +197,7 @@ def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
     }
 
 
-def _sequence(names: list[str], repeat: int = 1) -> dict[str, Any]:
+def _sequence(names: list[str], repeat: int = 1) -> Json:
     return {"type": "SequentialCompositionProfile", "repeat": repeat, "seq": names}
 
 
@@ -287,7 +287,7 @@ def batch_io_from_jobs(
     source: str | os.PathLike[str],
     *,
     machine: MachineRule = MachineRule(),
-    options: dict[str, Any] | None = None,
+    options: Json | None = None,
 ) -> BatchIoProblem:
     """The jobs of a ``_jobs.csv`` as a batch-io instance that computes as long as they ran.
 

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ioopt.errors import UsageError
 from ioopt.formats.darshan.io import io_of, rate_remarks
@@ -10,6 +9,7 @@ from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog
 from ioopt.formats.io_rule import IoRule
 from ioopt.formats.report import some
 from ioopt.formats.swf.log import SwfJob
+from ioopt.problems.base import Json
 
 SLACK = 60.0
 """Seconds that the clocks of the batch system and of the nodes may differ by."""
@@ -82,7 +82,7 @@ class Pairing:
         self._longer: list[int] = []
         self._capped: list[int] = []
 
-    def io(self, job_id: int, run_seconds: float, processors: int, peak: float) -> dict[str, Any]:
+    def io(self, job_id: int, run_seconds: float, processors: int, peak: float) -> Json:
         """The I/O of one job; each takes one draw of the rule, whether it has a log or not."""
         phases = self._rule.phases(run_seconds, peak, self._rng)
         log = self._by_job.get(job_id)
