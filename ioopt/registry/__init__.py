@@ -66,12 +66,11 @@ KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in t
 SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)
 
 
-def _taken(row: SolverSpec) -> bool:
-    return any(row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS)
-
-
 KINDS |= {row.kind: row for row in _added("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)}
-SOLVERS += _added("ioopt.solvers", SolverSpec, _taken)
+SOLVERS += _added(
+    "ioopt.solvers", SolverSpec,
+    lambda row: any(row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS),
+)  # fmt: skip
 FORMATS: dict[str, Format] = {**KINDS, **{spec.kind: spec for spec in flexgang.MEASURED}}
 """What can be read and generated: kinds of decisions, then what is only measured."""
 
@@ -243,7 +242,8 @@ def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
     returns an Outcome, a plan object or a plan's dictionary. A class ``Settings`` beside it gives it
     ``--set``. Raises UsageError when there is no such function.
     """
-    name = solver if isinstance(solver, str) else _name(solver)
+    plain = getattr(solver, "__qualname__", type(solver).__name__)
+    name = solver if isinstance(solver, str) else plain
     function = _find(solver) if isinstance(solver, str) else solver
     if isinstance(function, SolverSpec):
         return replace(function, name=name)
@@ -259,10 +259,6 @@ def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
         (inspect.getdoc(function) or "a function of the caller").splitlines()[0], "outside",
         settings=settings,
     )  # fmt: skip
-
-
-def _name(function: Callable[..., object]) -> str:
-    return getattr(function, "__qualname__", type(function).__name__)
 
 
 def _with_request(function: Callable[..., object]) -> Callable[..., object]:
