@@ -12,7 +12,7 @@ from typing import Any
 from ioopt import errors, registry
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
-from ioopt.problems.base import Problem
+from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     Checker,
     CheckReport,
@@ -251,7 +251,7 @@ def _result(
     build = outcome.build_seconds
     if build is not None:
         build = min(max(build, 0.0), seconds)
-    values: dict[str, Any] = {
+    values: Json = {
         "instance": problem.name,
         "family": kind.family,
         "kind": kind.kind,
@@ -282,7 +282,7 @@ def _checked(
     request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
-    values: dict[str, Any],
+    values: Json,
 ) -> Result:
     deadline = request.deadline
     begun = deadline.elapsed()
@@ -342,7 +342,7 @@ def _bound(
     kind: KindSpec,
     problem: Problem,
     deadline: Deadline,
-    values: Mapping[str, Any],
+    values: Json,
     objective: float | None,
     metrics: Metrics,
 ) -> float | None:

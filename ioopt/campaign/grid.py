@@ -202,7 +202,7 @@ def _points(
             )  # fmt: skip
 
 
-def content_key(value: Any) -> str:
+def content_key(value: object) -> str:
     """SHA-256 of a value's JSON, the same on every machine."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()

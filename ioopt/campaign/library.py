@@ -17,7 +17,7 @@ from ioopt.checking import judge
 from ioopt.errors import InstanceError, SimulationError, UsageError
 from ioopt.formats.native import dump_json, read_json, validate, write_text
 from ioopt.options import suggest
-from ioopt.problems.base import Json, Record
+from ioopt.problems.base import Json, Problem, Record
 from ioopt.protocols import CheckReport
 from ioopt.registry import measure_of
 from ioopt.registry.types import REFERENCE
@@ -140,7 +140,7 @@ def entry_of(source: str, folder: str | None = None) -> Entry:
     raise UsageError(f"{source}: the library has no such instance (see `ioopt instances best`)")
 
 
-def report_of(problem: Any, plan: Any) -> CheckReport:
+def report_of(problem: Problem, plan: object) -> CheckReport:
     """What the checker says of a plan and of its replay, and their measures."""
     kind = registry.kind_of_problem(problem)
     plan = plan_of(kind, plan)
@@ -208,7 +208,7 @@ def write(entry: Entry, folder: str | None = None) -> Path:
     return path
 
 
-def _require_fair(entry: Entry, plan: Any, name: str) -> None:
+def _require_fair(entry: Entry, plan: object, name: str) -> None:
     if not isinstance(plan, Mapping):
         raise InstanceError(f"{name}: holds no plan")
     for key, value in AS_THE_INSTANCE_SAYS.items():

@@ -103,7 +103,7 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
         if output is not None:
             raise UsageError("-o writes one instance; give its NAME")
         shown: list[Entry] = [*entries(library).values()]
-        data: Any = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
+        data: object = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
     else:
         shown = [entry_of(name, library)]
         data = shown[0].model_dump(mode="json")

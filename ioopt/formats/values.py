@@ -16,7 +16,7 @@ LARGEST = 1e18
 """Bytes, operations and seconds of real workloads stay far below."""
 
 
-def rate(value: Any) -> Any:
+def rate(value: object) -> Any:
     """Text such as ``100Mbps`` as bytes per second; anything else as it is."""
     return parse_rate(value) if isinstance(value, str) else value
 

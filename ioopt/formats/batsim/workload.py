@@ -53,7 +53,7 @@ def read_batsim(
 
 
 def batch_io_from_batsim(
-    data: Any,
+    data: object,
     name: str,
     *,
     machine: MachineRule = MachineRule(),

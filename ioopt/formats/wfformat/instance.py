@@ -18,7 +18,6 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
@@ -57,7 +56,7 @@ def read_wfformat(
 
 
 def problem_from_wfformat(
-    data: Any,
+    data: object,
     name: str,
     select: str = "all",
     machine: Machine = FOUR_NODES,

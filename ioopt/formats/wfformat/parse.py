@@ -114,7 +114,7 @@ class _OldWorkflow(BaseModel):
     machines: Listed[Any] = []
 
 
-def parse_workflow(data: Any, name: str) -> Workflow:
+def parse_workflow(data: object, name: str) -> Workflow:
     """Read parsed JSON *data* from file *name*.
 
     Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0 bytes, a run
