@@ -21,6 +21,11 @@ def pictures_of(spec: KindSpec) -> Mapping[str, str]:
     return first | dict(spec.pictures)
 
 
+def _pictures(result: Result) -> Mapping[str, str]:
+    spec = KINDS.get(result.kind or result.family)
+    return {} if spec is None else pictures_of(spec)
+
+
 def result_to_draw(data: Any, name: str) -> Result:
     """:func:`result_from_dict` of a result, or of a replay, whose parts have the form of its kind."""
     if isinstance(data, Mapping) and data.get("format") == "ioopt/simulation":
@@ -38,9 +43,7 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
 
     Raises UsageError when it has no such picture, and for axes that it cannot be drawn into.
     """
-    name = result.kind or result.family
-    spec = KINDS.get(name)
-    known = {} if spec is None else pictures_of(spec)
+    name, known = result.kind or result.family, _pictures(result)
     if not known:
         raise UsageError(f"there is no picture for {name}")
     if picture not in known:
@@ -57,16 +60,14 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
     """(picture, axes) of every picture for which the result holds the data (rates, a history)."""
-    spec = KINDS.get(result.kind or result.family)
-    for picture in () if spec is None else pictures_of(spec):
+    for picture in _pictures(result):
         with suppress(UsageError):
             yield picture, draw_result(result, picture)
 
 
 def gantt_of(result: Result) -> str:
     """The name of the picture with a row for each node or job."""
-    spec = KINDS.get(result.kind or result.family)
-    return "gantt" if spec is not None and "gantt" in spec.pictures else DEFAULT
+    return "gantt" if "gantt" in _pictures(result) else DEFAULT
 
 
 def draw_beside(results: Sequence[Result]) -> Any:
@@ -83,8 +84,7 @@ def draw_beside(results: Sequence[Result]) -> Any:
     until = max(map(_last_end, results))
     handles: Json = {}
     for panel, result in zip(panels, results, strict=True):
-        spec = KINDS.get(result.kind or result.family)
-        target = None if spec is None else pictures_of(spec).get(gantt_of(result))
+        target = _pictures(result).get(gantt_of(result))
         draw: Any = None if target is None else load_target(target)
         if draw is None or "until" not in signature(draw).parameters:
             raise UsageError(
