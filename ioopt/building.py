@@ -7,8 +7,10 @@ Sizes, rates and times are numbers (bytes, bytes per second, seconds) or text su
 A builder may stand wherever an instance may: ``ioopt.solve(batch)``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import suggest
@@ -17,9 +19,13 @@ from ioopt.quantities import counted
 from ioopt.solving import load
 from ioopt.units import parse_bytes, parse_rate, parse_seconds
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Size = float | str
 Rate = float | str
 Time = float | str
+Name = int | str
 
 
 class Builder:
@@ -27,10 +33,10 @@ class Builder:
 
     lists: tuple[str, ...] = ()
 
-    def __init__(self, kind: str, name: str, **top: Any) -> None:
+    def __init__(self, kind: str, name: str, **top: object) -> None:
         self.data: Json = {"format": f"ioopt/{kind}", "version": 1, "name": name, **top}
         self.data |= {part: [] for part in self.lists}
-        self._ids: dict[str, set[Any]] = {part: set() for part in self.lists}
+        self._ids: dict[str, set[Name]] = {part: set() for part in self.lists}
         load({**self.data, **self._beside({})})
 
     def build(self) -> Any:
@@ -47,7 +53,7 @@ class Builder:
         """The lists that an instance with *row* alone has beside it."""
         return {part: [] for part in self.lists}
 
-    def _add(self, part: str, letter: str, name: Any, row: Json) -> Any:
+    def _add(self, part: str, letter: str, name: Name | None, row: Json) -> Name:
         count, ids = len(self.data[part]), self._ids[part]
         name = (f"{letter}{count}" if letter else count) if name is None else name
         row = {"id": name, **{key: value for key, value in row.items() if value is not None}}
@@ -62,7 +68,7 @@ class Builder:
         self.data[part].append(row)
         return name
 
-    def add_frame(self, part: str, frame: Any) -> Self:
+    def add_frame(self, part: str, frame: pd.DataFrame) -> Self:
         """Rows of a pandas DataFrame: columns are the keys of an instance file; NaN is left out.
 
         *part* is ``nodes``, ``files``, ``tasks`` or ``jobs``.
@@ -72,7 +78,7 @@ class Builder:
         for row in frame.to_dict("records"):
             # A column with gaps holds floats, of sizes too; NaN is not equal to itself.
             kept = {
-                key: int(value) if isinstance(value, float) and value.is_integer() else value
+                str(key): int(value) if isinstance(value, float) and value.is_integer() else value
                 for key, value in row.items()
                 if value is not None and (not isinstance(value, float) or value == value)
             }
@@ -121,8 +127,7 @@ class Batch(Builder):
         """A compute node; *disk* None is unlimited. What it *holds* may be added later."""
         size = None if disk is None else parse_bytes(disk)
         row = {"disk_bytes": size, "cores": cores, "speed": speed, "holds": _listed(holds)}
-        added: str = self._add("nodes", "n", name, row)
-        return added
+        return str(self._add("nodes", "n", name, row))
 
     def add_nodes(self, count: int, **like: Any) -> list[str]:
         """*count* equal nodes, 1 or more."""
@@ -132,8 +137,7 @@ class Batch(Builder):
 
     def add_file(self, size: Size, name: str | None = None, *, keep: bool | None = None) -> str:
         """A file of *size* on remote storage, or, if some task writes it, a product."""
-        added: str = self._add("files", "f", name, {"bytes": parse_bytes(size), "keep": keep})
-        return added
+        return str(self._add("files", "f", name, {"bytes": parse_bytes(size), "keep": keep}))
 
     def add_task(
         self,
@@ -153,8 +157,7 @@ class Batch(Builder):
             "cores": cores,
             "release_seconds": None if release is None else parse_seconds(release),
         }
-        added: str = self._add("tasks", "t", name, row)
-        return added
+        return str(self._add("tasks", "t", name, row))
 
     def add_graph(self, graph: Any, compute: str = "compute_seconds", size: str = "bytes") -> Self:
         """The tasks of a networkx DiGraph: nodes with *compute*, edges with *size*, a file each.
@@ -162,8 +165,8 @@ class Batch(Builder):
         Edges with the same ``file`` attribute carry one file. Raises InstanceError for a node or an
         edge without its attribute.
         """
-        written: dict[Any, list[str]] = {task: [] for task in graph}
-        read: dict[Any, list[str]] = {task: [] for task in graph}
+        written: dict[object, list[str]] = {task: [] for task in graph}
+        read: dict[object, list[str]] = {task: [] for task in graph}
         for source, target, data in graph.edges(data=True):
             name = str(data.get("file", f"{source}>{target}"))
             if name not in written[source]:
@@ -211,8 +214,8 @@ class Machine(Builder):
         unit: int = 1,
         allocation: str = "flat",
         name: str = "machine",
-        options: Mapping[str, Any] | None = None,
-        **more: Any,
+        options: Mapping[str, object] | None = None,
+        **more: object,
     ) -> None:
         machine = {"nodes": nodes, "unit_nodes": unit, "allocation": allocation,
                    "node_bytes_per_second": parse_rate(node),
@@ -226,9 +229,9 @@ class Machine(Builder):
         phases: Iterable[tuple[Time, Size]],
         *,
         submit: Time = 0.0,
-        name: int | str | None = None,
-        **more: Any,
-    ) -> Any:
+        name: Name | None = None,
+        **more: object,
+    ) -> Name:
         """A job of *phases*: (computing, then bytes), in order."""
         rows = [
             {"compute_seconds": parse_seconds(time), "io_bytes": parse_bytes(size)}
@@ -259,7 +262,7 @@ class Gangs(Builder):
         quantum: Time,
         migration: Time = 0.0,
         name: str = "gangs",
-        **more: Any,
+        **more: object,
     ) -> None:
         machine = {"nodes": nodes, "levels": levels, "quantum_seconds": parse_seconds(quantum),
                    "migration_seconds": parse_seconds(migration), **more}  # fmt: skip
@@ -272,8 +275,8 @@ class Gangs(Builder):
         local: Time,
         remote: Time,
         arrival: Time = 0.0,
-        name: int | str | None = None,
-    ) -> Any:
+        name: Name | None = None,
+    ) -> Name:
         """A job with its files on *file_nodes*: its time there, and on any other nodes."""
         row = {"arrival_seconds": parse_seconds(arrival), "file_nodes": list(file_nodes),
                "local_seconds": parse_seconds(local), "remote_seconds": parse_seconds(remote)}  # fmt: skip

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ioopt.errors import UsageError
 
@@ -152,7 +152,7 @@ def parse_assignments(pairs: tuple[str, ...] | list[str], option: str = "--set")
     return settings
 
 
-def _digits(value: Any) -> Any:
+def _digits(value: object) -> object:
     """A whole number written ``8e9`` with all its digits, which is how an integer is read."""
     if not isinstance(value, str) or not re.fullmatch(r"[0-9.]+[eE]\+?[0-9]{1,2}", value):
         return value
@@ -160,7 +160,7 @@ def _digits(value: Any) -> Any:
     return str(number) if number.denominator == 1 else value
 
 
-def parse_settings(cls: type[SettingsT], given: Mapping[str, Any], owner: str) -> SettingsT:
+def parse_settings(cls: type[SettingsT], given: Mapping[str, object], owner: str) -> SettingsT:
     """Build the settings class of *owner* from what the user gave, refusing unknown keys and bad values.
 
     *cls* is a frozen pydantic class with ``extra="forbid"``; text is converted to the field's type.

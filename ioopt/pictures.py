@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.registry import KINDS, KindSpec, load_target
 from ioopt.result import Result
 from ioopt.solving import require_form, result_from_dict
@@ -18,6 +19,11 @@ def pictures_of(spec: KindSpec) -> Mapping[str, str]:
     """Name -> target of the pictures of a kind's results, the first one first."""
     first = {} if spec.plot is None else {DEFAULT: spec.plot}
     return first | dict(spec.pictures)
+
+
+def _pictures(result: Result) -> Mapping[str, str]:
+    spec = KINDS.get(result.kind or result.family)
+    return {} if spec is None else pictures_of(spec)
 
 
 def result_to_draw(data: Any, name: str) -> Result:
@@ -37,9 +43,7 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
 
     Raises UsageError when it has no such picture, and for axes that it cannot be drawn into.
     """
-    name = result.kind or result.family
-    spec = KINDS.get(name)
-    known = {} if spec is None else pictures_of(spec)
+    name, known = result.kind or result.family, _pictures(result)
     if not known:
         raise UsageError(f"there is no picture for {name}")
     if picture not in known:
@@ -56,16 +60,14 @@ def draw_result(result: Result, picture: str = DEFAULT, axes: Any = None) -> Any
 
 def drawn(result: Result) -> Iterator[tuple[str, Any]]:
     """(picture, axes) of every picture for which the result holds the data (rates, a history)."""
-    spec = KINDS.get(result.kind or result.family)
-    for picture in () if spec is None else pictures_of(spec):
+    for picture in _pictures(result):
         with suppress(UsageError):
             yield picture, draw_result(result, picture)
 
 
 def gantt_of(result: Result) -> str:
     """The name of the picture with a row for each node or job."""
-    spec = KINDS.get(result.kind or result.family)
-    return "gantt" if spec is not None and "gantt" in spec.pictures else DEFAULT
+    return "gantt" if "gantt" in _pictures(result) else DEFAULT
 
 
 def draw_beside(results: Sequence[Result]) -> Any:
@@ -80,10 +82,9 @@ def draw_beside(results: Sequence[Result]) -> Any:
     figure = Figure(figsize=(10, 3.2 * len(results)), layout="constrained")
     panels = figure.subplots(len(results), squeeze=False)[:, 0]
     until = max(map(_last_end, results))
-    handles: dict[str, Any] = {}
+    handles: Json = {}
     for panel, result in zip(panels, results, strict=True):
-        spec = KINDS.get(result.kind or result.family)
-        target = None if spec is None else pictures_of(spec).get(gantt_of(result))
+        target = _pictures(result).get(gantt_of(result))
         draw: Any = None if target is None else load_target(target)
         if draw is None or "until" not in signature(draw).parameters:
             raise UsageError(

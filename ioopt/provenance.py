@@ -7,20 +7,20 @@ tables of such results one line.
 
 import platform
 from collections.abc import Iterable, Mapping
-from typing import Any
 
+from ioopt.problems.base import Problem
 from ioopt.version import __version__
 
 SYNTHETIC_IO = "I/O is synthetic"
 
 
-def warnings_of(problem: Any) -> tuple[str, ...]:
+def warnings_of(problem: Problem) -> tuple[str, ...]:
     """The lines that its importer left in ``meta.warnings``."""
     said = (problem.meta or {}).get("warnings")
     return tuple(str(line) for line in said) if isinstance(said, (list, tuple)) else ()
 
 
-def synthetic_notes(problem: Any) -> tuple[str, ...]:
+def synthetic_notes(problem: Problem) -> tuple[str, ...]:
     """The note of a result of *problem* when its I/O was invented."""
     made = (problem.meta or {}).get("synthetic")
     how = made.get("I/O") if isinstance(made, Mapping) else None

@@ -12,18 +12,28 @@ from typing import Any
 from ioopt import errors, registry
 from ioopt.formats.native import read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, suggest
+from ioopt.problems.base import Json, Problem
 from ioopt.protocols import (
     Checker,
     CheckReport,
     Incumbents,
+    Metrics,
     Outcome,
+    Schedule,
     Simulation,
     SolveRequest,
     SolverFunction,
 )
 from ioopt.provenance import synthetic_notes, versions
-from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.registry.measures import by_measure, measure_of, own_bound, sense_of
+from ioopt.registry import (
+    KindSpec,
+    SolverSpec,
+    by_measure,
+    load_target,
+    measure_of,
+    own_bound,
+    sense_of,
+)
 from ioopt.result import Result, Status, StopReason, plan_dict, relative_gap
 from ioopt.statements import false_metrics, past_bound, proves
 from ioopt.units import parse_seconds
@@ -53,7 +63,7 @@ def load(source: Any) -> Any:
     return source
 
 
-def problem_from_dict(data: Any, name: str) -> Any:
+def problem_from_dict(data: object, name: str) -> Any:
     """Build the problem that plain *data* describes; *name* is used in messages."""
     if not isinstance(data, Mapping):
         raise errors.InstanceError(
@@ -63,7 +73,7 @@ def problem_from_dict(data: Any, name: str) -> Any:
     return validate(load_target(form.problem), data, name)
 
 
-def result_from_dict(data: Any, name: str) -> Result:
+def result_from_dict(data: object, name: str) -> Result:
     """Build a :class:`Result` from plain data, or raise InstanceError with one line."""
     if not isinstance(data, Mapping) or data.get("format") != "ioopt/result":
         given = data.get("format") if isinstance(data, Mapping) else type(data).__name__
@@ -71,13 +81,13 @@ def result_from_dict(data: Any, name: str) -> Result:
     return validate(Result, data, name)
 
 
-def plan_in(given: Any) -> Any:
+def plan_in(given: object) -> object:
     """The plan of a Result or of its dictionary; a bare plan as it is."""
     given = given.model_dump() if isinstance(given, Result) else given
     return given["plan"] if isinstance(given, Mapping) and "plan" in given else given
 
 
-def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
+def plan_of(kind: KindSpec, plan: object, name: str = "plan") -> Any:
     """The plan object of a kind from its dictionary (an object is returned as it is)."""
     if plan is None or kind.plan is None or isinstance(plan, load_target(kind.plan)):
         return plan
@@ -92,7 +102,7 @@ def plan_of(kind: KindSpec, plan: Any, name: str = "plan") -> Any:
     return found
 
 
-def require_form(kind: KindSpec, data: Mapping[str, Any], name: str) -> None:
+def require_form(kind: KindSpec, data: Mapping[str, object], name: str) -> None:
     """Raise InstanceError when the plan or the schedule in *data* does not have the form of its kind."""
     plan_of(kind, data.get("plan"), f"{name}: plan")
     if data.get("schedule") is not None and kind.schedule is not None:
@@ -100,14 +110,14 @@ def require_form(kind: KindSpec, data: Mapping[str, Any], name: str) -> None:
 
 
 def check_plan(
-    kind: KindSpec, problem: Any, plan: Any, schedule: dict[str, Any] | None
+    kind: KindSpec, problem: Problem, plan: object, schedule: Schedule | None
 ) -> CheckReport:
     """The report of the kind's checker."""
-    judge: Checker[Any, Any] = load_target(kind.check)
+    judge: Checker[Problem, object] = load_target(kind.check)
     return judge(problem, plan, schedule)
 
 
-def simulate(source: Any, plan: Any, **options: Any) -> Simulation:
+def simulate(source: Any, plan: object, **options: object) -> Simulation:
     """Replay a plan (or a Result; objects or dictionaries) on the family's timeline simulator.
 
     *options* are the simulator's. Raises SimulationError for a plan that cannot be carried out.
@@ -128,7 +138,7 @@ def simulate(source: Any, plan: Any, **options: Any) -> Simulation:
 
 def solve(
     source: Any,
-    solver: str | Callable[..., Any] | None = None,
+    solver: str | Callable[..., object] | None = None,
     *,
     measure: str | None = None,
     time_limit: float | str | None = SolveOptions.time_limit_seconds,
@@ -136,8 +146,8 @@ def solve(
     threads: int = 1,
     seed: int = 0,
     backend: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    warm_start: Any = None,
+    settings: Mapping[str, object] | None = None,
+    warm_start: object = None,
     log: str | None = None,
     progress: Callable[[Incumbents], None] | None = None,
     bound: bool = True,
@@ -184,7 +194,7 @@ def solve(
 
 
 def _run(
-    kind: KindSpec, spec: SolverSpec, problem: Any, request: SolveRequest
+    kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest
 ) -> tuple[Outcome, list[str]]:
     """Run the solver; on interruption or failure answer with the best plan so far or the fallback."""
     best = request.incumbents
@@ -219,10 +229,10 @@ def _best(found: Incumbents, stop: StopReason) -> Outcome:
     return Outcome(found.plan, found.bound, stop, objective_name=found.objective_name)
 
 
-def _call(kind: KindSpec, spec: SolverSpec, problem: Any, request: SolveRequest) -> Outcome:
+def _call(kind: KindSpec, spec: SolverSpec, problem: Problem, request: SolveRequest) -> Outcome:
     policy = load_target(spec.policy)(request.settings) if spec.policy else None
-    run: SolverFunction[Any, Any, Any] = load_target(spec.target)
-    answer: Any = run(problem, replace(request, policy=policy))
+    run: SolverFunction[Problem, Any, Any] = load_target(spec.target)
+    answer: object = run(problem, replace(request, policy=policy))
     if isinstance(answer, Outcome):
         return answer
     return Outcome(plan_of(kind, answer, f"the plan of {spec.name}"))
@@ -231,7 +241,7 @@ def _call(kind: KindSpec, spec: SolverSpec, problem: Any, request: SolveRequest)
 def _result(
     kind: KindSpec,
     spec: SolverSpec,
-    problem: Any,
+    problem: Problem,
     request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
@@ -241,7 +251,7 @@ def _result(
     build = outcome.build_seconds
     if build is not None:
         build = min(max(build, 0.0), seconds)
-    values: dict[str, Any] = {
+    values: Json = {
         "instance": problem.name,
         "family": kind.family,
         "kind": kind.kind,
@@ -268,11 +278,11 @@ def _result(
 
 def _checked(
     kind: KindSpec,
-    problem: Any,
+    problem: Problem,
     request: SolveRequest,
     outcome: Outcome,
     notes: list[str],
-    values: dict[str, Any],
+    values: Json,
 ) -> Result:
     deadline = request.deadline
     begun = deadline.elapsed()
@@ -330,11 +340,11 @@ def _checked(
 
 def _bound(
     kind: KindSpec,
-    problem: Any,
+    problem: Problem,
     deadline: Deadline,
-    values: Mapping[str, Any],
+    values: Json,
     objective: float | None,
-    metrics: Mapping[str, Any],
+    metrics: Metrics,
 ) -> float | None:
     """The bound of the solver, else of the kind; at least what a metric proves."""
     name, bound = values["objective_name"], values["bound"]

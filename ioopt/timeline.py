@@ -72,3 +72,16 @@ class Timeline:
 
 def _interval_key(item: Interval) -> tuple[float, float, str, str, str]:
     return item.start, item.end, item.resource, item.kind, item.label
+
+
+def covered_seconds(spans: Iterable[tuple[float, float]]) -> float:
+    """How long at least one of the *spans* (start, end) lasted.
+
+    >>> covered_seconds([(0, 2), (5, 6), (1, 3)])
+    4.0
+    """
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

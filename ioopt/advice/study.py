@@ -22,8 +22,8 @@ from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf
-from ioopt.formats.swf.join import matched
 from ioopt.formats.swf.log import SwfTrace
+from ioopt.formats.swf.pairing import matched
 from ioopt.provenance import warnings_of
 from ioopt.solving import solve
 

@@ -11,9 +11,9 @@ from ioopt.campaign.store import COLUMNS, FAILED, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
 from ioopt.errors import InstanceError
 from ioopt.formats.native import shown
+from ioopt.problems.base import Json
 from ioopt.provenance import SYNTHETIC_IO
-from ioopt.registry import KINDS, SOLVERS
-from ioopt.registry.measures import Measure, measures_of, proof_of
+from ioopt.registry import KINDS, SOLVERS, Measure, measures_of, proof_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, TINY
 from ioopt.units import parse_any
@@ -246,7 +246,7 @@ def by_label(frame: pd.DataFrame, label: str) -> dict[str, list[tuple[float, flo
     return found
 
 
-def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, dict[str, Any]]]:
+def objects(frame: pd.DataFrame, name: str) -> list[tuple[str, Json]]:
     """(text, what it says) of the different cells of a column of JSON objects."""
     return [(text, json.loads(text)) for text in frame[name].unique()]
 

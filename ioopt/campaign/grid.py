@@ -43,9 +43,8 @@ from ioopt.catalog import bundled
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, read_toml, validate
 from ioopt.options import parse_settings
-from ioopt.problems.base import Record
-from ioopt.registry import KindSpec
-from ioopt.registry.measures import measures_of
+from ioopt.problems.base import Json, Record
+from ioopt.registry import KindSpec, measures_of
 from ioopt.solving import load, problem_from_dict
 from ioopt.version import __version__
 
@@ -203,13 +202,13 @@ def _points(
             )  # fmt: skip
 
 
-def content_key(value: Any) -> str:
+def content_key(value: object) -> str:
     """SHA-256 of a value's JSON, the same on every machine."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _expand(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
     """The product of all list values, in the order in which the keys are written."""
     choices = [value if isinstance(value, list) else [value] for value in settings.values()]
     for values in itertools.product(*choices):

@@ -17,9 +17,9 @@ from ioopt.checking import judge
 from ioopt.errors import InstanceError, SimulationError, UsageError
 from ioopt.formats.native import dump_json, read_json, validate, write_text
 from ioopt.options import suggest
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Problem, Record
 from ioopt.protocols import CheckReport
-from ioopt.registry.measures import measure_of
+from ioopt.registry import measure_of
 from ioopt.registry.types import REFERENCE
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
 from ioopt.solving import check_plan, load, plan_in, plan_of, simulate
@@ -36,7 +36,7 @@ class Recipe(Record):
 
     bundled: str | None = None
     preset: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: Json = Field(default_factory=dict)
     seed: int = 0
 
 
@@ -47,7 +47,7 @@ class Found(Record):
     bound: float | None = None
     solver: str
     seed: int | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: Json = Field(default_factory=dict)
     time_limit_seconds: float | None = None
     version: str
 
@@ -61,7 +61,7 @@ class Entry(Record):
     kind: str
     recipe: Recipe
     measure: str
-    plan: dict[str, Any]
+    plan: Json
     history: tuple[Found, ...] = Field(min_length=1)
 
     @property
@@ -70,7 +70,7 @@ class Entry(Record):
         return self.history[-1]
 
     @property
-    def sense(self) -> str:
+    def sense(self) -> Literal["min", "max"]:
         """Whether less or more of the measure is better: ``min`` or ``max``."""
         return measure_of(registry.KINDS[self.kind], self.measure).sense
 
@@ -140,11 +140,11 @@ def entry_of(source: str, folder: str | None = None) -> Entry:
     raise UsageError(f"{source}: the library has no such instance (see `ioopt instances best`)")
 
 
-def report_of(problem: Any, plan: Any) -> CheckReport:
+def report_of(problem: Problem, plan: object) -> CheckReport:
     """What the checker says of a plan and of its replay, and their measures."""
     kind = registry.kind_of_problem(problem)
     plan = plan_of(kind, plan)
-    schedule: dict[str, Any] | None = None
+    schedule: Json | None = None
     metrics: Mapping[str, Any] = {}
     if kind.simulate is not None:
         try:
@@ -208,7 +208,7 @@ def write(entry: Entry, folder: str | None = None) -> Path:
     return path
 
 
-def _require_fair(entry: Entry, plan: Any, name: str) -> None:
+def _require_fair(entry: Entry, plan: object, name: str) -> None:
     if not isinstance(plan, Mapping):
         raise InstanceError(f"{name}: holds no plan")
     for key, value in AS_THE_INSTANCE_SAYS.items():

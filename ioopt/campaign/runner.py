@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ioopt.campaign.grid import Grid, Source
+from ioopt.campaign.grid import Source
 from ioopt.campaign.pool import Pool
 from ioopt.campaign.store import FAILED, Store
-from ioopt.campaign.work import Experiment, Row, Task, failed_row, perform
+from ioopt.campaign.work import Row, Task, failed_row, perform
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -34,16 +36,8 @@ ALONE_TRIES = 2
 """How often a point that seems to kill its workers is tried with nothing beside it."""
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What a progress bar shows: points done in this run, of how many, how many failed."""
-
-    done: int = 0
-    total: int = 0
-    failed: int = 0
-
-
-Listener = Callable[[Progress], None]
+Listener = Callable[[int, int, str], None]
+"""Told how many tasks of how many are done, and how many failed, in words."""
 
 
 class Workers(Protocol):
@@ -131,68 +125,43 @@ def _same(source: Source) -> Source:
     return source
 
 
-def run_grid(
-    grid: Grid,
+def run_tasks(
+    tasks: Sequence[Task],
     store: Store,
     workers: Workers,
-    *,
-    skip: set[str] | None = None,
+    sources: Mapping[str, Source] = MappingProxyType({}),
     listener: Listener | None = None,
-) -> Progress:
-    """Run every point of *grid* whose key is not in *skip*; write each as it comes back."""
-    todo = [point for point in grid.points if point.key not in (skip or set())]
-    return _Run(grid.sources, store, workers, listener).all(todo)
+) -> int:
+    """Run all *tasks*, then alone those that did not come back; how many failed.
 
+    Each is written as it comes back. *sources* are the instances of points by their digest.
+    """
+    done = failed = 0
 
-def run_experiments(
-    experiments: Sequence[Experiment],
-    store: Store,
-    workers: Workers,
-    listener: Listener | None = None,
-) -> Progress:
-    """Run every experiment; write each as it comes back."""
-    return _Run({}, store, workers, listener).all(experiments)
+    def write(row: Row, document: Json | bytes | None) -> None:
+        nonlocal done, failed
+        store.put(row, document)
+        done, failed = done + 1, failed + (row["status"] == FAILED)
+        if listener is not None:
+            listener(done, len(tasks), f"{failed} failed")
 
-
-@dataclass
-class _Run:
-    sources: Mapping[str, Source]
-    store: Store
-    workers: Workers
-    listener: Listener | None
-    now: Progress = Progress()
-
-    def all(self, tasks: Sequence[Task]) -> Progress:
-        """Run all together, then alone those that did not come back."""
-        self.now = Progress(total=len(tasks))
-        suspects = []
-        for task, answer in self.workers.answers(tasks, self.sources):
-            if isinstance(answer, tuple):
-                self._write(*answer)
-            else:
-                suspects.append(task)
-        for task in suspects:
-            self.alone(task)
-        return self.now
-
-    def alone(self, task: Task) -> None:
-        """Try a task with nothing beside it; when it still does not come back, record why."""
+    suspects = []
+    for task, answer in workers.answers(tasks, sources):
+        if isinstance(answer, tuple):
+            write(*answer)
+        else:
+            suspects.append(task)
+    for task in suspects:
         answer = None
         for _ in range(ALONE_TRIES):
-            ((_, answer),) = self.workers.answers([task], self.sources)
+            ((_, answer),) = workers.answers([task], sources)
             if isinstance(answer, tuple):
-                self._write(*answer)
-                return
-        reason = f"it did not come back: {type(answer).__name__}: {answer}"
-        if answer is None:
-            limit = f" or its hard limit of {task.hard_limit:g} s" if task.hard_limit else ""
-            reason = f"its worker died every time: a crash, too much memory{limit}"
-        self._write(failed_row(task, self.sources.get(task.source), reason), None)
-
-    def _write(self, row: Row, document: dict[str, Any] | bytes | None) -> None:
-        """Store one point and tell the listener."""
-        self.store.put(row, document)
-        failed = self.now.failed + (row["status"] == FAILED)
-        self.now = Progress(self.now.done + 1, self.now.total, failed)
-        if self.listener is not None:
-            self.listener(self.now)
+                write(*answer)
+                break
+        else:
+            reason = f"it did not come back: {type(answer).__name__}: {answer}"
+            if answer is None:
+                limit = f" or its hard limit of {task.hard_limit:g} s" if task.hard_limit else ""
+                reason = f"its worker died every time: a crash, too much memory{limit}"
+            write(failed_row(task, sources.get(task.source), reason), None)
+    return failed

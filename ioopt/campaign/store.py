@@ -1,11 +1,13 @@
 """The store of a sweep: SQLite with write-ahead logging, one row a point, a versioned schema.
 
 The application id marks a file as a store of ioopt; ``user_version`` is the schema's version. A
-file of another kind, a newer version or a damaged one gives one clear line and is never written.
+file of another kind, a newer version or a damaged one gives one clear line and is never written. One
+sweep at a time writes to it.
 """
 
 import json
 import os
+import platform
 import re
 import sqlite3
 import time
@@ -14,10 +16,90 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakSet
 
-from ioopt.campaign.owner import Owner
-from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.files import MAX_STREAM_BYTES
+from ioopt.errors import BackendMissingError, InstanceError, UsageError
+from ioopt.formats.native import MAX_STREAM_BYTES
+from ioopt.problems.base import Json
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+class Owner:
+    """The lock of the one sweep that writes to a store: a file beside it that says who that is.
+
+    The system lets go of it when the process ends, however that happens. Not the store itself: to
+    close it after looking would end the locks that SQLite holds on it. Forked processes do not
+    have it, for one that outlives the sweep would keep the store.
+    """
+
+    def __init__(self, path: str) -> None:
+        if fcntl is None:
+            raise BackendMissingError(
+                "sweep: this system has no file locks (fcntl), so two sweeps could write to one "
+                "store; run it on Linux, macOS or WSL"
+            )
+        self.path = f"{os.path.realpath(path)}-sweep"
+        while True:
+            try:
+                self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise UsageError(f"{path}: cannot be opened: {error.strerror}") from None
+            try:
+                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                who = os.read(self._handle, 1000).decode(errors="replace") or "another process"
+                os.close(self._handle)
+                raise UsageError(
+                    f"{path}: {who} is writing to it; wait for its end or take another store"
+                ) from None
+            except OSError as error:
+                os.close(self._handle)
+                raise UsageError(f"{path}: cannot be locked: {error.strerror}") from None
+            if self._still_there():
+                break
+            os.close(self._handle)  # the sweep before us has just removed it
+        moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+        who = f"a sweep (process {os.getpid()} on {platform.node()}, since {moment})"
+        os.ftruncate(self._handle, 0)
+        os.write(self._handle, who.encode())
+        _OWNERS.add(self)
+
+    def forget(self) -> None:
+        """In a forked process: close the lock, which stays its parent's."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _still_there(self) -> bool:
+        """Whether the lock file at the path is still the one that is open here."""
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self._handle))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let the next sweep have the store."""
+        if self._handle >= 0:
+            os.unlink(self.path)  # before the lock goes: whoever waits sees that it is not there
+            os.close(self._handle)
+            self._handle = -1
+
+
+_OWNERS: WeakSet[Owner] = WeakSet()
+
+
+def _forget_all() -> None:
+    for owner in _OWNERS:
+        owner.forget()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_forget_all)
+
 
 APPLICATION_ID = 0x696F6F70
 """The letters ``ioop``."""
@@ -173,12 +255,12 @@ class Store:
             "INSERT OR REPLACE INTO studies VALUES (?, ?, ?)", (name, size, json.dumps(document))
         )
 
-    def conclusions(self) -> dict[tuple[str, str], dict[str, Any]]:
+    def conclusions(self) -> dict[tuple[str, str], Json]:
         """(study, size) -> what it came to."""
         rows = self._connection.execute("SELECT name, size, document FROM studies ORDER BY 1, 2")
         return {(name, size): json.loads(document) for name, size, document in rows}
 
-    def put(self, row: dict[str, Any], document: dict[str, Any] | bytes | None = None) -> None:
+    def put(self, row: Json, document: Json | bytes | None = None) -> None:
         """Write one point in one transaction, in place of an earlier row of the same key.
 
         *document* is its whole result, or that :func:`packed`.
@@ -262,7 +344,7 @@ class StoreReader:
         found: int = self.connection.execute("SELECT count(*) FROM runs").fetchone()[0]
         return found
 
-    def document(self, key: str) -> dict[str, Any] | None:
+    def document(self, key: str) -> Json | None:
         """The whole result of a point whose schedule was kept."""
         if self.version < WITH_RESULTS:
             return None
@@ -271,7 +353,7 @@ class StoreReader:
             found = self.connection.execute(query, (key,)).fetchone()
         if found is None:
             return None
-        document: dict[str, Any]
+        document: Json
         try:
             unpacking = zlib.decompressobj()
             text = unpacking.decompress(found[0], MAX_STREAM_BYTES)

@@ -4,7 +4,7 @@ A study asks for values as if it computed them; a killed one asks again and goes
 
     with open_campaign("runs.sqlite", workers=2) as campaign:
         study = campaign.study("zhou")
-        rows = study.values("zhou_runs:one_run", [{"policy": "fill", "seed": s} for s in range(12)])
+        rows = study.values("papers.zhou:one_run", [{"policy": "fill", "seed": s} for s in range(12)])
 """
 
 import json
@@ -14,10 +14,11 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from ioopt.campaign.runner import Listener, Workers, open_workers, run_experiments
+from ioopt.campaign.runner import Workers, open_workers, run_tasks
 from ioopt.campaign.store import FAILED, Store
 from ioopt.campaign.work import make_experiment
 from ioopt.errors import IooptError
+from ioopt.problems.base import Json
 
 
 class Campaign(NamedTuple):
@@ -25,7 +26,6 @@ class Campaign(NamedTuple):
 
     store: Store
     workers: Callable[[], Workers]
-    listener: Listener | None
 
     def study(self, name: str) -> "Study":
         """The study called *name*."""
@@ -41,7 +41,7 @@ class Study:
         self._seconds: dict[str, float] = {}
         self.num_run = 0
 
-    def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[Json]:
         """What ``module:function`` returns for each of *settings*, in their order.
 
         Missing ones, and ones that failed earlier, are run together on the workers. Raises
@@ -50,8 +50,8 @@ class Study:
         asked = [make_experiment(self.name, target, each) for each in settings]
         missing = {item.key: item for item in asked if self._find(item.key) is None}
         if missing:
-            store, workers, listener = self._campaign
-            run_experiments(list(missing.values()), store, workers(), listener)
+            store, workers = self._campaign
+            run_tasks(list(missing.values()), store, workers())
             self.num_run += len(missing)
         found = []
         for item in asked:
@@ -74,20 +74,18 @@ class Study:
         """Seconds of computing behind those values, whenever they were run."""
         return math.fsum(self._seconds.values())
 
-    def _find(self, key: str) -> dict[str, Any] | None:
+    def _find(self, key: str) -> Json | None:
         row = self._campaign.store.find(key, ("status", "metrics", "solve_seconds"))
         if row is None or row[0] == FAILED:
             return None
         self._seconds[key] = row[2] or 0.0
-        metrics: dict[str, Any] = json.loads(row[1])
+        metrics: Json = json.loads(row[1])
         return metrics
 
 
 @contextmanager
-def open_campaign(
-    path: str, workers: int, scheduler: str | None = None, listener: Listener | None = None
-) -> Iterator[Campaign]:
+def open_campaign(path: str, workers: int, scheduler: str | None = None) -> Iterator[Campaign]:
     """The campaign of the store at *path*, made when it is missing, continued when it is not."""
     with ExitStack() as stack, Store(path) as store:
         opened = cache(lambda: stack.enter_context(open_workers(workers, scheduler)))
-        yield Campaign(store, opened, listener)
+        yield Campaign(store, opened)

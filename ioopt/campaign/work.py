@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from ioopt.campaign.grid import Point, Source, content_key
 from ioopt.campaign.store import FAILED
 from ioopt.errors import NotApplicableError
+from ioopt.problems.base import Json
 from ioopt.result import Status
 from ioopt.version import __version__
 
@@ -59,8 +60,8 @@ def make_experiment(
     return Experiment(key, study, target, settings, hard_limit)
 
 
-Row = dict[str, Any]
-Answer = tuple[Row, dict[str, Any] | None]
+Row = Json
+Answer = tuple[Row, Json | None]
 Task = Point | Experiment
 
 GIVE_UP_EXIT = 75

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +11,9 @@ from click.core import ParameterSource
 from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import TRACE, import_swf
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import PATH, format_option, output_option, solver_option
-from ioopt.cli.progress import progress
+from ioopt.cli.options import PATH, counting, format_option, output_option, solver_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 
 if TYPE_CHECKING:
     from ioopt.advice.study import Question
@@ -67,8 +64,10 @@ def advise(log: str, output: str | None, form: str, threads: int, **given: Any) 
     words = _words(click.get_current_context())
     with reading(log):
         question = _question(log, given)
-        with _bar() as show:
-            advice = study.advise(question, threads=threads, progress=show)
+        with counting("simulating", transient=True) as show:
+            advice = study.advise(
+                question, threads=threads, progress=lambda done, total: show(done, total, "")
+            )
     commands = _commands(log, words, question, advice)
     found = list(page.parts(advice, commands))
     if form == "json":
@@ -87,7 +86,7 @@ def advise(log: str, output: str | None, form: str, threads: int, **given: Any) 
     return ExitCode.ANSWER
 
 
-def _question(log: str, given: dict[str, Any]) -> Question:
+def _question(log: str, given: Json) -> Question:
     from ioopt.advice.study import POLICIES, Question
     from ioopt.formats.darshan.io import read_darshan_logs
     from ioopt.formats.io_rule import IoRule
@@ -120,9 +119,7 @@ def _words(context: click.Context) -> dict[str, list[str]]:
     return found
 
 
-def _commands(
-    log: str, words: dict[str, list[str]], question: Question, advice: dict[str, Any]
-) -> list[str]:
+def _commands(log: str, words: dict[str, list[str]], question: Question, advice: Json) -> list[str]:
     """What to type for the instances and comparisons that the advice rests on, and for itself."""
     from ioopt.formats.report import file_name
 
@@ -167,14 +164,3 @@ def _commands(
         f"ioopt compare {globs} {shlex.join(pairs)}",
         shlex.join(["ioopt", "advise", log, *asked, "-o", f"{stem}.html"]),
     ]
-
-
-@contextmanager
-def _bar() -> Iterator[Callable[[int, int], None]]:
-    """Runs done and time left, on a terminal only."""
-    if quiet() or not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    with progress("MofNCompleteColumn", "TimeRemainingColumn", transient=True) as bar:
-        task = bar.add_task("simulating", total=None, state="")
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.options import PATH, measure_option, output_option
-from ioopt.cli.progress import progress
+from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.options import PATH, counting, measure_option, output_option
 from ioopt.errors import BackendMissingError, ExitCode, UsageError, missing
-
-if TYPE_CHECKING:
-    from ioopt.campaign.runner import Progress
 
 EPILOG = """\b
 Examples:
@@ -53,7 +45,7 @@ def sweep(
 ) -> int:
     """Run every instance of CONFIG.toml with every solver of its family; one row a point."""
     from ioopt.campaign.grid import build_grid, read_config
-    from ioopt.campaign.runner import open_workers, run_grid
+    from ioopt.campaign.runner import open_workers, run_tasks
     from ioopt.campaign.store import Store
 
     settings = read_config(config)
@@ -67,34 +59,18 @@ def sweep(
         raise missing("distributed", "--scheduler")  # before a store is begun
     with Store(store, must_be_new=not resume) as runs:
         skip = runs.done(retry_failed)
-        todo = sum(point.key not in skip for point in grid.points)
-        runs.begin(settings.model_dump_json(by_alias=True), todo)
+        todo = [point for point in grid.points if point.key not in skip]
+        runs.begin(settings.model_dump_json(by_alias=True), len(todo))
         failed = 0
         if todo:
             with (
-                open_workers(min(workers, todo), scheduler, settings.memory_limit) as running,
-                _bar(todo) as show,
+                open_workers(min(workers, len(todo)), scheduler, settings.memory_limit) as running,
+                counting("sweep", len(todo)) as show,
             ):
-                failed = run_grid(grid, runs, running, skip=skip, listener=show).failed
-    click.echo(f"{todo} points run, {len(grid.points) - todo} were there, {failed} failed: {store}")
+                failed = run_tasks(todo, runs, running, grid.sources, show)
+    there = len(grid.points) - len(todo)
+    click.echo(f"{len(todo)} points run, {there} were there, {failed} failed: {store}")
     return ExitCode.ANSWER
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[Progress], None] | None]:
-    """Progress with time left, rate and failures, on a terminal only."""
-    if quiet() or not sys.stderr.isatty():
-        yield None
-        return
-    with progress("MofNCompleteColumn", "TimeRemainingColumn") as bar:
-        task = bar.add_task("sweep", total=total, state="")
-
-        def show(now: Progress) -> None:
-            speed = bar.tasks[0].speed
-            rate = f"{speed:.1f}/s" if speed else ""
-            bar.update(task, completed=now.done, state=f"{rate} {now.failed} failed")
-
-        yield show
 
 
 REPORT_EPILOG = """\b

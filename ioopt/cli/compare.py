@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import Any
 
 import click
 
 from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet
-from ioopt.cli.progress import watching
+from ioopt.cli.options import watching
 from ioopt.comparing import compare_rows, default_solvers, interrupted
 from ioopt.comparing.measures import Row
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 from ioopt.provenance import SYNTHETIC_IO, rests_on_synthetic_io, synthetic_footnote
-from ioopt.registry import KindSpec
-from ioopt.registry.measures import Measure, measure_of
+from ioopt.registry import KindSpec, Measure, measure_of
 from ioopt.result import Status
 from ioopt.solving import load
 from ioopt.tables import Form, render, say, terminal_width
@@ -49,7 +48,7 @@ Examples:
 def compare(
     file: tuple[str, ...],
     solvers: tuple[str, ...],
-    how: dict[str, Any],
+    how: Json,
     measure: str | None,
     baseline: str | None,
     wide: bool,
@@ -85,7 +84,7 @@ def compare(
     return _exit_code(rows)
 
 
-def _one_kind(problems: Sequence[Any], names: Sequence[str]) -> KindSpec:
+def _one_kind(problems: Sequence[object], names: Sequence[str]) -> KindSpec:
     kinds = [registry.kind_of_problem(problem) for problem in problems]
     for kind, name in zip(kinds, names):
         if kind is not kinds[0]:

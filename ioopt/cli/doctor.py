@@ -127,10 +127,9 @@ def _kernels() -> Iterator[Row]:
 
 def _plugins() -> Iterator[Row]:
     from ioopt import registry
-    from ioopt.registry import outside
 
     for group in ("ioopt.kinds", "ioopt.solvers", "ioopt.importers"):
-        for entry in outside.entry_points(group):
-            name = f"{entry.name} of {outside.origin(entry)}"
+        for entry in registry.entry_points(group):
+            name = f"{entry.name} of {registry.origin(entry)}"
             wrong = registry.BROKEN.get(f"{name} ({group})")
             yield ("plugin", name, "broken" if wrong else "present", wrong or group)

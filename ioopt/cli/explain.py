@@ -6,8 +6,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand, Seconds
-from ioopt.cli.options import PATH, file_argument, format_option, read_result
-from ioopt.cli.progress import watching
+from ioopt.cli.options import PATH, file_argument, format_option, read_result, watching
 from ioopt.errors import ExitCode
 from ioopt.pictures import result_to_draw
 from ioopt.quantities import column, title

@@ -8,6 +8,7 @@ from ioopt import registry
 from ioopt.cli.lazy import IooptGroup, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import ExitCode, UsageError
+from ioopt.protocols import Schedule
 from ioopt.registry import load_target
 from ioopt.solving import load
 
@@ -103,7 +104,8 @@ def _of_kind(file: str, form: str, *wanted: str) -> Any:
     return problem
 
 
-def _schedule(result: str, problem: Any) -> Any:
+def _schedule(result: str, problem: object) -> Schedule:
+    schedule: Schedule | None
     schedule = read_result(result, registry.kind_of_problem(problem)).get("schedule")
     if not schedule:
         raise UsageError(f"{result} holds no schedule")

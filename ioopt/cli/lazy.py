@@ -11,7 +11,7 @@ import click
 
 from ioopt.errors import UsageError
 from ioopt.options import parse_assignments, refuse_old, suggest
-from ioopt.units import parse_rate, parse_seconds
+from ioopt.units import parse_seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,7 +46,7 @@ EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
 )
 
 
-def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+def _remember(context: click.Context, parameter: click.Parameter, value: object) -> object:
     """Keep the value for :func:`quiet` and :func:`verbosity`; -q, -v may stand on any level."""
     if value:
         context.find_root().meta[f"ioopt.{parameter.name}"] = value
@@ -145,7 +145,7 @@ class Seconds(click.ParamType):
     name = "seconds"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Seconds; a negative number is left to the command, which knows what it is for."""
         try:
@@ -156,11 +156,3 @@ class Seconds(click.ParamType):
             return parse_seconds(value)
         except UsageError as error:
             self.fail(str(error), param, ctx)
-
-
-def rate_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
-    """An option that takes a rate such as 12.5MB/s; the command gets bytes per second."""
-    return click.option(
-        *names, metavar="RATE", help=text, **more,
-        callback=lambda context, option, given: None if given is None else parse_rate(given),
-    )  # fmt: skip

@@ -12,9 +12,11 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 from ioopt.quantities import quantity, title
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
+from ioopt.result import relative_gap
 from ioopt.tables import percent, render, terminal_width
 
 
@@ -101,7 +103,7 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
         if output is not None:
             raise UsageError("-o writes one instance; give its NAME")
         shown: list[Entry] = [*entries(library).values()]
-        data: Any = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
+        data: object = [entry.model_dump(mode="json", exclude={"plan"}) for entry in shown]
     else:
         shown = [entry_of(name, library)]
         data = shown[0].model_dump(mode="json")
@@ -113,7 +115,8 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
     headers = ("name", "best", "bound", "gap", "measure", "found by", "version", "kind")
     rows = [
         (entry.name, quantity(entry.measure, found.best), quantity(entry.measure, found.bound),
-         percent(_gap(entry, found)), title(entry.measure), found.solver, found.version, entry.kind)
+         percent(relative_gap(found.best, found.bound, entry.sense)), title(entry.measure),
+         found.solver, found.version, entry.kind)
         for entry in shown
         for found in (entry.history if name is not None else (entry.best,))
     ]  # fmt: skip
@@ -178,18 +181,12 @@ def schema_targets() -> dict[str, str]:
     return targets | {"result": "ioopt.result:Result"}
 
 
-def json_schema(target: str) -> dict[str, Any]:
+def json_schema(target: str) -> Json:
     """JSON Schema (2020-12) of a pydantic class given as ``module:name``; ``format`` is required."""
-    document: dict[str, Any] = load_target(target).model_json_schema(by_alias=True)
+    document: Json = load_target(target).model_json_schema(by_alias=True)
     if "format" in document.get("properties", {}):
         document["required"] = ["format", *document.get("required", [])]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
-
-
-def _gap(entry: Any, found: Any) -> float | None:
-    from ioopt.result import relative_gap
-
-    return relative_gap(found.best, found.bound, entry.sense)
 
 
 EPILOG = """\b
@@ -255,7 +252,7 @@ def _heading(kinds: Sequence[str]) -> str:
     return f"{family}{takes} (default: {', '.join(defaults)})\n"
 
 
-def describe(spec: SolverSpec) -> dict[str, Any]:
+def describe(spec: SolverSpec) -> Json:
     """A solver as plain data: abilities, backends, and the name, type and default of its settings."""
     settings = {}
     if spec.settings is not None:

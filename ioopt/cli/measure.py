@@ -37,7 +37,7 @@ Examples:
 @options.format_option("table", "json")
 def measure(
     file: str,
-    settings: dict[str, Any],
+    settings: dict[str, str],
     seed: int,
     time_limit: float,
     picture: str | None,

@@ -1,22 +1,100 @@
-"""Options that several commands share, and reading of what they name."""
+"""Options of the commands, what the shell completes them with, and progress on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
 
-from ioopt.cli.lazy import F, Seconds, set_option, together
+from ioopt import registry
+from ioopt.catalog import entries
+from ioopt.cli.lazy import F, Seconds, quiet, set_option, together
+from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
+from ioopt.problems.base import Json
+from ioopt.protocols import Incumbents
 from ioopt.registry import KindSpec, load_target
 from ioopt.registry.types import THREADS
 from ioopt.result import Result
 from ioopt.solving import require_form
+from ioopt.tables import say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+PATIENCE_SECONDS = 1
+
+
+def _bar(*columns: str, transient: bool = False) -> Progress:
+    """A bar with these columns of rich, between what it is of and what it has come to (``state``)."""
+    from rich import console, progress
+
+    shown: list[str | progress.ProgressColumn] = ["{task.description}", progress.BarColumn()]
+    shown += [getattr(progress, name)() for name in columns]
+    error = console.Console(file=sys.stderr)
+    return progress.Progress(*shown, "{task.fields[state]}", console=error, transient=transient)
+
+
+@contextmanager
+def counting(
+    title: str, total: int | None = None, transient: bool = False
+) -> Iterator[Callable[[int, int, str], None]]:
+    """What shows how many of how many are done, with the time left and words; on a terminal only."""
+    if quiet() or not sys.stderr.isatty():
+        yield lambda done, total, state: None
+        return
+    with _bar("MofNCompleteColumn", "TimeRemainingColumn", transient=transient) as bar:
+        task = bar.add_task(title, total=total, state="")
+        yield lambda done, total, state: bar.update(task, completed=done, total=total, state=state)
+
+
+@contextmanager
+def watching(title: str, limit: float | None) -> Iterator[Callable[[Incumbents], None] | None]:
+    """Show a bar with time, objective and bound while the block runs; nothing without a terminal.
+
+    The bar appears only after a second, so that quick answers stay quiet, and goes away at the end.
+    """
+    if not quiet():
+        choice.say = say
+    if quiet() or not sys.stderr.isatty():
+        yield None
+        return
+    latest: list[Incumbents] = []
+    done = threading.Event()
+    worker = threading.Thread(target=_draw, args=(title, limit, latest, done), daemon=True)
+    worker.start()
+    try:
+        yield lambda incumbents: latest.__setitem__(slice(None), [incumbents])
+    finally:
+        done.set()
+        worker.join()
+
+
+def _draw(title: str, limit: float | None, latest: list[Incumbents], done: threading.Event) -> None:
+    """The bar, from a thread of its own: it appears once the work has gone on for a second."""
+    if done.wait(PATIENCE_SECONDS):
+        return
+    with _bar("TimeElapsedColumn", transient=True) as bar:
+        task = bar.add_task(title, total=limit, completed=PATIENCE_SECONDS, state="")
+        while not done.wait(0.2):
+            bar.update(task, advance=0.2, state=_state(latest))
+
+
+def _state(latest: list[Incumbents]) -> str:
+    if not latest:
+        return "building"
+    objective, bound = latest[0].objective, latest[0].bound
+    text = "" if objective is None else f"best {objective:.6g}"
+    return text if bound is None else f"{text}, bound {bound:.6g}"
+
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,17 +104,25 @@ PATH = click.Path()
 """A file to read or write: the shell completes its name, and nothing is checked here."""
 
 
-def _offer(rows: Iterable[tuple[str, str]], begun: str) -> list[CompletionItem]:
-    return [CompletionItem(name, help=text) for name, text in rows if name.startswith(begun)]
+def _completing(
+    rows: Callable[[click.Context], Mapping[str, str]],
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """What click asks when the shell completes a word: those of *rows* (word -> text) begun so."""
+
+    @wraps(rows)
+    def offered(
+        context: click.Context, parameter: click.Parameter, begun: str
+    ) -> list[CompletionItem]:
+        words = rows(context).items()
+        return [CompletionItem(word, help=text) for word, text in words if word.startswith(begun)]
+
+    return offered
 
 
-def instances(
-    context: click.Context, parameter: click.Parameter, begun: str
-) -> list[CompletionItem]:
+@_completing
+def instances(context: click.Context) -> dict[str, str]:
     """Names of bundled instances; the shell adds files where none fits."""
-    from ioopt.catalog import entries
-
-    return _offer(((name, row["kind"]) for name, row in entries().items()), begun)
+    return {name: row["kind"] for name, row in entries().items()}
 
 
 def files(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -44,52 +130,47 @@ def files(context: click.Context, parameter: click.Parameter, begun: str) -> lis
     return [CompletionItem(begun, type="file"), *instances(context, parameter, begun)]
 
 
-def known_solvers(
-    context: click.Context, parameter: click.Parameter, begun: str
-) -> list[CompletionItem]:
-    """Solvers; where FILE is a bundled instance only those that take it."""
-    from ioopt import registry
-    from ioopt.catalog import entries
-
+def _kinds(context: click.Context) -> set[str]:
+    """The kinds of the bundled instances among what stands before."""
     # The option that is being typed has no value yet, so what stands before it is not parsed.
-    kinds = {entries()[name]["kind"] for name in context.args if name in entries()}
+    return {entries()[name]["kind"] for name in context.args if name in entries()}
+
+
+@_completing
+def known_solvers(context: click.Context) -> dict[str, str]:
+    """Solvers; where FILE is a bundled instance only those that take it."""
+    kinds = _kinds(context)
     rows = [row for row in registry.SOLVERS if not kinds or kinds & {*row.kinds}]
-    return _offer({row.name: row.summary for row in rows}.items(), begun)
+    return {row.name: row.summary for row in rows}
 
 
-def families(
-    context: click.Context, parameter: click.Parameter, begun: str
-) -> list[CompletionItem]:
+@_completing
+def families(context: click.Context) -> dict[str, str]:
     """Families, and kinds of instances."""
-    from ioopt import registry
-
-    names = dict.fromkeys([*registry.families(), *registry.FORMATS])
-    return _offer(((name, "") for name in names), begun)
+    return dict.fromkeys([*registry.families(), *registry.FORMATS], "")
 
 
-def presets(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+@_completing
+def presets(context: click.Context) -> dict[str, str]:
     """Presets of the family given, else of all."""
-    from ioopt import registry
-
     given = {*context.args}
     kinds = [
         row for row in registry.FORMATS.values() if not given or given & {row.family, row.kind}
     ]
-    return _offer(((name, row.kind) for row in kinds for name in row.presets), begun)
+    return {name: row.kind for row in kinds for name in row.presets}
 
 
-def _assignments(classes: Iterable[Any], begun: str) -> list[CompletionItem]:
+def _assignments(classes: Iterable[type[BaseModel]]) -> dict[str, str]:
     """KEY= of every field, with its values where there are only so many."""
-    rows = {}
-    for cls in map(load_target, classes):
-        for key, field in cls.model_fields.items():
-            for value in _choices(field.annotation) or ("",):
-                text = "" if field.is_required() else f"default: {field.default}"
-                rows[f"{key}={value}"] = text
-    return _offer(rows.items(), begun)
+    return {
+        f"{key}={value}": "" if field.is_required() else f"default: {field.default}"
+        for cls in classes
+        for key, field in cls.model_fields.items()
+        for value in _choices(field.annotation) or ("",)
+    }
 
 
-def _choices(annotation: Any) -> list[str]:
+def _choices(annotation: object) -> list[str]:
     if annotation is bool:
         return ["true", "false"]
     if get_origin(annotation) is Literal:
@@ -97,29 +178,22 @@ def _choices(annotation: Any) -> list[str]:
     return [value for part in get_args(annotation) for value in _choices(part)]
 
 
-def solver_settings(
-    context: click.Context, parameter: click.Parameter, begun: str
-) -> list[CompletionItem]:
+@_completing
+def solver_settings(context: click.Context) -> dict[str, str]:
     """Settings of the solvers named before, else of the default of the bundled instance."""
-    from ioopt import registry
-    from ioopt.catalog import entries
-
-    kinds = {entries()[name]["kind"] for name in context.args if name in entries()}
+    kinds = _kinds(context)
     named = {context.params.get("solver"), *context.params.get("solvers", ())} - {None}
     named = named or {registry.KINDS[kind].default_solver for kind in kinds}
     rows = [row for row in registry.SOLVERS if row.name in named and kinds <= {*row.kinds}]
-    return _assignments((row.settings for row in rows if row.settings), begun)
+    return _assignments(load_target(row.settings) for row in rows if row.settings)
 
 
-def preset_settings(
-    context: click.Context, parameter: click.Parameter, begun: str
-) -> list[CompletionItem]:
+@_completing
+def preset_settings(context: click.Context) -> dict[str, str]:
     """Settings of the preset named before."""
-    from ioopt import registry
-
     preset = context.params.get("preset") or ""
     tables = [row.presets for row in registry.FORMATS.values()]
-    return _assignments((table[preset] for table in tables if preset in table), begun)
+    return _assignments(table[preset] for table in tables if preset in table)
 
 
 def _target(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -153,8 +227,6 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def check_threads(solver: str | None, kind: KindSpec, threads: int) -> None:
     """Raise UsageError when several threads are asked of a solver of ioopt that has use for one."""
-    from ioopt import registry
-
     spec = registry.solver(solver, kind)
     if threads <= 1 or THREADS in spec.abilities or not str(spec.target).startswith("ioopt."):
         return
@@ -199,8 +271,8 @@ def partial_result() -> type[BaseModel]:
     """A result of which any part may be missing and to which anything may be added."""
     from pydantic import ConfigDict, create_model
 
-    fields: dict[str, Any] = {name: item.annotation for name, item in Result.model_fields.items()}
-    parts: dict[str, Any] = {
+    fields: Json = {name: item.annotation for name, item in Result.model_fields.items()}
+    parts: Json = {
         name: (annotation | None, None)
         for name, annotation in fields.items()
         if name not in ("format", "version")

@@ -58,7 +58,7 @@ def plot(
         return _beside(results, output, [picture, kind, label, run, measure])
     (result,) = results
     if _is_store(result):
-        from ioopt.campaign.pictures import PROFILE, draw_store
+        from ioopt.campaign.report import PROFILE, draw_store
 
         with reading(result):
             axes = draw_store([result], picture or PROFILE, kind, label, run, measure)
@@ -102,7 +102,7 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
     if data.get("format") == "ioopt/comparison":
         from ioopt.comparing.picture import plot_comparison
         from ioopt.formats.native import validate
-        from ioopt.registry.measures import measure_of
+        from ioopt.registry import measure_of
         from ioopt.result import Comparison, measured
 
         if picture is not None:

@@ -11,7 +11,8 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
-from ioopt.protocols import Simulation
+from ioopt.problems.base import Json
+from ioopt.protocols import Metrics, Simulation
 from ioopt.quantities import quantity, title
 from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
@@ -63,7 +64,7 @@ def simulate(
     actual: str | None,
     solver: str | None,
     prefetch: bool,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, str],
     output: str | None,
     form: str,
 ) -> int:
@@ -77,7 +78,7 @@ def simulate(
     kind = registry.kind_of_problem(problem)
     if link is not None and kind.family != "replication":
         raise UsageError(f"--link belongs to replication instances, and {file} is {kind.kind}")
-    how: dict[str, Any] = {"link": link} if link else {}
+    how: Json = {"link": link} if link else {}
     how |= _actual(problem, kind, sigma, seed, actual)
     if (result is None) == (solver is None):
         raise UsageError("give either the RESULT to replay or a --solver to dispatch by")
@@ -117,7 +118,7 @@ def simulate(
 
 def _actual(
     problem: Any, kind: KindSpec, sigma: float | None, seed: int, source: str | None
-) -> dict[str, Any]:
+) -> Json:
     """The option that replaces compute times, where one is asked for."""
     from ioopt.formats.native import read_json
     from ioopt.sim.replication.simulate import noisy_seconds
@@ -137,7 +138,7 @@ def _actual(
     return {"actual": times}
 
 
-def _beyond(kind: KindSpec, settings: Mapping[str, Any]) -> "ReplayOptions":
+def _beyond(kind: KindSpec, settings: Mapping[str, str]) -> "ReplayOptions":
     """The options that ``--set`` names."""
     from ioopt.options import parse_settings
     from ioopt.problems.replication import ReplayOptions
@@ -154,7 +155,7 @@ def _dispatcher(kind: KindSpec, name: str | None) -> Any:
     return registry.load_target(row.policy or "")(None)
 
 
-def _table(metrics: Any) -> str:
+def _table(metrics: Metrics) -> str:
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 

@@ -1,16 +1,15 @@
 """``ioopt solve``: one instance, one solver, one checked and simulated result, or one decision."""
 
 import sys
-from typing import Any
 
 import click
 
 from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, quiet, verbosity
-from ioopt.cli.options import PATH
-from ioopt.cli.progress import watching
+from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load
 from ioopt.solving import solve as run
@@ -40,7 +39,7 @@ Examples:
 def solve(
     file: str,
     solver: str | None,
-    how: dict[str, Any],
+    how: Json,
     measure: str | None,
     now: bool,
     warm_start: str | None,

@@ -11,8 +11,8 @@ from ioopt.comparing.measures import Row, add_ratios, spent, tightest
 from ioopt.compiled import choice as machine_code
 from ioopt.errors import BackendMissingError, NotApplicableError, UsageError
 from ioopt.options import SolveOptions, parse_assignments
-from ioopt.registry import KindSpec, SolverSpec, load_target
-from ioopt.registry.measures import Measure, measure_of
+from ioopt.problems.base import Problem
+from ioopt.registry import KindSpec, Measure, SolverSpec, load_target, measure_of
 from ioopt.registry.types import BOUND, REFERENCE
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load, solve
@@ -40,7 +40,7 @@ PLAIN_ITEMS = 50
 """So many tasks or jobs are replayed in plain Python before machine code is loaded."""
 MORE_COLUMNS = 2
 """Metrics beside the measure in the frame of :func:`compare`."""
-Solvers = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
+Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 
 
 def compare(
@@ -82,7 +82,7 @@ def compare_rows(
     solvers: Solvers | None = None,
     *,
     measure: str | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     **options: Any,
 ) -> list[Row]:
     """The rows of :func:`compare` as plain dictionaries (a result without plan, schedule).
@@ -135,7 +135,7 @@ def _row(result: Result, choice: _Choice) -> Row:
 
 
 def _load_shared(
-    problem: Any, kind: KindSpec, specs: Sequence[SolverSpec], limit: float | None
+    problem: Problem, kind: KindSpec, specs: Sequence[SolverSpec], limit: float | None
 ) -> None:
     """Load what rows share before the first is timed: modules, and the replay's machine code if made."""
     for target in (kind.check, kind.simulate, kind.bound, *(spec.target for spec in specs)):
@@ -154,7 +154,7 @@ def _load_shared(
                 kernel.compile()
 
 
-def default_solvers(kind: KindSpec, problem: Any) -> tuple[str, ...]:
+def default_solvers(kind: KindSpec, problem: Problem) -> tuple[str, ...]:
     """What ``compare`` runs on *problem* when no solver is named."""
     if kind.choose_solvers is not None:
         chosen: tuple[str, ...] = load_target(kind.choose_solvers)(problem)
@@ -167,12 +167,14 @@ class _Choice(NamedTuple):
 
     text: str
     spec: SolverSpec
-    solver: str | Callable[..., Any]
+    solver: str | Callable[..., object]
     known: Set[str]
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
 
 
-def _chosen(kind: KindSpec, solver: str | Callable[..., Any], common: Mapping[str, Any]) -> _Choice:
+def _chosen(
+    kind: KindSpec, solver: str | Callable[..., object], common: Mapping[str, object]
+) -> _Choice:
     """The solver that was named or given, with those of the *common* settings that it knows."""
     name, own = parse_solver(solver) if isinstance(solver, str) else (solver, {})
     spec = registry.solver(name, kind)
@@ -183,7 +185,7 @@ def _chosen(kind: KindSpec, solver: str | Callable[..., Any], common: Mapping[st
     )
 
 
-def _run(problem: Any, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]) -> Result:
+def _run(problem: Problem, kind: KindSpec, choice: _Choice, options: Mapping[str, Any]) -> Result:
     """The result of one solver; a missing backend and an instance it cannot take are results too."""
     spec, given = choice.spec, dict(options)
     if given.get("backend") not in spec.backends:
@@ -200,7 +202,7 @@ def _run(problem: Any, kind: KindSpec, choice: _Choice, options: Mapping[str, An
         return refused.model_copy(update={"status": Status.NOT_APPLICABLE})
 
 
-def _unanswered(problem: Any, kind: KindSpec, choice: _Choice, note: str) -> Result:
+def _unanswered(problem: Problem, kind: KindSpec, choice: _Choice, note: str) -> Result:
     return Result(
         instance=problem.name, family=kind.family, kind=kind.kind, solver=choice.spec.name,
         status=Status.UNKNOWN, stop=StopReason.FINISHED, notes=(note,),
@@ -208,7 +210,11 @@ def _unanswered(problem: Any, kind: KindSpec, choice: _Choice, note: str) -> Res
 
 
 def _common_bound(
-    rows: Sequence[Row], chosen: Sequence[_Choice], problem: Any, kind: KindSpec, measure: Measure
+    rows: Sequence[Row],
+    chosen: Sequence[_Choice],
+    problem: Problem,
+    kind: KindSpec,
+    measure: Measure,
 ) -> float | None:
     """The best bound that holds for every plan: what solvers proved, and the kind's where rows have none.
 

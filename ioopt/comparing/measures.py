@@ -1,16 +1,17 @@
 """Rows of one comparison by its measure: bounds that all share, gaps, ratios, and what a row is.
 
 A row is a result without plan and schedule whose objective is the measure. What a solver proved of
-another objective is a metric (:func:`ioopt.registry.measures.proof_of`).
+another objective is a metric (:func:`ioopt.registry.proof_of`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ioopt.registry.measures import Measure
+from ioopt.problems.base import Json
+from ioopt.registry import Measure
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Status, StopReason, relative_gap
 
-Row = dict[str, Any]
+Row = Json
 NO_ANSWER, FAILED, FELL_BACK, REFERENCE = "no answer", "failed", "fell back", "reference"
 NOT_APPLICABLE = str(Status.NOT_APPLICABLE)
 COUNTED = (NO_ANSWER, FAILED, FELL_BACK, NOT_APPLICABLE)

@@ -9,8 +9,9 @@ from ioopt.errors import UsageError
 from ioopt.metrics import mean_interval, ratios_to
 from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, unit_for
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
+from ioopt.problems.base import Json
 from ioopt.quantities import title
-from ioopt.registry.measures import sense_of
+from ioopt.registry import sense_of
 from ioopt.registry.types import EXACT as PROVES
 
 Row = Mapping[str, Any]
@@ -99,7 +100,7 @@ def _rank(label: str) -> tuple[int, str]:
     return (known.index(label) if label in known else len(known), label)
 
 
-def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
+def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
     """Bars and lines of one instance; returns legend entries by their label."""
     bars = [row for row in rows if not row.get("reference")][:MOST_BARS]
     lines = _lines(rows, measure)
@@ -109,7 +110,7 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> dict[str, Any]:
     high, low = max([0.0, *known]) / unit.size, min([0.0, *known]) / unit.size
     axes.set_xlim(low * 1.04, high * 1.04 or 1)
     axes.set_ylim(len(bars) - 0.4, -0.6)
-    handles: dict[str, Any] = {}
+    handles: Json = {}
     for place, (row, value) in enumerate(zip(bars, values)):
         if value is None:
             reason = f" {standing(row)}"

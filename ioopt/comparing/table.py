@@ -8,8 +8,7 @@ from typing import Any
 from ioopt.comparing.measures import COUNTED, Row, spent, standing
 from ioopt.metrics import PairedRatio, median, paired_ratios
 from ioopt.quantities import column, is_number, is_time, quantity, time_unit, title
-from ioopt.registry import KindSpec
-from ioopt.registry.measures import Measure, proof_of, sense_of
+from ioopt.registry import KindSpec, Measure, proof_of, sense_of
 from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
 

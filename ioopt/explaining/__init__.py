@@ -11,8 +11,7 @@ from ioopt.comparing.measures import Row
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
 from ioopt.quantities import quantity, title
-from ioopt.registry import load_target
-from ioopt.registry.measures import Measure, measure_of
+from ioopt.registry import Measure, load_target, measure_of
 from ioopt.registry.types import ANYTIME, WARM_START
 from ioopt.result import Result, measured
 from ioopt.solving import load
@@ -88,7 +87,7 @@ def explain(
     family: Family = load_target(kind.explain)
     measure = measure_of(kind)
     settings = result.options.get("settings") or {}
-    limits: dict[str, Any] = {"time_limit": time_limit, "seed": result.seed or 0}
+    limits: Json = {"time_limit": time_limit, "seed": result.seed or 0}
     abilities = registry.solver(result.solver, kind).abilities
     if WARM_START in abilities:
         limits["warm_start"] = result

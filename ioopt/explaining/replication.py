@@ -1,23 +1,12 @@
 """Plans of batches and workflows: link, computing, waits; bytes that were fetched again."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from ioopt.explaining import MORE, Family, scaled
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.tables import percent
-
-
-def covered(spans: Iterable[tuple[float, float]]) -> float:
-    """Seconds in which at least one span holds."""
-    total, reached = 0.0, float("-inf")
-    for start, end in sorted(spans):
-        total += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
+from ioopt.timeline import covered_seconds
 
 
 def told(problem: ReplicationProblem, result: Result) -> list[str]:
@@ -36,7 +25,7 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
         last[row["node"]] = max(last[row["node"]], row["end_seconds"])
     after = sum((span - last[name]) * cores[name] for name in cores)
     remote = [row for row in transfers if row["source"] is None or row["destination"] is None]
-    link = covered((row["start_seconds"], row["end_seconds"]) for row in remote)
+    link = covered_seconds((row["start_seconds"], row["end_seconds"]) for row in remote)
     busy, after, waits = (percent(part / room) for part in (busy, after, room - busy - after))
     crossing = f"The remote link is busy {percent(link / span)} of that time"
     times = (
@@ -46,7 +35,7 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     return [times, _again(problem, transfers)]
 
 
-def _again(problem: ReplicationProblem, transfers: list[dict[str, Any]]) -> str:
+def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
     sizes = {file.id: file.bytes for file in problem.files}
     seen: set[str] = set()
     first, again, saved, copied = 0, 0, 0, 0

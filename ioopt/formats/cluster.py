@@ -9,7 +9,7 @@ from pydantic import Field
 from ioopt.errors import UsageError
 from ioopt.formats.report import imported
 from ioopt.formats.values import Number, Rate
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.units import format_bytes, parse_bytes
 
@@ -77,7 +77,7 @@ class Part:
 
 def built(
     head: Mapping[str, Any],
-    tasks: Sequence[dict[str, Any]],
+    tasks: Sequence[Json],
     part: Part,
     machine: Machine,
     warnings: Iterable[str],

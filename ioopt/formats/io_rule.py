@@ -8,13 +8,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from ioopt.errors import UsageError
 from ioopt.formats.values import Number, Rate
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.units import format_bytes
 
 NODE_BYTES_PER_SECOND = 1e9 / 32
@@ -47,9 +47,7 @@ class MachineRule(Record):
         """Nodes that hold *processors*."""
         return -(-processors // self.processors_per_node)
 
-    def invented_rates(
-        self, machine: dict[str, Any], achieved: Sequence[tuple[int, float]] = ()
-    ) -> str:
+    def invented_rates(self, machine: Json, achieved: Sequence[tuple[int, float]] = ()) -> str:
         """What was assumed of the rates of the *machine* block, empty where both were stated."""
         stated = (self.node_bytes_per_second, self.storage_bytes_per_second)
         missing = [
@@ -61,9 +59,7 @@ class MachineRule(Record):
         why = ", raised to what the logs achieved" if achieved and raised else ""
         return f"{describe_rates(machine)} ({' and '.join(missing)} not given{why})"
 
-    def machine(
-        self, processors: int, achieved: Sequence[tuple[int, float]] = ()
-    ) -> dict[str, Any]:
+    def machine(self, processors: int, achieved: Sequence[tuple[int, float]] = ()) -> Json:
         """The ``machine`` block for a trace whose machine has *processors*, whole units, rounded up.
 
         Rates that are not stated are no less than what jobs of (processors, bytes per second)
@@ -110,7 +106,7 @@ class IoRule:
         """The stream from which the jobs draw, one draw a job in the order of the trace."""
         return random.Random(self.seed)
 
-    def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[dict[str, Any]]:
+    def phases(self, run_seconds: float, peak: float, rng: random.Random) -> list[Json]:
         """Phases of a job of *run_seconds* whose peak rate is *peak* bytes per second."""
         low, high = max(0.0, 2 * self.fraction - 1), min(1.0, 2 * self.fraction)
         share = low + (high - low) * rng.random()
@@ -132,7 +128,7 @@ class IoRule:
         )
 
 
-def describe_rates(machine: dict[str, Any]) -> str:
+def describe_rates(machine: Json) -> str:
     """The rates of a machine block in words, for warnings."""
     node = format_bytes(machine["node_bytes_per_second"])
     storage = format_bytes(machine["storage_bytes_per_second"])

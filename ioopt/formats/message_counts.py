@@ -9,7 +9,7 @@ any order, the recording is kept as one in time. Other columns are not read.
 import os
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator
 
@@ -17,6 +17,7 @@ from ioopt.errors import InstanceError
 from ioopt.formats.native import named, validate
 from ioopt.formats.report import imported, some
 from ioopt.formats.values import Cell, csv_rows
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.message_counts import QUANTA, MessageCountsProblem, Quanta
 
 Truth = Annotated[bool, BeforeValidator(lambda text: str(text).strip())]
@@ -78,13 +79,11 @@ def read_message_counts(
     return imported(MessageCountsProblem, data, warnings, shown)
 
 
-def _application(app: str, rows: list[Row], processors: int) -> dict[str, Any]:
+def _application(app: str, rows: list[Row], processors: int) -> Json:
     """The counts of one application by kind; a recording in time where all places are known."""
     if min(min(row[:2]) for row in rows) >= 0:
         rows = sorted(rows, key=lambda row: row[:2])
-    lists: dict[str, Any] = {
-        name: tuple(row[3] for row in rows if row[2] == name) for name in QUANTA
-    }
+    lists: Json = {name: tuple(row[3] for row in rows if row[2] == name) for name in QUANTA}
     return {"id": app, **lists, "absent": _absent(rows, processors)}
 
 

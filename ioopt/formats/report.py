@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from ioopt.problems.base import Problem
+from ioopt.problems.base import Json, Problem
 
 P = TypeVar("P", bound=Problem)
 
@@ -39,7 +39,7 @@ def imported(
 
     made = {key: how for key, how in (synthetic or {}).items() if how}
     said = [*warnings, *(f"{name}: invented {what}: {how}" for what, how in made.items())]
-    kept: dict[str, Any] = {"warnings": said} if said else {}
+    kept: Json = {"warnings": said} if said else {}
     if made:
         kept["synthetic"] = made
     if kept:

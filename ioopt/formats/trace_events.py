@@ -8,21 +8,21 @@ stand in one row.
 import csv
 import io
 import json
-from typing import Any
 
+from ioopt.problems.base import Json
 from ioopt.timeline import Interval, Timeline
 
 PROCESS = 1
 CSV_COLUMNS = ("resource", "kind", "label", "start_seconds", "end_seconds", "bytes_per_second")
 
 
-def trace_events(timeline: Timeline) -> dict[str, Any]:
+def trace_events(timeline: Timeline) -> Json:
     """The trace as plain JSON values: a row a resource and kind, in the timeline's order.
 
     What overlaps on a resource (computing and staging; cores) is kept apart, since viewers nest only
     intervals that contain each other.
     """
-    events: list[dict[str, Any]] = []
+    events: list[Json] = []
     rows: dict[tuple[str, str], int] = {}
     present: dict[str, set[tuple[str, int]]] = {name: set() for name in timeline.resources}
     for item in timeline.intervals:
@@ -93,11 +93,11 @@ def timeline_csv(timeline: Timeline) -> str:
     return text.getvalue()
 
 
-def _metadata(name: str, row: int, arguments: dict[str, Any]) -> dict[str, Any]:
+def _metadata(name: str, row: int, arguments: Json) -> Json:
     return {"name": name, "ph": "M", "pid": PROCESS, "tid": row, "args": arguments}
 
 
-def _common(item: Interval, row: int) -> dict[str, Any]:
+def _common(item: Interval, row: int) -> Json:
     known = {"bytes_per_second": item.rate, **item.info}
     return {
         "name": item.label,

@@ -1,4 +1,4 @@
-"""Gantt charts: who computes, fetches, copies and waits when."""
+"""Gantt charts: who computes, fetches, copies and waits when, a row a node or a job; bytes on disks below."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,11 +17,54 @@ from ioopt.plot.layout import (
     stacked_axes,
     unit_for,
 )
-from ioopt.plot.live_bytes import plot_live_bytes
-from ioopt.plot.palette import BLACK, IDLE, role
+from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
 from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
+
+MOST_NODES, MOST_STEPS = 8, 2_000
+"""Nodes with a line each, and changes of all lines; of more, the fullest and the mean are drawn."""
+
+
+def plot_live_bytes(disks: Mapping[str, Mapping[str, Any]], until: float, axes: Any) -> Any:
+    """Draw ``schedule.disks``: live bytes a node, up to *until* seconds, limits dotted; returns *axes*."""
+    time = unit_for("seconds", until)
+    limits = sorted({disk["bytes"] for disk in disks.values() if disk["bytes"] is not None})
+    peak = max((step[1] for disk in disks.values() for step in disk["live"]), default=0)
+    unit = unit_for("bytes", max([peak, *limits]))
+    lines = {name: disk["live"] for name, disk in disks.items()}
+    if len(lines) > MOST_NODES or sum(map(len, lines.values())) > MOST_STEPS:
+        lines = fullest_and_mean([*lines.values()])
+    for number, (name, steps) in enumerate(lines.items()):
+        times = [0.0, *(at / time.size for at, _ in steps), until / time.size]
+        values = [0.0, *(value / unit.size for _, value in steps)]
+        axes.step(
+            times, [*values, values[-1]], where="post", label=name, lw=1.1,
+            **series(number, marker=False),
+        )  # fmt: skip
+    for number, limit in enumerate(limits):
+        axes.axhline(limit / unit.size, label=None if number else "disk", **LIMIT)
+    axes.set_ylim(0, None)
+    label_axis(axes.xaxis, "time", time.name)
+    label_axis(axes.yaxis, "live bytes", unit.name)
+    return finish(axes)
+
+
+def fullest_and_mean(lines: Sequence[Sequence[Sequence[float]]]) -> dict[str, list[list[float]]]:
+    """The largest and the mean of step functions, as [time, value] at every change.
+
+    >>> fullest_and_mean([[[0, 4], [2, 0]], [[1, 6]]])
+    {'fullest node': [[0, 4], [1, 6], [2, 6]], 'mean': [[0, 2.0], [1, 5.0], [2, 3.0]]}
+    """
+    changes = sorted((time, n, value) for n, line in enumerate(lines) for time, value in line)
+    now, largest, mean = [0.0] * len(lines), [], []
+    for place, (time, n, value) in enumerate(changes):
+        now[n] = value
+        if place + 1 == len(changes) or changes[place + 1][0] > time:
+            largest.append([time, max(now)])
+            mean.append([time, sum(now) / len(now)])
+    return {"fullest node": largest, "mean": mean}
+
 
 MOST_ROWS = 60
 """Rows drawn; more cannot be read."""
@@ -315,3 +358,49 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
         axes, below = stacked_axes(10, max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2)
         plot_live_bytes(disks, timeline.makespan, below)
     return plot_timeline(timeline, axes, headline(result, more), until=until)
+
+
+def jobs_timeline(jobs: list[Mapping[str, Any]]) -> Timeline:
+    """The timeline of ``schedule.jobs`` of a batch I/O or gang result, a resource a job."""
+    intervals: list[Interval] = []
+    for job in jobs:
+        intervals += _spans(job, str(job["id"]))
+    return Timeline.of(intervals, [str(job["id"]) for job in jobs])
+
+
+def _spans(job: Mapping[str, Any], name: str) -> Iterator[Interval]:
+    """Computing, waiting for the first grant, and I/O (rates may pause within it), in turn."""
+    start = job["start_seconds"]
+    if "io" not in job:
+        kind = "local" if job["local"] else "remote start"
+        yield Interval(start, job["finish_seconds"], name, kind, name)
+        return
+    now, end = start, job["end_seconds"]
+    for phase in job["io"]:
+        request = phase["request_seconds"]
+        if request is None:
+            continue
+        finish = end if phase["finish_seconds"] is None else phase["finish_seconds"]
+        grant = phase["first_grant_seconds"]
+        grant = finish if grant is None else grant
+        for kind, until in (("compute", request), ("waiting", grant), ("io", finish)):
+            if until > now:
+                yield Interval(now, until, name, kind, name)
+                now = until
+    if end > now:
+        yield Interval(now, end, name, "compute", name)
+
+
+def plot_jobs(result: Result, axes: Any = None, until: float = 0.0) -> Any:
+    """Gantt chart of a batch I/O or gang result, the first 60 jobs by start; returns the axes.
+
+    Raises UsageError for a result without a schedule.
+    """
+    if not result.schedule:
+        raise UsageError("the result holds no schedule to draw; run `ioopt simulate` on its plan")
+    jobs = sorted(result.schedule["jobs"], key=lambda job: (job["start_seconds"], str(job["id"])))
+    title = headline(result)
+    if len(jobs) > MOST_ROWS:
+        title += f", the first {MOST_ROWS} of {len(jobs)} jobs"
+    timeline = jobs_timeline(jobs[:MOST_ROWS])
+    return plot_timeline(timeline, axes, title, "job", idle=False, until=until)

@@ -55,7 +55,7 @@ def fullest(updates: Iterable[Mapping[str, Any]]) -> tuple[float, list[Mapping[s
     return seconds, jobs
 
 
-def plot_matrix(jobs: Sequence[Mapping[str, Any]], axes: Any = None, title: str = "") -> Any:
+def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     """Draw *jobs* (``id``, ``columns``, ``home_row``, ``rows``, ``local``); returns the axes.
 
     Home instances are solid and carry the job's id where it fits, replicas are pale, idle slots
@@ -66,7 +66,7 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], axes: Any = None, title: str 
     width = max((max(job["columns"]) + 1 for job in jobs), default=1)
     height = max((max(job["rows"]) + 1 for job in jobs), default=1)
     shown = min(height, MOST_ROWS)
-    axes = new_axes(10, 1.2 + min(0.5, 8 / shown) * max(2, shown)) if axes is None else axes
+    axes = new_axes(10, 1.2 + min(0.5, 8 / shown) * max(2, shown))
     axes.set_xlim(0, width)
     axes.set_ylim(shown - 0.5, -0.5)
     axes.barh(range(shown), width, 0.9, color=IDLE, linewidth=0)

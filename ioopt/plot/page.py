@@ -36,7 +36,7 @@ def page(title: str, body: str) -> str:
     )
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A table that scrolls by itself where the screen is too narrow for it."""
     words = [bool(rows) and all(_of_text(row[k]) for row in rows) for k in range(len(headers))]
     head = "".join(
@@ -47,11 +47,11 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'
 
 
-def _of_text(value: Any) -> bool:
+def _of_text(value: object) -> bool:
     return isinstance(value, str) and not value.lstrip("+-")[:1].isdigit()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return f"<td{' class=t' * _of_text(value)}>{html.escape(show(value))}</td>"
 
 

@@ -1,37 +1,64 @@
-"""Name -> solver, kind -> family parts. Nothing here imports a solver until it is asked for."""
+"""Name -> solver, kind -> family parts. Nothing here imports a solver until it is asked for.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+A plugin names objects in the entry point groups ``ioopt.solvers`` (:class:`SolverSpec`),
+``ioopt.kinds`` (:class:`KindSpec`) and ``ioopt.importers`` (commands of click). One that cannot be
+loaded is left out and kept in :data:`BROKEN`: it never breaks a command that does not need it. A
+solver may also be ``module:function``, or a plain function.
+"""
+
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from importlib import metadata
+from typing import Any, Literal, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.options import nearest, parse_settings, suggest
-from ioopt.registry import batch_io, flexgang, gang, outside, replication
-from ioopt.registry.outside import BROKEN
-from ioopt.registry.types import Format, KindSpec, MeasuredKind, SolverSpec, load_target
+from ioopt.options import nearest, parse_settings
+from ioopt.options import suggest as suggest
+from ioopt.registry import batch_io, flexgang, gang, replication
+from ioopt.registry.types import Format as Format
+from ioopt.registry.types import KindSpec as KindSpec
+from ioopt.registry.types import MeasuredKind as MeasuredKind
+from ioopt.registry.types import SolverSpec as SolverSpec
+from ioopt.registry.types import load_target as load_target
 
-__all__ = [
-    "BROKEN",
-    "FORMATS",
-    "KINDS",
-    "SOLVERS",
-    "Format",
-    "KindSpec",
-    "MeasuredKind",
-    "SolverSpec",
-    "families",
-    "format_of",
-    "format_of_problem",
-    "generate",
-    "generator_of",
-    "kind_of_format",
-    "kind_of_problem",
-    "load_target",
-    "require_backend",
-    "settings_for",
-    "solver",
-    "solvers_for",
-    "suggest",
-]
+Row = TypeVar("Row", KindSpec, SolverSpec)
+
+BROKEN: dict[str, str] = {}
+"""Plugins that could not be loaded: "NAME of PACKAGE (GROUP)" -> what is wrong."""
+
+
+def entry_points(group: str) -> list[metadata.EntryPoint]:
+    """The entry points of a group, by name and package."""
+    return sorted(metadata.entry_points(group=group), key=lambda e: (e.name, origin(e)))
+
+
+def origin(entry: metadata.EntryPoint) -> str:
+    """The package that an entry point is of."""
+    return entry.dist.name if entry.dist is not None else "an unnamed package"
+
+
+def _added(group: str, cls: type[Row], taken: Callable[[Row], bool]) -> tuple[Row, ...]:
+    """The rows that plugins add; what cannot be loaded, is no *cls* or *taken* goes to :data:`BROKEN`."""
+    found: list[Row] = []
+    for entry in entry_points(group):
+        try:
+            row = entry.load()
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+        else:
+            wrong = f"wanted a {cls.__name__}, not {type(row).__name__}"
+            if isinstance(row, cls):
+                if not taken(row):
+                    found.append(row)
+                    continue
+                wrong = "ioopt has one of that name"
+        BROKEN[f"{entry.name} of {origin(entry)} ({group})"] = wrong
+    return tuple(found)
+
 
 _TABLES = (replication, batch_io, gang, flexgang)
 
@@ -39,14 +66,11 @@ KINDS: dict[str, KindSpec] = {spec.kind: spec for table in _TABLES for spec in t
 SOLVERS: tuple[SolverSpec, ...] = tuple(spec for table in _TABLES for spec in table.SOLVERS)
 
 
-def _taken(row: SolverSpec) -> bool:
-    return any(row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS)
-
-
-KINDS |= {
-    row.kind: row for row in outside.rows("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)
-}
-SOLVERS += outside.rows("ioopt.solvers", SolverSpec, _taken)
+KINDS |= {row.kind: row for row in _added("ioopt.kinds", KindSpec, lambda row: row.kind in KINDS)}
+SOLVERS += _added(
+    "ioopt.solvers", SolverSpec,
+    lambda row: any(row.name == own.name and {*row.kinds} & {*own.kinds} for own in SOLVERS),
+)  # fmt: skip
 FORMATS: dict[str, Format] = {**KINDS, **{spec.kind: spec for spec in flexgang.MEASURED}}
 """What can be read and generated: kinds of decisions, then what is only measured."""
 
@@ -99,7 +123,7 @@ def generator_of(name: str) -> Format:
     return fitting[0]
 
 
-def generate(kind: Format, preset: str | None, settings: Mapping[str, Any], seed: int) -> Any:
+def generate(kind: Format, preset: str | None, settings: Mapping[str, object], seed: int) -> Any:
     """One instance of *kind*. A preset that another kind has is named as such (UsageError)."""
     if preset is not None and preset not in kind.presets:
         for spec in FORMATS.values():
@@ -130,15 +154,15 @@ def solvers_for(kind: str) -> tuple[SolverSpec, ...]:
     return tuple(spec for spec in SOLVERS if kind in spec.kinds)
 
 
-def solver(name: str | Callable[..., Any] | None, kind: KindSpec) -> SolverSpec:
+def solver(name: str | Callable[..., object] | None, kind: KindSpec) -> SolverSpec:
     """The solver called *name* (None: the default) for instances of *kind*.
 
-    *name* may also be a function, or ``module:function`` (:func:`ioopt.registry.outside.solver_row`).
+    *name* may also be a function, or ``module:function``: see :func:`_own`.
     Raises UsageError when no solver has that name or the one that has takes other kinds.
     """
     wanted = name or kind.default_solver
     if not isinstance(wanted, str) or ":" in wanted:
-        return outside.solver_row(wanted, kind)
+        return _own(wanted, kind)
     other = [spec for spec in SOLVERS if spec.name == wanted]
     for spec in other:
         if kind.kind in spec.kinds:
@@ -151,7 +175,7 @@ def solver(name: str | Callable[..., Any] | None, kind: KindSpec) -> SolverSpec:
             f"solver {wanted!r} takes {', '.join(other[0].kinds)}, not {kind.kind}; "
             f"solvers for {kind.kind}: {', '.join(names)}"
         )
-    near = outside.broken(wanted) or f"; {_nearest_solver(wanted, names)}"
+    near = _broken(wanted) or f"; {_nearest_solver(wanted, names)}"
     raise UsageError(f"no solver {wanted!r} for {kind.kind}{near}")
 
 
@@ -171,7 +195,7 @@ def require_backend(spec: SolverSpec, backend: str | None) -> None:
         raise UsageError(f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}")
 
 
-def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
+def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:
     """The settings object of a solver from ``--set`` values.
 
     Raises UsageError for unknown ones, and for one that contradicts what the solver's name says.
@@ -192,7 +216,7 @@ def settings_for(spec: SolverSpec, given: Mapping[str, Any]) -> Any:
     return settings
 
 
-def _named_for(spec: SolverSpec, wanted: Mapping[str, Any]) -> str:
+def _named_for(spec: SolverSpec, wanted: Mapping[str, object]) -> str:
     """What to do for the fixed settings *wanted*: the solver that has them, or leave them alone."""
     twins = [
         other.name
@@ -201,3 +225,133 @@ def _named_for(spec: SolverSpec, wanted: Mapping[str, Any]) -> str:
         and other.fixed.items() <= wanted.items()
     ]
     return f"use --solver {twins[0]}" if twins else "use another solver"
+
+
+def _broken(name: str) -> str:
+    """The end of a message about an unknown *name*: why the plugin of that name is not there."""
+    for plugin, wrong in BROKEN.items():
+        if plugin.startswith(f"{name} of "):
+            return f"; the plugin {plugin} cannot be loaded: {wrong}"
+    return ""
+
+
+def _own(solver: str | Callable[..., object], kind: KindSpec) -> SolverSpec:
+    """The row of a function, or of one named ``module:function`` (the working folder counts).
+
+    The function takes the problem, or the problem and a :class:`~ioopt.protocols.SolveRequest`; it
+    returns an Outcome, a plan object or a plan's dictionary. A class ``Settings`` beside it gives it
+    ``--set``. Raises UsageError when there is no such function.
+    """
+    plain = getattr(solver, "__qualname__", type(solver).__name__)
+    name = solver if isinstance(solver, str) else plain
+    function = _find(solver) if isinstance(solver, str) else solver
+    if isinstance(function, SolverSpec):
+        return replace(function, name=name)
+    if not callable(function):
+        raise UsageError(f"solver {name!r}: a {type(function).__name__}, not a function")
+    try:
+        one = len(inspect.signature(function).parameters) == 1
+    except ValueError:
+        one = False
+    settings = getattr(sys.modules.get(function.__module__), "Settings", None)
+    return SolverSpec(
+        name, (kind.kind,), _with_request(function) if one else function,
+        (inspect.getdoc(function) or "a function of the caller").splitlines()[0], "outside",
+        settings=settings,
+    )  # fmt: skip
+
+
+def _with_request(function: Callable[..., object]) -> Callable[..., object]:
+    @wraps(function)
+    def solve(problem: object, request: object) -> object:
+        return function(problem)
+
+    return solve
+
+
+def _find(target: str) -> object:
+    """The object called ``module:name``, from the import path or the working folder."""
+    folder = os.getcwd()
+    added = folder not in sys.path
+    if added:
+        sys.path.append(folder)
+    try:
+        return load_target(target)
+    except Exception as error:
+        raise UsageError(
+            f"solver {target!r} cannot be loaded: {type(error).__name__}: {error}; "
+            "wanted package.module:function"
+        ) from error
+    finally:
+        if added:
+            sys.path.remove(folder)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric or objective by its name, and whether less or more of it is better."""
+
+    name: str
+    sense: Literal["min", "max"] = "min"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({'less' if self.sense == 'min' else 'more'} is better)"
+
+
+def measure_of(kind: KindSpec, name: str | None = None) -> Measure:
+    """The measure called *name* (None: what the user of this kind waits for); UsageError for others."""
+    known = dict.fromkeys([kind.measure or kind.objective_name, kind.objective_name])
+    known |= dict.fromkeys(kind.compare_columns)
+    chosen = name or next(iter(known))
+    if chosen not in known:
+        raise UsageError(f"--measure: {kind.kind} has no {chosen!r}; {suggest(chosen, known)}")
+    return Measure(chosen, sense_of(kind, chosen))
+
+
+def measures_of(kinds: Iterable[KindSpec], name: str | None) -> dict[str, Measure]:
+    """The measure of each kind: *name*, or the default of kinds without it; UsageError where none has it."""
+    found, errors = {}, []
+    for kind in kinds:
+        try:
+            found[kind.kind] = measure_of(kind, name)
+        except UsageError as error:
+            errors.append(error)
+            found[kind.kind] = measure_of(kind)
+    if errors and len(errors) == len(found):
+        raise errors[0]
+    return found
+
+
+def sense_of(kind: KindSpec, name: str) -> Literal["min", "max"]:
+    """Whether less or more of a measure is better; solvers' own objectives have the kind's sense."""
+    if name == kind.objective_name or name not in (kind.measure, *kind.compare_columns):
+        return kind.sense
+    return "max" if name in kind.most else "min"
+
+
+def proof_of(objective: str) -> str:
+    """The metric that holds what was proven of *objective* where the measure is another one.
+
+    >>> proof_of("additive_seconds")
+    'additive_bound_seconds'
+    """
+    stem, seconds, _ = objective.partition("_seconds")
+    return f"{stem}_bound{seconds}"
+
+
+def own_bound(row: Mapping[str, Any], kind: KindSpec, name: str) -> float | None:
+    """What the *row* (or Result's dictionary) itself proves of the measure *name*."""
+    if row["objective_name"] == name and row["bound"] is not None:
+        return float(row["bound"])
+    metrics = row["metrics"]
+    found: float | None = metrics.get(proof_of(name), metrics.get(kind.bound_metrics.get(name, "")))
+    return found
+
+
+def by_measure(measure: str | None, values: dict[str, Any]) -> dict[str, float]:
+    """Make *values* those of the *measure* asked for; what is proven of another objective, as a metric."""
+    own, bound = values["objective_name"], values["bound"]
+    if measure in (None, own):
+        return {}
+    values |= {"objective_name": measure, "bound": None}
+    return {} if bound is None else {proof_of(own): bound}

@@ -17,7 +17,7 @@ _AT = "ioopt.solvers.flexgang."
 _BACKENDS = ("HiGHS", "CP-SAT", "CBC", "SCIP", "GLPK")
 
 
-def _kind(kind: str, plan: str, schedule: str | None, plot: str, **more: Any) -> KindSpec:
+def _kind(kind: str, plan: str, schedule: str, **more: Any) -> KindSpec:
     """A kind whose problem, checker and generator stand in modules of its own name."""
     stem = kind.replace("-", "_")
     problems, made = f"ioopt.problems.flexgang.{stem}:", f"ioopt.generate.flexgang.{stem}:generate"
@@ -25,8 +25,8 @@ def _kind(kind: str, plan: str, schedule: str | None, plot: str, **more: Any) ->
         "problem": problems + kind.title().replace("-", "") + "Problem",
         "check": f"ioopt.check.flexgang.{stem}:check",
         "generate": made,
-        "schedule": schedule and "ioopt.problems.schedules:" + schedule,
-        "plot": f"ioopt.plot.{plot}:plot_{stem}",
+        "schedule": "ioopt.problems.schedules:" + schedule,
+        "plot": f"ioopt.plot.flexgang:plot_{stem}",
         "limited_replay": True,
     }
     return KindSpec(kind=kind, family="flexgang", plan=problems + plan, **(parts | more))
@@ -34,7 +34,7 @@ def _kind(kind: str, plan: str, schedule: str | None, plot: str, **more: Any) ->
 
 KINDS: tuple[KindSpec, ...] = (
     _kind(
-        "quantum-selection", "QuantumPlan", "QuantumCycle", "quantum_cycle",
+        "quantum-selection", "QuantumPlan", "QuantumCycle",
         bound="ioopt.models.flexgang.quantum:least_cost",
         simulate="ioopt.sim.flexgang.quantum_selection:simulate",
         default_solver="quantum-ip",
@@ -46,7 +46,7 @@ KINDS: tuple[KindSpec, ...] = (
         summary="a quantum and visits a cycle for every job (after Lee et al., Section 3.2)",
     ),
     _kind(
-        "flexible-gang", "FlexibleGangPlan", "FlexibleFrame", "flexible_frame",
+        "flexible-gang", "FlexibleGangPlan", "FlexibleFrame",
         simulate="ioopt.sim.flexgang.flexible_gang:simulate",
         sense="max",
         default_solver="flex-exact",
@@ -65,7 +65,7 @@ KINDS: tuple[KindSpec, ...] = (
 )  # fmt: skip
 
 
-def _measured(kind: str, module: str, plot: str, summary: str) -> MeasuredKind:
+def _measured(kind: str, module: str, summary: str) -> MeasuredKind:
     stem = kind.replace("-", "_")
     return MeasuredKind(
         kind=kind,
@@ -73,22 +73,22 @@ def _measured(kind: str, module: str, plot: str, summary: str) -> MeasuredKind:
         problem=f"ioopt.problems.flexgang.{stem}:{kind.title().replace('-', '')}Problem",
         generate=f"ioopt.generate.flexgang.{stem}:generate",
         measure=f"ioopt.measure.{module}:measure",
-        plot=f"ioopt.plot.{plot}:plot_{stem}",
+        plot=f"ioopt.plot.measured:plot_{stem}",
         summary=summary,
     )
 
 
 MEASURED = (
     _measured(
-        "quantum-model", "quantum_model", "tradeoff",
+        "quantum-model", "quantum_model",
         "an I/O gang and a compute gang in alternating quanta (Lee et al., Figures 2 and 3)",
     ),
     _measured(
-        "perturbation", "laboratory", "characteristic",
+        "perturbation", "laboratory",
         "what a gang loses when one processor loses or gains a quantum (Lee et al., Section 4)",
     ),
     _measured(
-        "message-counts", "gangedness", "gangedness",
+        "message-counts", "gangedness",
         "messages received in gang and in disturbed quanta (Lee et al., Section 5)",
     ),
 )  # fmt: skip

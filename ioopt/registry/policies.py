@@ -8,6 +8,7 @@ from ioopt import registry
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.decisions.gang.state import GangPolicy
 from ioopt.errors import UsageError
+from ioopt.problems.base import Problem
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.problems.gang import GangPlan, GangProblem
 from ioopt.protocols import Outcome, Simulation, SolveRequest
@@ -17,7 +18,7 @@ LONGEST, FULL = 2.0, 4.0
 """How much longer a policy may take than those before it, and a run with records than a trial."""
 
 
-def best_policy(problem: Any, request: SolveRequest) -> Outcome:
+def best_policy(problem: Problem, request: SolveRequest) -> Outcome:
     """Every policy of the kind while there is time, the best in the mean first; the best plan answers."""
     kind, deadline = registry.kind_of_problem(problem), request.deadline
     sign = -1.0 if kind.sense == "max" else 1.0
@@ -55,7 +56,7 @@ def best_policy(problem: Any, request: SolveRequest) -> Outcome:
     return replace(best, stop=stop, notes=(*notes, *best.notes))
 
 
-def io_policy(name: str, settings: Mapping[str, Any] | None = None) -> IoPolicy:
+def io_policy(name: str, settings: Mapping[str, object] | None = None) -> IoPolicy:
     """The I/O policy called *name*; UsageError for an unknown name or setting."""
     spec = _policy_row(name, "batch-io")
     policy: IoPolicy = registry.load_target(spec.policy or "")(
@@ -86,7 +87,7 @@ def simulate_batch_io(problem: BatchIoProblem, plan: BatchIoPlan, **options: Any
     return simulate(problem, plan, policy_of_plan(plan), **options)
 
 
-def gang_policy(name: str, settings: Mapping[str, Any]) -> tuple[GangPolicy, Any]:
+def gang_policy(name: str, settings: Mapping[str, object]) -> tuple[GangPolicy, Any]:
     """The gang policy called *name* and its settings; UsageError for an unknown name or setting."""
     spec = _policy_row(name, "gang")
     chosen = registry.settings_for(spec, settings)

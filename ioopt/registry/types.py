@@ -22,7 +22,7 @@ REFERENCE = "reference"
 """Breaks a rule of the machine, as a mark to measure against: no competitor, outside every ratio."""
 
 
-def load_target(target: str | Callable[..., Any]) -> Any:
+def load_target(target: str | Callable[..., object]) -> Any:
     """Import ``package.module:name`` and return the object; an object is returned as it is."""
     if not isinstance(target, str):
         return target
@@ -132,7 +132,7 @@ class SolverSpec:
 
     name: str
     kinds: tuple[str, ...]
-    target: str | Callable[..., Any]
+    target: str | Callable[..., object]
     summary: str
     source: str
     settings: str | type | None = None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -49,6 +52,34 @@ def trees() -> dict[str, Tree]:
     folder, _, python = os.environ.get("IOOPT_BEFORE", "").partition(":")
     before = {"before": Tree(Path(folder).resolve(), python or sys.executable)} if folder else {}
     return before | {"now": Tree(ROOT, sys.executable)}
+
+
+class Cost(NamedTuple):
+    """What a command took and printed: its exit code, processor seconds, seconds by the clock, most bytes."""
+
+    code: int
+    cpu: float
+    wall: float
+    peak: int
+    text: str
+    error: str
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], folder: Path | None = None) -> Cost:
+    """One process; what it left running beside is ended."""
+    begun = time.monotonic()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=out, stderr=told, start_new_session=True
+        )
+        _, ended, used = os.wait4(process.pid, 0)
+        wall, process.returncode = time.monotonic() - begun, os.waitstatus_to_exitcode(ended)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        out.seek(0)
+        told.seek(0)
+        seconds, peak = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+        return Cost(process.returncode, seconds, wall, peak, out.read(), told.read())
 
 
 def show(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -20,7 +20,7 @@ import ioopt
 from ioopt import registry
 from ioopt.campaign.library import Entry, Found, Recipe, entries, submit, write
 from ioopt.errors import IooptError, UsageError
-from ioopt.registry.measures import measure_of, own_bound
+from ioopt.registry import measure_of, own_bound
 from ioopt.statements import past_bound
 from ioopt.version import __version__
 

@@ -163,8 +163,8 @@ def with_buffers(instance: dict[str, Any], seed: int) -> dict[str, Any]:
     return instance
 
 
-def small_queue(seed: int, jobs: int = 9) -> dict[str, Any]:
-    """Jobs that run for their walltimes, on 16 nodes with a buffer that is as scarce as they."""
+def small_queue(seed: int) -> dict[str, Any]:
+    """Nine jobs that run for their walltimes, on 16 nodes with a buffer that is as scarce as they."""
     draw = random.Random(seed)
     buffer = {
         "bytes": 16,
@@ -182,7 +182,7 @@ def small_queue(seed: int, jobs: int = 9) -> dict[str, Any]:
             {"id": k, "submit_seconds": draw.randint(0, 60), "nodes": draw.randint(1, 12),
              "walltime_seconds": seconds, "buffer_bytes": draw.randint(0, 12),
              "phases": [{"compute_seconds": seconds, "io_bytes": 0}]}
-            for k in range(jobs) for seconds in [draw.randint(1, 60)]
+            for k in range(9) for seconds in [draw.randint(1, 60)]
         ],
     }  # fmt: skip
 

@@ -59,13 +59,13 @@ def made(name: str) -> ReplicationProblem:
     return with_small_disks(problem) if small else problem
 
 
-def arriving(problem: ReplicationProblem, seed: int, copies: int = 4) -> ReplicationProblem:
-    """*copies* of a workflow in one instance, arriving one after the other."""
+def arriving(problem: ReplicationProblem, seed: int) -> ReplicationProblem:
+    """Four copies of a workflow in one instance, arriving one after the other."""
     draw = random.Random(seed)
-    distance = makespan_bound_seconds(problem) / copies
+    distance = makespan_bound_seconds(problem) / 4
     data = problem.model_dump(mode="json", by_alias=True)
     files, tasks, release = [], [], 0.0
-    for copy in range(copies):
+    for copy in range(4):
         files += [{**row, "id": f"{copy}.{row['id']}"} for row in data["files"]]
         for row in data["tasks"]:
             names = {

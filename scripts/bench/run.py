@@ -8,7 +8,7 @@ import importlib
 from bench import speed, sweeps
 
 MODULES = {
-    "bounds": "bench.bounds", "dask": "bench.on_dask", "first-contact": "bench.whole.first_contact",
+    "bounds": "bench.bounds", "first-contact": "bench.whole.first_contact",
     "snakemake": "bench.on_snakemake", "workflow-online": "bench.online",
 }  # fmt: skip
 """What neither a sweep nor a row of speeds can say."""

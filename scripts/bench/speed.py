@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from bench.frame import Tree, show, trees
+from bench.frame import Cost, Tree, run, show, trees
 
 ROWS: dict[str, list[dict[str, Any]]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text("utf-8")
@@ -58,15 +56,6 @@ print(json.dumps(found))
 """
 
 
-class Cost(NamedTuple):
-    """Processor seconds, seconds by the clock, most memory in bytes, and what was printed."""
-
-    seconds: float
-    wall: float
-    peak: int
-    text: str
-
-
 def main(group: str, quick: bool) -> None:
     """Print the table of one group."""
     found = trees()
@@ -95,22 +84,22 @@ def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
     try:
         if "work" in row:
             code = {key: row.get(key, "") for key in ("setup", "work", "soak", "wall", "over")}
-            found = json.loads(run(tree, "-c", PRELUDE, json.dumps(code)).text.splitlines()[-1])
+            found = json.loads(ran(tree, "-c", PRELUDE, json.dumps(code)).text.splitlines()[-1])
             grown = [f"grows {found['grown'] / 1e6:.1f} MB"] if "grown" in found else []
             return ", ".join([duration(found["seconds"] / per), *grown])
         words = row["command"].format(**row["over"]).split()
         costs = []
         for _ in range(times):
             places = {"FILE": str(made(tree, row, folder)), "OUT": str(folder / "out")}
-            costs.append(run(tree, "-m", "ioopt", *(places.get(word, word) for word in words)))
+            costs.append(ran(tree, "-m", "ioopt", *(places.get(word, word) for word in words)))
             Path(places["OUT"]).unlink(missing_ok=True)
     except subprocess.CalledProcessError as error:
         return f"- (exit {error.returncode})"
-    best = min(costs)
+    best = min(costs, key=lambda cost: cost.cpu)
     if "show" in row:
         return f"{row['show']} {json.loads(best.text)[row['show']]:.4g}"
     wall = f" ({duration(best.wall / per)} by the clock)" if row.get("wall") else ""
-    return f"{duration(best.seconds / per)}{wall}, {best.peak / 1e6:.0f} MB"
+    return f"{duration(best.cpu / per)}{wall}, {best.peak / 1e6:.0f} MB"
 
 
 def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
@@ -120,30 +109,17 @@ def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
     if "config" in row:
         path.write_text(row["config"].format(**row["over"]), "utf-8")
     elif words and not path.exists():
-        run(tree, "-m", "ioopt", "generate", *words, "-o", str(path))
+        ran(tree, "-m", "ioopt", "generate", *words, "-o", str(path))
     return path
 
 
-def run(tree: Tree, *arguments: str) -> Cost:
+def ran(tree: Tree, *arguments: str) -> Cost:
     """One run of Python in *tree*; what it says of an error is passed on."""
-    begun = time.monotonic()
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
-        process = subprocess.Popen(
-            [tree.python, *arguments],
-            cwd=tree.folder,
-            env=tree.environment(),
-            stdout=out,
-            stderr=told,
-        )
-        _, ended, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(ended)
-        if process.returncode:
-            told.seek(0)
-            print(f"  {told.read().strip()[-300:]}", file=sys.stderr)
-            raise subprocess.CalledProcessError(process.returncode, list(arguments))
-        out.seek(0)
-        seconds, wall = used.ru_utime + used.ru_stime, time.monotonic() - begun
-        return Cost(seconds, wall, used.ru_maxrss * 1024, out.read())
+    cost = run([tree.python, *arguments], tree.environment(), tree.folder)
+    if cost.code:
+        print(f"  {cost.error.strip()[-300:]}", file=sys.stderr)
+        raise subprocess.CalledProcessError(cost.code, list(arguments))
+    return cost
 
 
 def duration(seconds: float) -> str:

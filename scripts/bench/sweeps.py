@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bench import made
 from bench.frame import ROOT, Tree, show, trees
 from ioopt.campaign import frame as frames
-from ioopt.registry import KINDS
-from ioopt.registry.measures import measures_of
+from ioopt.registry import KINDS, measures_of
 
 if TYPE_CHECKING:
     import pandas as pd

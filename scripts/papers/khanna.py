@@ -33,7 +33,7 @@ from papers.claims import (
 import ioopt
 from ioopt.generate.replication.generate import generate
 from ioopt.metrics import mean_interval
-from ioopt.plot.sweep import plot_sweep
+from ioopt.plot.curves import plot_sweep
 from ioopt.problems.replication import LinkModel
 from ioopt.units import parse_bytes
 

@@ -21,7 +21,7 @@ from ioopt.generate.flexgang import flexible_gang
 from ioopt.measure.quantum_chain import measure
 from ioopt.measure.quantum_model import simulate_point
 from ioopt.metrics import mean_interval
-from ioopt.plot.tradeoff import plot_tradeoff
+from ioopt.plot.measured import plot_tradeoff
 from ioopt.problems.flexgang.quantum_model import (
     MeasuredPoint,
     QuantumModelProblem,
@@ -273,28 +273,28 @@ def never_below(size: Size) -> Found:
     return f"least margin {worst:.4f}", verdict(worst >= 0)
 
 
+def _mean(values: Sequence[float], holds: Sequence[bool], worst: str, more: str = "") -> str:
+    """A mean with its interval, on how many seeds it *holds*, and the *worst* of them."""
+    mean, low, high = mean_interval(values)
+    return f"mean {mean:.3f} [{low:.3f} .. {high:.3f}]{more}; on {sum(holds)} of {len(holds)} seeds, {worst}"
+
+
 def utilisation(size: Size, least: float) -> Found:
     """The mean utilisation of exact."""
     used = [row["utilisation"]["exact"] for row in mixes(size.mixes)]
     strict = fmean([row["utilisation"]["strict"] for row in mixes(size.mixes)])
-    exact, low, high = mean_interval(used)
-    ours = (
-        f"mean {exact:.3f} [{low:.3f} .. {high:.3f}] (strict {strict:.3f}); on "
-        f"{sum(x >= least for x in used)} of {len(used)} seeds, least {min(used):.3f}"
+    ours = _mean(
+        used, [x >= least for x in used], f"least {min(used):.3f}", f" (strict {strict:.3f})"
     )
-    return ours, verdict(exact >= least)
+    return ours, verdict(fmean(used) >= least)
 
 
 def io_slowdown(size: Size, most: float) -> Found:
     """The mean ratio of exact's I/O slowdown to that of strict."""
     slow = [row["slowdown"] for row in mixes(size.mixes)]
     ratios = [one["exact"] / one["strict"] for one in slow]
-    ratio, low, high = mean_interval(ratios)
-    ours = (
-        f"mean {ratio:.3f} [{low:.3f} .. {high:.3f}]; on "
-        f"{sum(x <= most for x in ratios)} of {len(ratios)} seeds, most {max(ratios):.3f}"
-    )
-    return ours, verdict(ratio <= most)
+    ours = _mean(ratios, [x <= most for x in ratios], f"most {max(ratios):.3f}")
+    return ours, verdict(fmean(ratios) <= most)
 
 
 def cost_of_windows(size: Size) -> Found:

@@ -11,22 +11,105 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from statistics import fmean
 from typing import Any, NamedTuple
 
+import numpy as np
 from papers.claims import (
     Claim,
     Picture,
     computed,
+    mean_and_error,
     ratio_interval,
     table,
+    values_of,
     verdict,
     verdict_of_several,
 )
-from papers.zhang_runs import FOUR, INTENSITIES, OURS, Runs
 
-from ioopt.generate.gang.generate import LOADS_SECONDS
+from ioopt.decisions.gang.state import Timing
+from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.metrics import mean_interval
-from ioopt.plot.load import plot_load
+from ioopt.plot.curves import plot_sweep
+from ioopt.sim.gang.compiled import run
+from ioopt.solvers.gang import guarded, index
+from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
+
+FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
+OURS = (guarded.policy(guarded.Settings()), index.policy(index.Settings()))
+POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS, *OURS)}
+"""Every policy that is compared."""
+INTENSITIES: tuple[Any, ...] = (0.5, 0.33, 0.1, "mixed")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one simulated workload comes to; slowdown is counted from arrival."""
+
+    slowdown: float
+    wait: float
+    local: int
+
+
+@cache
+def point(
+    policy: str, load: int, intensity: Any, seed: int, jobs: int,
+    migration: float = 20.0, budget: int | None = 64, **preset: Any,
+) -> Figures:  # fmt: skip
+    """Simulate one workload of the preset; *load* counts the nine execution times from 0.
+
+    *preset* are other settings of the preset.
+    """
+    settings = BluePacificLike(
+        jobs=jobs, mean_local_seconds=LOADS_SECONDS[load], intensity=intensity,
+        migration_seconds=migration, migration_tasks_per_quantum=budget, **preset,
+    )  # fmt: skip
+    jobs_of, timing = make_table(settings, seed), Timing.of(settings.machine)
+    trajectory = run(jobs_of, timing, POLICIES[policy].rules)
+    start, finish = np.array(trajectory.start), np.array(trajectory.finish)
+    quantum = float(timing.quantum)
+    floor = np.maximum(jobs_of.local, quantum)
+    slowdown = np.maximum(finish - jobs_of.arrival, quantum) / floor
+    return Figures(
+        float(slowdown.mean()), float((start - jobs_of.arrival).mean()), sum(trajectory.local)
+    )  # fmt: skip
+
+
+def simulated(**settings: Any) -> dict[str, float]:
+    """:func:`point` as plain values, for the store of a reproduction."""
+    return asdict(point(**settings))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How many jobs and seeds the claims rest on, and access to their runs.
+
+    ``settling_seeds`` serve comparisons that ``num_seeds`` do not clearly decide; ``preset`` are
+    settings of the preset that are changed.
+    """
+
+    jobs: int = 10_000
+    num_seeds: int = 30
+    settling_seeds: int = 200
+    preset: Mapping[str, Any] = field(default_factory=dict)
+
+    def seeds(
+        self, policy: str, load: int, intensity: Any, count: int | None = None, **options: Any
+    ) -> list[Figures]:
+        """The figures of one point over the seeds 0, 1, ..."""
+        asked = [
+            {"policy": policy, "load": load, "intensity": intensity, "seed": seed,
+             "jobs": self.jobs, **self.preset, **options}
+            for seed in range(count or self.num_seeds)
+        ]  # fmt: skip
+        return [Figures(**found) for found in values_of(simulated, asked)]
+
+    def mean(self, policy: str, load: int, intensity: Any, **options: Any) -> float:
+        """The mean slowdown of a point over the seeds."""
+        return fmean(run.slowdown for run in self.seeds(policy, load, intensity, **options))
+
 
 LAST = 8
 """Position of the highest load (t_e = 3102 s, the paper's 3000) among the nine."""
@@ -275,14 +358,16 @@ def pictures(quick: bool) -> Iterator[Picture]:
     """Slowdown against load, one picture an I/O intensity (Figures 9 and 10), ours beside."""
     runs = runs_of(quick)
     for intensity in INTENSITIES:
-        points = {
-            policy: {
-                seconds: [run.slowdown for run in runs.seeds(policy, load, intensity)]
+        lines = {
+            policy: [
+                (seconds, *mean_and_error(found), len(found))
                 for load, seconds in enumerate(LOADS_SECONDS)
-            }
+                for found in [[run.slowdown for run in runs.seeds(policy, load, intensity)]]
+            ]
             for policy in (*FOUR, *(policy.name for policy in OURS))
         }
-        title = f"I/O intensity {intensity}"
-        axes = plot_load(points, "mean_slowdown_from_arrival", title=title)
-        caption = f"Slowdown from arrival against load, r = {intensity} (median, range over seeds)"
+        title, load = f"I/O intensity {intensity}", "mean local execution time t_e (s)"
+        axes = plot_sweep(lines, load, "mean_slowdown_from_arrival", title=title, floor=None)
+        axes.set_yscale("log")
+        caption = f"Slowdown from arrival against load, r = {intensity} (mean, standard error)"
         yield Picture(f"zhang-slowdown-{intensity}", caption, axes)

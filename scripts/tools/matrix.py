@@ -3,8 +3,6 @@
 ``python scripts/tools/matrix.py``          the base install on every Python here, the lowest versions
                                             that pyproject.toml allows on the oldest of them
 ``... --pin ortools==9.14.* highspy==1.13.*``   the same with other versions
-``... --sizes``                             how many MB each set of extras takes
-``... --first``                             seconds of README's first command: install, then the table
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Sequence
 from glob import glob
@@ -25,7 +22,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHONS = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
-SIZES = ("", "fast", "fast,plot", "all")
 
 
 def interpreter(minor: str) -> str | None:
@@ -76,24 +72,6 @@ def install(python: str, package: str, pins: Sequence[str], venv: str) -> str:
     return inside
 
 
-def first(wheel: str, venv: str) -> None:
-    """Print how long README's first command takes where nothing is installed nor compiled."""
-    line = re.search(r"install '\.(\[[\w,]+\])' && (ioopt .*)", (ROOT / "README.md").read_text())
-    assert line is not None
-    begun = time.monotonic()
-    install(sys.executable, wheel + line[1], [], venv)
-    print(f"installed in {time.monotonic() - begun:.1f} s", flush=True)
-    begun = time.monotonic()
-    empty = {**os.environ, "NUMBA_CACHE_DIR": f"{venv}/kernels"}
-    subprocess.run([f"{venv}/bin/ioopt", *line[2].split()[1:]], check=True, env=empty)
-    print(f"the table after {time.monotonic() - begun:.1f} s more, nothing compiled before")
-
-
-def megabytes(folder: str) -> int:
-    """What the files of *folder* take on disk."""
-    return int(subprocess.check_output(["du", "-sm", folder], text=True).split()[0])
-
-
 def main() -> int:
     """Print a row an environment; 1 when one of them fails."""
     parser = argparse.ArgumentParser(
@@ -101,21 +79,10 @@ def main() -> int:
     )
     parser.add_argument("--pin", nargs="+", default=[], metavar="PACKAGE==VERSION")
     parser.add_argument("--extras", default="", help="such as fast,plot")
-    parser.add_argument("--sizes", action="store_true")
-    parser.add_argument("--first", action="store_true")
     given = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         made, venv = build(folder), f"{folder}/venv"
-        if given.sizes:
-            for number, extras in enumerate(SIZES):
-                venv = f"{folder}/venv{number}"
-                install(sys.executable, made["wheel"] + (extras and f"[{extras}]"), [], venv)
-                print(f"{extras or 'base':10} {megabytes(venv)} MB", flush=True)
-            return 0
-        if given.first:
-            first(made["wheel"], venv)
-            return 0
         here = {minor: interpreter(minor) for minor in PYTHONS}
         rows = [(minor, given.extras, given.pin) for minor in PYTHONS]
         if not given.pin:

@@ -11,8 +11,7 @@ from conftest import first
 
 from ioopt.campaign.frame import by_label, numeric_labels, swept
 from ioopt.campaign.grid import build_grid, read_config
-from ioopt.campaign.pictures import against
-from ioopt.campaign.report import report_html
+from ioopt.campaign.report import against, report_html
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.work import perform
 from ioopt.cli.main import main

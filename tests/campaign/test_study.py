@@ -10,7 +10,7 @@ import pytest
 from campaign_helpers import ROOT, environment
 
 from ioopt.campaign.report import report_html
-from ioopt.campaign.runner import open_workers, run_experiments
+from ioopt.campaign.runner import open_workers, run_tasks
 from ioopt.campaign.store import Store, StoreReader
 from ioopt.campaign.study import open_campaign
 from ioopt.campaign.work import make_experiment, perform
@@ -19,7 +19,7 @@ from ioopt.errors import IooptError
 SEEDS = [{"seed": seed} for seed in range(6)]
 
 
-def in_this_process(tasks, store, client, listener=None):
+def in_this_process(tasks, store, workers):
     for task in tasks:
         store.put(*perform(task, None))
 
@@ -27,7 +27,7 @@ def in_this_process(tasks, store, client, listener=None):
 @pytest.fixture
 def without_workers(monkeypatch):
     """Experiments run here, so that a test of what a study asks for needs no workers."""
-    monkeypatch.setattr("ioopt.campaign.study.run_experiments", in_this_process)
+    monkeypatch.setattr("ioopt.campaign.study.run_tasks", in_this_process)
     monkeypatch.setattr("ioopt.campaign.study.open_workers", lambda *_: nullcontext())
 
 
@@ -84,8 +84,8 @@ def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(
     path = str(tmp_path / "runs.sqlite")
     experiments = [make_experiment("x", "campaign_experiments:hoard", each) for each in SEEDS]
     with Store(path) as store, open_workers(2, None, "400MB") as workers:
-        done = run_experiments(experiments, store, workers)
-    assert (done.done, done.failed) == (6, 1)
+        failed = run_tasks(experiments, store, workers)
+    assert failed == 1
     with StoreReader(path) as reader:
         ((*row, why),) = [row for row in reader.rows(("status", "seed", "error")) if row[2]]
     assert row == ["failed", 3] and "its worker died every time" in why
@@ -94,14 +94,19 @@ def test_points_that_end_their_worker_fail_with_the_reason_and_the_rest_goes_on(
 KILLED = """
 import os, sys
 sys.path.insert(0, {tests!r})
+from ioopt.campaign.store import Store
 from ioopt.campaign.study import open_campaign
 
-def listener(progress):
-    if progress.done == 5:
+put, counted = Store.put, iter(range(1, 99))
+
+def put_and_end(store, *row):
+    put(store, *row)
+    if next(counted) == {last}:
         os._exit(9)
 
 if __name__ == "__main__":
-    with open_campaign({path!r}, 2, listener={listener}) as campaign:
+    Store.put = put_and_end
+    with open_campaign({path!r}, 2) as campaign:
         study = campaign.study("killed")
         settings = [{{"seed": seed}} for seed in range(12)]
         found = study.values("campaign_experiments:square", settings)
@@ -113,16 +118,16 @@ def test_a_killed_study_goes_on_from_its_store(tmp_path):
     """The client ends at its fifth row without any farewell; then the same study runs again."""
     path, script = str(tmp_path / "runs.sqlite"), tmp_path / "study.py"
 
-    def run(listener):
-        script.write_text(KILLED.format(tests=str(ROOT / "tests"), path=path, listener=listener))
+    def run(last):
+        script.write_text(KILLED.format(tests=str(ROOT / "tests"), path=path, last=last))
         return subprocess.run(
             [sys.executable, str(script)], capture_output=True, text=True, env=environment()
         )
 
-    assert run("listener").returncode == 9
+    assert run(5).returncode == 9
     with StoreReader(path) as reader:
         assert reader.count() == 5
-    again = run(None)
+    again = run(99)
     assert again.returncode == 0, again.stderr
     assert again.stdout.split() == ["7", str(sum(n * n for n in range(12))) + ".0"]
     with StoreReader(path) as reader:

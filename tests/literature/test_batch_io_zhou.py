@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
+from papers import zhou
 from papers import zhou as reproduce_zhou
-from papers import zhou_runs
 from papers.claims import mean_and_error
 
 
@@ -19,7 +19,7 @@ def test_mean_and_error_by_hand() -> None:
 
 
 def test_ratios_pair_the_seeds() -> None:
-    runs = zhou_runs.Runs(zhou_runs.Size(2, {}, "python"))
+    runs = zhou.Runs(zhou.Size(2, {}, "python"))
     runs.values["mira-month", "closed", "fill", 1.0] = [
         {"mean_wait_seconds": 2.0},
         {"mean_wait_seconds": 9.0},
@@ -37,7 +37,7 @@ def test_ratios_pair_the_seeds() -> None:
 
 def test_a_claim_stands_under_each_reading() -> None:
     """Base-line waits 4 s by nodes and 8 s evenly shared; cons-fcfs 6 s, with its left-over used 3 s."""
-    runs = zhou_runs.Runs(zhou_runs.Size(2, {}, "python"))
+    runs = zhou.Runs(zhou.Size(2, {}, "python"))
     waits = {
         "base-line:per-node": 4.0,
         "base-line:even-split": 8.0,
@@ -49,19 +49,19 @@ def test_a_claim_stands_under_each_reading() -> None:
         runs.values["mira-month", "closed", policy, 1.0] = rows
     found = [
         runs.under(reading).ratios("mean_wait_seconds", "cons-fcfs", "base-line", 1.0)[0]
-        for reading in zhou_runs.READINGS[:4]
+        for reading in zhou.READINGS[:4]
     ]
     assert found == [1.5, 0.75, 0.75, 0.375]
-    assert [reading.name for reading in zhou_runs.READINGS[:4]] == [
+    assert [reading.name for reading in zhou.READINGS[:4]] == [
         "month: ours", "month: ours+top", "month: even-split", "month: even-split+top",
     ]  # fmt: skip
 
 
 @pytest.mark.slow
 def test_trends_on_small_workloads(monkeypatch) -> None:
-    monkeypatch.setattr(zhou_runs, "FACTORS", (0.3, 1.5))
-    size = zhou_runs.Size(3, {"jobs": "100", "days": "1"}, "python")
-    runs = zhou_runs.run_all(size)
+    monkeypatch.setattr(zhou, "FACTORS", (0.3, 1.5))
+    size = zhou.Size(3, {"jobs": "100", "days": "1"}, "python")
+    runs = zhou.run_all(size)
     delay = [runs.mean("io_delay_seconds", "adaptive", f, "open") for f in (0.3, 1.5)]
     assert delay[1] > 5 * delay[0] > 0
     for factor in (0.3, 1.5):
@@ -69,7 +69,7 @@ def test_trends_on_small_workloads(monkeypatch) -> None:
         assert mean_and_error(ratios)[0] < 0.7
     response = runs.ratios("mean_response_seconds", "fill", "base-line", 1.5)
     assert mean_and_error(response)[0] < 1.0
-    lost = runs.under(zhou_runs.READINGS[2])
+    lost = runs.under(zhou.READINGS[2])
     assert lost.mean("mean_wait_seconds", "base-line", 1.5) > runs.mean(
         "mean_wait_seconds", "base-line", 1.5
     )

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def runs():
-    from papers.zhang_runs import Runs
+    from papers.zhang import Runs
 
     return Runs(jobs=10_000, num_seeds=4)
 

@@ -43,6 +43,24 @@ def test_help_loads_nothing_heavy(arguments):
     assert json.loads(run.stderr.splitlines()[-1]) == []
 
 
+MOST_MODULES = 81
+"""Of more than one line, that a small exact solve imports; fewer is better, and then this is lowered."""
+COUNT = """
+import sys
+from pathlib import Path
+from ioopt.cli.main import main
+main(["-q", "solve", "cycle3", "--solver", "ip"])
+files = [m.__file__ for n, m in sys.modules.items() if n.partition(".")[0] == "ioopt" and m.__file__]
+print(sum(len(Path(file).read_text("utf-8").splitlines()) > 1 for file in files), file=sys.stderr)
+"""
+
+
+def test_a_solve_imports_few_modules():
+    run = subprocess.run([sys.executable, "-c", COUNT], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stderr.splitlines()[-1]) <= MOST_MODULES
+
+
 LAYERS = (
     # from the lowest up; a module imports from its own layer and from those below it
     {"errors", "version"},

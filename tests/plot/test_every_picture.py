@@ -13,10 +13,9 @@ import ioopt
 from ioopt.comparing.picture import plot_comparison
 from ioopt.pictures import draw_result, pictures_of
 from ioopt.plot import palette
+from ioopt.plot.curves import plot_profiles, plot_sweep
 from ioopt.plot.gantt import SLICES, covered, plot_timeline
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
-from ioopt.plot.profile import plot_profiles
-from ioopt.plot.sweep import plot_sweep
 from ioopt.registry import KINDS, load_target
 from ioopt.timeline import Interval, Timeline
 

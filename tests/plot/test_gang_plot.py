@@ -9,7 +9,6 @@ from gang_tools import random_workload
 
 import ioopt
 from ioopt.errors import UsageError
-from ioopt.plot.load import plot_load
 from ioopt.plot.matrix import fullest, plot_gang, plot_matrix
 
 JOBS: list[dict[str, Any]] = [
@@ -60,13 +59,3 @@ def test_result_needs_its_history() -> None:
     without = ioopt.solve(problem, "gs", settings={"history": "no"})
     with pytest.raises(UsageError, match="history=yes"):
         plot_gang(without)
-
-
-def test_lines_against_load() -> None:
-    points = {"gs": {1800.0: [7.0, 9.0, 8.0], 3000.0: [900.0]}, "iogs": {1800.0: [4.0]}}
-    axes = plot_load(points)
-    assert [line.get_label() for line in axes.lines] == ["gs", "iogs"]
-    assert list(axes.lines[0].get_ydata()) == [8.0, 900.0]
-    assert axes.get_yscale() == "log"
-    assert axes.get_xlabel() == "mean local execution time t_e (min)"
-    assert list(axes.lines[0].get_xdata()) == [30, 50]

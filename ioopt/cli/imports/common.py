@@ -12,13 +12,14 @@ import click
 from ioopt.cli.lazy import IooptCommand, quiet
 from ioopt.cli.options import PATH, output_option
 from ioopt.errors import ExitCode, UsageError
+from ioopt.problems.base import Json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ioopt.problems.base import Problem
 
-Reader = Callable[..., "Problem | dict[str, Any]"]
+Reader = Callable[..., "Problem | Json"]
 """From the values of a command's arguments and options to the instance, or to several by label."""
 
 
@@ -89,7 +90,7 @@ machine_option = click.option(
 )  # fmt: skip
 
 
-def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[dict[str, Any]]:
+def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
     """What *words* say of each of *classes*; a file may describe more than those, and is read as text is."""
     from ioopt.formats.cluster import Machine
     from ioopt.formats.io_rule import MachineRule
@@ -100,7 +101,7 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[dict[str, A
     def keys(*some: type[BaseModel]) -> list[str]:
         return [field.alias or name for cls in some for name, field in cls.model_fields.items()]
 
-    found: dict[str, Any] = {}
+    found: Json = {}
     for word in words:
         inline = "=" in word
         known = keys(*classes) if inline else keys(MachineRule, QueueOptions, Machine)
@@ -115,7 +116,7 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[dict[str, A
     return [{key: value for key, value in found.items() if key in keys(cls)} for cls in classes]
 
 
-def batch_machine(words: tuple[str, ...]) -> dict[str, Any]:
+def batch_machine(words: tuple[str, ...]) -> Json:
     """``machine``, a rule, and ``options``, the batch queue."""
     from ioopt.formats.io_rule import MachineRule
     from ioopt.options import parse_settings
@@ -129,7 +130,7 @@ def batch_machine(words: tuple[str, ...]) -> dict[str, Any]:
     return {"machine": parse_settings(MachineRule, rule, "--machine"), "options": options}
 
 
-def cluster(words: tuple[str, ...]) -> dict[str, Any]:
+def cluster(words: tuple[str, ...]) -> Json:
     """``machine``, the cluster that a workflow runs on."""
     from ioopt.formats.cluster import Machine
     from ioopt.options import parse_settings

@@ -3,7 +3,7 @@
 import click
 
 from ioopt.cli.lazy import IooptGroup
-from ioopt.registry import outside
+from ioopt.registry import entry_points, origin
 
 _LOGS, _FLOWS = "ioopt.cli.imports.logs:import_", "ioopt.cli.imports.workflows:import_"
 COMMANDS = {
@@ -18,15 +18,15 @@ COMMANDS = {
     "batsim": (_LOGS + "batsim", "Batsim workloads."),
     "batsim-jobs": (_LOGS + "batsim_jobs", "Batsim's _jobs.csv."),
     "solution": (
-        "ioopt.cli.imports.solution:import_solution",
+        _FLOWS + "solution",
         "The plan in a solver's solution of an exported model.",
     ),
     "messages": (_LOGS + "messages", "Message counts of gangs, as CSV."),
 }
 
 _OUTSIDE = {
-    entry.name: (entry.value, f"From the package {outside.origin(entry)}.")
-    for entry in outside.entry_points("ioopt.importers")
+    entry.name: (entry.value, f"From the package {origin(entry)}.")
+    for entry in entry_points("ioopt.importers")
 }
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ioopt.cli.imports.common import batch_machine, import_command
-from ioopt.cli.lazy import rate_option, set_option, together
+from ioopt.cli.lazy import set_option, together
 from ioopt.errors import UsageError
+from ioopt.units import parse_rate
 
 if TYPE_CHECKING:
     from ioopt.problems.batch_io import BatchIoProblem
@@ -166,9 +167,9 @@ def import_darshan(
 @click.option(
     "--flops", type=float, default=1e9, metavar="F", help="Operations per second of a node."
 )
-@rate_option(
-    "--network-rate", text="Rate of a node on the network between nodes.", default="1250MB/s"
-)
+@click.option("--network-rate", metavar="RATE", default="1250MB/s",
+              callback=lambda context, option, given: parse_rate(given),
+              help="Rate of a node on the network between nodes.")  # fmt: skip
 def import_batsim(source: str, flops: float, network_rate: float, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the Batsim workload SOURCE (JSON, also .gz or -)."""
     from ioopt.formats.batsim.profiles import Platform
@@ -180,7 +181,7 @@ def import_batsim(source: str, flops: float, network_rate: float, **how: Any) ->
 @import_command("batsim-jobs", BATSIM_JOBS, machine=batch_machine)
 def import_batsim_jobs(source: str, **how: Any) -> BatchIoProblem:
     """Make a batch-io instance of the jobs in Batsim's SOURCE (_jobs.csv): they run as they ran."""
-    from ioopt.formats.batsim.jobs import batch_io_from_jobs
+    from ioopt.formats.batsim.workload import batch_io_from_jobs
 
     return batch_io_from_jobs(source, **how)
 

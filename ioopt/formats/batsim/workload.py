@@ -1,4 +1,4 @@
-"""Batsim workloads (JSON): three dialects read, one written, and the ``_jobs.csv`` of results.
+"""Batsim workloads (JSON): three dialects read, one written; the ``_jobs.csv`` of results.
 
 Source: the documentation of Batsim (input-workload, output-jobs) and, for the burst-buffer dialect,
 Kopanski and Rzadca, Euro-Par 2021. What each profile type becomes is said in
@@ -19,8 +19,8 @@ from ioopt.formats.batsim.profiles import PhaseRow, Platform, Profiles, Unsuppor
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.native import named, read_json, validate
 from ioopt.formats.report import file_name, imported, some
-from ioopt.formats.values import LARGEST, Amount, Count
-from ioopt.problems.base import BytesPerSecond
+from ioopt.formats.values import LARGEST, Amount, Cell, Count, csv_records
+from ioopt.problems.base import BytesPerSecond, Json, Record
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
 
@@ -36,7 +36,7 @@ class _Job(BaseModel):
 class _Workload(BaseModel):
     nb_res: Count | None = None
     jobs: list[_Job]
-    profiles: dict[str, Any]
+    profiles: Json
 
 
 def read_batsim(
@@ -44,7 +44,7 @@ def read_batsim(
     *,
     machine: MachineRule = MachineRule(),
     platform: Platform = Platform(),
-    options: dict[str, Any] | None = None,
+    options: Json | None = None,
 ) -> BatchIoProblem:
     """Read a workload file (plain or gzipped) as a batch-io problem; see :func:`batch_io_from_batsim`."""
     return batch_io_from_batsim(
@@ -53,12 +53,12 @@ def read_batsim(
 
 
 def batch_io_from_batsim(
-    data: Any,
+    data: object,
     name: str,
     *,
     machine: MachineRule = MachineRule(),
     platform: Platform = Platform(),
-    options: dict[str, Any] | None = None,
+    options: Json | None = None,
 ) -> BatchIoProblem:
     """Make a batch-io problem of a parsed workload that came from the file *name*.
 
@@ -101,7 +101,7 @@ def batch_io_from_batsim(
 
 def _rows(
     jobs: Iterable[_Job], known: Profiles, rule: MachineRule, machine: Machine
-) -> tuple[list[dict[str, Any]], dict[str, list[Any]], list[Any]]:
+) -> tuple[list[Json], dict[str, list[Any]], list[Any]]:
     """Jobs as the instance has them, ids of those left out by reason, and of those without walltime."""
     left_out: dict[str, list[Any]] = defaultdict(list)
     unlimited: list[Any] = []
@@ -148,7 +148,7 @@ def _resources(given: _Workload, rule: MachineRule, name: str, warnings: list[st
     return largest
 
 
-def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
+def export_batsim(problem: BatchIoProblem) -> Json:
     """A workload of Batsim 5 for *problem*: a delay for compute, a task on storage for I/O.
 
     Bytes count for the whole job (``DefinedAmountsSpreadUniformly``) and are written, since ioopt
@@ -158,7 +158,7 @@ def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
     """
     if problem.machine.burst_buffer:
         raise InstanceError(f"{problem.name}: Batsim's workloads have no burst_buffer; remove it")
-    profiles: dict[str, Any] = {}
+    profiles: Json = {}
     jobs = []
     for job in problem.jobs:
         key = str(job.id)
@@ -197,7 +197,7 @@ def export_batsim(problem: BatchIoProblem) -> dict[str, Any]:
     }
 
 
-def _sequence(names: list[str], repeat: int = 1) -> dict[str, Any]:
+def _sequence(names: list[str], repeat: int = 1) -> Json:
     return {"type": "SequentialCompositionProfile", "repeat": repeat, "seq": names}
 
 
@@ -240,3 +240,83 @@ def jobs_csv(problem: BatchIoProblem, schedule: Mapping[str, Any]) -> str:
             }
         )  # fmt: skip
     return out.getvalue()
+
+
+class JobRecord(Record, extra="ignore"):
+    """One job of the file; one that did not run has no ``start_seconds``."""
+
+    id: str = Field(alias="job_id")
+    submit_seconds: Cell = Field(alias="submission_time")
+    resources: Annotated[int, Field(ge=1)] = Field(alias="requested_number_of_resources")
+    requested_seconds: float | None = Field(None, alias="requested_time")
+    final_state: str = Field(alias="final_state")
+    start_seconds: Cell | None = Field(None, alias="starting_time")
+    end_seconds: Cell | None = Field(None, alias="finish_time")
+
+    @property
+    def ran(self) -> bool:
+        """Whether Batsim ran it."""
+        return self.start_seconds is not None and self.final_state.startswith("COMPLETED")
+
+    @property
+    def run_seconds(self) -> float:
+        """From start to end; 0 for a job that did not run."""
+        return (self.end_seconds or 0.0) - (self.start_seconds or 0.0)
+
+
+def read_jobs_csv(source: str | os.PathLike[str]) -> tuple[list[JobRecord], list[str]]:
+    """The jobs of a ``_jobs.csv`` that ran, in the order of submission, and the ids of the others.
+
+    Raises InstanceError for a missing column or a value that is none, naming line and column.
+    """
+    found, others = [], []
+    for where, record in csv_records(source, JobRecord):
+        if not record.ran:
+            others.append(record.id)
+        elif record.end_seconds is None or record.run_seconds < 0:
+            raise InstanceError(
+                f"{where}: starting_time {record.start_seconds}, finish_time {record.end_seconds}"
+            )
+        else:
+            found.append(record)
+    found.sort(key=lambda record: (record.submit_seconds, record.id))
+    return found, others
+
+
+def batch_io_from_jobs(
+    source: str | os.PathLike[str],
+    *,
+    machine: MachineRule = MachineRule(),
+    options: Json | None = None,
+) -> BatchIoProblem:
+    """The jobs of a ``_jobs.csv`` as a batch-io instance that computes as long as they ran.
+
+    A job without walltime gets its run time (at least a second). Jobs that did not run are left
+    out with a warning. The machine is as large as the largest job unless *machine* says otherwise.
+    """
+    name = os.fspath(source)
+    records, others = read_jobs_csv(source)
+    if not records:
+        raise InstanceError(f"{name}: no job that ran")
+    block = machine.machine(max(record.resources for record in records))
+    warnings = []
+    if others:
+        warnings.append(f"{name}: {len(others)} jobs left out, they did not run: {some(others)}")
+    jobs = [
+        {
+            "id": record.id,
+            "submit_seconds": record.submit_seconds,
+            "nodes": machine.nodes_for(record.resources),
+            "walltime_seconds": max(record.requested_seconds or 0.0, 0.0)
+            or max(record.run_seconds, SHORTEST_WALLTIME_SECONDS),
+            "phases": [{"compute_seconds": record.run_seconds, "io_bytes": 0}],
+        }
+        for record in records
+    ]
+    document = {
+        "name": file_name(name), "meta": {"source": file_name(name)}, "machine": block,
+        "options": options or {}, "jobs": jobs,
+    }  # fmt: skip
+    warnings.append(f"{name}: no I/O: the file tells none, so jobs compute for as long as they ran")
+    synthetic = {"rates": machine.invented_rates(block)}
+    return imported(BatchIoProblem, document, warnings, name, synthetic)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import BackendMissingError, InstanceError
-from ioopt.formats.darshan.phases import Access
-from ioopt.formats.darshan.text import RawLog
+from ioopt.formats.darshan.text import Access, RawLog
+from ioopt.problems.base import Json
 
 TIME_LIMIT_SECONDS = 300
 _HINT = "; the output of `darshan-parser` for it can be imported instead"
@@ -52,7 +52,7 @@ def read_binary(raw: bytes, name: str) -> RawLog:
     )  # fmt: skip
 
 
-def _in_own_process(raw: bytes, name: str) -> dict[str, Any]:
+def _in_own_process(raw: bytes, name: str) -> Json:
     """What :func:`main` prints of a log; whatever kills it is an InstanceError."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.darshan"
@@ -73,7 +73,7 @@ def _in_own_process(raw: bytes, name: str) -> dict[str, Any]:
         raise InstanceError(f"{name}: damaged or unreadable: {why}{_HINT}")
     try:
         # The C library may print remarks of its own before the answer, which is the last line.
-        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1], parse_constant=_refuse)
+        answer: Json = json.loads(done.stdout.splitlines()[-1], parse_constant=_refuse)
     except (ValueError, IndexError) as error:
         raise InstanceError(f"{name}: damaged: {error}{_HINT}") from None
     return answer

@@ -4,15 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
-from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, read_raw, summarise
-from ioopt.formats.darshan.phases import DarshanPhase
+from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog, DarshanPhase, read_raw, summarise
 from ioopt.formats.darshan.text import Header, RawLog
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, MachineRule
 from ioopt.formats.report import file_name, imported, some
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
+from ioopt.timeline import covered_seconds
 
 ENDINGS = (".darshan", ".darshan.gz", ".txt", ".txt.gz")
 """What files in a folder are called that may be logs."""
@@ -98,10 +98,7 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
         return runs[0]
     start = min(log.start_seconds for log in runs)
     ends = [log.start_seconds + log.run_seconds for log in runs]
-    covered, reached = 0.0, start
-    for log, end in sorted(zip(runs, ends), key=lambda pair: pair[0].start_seconds):
-        covered += max(0.0, end - max(reached, log.start_seconds))
-        reached = max(reached, end)
+    covered = covered_seconds((log.start_seconds, end) for log, end in zip(runs, ends))
     longest = sum(log.run_seconds for log in runs)
     overlap = covered / longest if longest > covered else 1.0
     phases = [
@@ -140,7 +137,7 @@ def join_logs(runs: Sequence[DarshanLog]) -> DarshanLog:
     )
 
 
-def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[dict[str, Any]]:
+def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[Json]:
     """Compute and I/O phases of one log, *run_seconds* long (default: as long as the log).
 
     The log's I/O time is shared out over its phases by bytes; what is left of the time from the
@@ -173,7 +170,7 @@ def phases_of(log: DarshanLog, run_seconds: float | None = None) -> list[dict[st
     return rows
 
 
-def io_of(log: DarshanLog, run_seconds: float | None = None) -> dict[str, Any]:
+def io_of(log: DarshanLog, run_seconds: float | None = None) -> Json:
     """The keys of a job that say its I/O: phases, and the rate that it achieved as its peak rate."""
     rate = {} if log.rate is None else {"io_bytes_per_second": log.rate}
     return {"phases": phases_of(log, run_seconds), **rate}
@@ -198,7 +195,7 @@ def rate_remarks(logs: Iterable[DarshanLog]) -> list[str]:
     return said
 
 
-def slow_machine(block: dict[str, Any], rows: Iterable[dict[str, Any]]) -> list[str]:
+def slow_machine(block: Json, rows: Iterable[Json]) -> list[str]:
     """Which jobs achieved more than the machine gives them, and so run longer than they did."""
     machine = Machine.model_validate(block)
     slower = [
@@ -217,7 +214,7 @@ def batch_io_from_darshan(
     logs: Sequence[DarshanLog],
     *,
     machine: MachineRule = MachineRule(),
-    options: dict[str, Any] | None = None,
+    options: Json | None = None,
     skipped: Sequence[str] = (),
 ) -> BatchIoProblem:
     """Make a batch-io problem of one log a job; *skipped* says which others are not in it.
@@ -275,7 +272,7 @@ def batch_io_from_darshan(
     return imported(BatchIoProblem, data, warnings, logs[0].name, synthetic)
 
 
-def _summary(log: DarshanLog) -> dict[str, Any]:
+def _summary(log: DarshanLog) -> Json:
     return {
         "job_id": log.job_id, "processes": log.processes, "run_seconds": log.run_seconds,
         "bytes_read": log.bytes_read, "bytes_written": log.bytes_written,

@@ -10,6 +10,12 @@ are used only where a log has no POSIX data). I/O time is how long at least one 
 or writing, where a DXT trace knows that; else Darshan's ``agg_time_by_slowest``: the slowest rank
 over its own files plus, for every shared file, its slowest rank; of POSIX and MPI-IO the longer,
 plus STDIO.
+
+Phases are a rule of ours: accesses of one kind that overlap, or lie less than a gap apart, are one
+phase, so that reads and writes stay apart. An access is a segment of a DXT trace, a bin of a heatmap,
+or, where a log has neither, a file's span from first to last read or write. The smallest accesses,
+together at most a thousandth of the bytes (log files and the like, often open all the time), make no
+phase of their own.
 """
 
 import os
@@ -20,16 +26,10 @@ from dataclasses import dataclass, field
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.binary import read_binary
-from ioopt.formats.darshan.phases import (
-    Access,
-    DarshanPhase,
-    Kind,
-    find_phases,
-    union_seconds,
-)
-from ioopt.formats.darshan.text import MODULES, Header, RawLog, parse_text
+from ioopt.formats.darshan.text import MODULES, Access, Header, Kind, RawLog, Span, parse_text
 from ioopt.formats.native import named, read_bytes
 from ioopt.formats.report import some
+from ioopt.timeline import covered_seconds
 
 _OTHER_STORAGE = ("DFS", "DAOS")
 _BINARY = re.compile(rb"[0-9]\.[0-9]{2}\x00")
@@ -41,6 +41,83 @@ _COUNTERS: tuple[tuple[Kind, str, str], ...] = (
 )
 _ENOUGH = 0.9
 """A trace or heatmap that holds less of the bytes than this is not used (they can run out of memory)."""
+
+
+MINOR_SHARE = 1e-3
+
+
+@dataclass(slots=True)
+class DarshanPhase:
+    """A stretch of time in which a job read or wrote, seconds since its start."""
+
+    start_seconds: float
+    end_seconds: float
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes read and written."""
+        return self.bytes_read + self.bytes_written
+
+    def add(self, kind: Kind, count: int) -> None:
+        """Count more bytes."""
+        if kind == "read":
+            self.bytes_read += count
+        else:
+            self.bytes_written += count
+
+
+def find_phases(
+    accesses: Sequence[Access], run_seconds: float, gap_seconds: float
+) -> tuple[tuple[DarshanPhase, ...], list[str]]:
+    """Phases in order of time, holding all bytes, and remarks for the user.
+
+    Bytes of the smallest accesses, and those whose time is unknown, join the largest phase of
+    their kind (of any kind where there is none), or make one at the end of the run.
+
+    >>> found = find_phases([Access("read", 10, (1, 2)), Access("write", 5, (1.5, 4))], 9.0, 1.0)[0]
+    >>> [(phase.start_seconds, phase.bytes_read, phase.bytes_written) for phase in found]
+    [(1, 10, 0), (1.5, 0, 5)]
+    """
+    total = sum(access.moved for access in accesses)
+    allowance = MINOR_SHARE * total
+    placed: list[tuple[Span, Access]] = []
+    rest: list[Access] = []
+    for access in sorted(accesses, key=lambda access: access.moved):
+        if access.span is not None:
+            allowance -= access.moved
+        if access.span is None or allowance >= 0:
+            rest.append(access)
+        else:
+            placed.append((access.span, access))
+    phases: list[DarshanPhase] = []
+    latest: dict[Kind, DarshanPhase] = {}
+    for (start, end), access in sorted(placed):
+        phase = latest.get(access.kind)
+        if phase is None or start - phase.end_seconds >= gap_seconds:
+            phase = latest[access.kind] = DarshanPhase(start, end)
+            phases.append(phase)
+        phase.end_seconds = max(phase.end_seconds, end)
+        phase.add(access.kind, access.moved)
+    unknown = sum(access.moved for access in rest if access.span is None)
+    remarks = []
+    if unknown > MINOR_SHARE * total:
+        where = "the largest phase" if phases else "one phase at the end of the run"
+        remarks.append(f"{unknown} bytes without usable times are put in {where}")
+    if rest and not phases:
+        phases.append(DarshanPhase(run_seconds, run_seconds))
+    largest = {kind: max(phases, key=lambda phase: _bytes(phase, kind)) for kind in latest}
+    widest = max(phases, key=lambda phase: phase.total_bytes, default=None)
+    for access in rest:
+        into = largest.get(access.kind, widest)
+        if into is not None:
+            into.add(access.kind, access.moved)
+    return tuple(phases), remarks
+
+
+def _bytes(phase: DarshanPhase, kind: Kind) -> int:
+    return phase.bytes_read if kind == "read" else phase.bytes_written
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +206,9 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     if times_from == "DXT":
         spans = [(access.kind, access.span) for access in segments if access.span]
         seconds = {
-            kind: union_seconds(span for each, span in spans if each == kind) for kind in seconds
+            kind: covered_seconds(span for each, span in spans if each == kind) for kind in seconds
         }
-        io_seconds = union_seconds(span for _, span in spans)
+        io_seconds = covered_seconds(span for _, span in spans)
     else:
         io_seconds = sum(seconds.values())
     if io_seconds > header.run_seconds > 0:

@@ -1,12 +1,12 @@
-"""The text of ``darshan-parser`` 2.x and 3.x: header and counters."""
+"""What stands in a Darshan log, and the text of ``darshan-parser`` 2.x and 3.x: header and counters."""
 
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 from ioopt.errors import InstanceError
-from ioopt.formats.darshan.phases import Access, Kind
 
 MODULES = ("POSIX", "MPI-IO", "STDIO")
 _PREFIX = {"POSIX": "POSIX_", "MPI-IO": "MPIIO_", "STDIO": "STDIO_", "CP": "CP_"}
@@ -14,6 +14,18 @@ _HEADER = ("darshan log version", "jobid", "start_time", "end_time", "nprocs", "
 _HEAD_LINES = 5000
 LARGEST = float(1 << 64)
 """Counters have 64 bits."""
+
+
+Kind = Literal["read", "write"]
+Span = tuple[float, float]
+
+
+class Access(NamedTuple):
+    """Bytes read or written, and when (seconds since the job's start; None: unknown)."""
+
+    kind: Kind
+    moved: int
+    span: Span | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,15 @@ from pydantic import Field, StrictFloat, StrictInt
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
-from ioopt.formats.files import FREE_UNPACKED_BYTES, UNPACKED_RATIO, read_bytes
-from ioopt.formats.native import named, parse_json, shown, validate
+from ioopt.formats.native import (
+    FREE_UNPACKED_BYTES,
+    UNPACKED_RATIO,
+    named,
+    parse_json,
+    read_bytes,
+    shown,
+    validate,
+)
 from ioopt.formats.report import some
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationProblem

@@ -1,16 +1,15 @@
 """SWF traces as batch-io problems: jobs that fit, walltimes, and I/O by rule or from Darshan logs."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.io import slow_machine
 from ioopt.formats.darshan.log import DarshanLog
-from ioopt.formats.darshan.pairing import Pairing
 from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, IoRule, MachineRule
 from ioopt.formats.report import file_name, imported, some
-from ioopt.formats.swf.join import matched
 from ioopt.formats.swf.log import SwfJob, SwfTrace
+from ioopt.formats.swf.pairing import Pairing, matched
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
 
@@ -24,7 +23,7 @@ def batch_io_from_swf(
     skipped: Sequence[str] = (),
     requested_size: bool = False,
     max_jobs: int | None = None,
-    options: dict[str, Any] | None = None,
+    options: Json | None = None,
 ) -> BatchIoProblem:
     """Make a batch-io problem of a log.
 
@@ -32,7 +31,7 @@ def batch_io_from_swf(
     least a second) as walltime. Jobs larger than the machine are left out with a warning.
     *requested_size* prefers the requested to the allocated processors. The I/O is that of the rule
     *io*, of jobs with one of the *darshan* logs that of the log
-    (:class:`ioopt.formats.darshan.pairing.Pairing`, also for *draw_logs*); *skipped* says which logs
+    (:class:`ioopt.formats.swf.pairing.Pairing`, also for *draw_logs*); *skipped* says which logs
     could not be read.
     *max_jobs* keeps the first jobs. Raises InstanceError when no job is left.
     """
@@ -80,9 +79,7 @@ def batch_io_from_swf(
     return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
 
 
-def _rows(
-    fitting: Sequence[tuple[SwfJob, int]], block: dict[str, Any], pairing: Pairing
-) -> list[dict[str, Any]]:
+def _rows(fitting: Sequence[tuple[SwfJob, int]], block: Json, pairing: Pairing) -> list[Json]:
     """The jobs as the instance has them."""
     machine = Machine.model_validate(block)
     first = min(job.submit_seconds or 0.0 for job, _ in fitting)
@@ -102,8 +99,8 @@ def _rows(
     return rows
 
 
-def _meta(trace: SwfTrace, io: IoRule) -> dict[str, Any]:
-    meta: dict[str, Any] = {"source": file_name(trace.name), "seed": io.seed}
+def _meta(trace: SwfTrace, io: IoRule) -> Json:
+    meta: Json = {"source": file_name(trace.name), "seed": io.seed}
     for key in ("Computer", "Installation", "Acknowledge"):
         if key in trace.header:
             meta[key.lower()] = "; ".join(trace.header[key])

@@ -11,17 +11,14 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ioopt.errors import InstanceError
 from ioopt.formats.native import named, read_bytes
-from ioopt.formats.report import file_name, some
+from ioopt.formats.report import some
 
 PARTIAL_STATUSES = frozenset({2, 3, 4})
 """Status values of lines that describe one piece of a job that was stopped and continued."""
 CANCELLED_STATUS = 5
-MACHINES = ".machines"
-"""What the file that describes the machine is called beyond the log's name."""
 LARGEST = 1e12
 """No field of a real log comes near; larger numbers are damage."""
 
@@ -69,16 +66,12 @@ _WHOLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SwfTrace:
-    """A log: its name, header (a key that stands more than once has its values in order), jobs, warnings.
-
-    ``clusters`` are (nodes, processors of a node) of the ``.machines`` file beside the log.
-    """
+    """A log: its name, header (a key that stands more than once has its values in order), jobs, warnings."""
 
     name: str
     header: dict[str, tuple[str, ...]]
     jobs: tuple[SwfJob, ...]
     warnings: tuple[str, ...] = ()
-    clusters: tuple[tuple[int, int], ...] = ()
 
     def header_number(self, *keys: str) -> int | None:
         """The first positive whole number that a header line of one of *keys* begins with."""
@@ -97,13 +90,11 @@ class SwfTrace:
     def machine_processors(self) -> tuple[int, str | None]:
         """Processors of the machine, and a warning where the header does not say how many.
 
-        ``MaxProcs``, else ``MaxNodes``, else the ``.machines`` file, else the largest job.
+        ``MaxProcs``, else ``MaxNodes``, else the largest job.
         """
         stated = self.header_number("MaxProcs", "MaxNodes")
         if stated is not None:
             return stated, None
-        if self.clusters:
-            return sum(nodes * each for nodes, each in self.clusters), None
         largest = max((job.size() or 0 for job in self.jobs), default=0)
         if largest == 0:
             raise InstanceError(
@@ -113,7 +104,7 @@ class SwfTrace:
         return largest, f"no MaxProcs or MaxNodes in the header: machine of {largest} processors"
 
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
-        """What the log says of *jobs* and of the machine, and no instance keeps: a line each."""
+        """What the log says of *jobs*, and no instance keeps: a line each."""
         listed = tuple(jobs)
         fields = {
             "wait times": "wait_seconds", "CPU times": "cpu_seconds", "memory": "memory_kilobytes",
@@ -130,14 +121,6 @@ class SwfTrace:
             said.append(
                 f"{len(chained)} jobs wait for a preceding job in the log; that is dropped: "
                 f"{some(chained)}"
-            )
-        if self.clusters:
-            shown = ", ".join(
-                f"{nodes} nodes of {each} processors" for nodes, each in self.clusters
-            )
-            said.append(
-                f"{file_name(self.name)}{MACHINES}: {shown}; nodes are counted by "
-                "processors_per_node, speeds and memory are not used"
             )
         return said
 
@@ -205,30 +188,7 @@ def read_swf(source: str | os.PathLike[str]) -> SwfTrace:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
-    trace = parse_swf(text, name)
-    beside = Path(name.removesuffix(".gz") + MACHINES)
-    return replace(trace, clusters=read_machines(beside)) if beside.is_file() else trace
-
-
-def read_machines(source: Path) -> tuple[tuple[int, int], ...]:
-    """(nodes, processors of a node) of every cluster in a ``.machines`` file, as the simulator Alea has it.
-
-    A line is: number, name, nodes, processors of a node, speed, memory. Raises InstanceError naming
-    file and line.
-    """
-    found = []
-    for number, line in enumerate(read_bytes(source).decode("latin-1").splitlines(), 1):
-        words = line.split()
-        if not words or words[0].startswith((";", "#")):
-            continue
-        sizes = words[2:4]
-        if len(sizes) < 2 or not all(re.fullmatch("[1-9][0-9]{0,8}", word) for word in sizes):
-            raise InstanceError(
-                f"{source}: line {number}: wanted number, name, nodes and processors of a node, not "
-                f"{line[:80]!r}; move the file away to do without it"
-            )
-        found.append((int(sizes[0]), int(sizes[1])))
-    return tuple(found)
+    return parse_swf(text, name)
 
 
 def parse_swf(text: str, name: str) -> SwfTrace:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ioopt.errors import InstanceError
+from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,9 +30,7 @@ def left_out(problem: ReplicationProblem, schedule: Mapping[str, Any] | None) ->
     return [*said, *(what for what, there in given.items() if there)]
 
 
-def export_wfformat(
-    problem: ReplicationProblem, schedule: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def export_wfformat(problem: ReplicationProblem, schedule: Mapping[str, Any] | None = None) -> Json:
     """A WfFormat 1.5 workflow of the problem's tasks and files; with *schedule*, as it ran there.
 
     A schedule (of a result) gives every task its machine, start (``executedAt``, second 0 being
@@ -105,7 +104,7 @@ def _require_precedence(problem: ReplicationProblem, ran: Mapping[str, Mapping[s
                 )
 
 
-def _run(compute_seconds: float, row: Mapping[str, Any] | None) -> dict[str, Any]:
+def _run(compute_seconds: float, row: Mapping[str, Any] | None) -> Json:
     """Run time of a task and, where it ran, its machine and start."""
     if row is None:
         return {"runtimeInSeconds": compute_seconds}

@@ -114,7 +114,7 @@ class _OldWorkflow(BaseModel):
     machines: Listed[Any] = []
 
 
-def parse_workflow(data: Any, name: str) -> Workflow:
+def parse_workflow(data: object, name: str) -> Workflow:
     """Read parsed JSON *data* from file *name*.
 
     Warned of: an input or output listed twice, a file without a size (0 bytes) or of 0 bytes, a run
@@ -127,17 +127,22 @@ def parse_workflow(data: Any, name: str) -> Workflow:
     version = data.get("schemaVersion")
     if version not in ("1.4", "1.5", "1.6"):
         raise InstanceError(f"{name}: schemaVersion: wanted 1.4 or 1.5, not {shown(version)}")
-    old, where = version == "1.4", f"{name}: workflow"
-    given = validate(_OldWorkflow if old else _Workflow, data.get("workflow"), where)
+    where, raw = f"{name}: workflow", data.get("workflow")
+    given: _OldWorkflow | _Workflow = (
+        validate(_OldWorkflow, raw, where) if version == "1.4" else validate(_Workflow, raw, where)
+    )
     warnings: Warnings = defaultdict(list)
     try:
-        tasks, sizes = _from_old(given) if old else _from_new(given, warnings)
+        if isinstance(given, _OldWorkflow):
+            tasks, sizes = _from_old(given)
+        else:
+            tasks, sizes = _from_new(given, warnings)
         resolved = _resolve(tasks, sizes, warnings)
     except ValueError as error:
         raise InstanceError(f"{where}: {error}") from None
     title = data.get("name")
     title = title[:200] if isinstance(title, str) and title else "workflow"
-    holder = given if old else given.execution
+    holder = given if isinstance(given, _OldWorkflow) else given.execution
     machines = 0 if holder is None else len(holder.machines)
     return Workflow(title, str(version), resolved, sizes, by_kind(warnings), machines)
 

@@ -63,10 +63,9 @@ def _said(trace: SwfTrace, settings: Settings, jobs: Sequence[SwfJob]) -> list[s
     """Warnings: what of the log is not used, and how its numbers are read."""
     said = ["run times of the log are taken as those with all input local"]
     stated = trace.header_number("MaxNodes", "MaxProcs")
-    clusters = sum(nodes for nodes, _ in trace.clusters)
-    if (stated or clusters) not in (None, 0, settings.nodes):
+    if stated not in (None, settings.nodes):
         said.append(
-            f"the log's machine of {stated or clusters} nodes is not used: this one has "
+            f"the log's machine of {stated} nodes is not used: this one has "
             f"{settings.nodes} (--set nodes)"
         )
     return said + trace.unused(jobs)

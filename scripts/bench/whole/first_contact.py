@@ -11,13 +11,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +23,12 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[2:4]]
 
+from bench.frame import run as timed_run
 from bench.library import candidates
 
 from ioopt import catalog, registry
 from ioopt.formats.native import dump_json
-from ioopt.registry.measures import measure_of
+from ioopt.registry import measure_of
 from ioopt.registry.types import ANYTIME, EXACT, REFERENCE
 from ioopt.solving import load
 from ioopt.tables import render
@@ -68,23 +67,12 @@ def run(path: str, measure: str, limit: float, cache: Path, solver: str | None =
     """``ioopt solve`` as a process of its own; what it left running beside is ended."""
     words = [sys.executable, "-m", "ioopt", "solve", path, "--time-limit", str(limit)]
     words += ["--format", "json", *(["--solver", solver] if solver else [])]
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
-    )  # fmt: skip
-    assert process.stdout is not None
-    text = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - begun
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    answer: dict[str, Any] = json.loads(text) if text.strip() else {}
+    cost = timed_run(words, {**os.environ, "NUMBA_CACHE_DIR": str(cache)})
+    answer: dict[str, Any] = json.loads(cost.text) if cost.text.strip() else {}
     value = answer.get("metrics", {}).get(measure)
     if value is None and answer.get("objective_name") == measure:
         value = answer.get("objective")
-    code, cpu = os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
-    return Run(value, code, cpu, wall, tuple(answer.get("notes", ())))
+    return Run(value, cost.code, cost.cpu, cost.wall, tuple(answer.get("notes", ())))
 
 
 def instances(names: Sequence[str]) -> Iterator[tuple[str, str, Any]]:

@@ -14,9 +14,8 @@ from conftest import shared_files, shared_path
 from ioopt.errors import BackendMissingError, InstanceError
 from ioopt.formats.darshan import binary
 from ioopt.formats.darshan.io import batch_io_from_darshan, join_logs, phases_of, read_darshan_logs
-from ioopt.formats.darshan.log import DarshanLog, read_darshan, summarise
-from ioopt.formats.darshan.phases import Access, DarshanPhase, find_phases
-from ioopt.formats.darshan.text import RawLog, parse_text
+from ioopt.formats.darshan.log import DarshanLog, DarshanPhase, find_phases, read_darshan, summarise
+from ioopt.formats.darshan.text import Access, RawLog, parse_text
 from ioopt.formats.io_rule import MachineRule
 from ioopt.provenance import warnings_of
 from ioopt.solving import solve

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from conftest import shared_path
 from unit.batch_io.test_darshan import HEADER, write_record
@@ -205,23 +203,6 @@ def test_results_on_synthetic_io_carry_a_note() -> None:
     invented = ioopt.solve(batch_io_from_swf(log), "fill")
     assert invented.notes[-1].startswith("I/O is synthetic: mean 0.1")
     assert ioopt.solve(batch_io_from_swf(log, io=IoRule(fraction=0)), "fill").notes == ()
-
-
-def test_the_machines_file_beside_a_log_is_read(tmp_path: Path) -> None:
-    """Two clusters, 120 nodes of 2 and 10 of 4: 280 processors, where the header says nothing."""
-    log = tmp_path / "seth.swf"
-    log.write_text(line(id=1, procs=3) + "\n")
-    assert batch_io_from_swf(read_swf(log)).machine.nodes == 3  # the largest job
-    beside = tmp_path / "seth.swf.machines"
-    beside.write_text("0\tseth\t120\t2\t1\t1048576\n1\tfat\t10\t4\t1\t9\n")
-    made = batch_io_from_swf(read_swf(log))
-    assert made.machine.nodes == 280
-    assert any("120 nodes of 2 processors, 10 nodes of 4" in text for text in warnings_of(made))
-    log.write_text(HEAD + line(id=1, procs=3) + "\n")
-    assert batch_io_from_swf(read_swf(log)).machine.nodes == 100  # the header stands
-    beside.write_text("0 seth many 2\n")
-    with pytest.raises(InstanceError, match=r"seth.swf.machines: line 1: wanted .* move the file"):
-        read_swf(log)
 
 
 @pytest.mark.parametrize(

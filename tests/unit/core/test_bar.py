@@ -14,7 +14,7 @@ from ioopt import options, registry
 from ioopt.campaign.library import entries as library
 from ioopt.catalog import entries
 from ioopt.errors import IooptError
-from ioopt.registry.measures import measure_of
+from ioopt.registry import measure_of
 
 KINDS = {kind.kind for kind in registry.KINDS.values() if kind.family != "replication"}
 BUNDLED = [

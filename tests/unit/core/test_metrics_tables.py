@@ -7,8 +7,7 @@ import pytest
 from ioopt.comparing import parse_solver
 from ioopt.comparing.measures import add_ratios
 from ioopt.metrics import mean_and_standard_error, median, paired_ratios, quantile
-from ioopt.registry import KINDS
-from ioopt.registry.measures import measure_of
+from ioopt.registry import KINDS, measure_of
 from ioopt.tables import render
 from ioopt.timeline import Interval, Timeline
 

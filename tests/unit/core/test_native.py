@@ -17,9 +17,8 @@ import pytest
 import ioopt
 from ioopt.campaign.grid import read_config
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats import files
-from ioopt.formats.batsim.jobs import read_jobs_csv
-from ioopt.formats.batsim.workload import read_batsim
+from ioopt.formats import native
+from ioopt.formats.batsim.workload import read_batsim, read_jobs_csv
 from ioopt.formats.darshan.log import read_darshan
 from ioopt.formats.message_counts import read_message_counts
 from ioopt.formats.native import dump_json, parse_json, read_json, replacing, write_text
@@ -161,7 +160,7 @@ READERS = {
 def test_a_small_file_that_unpacks_to_a_large_one_is_refused_by_every_reader(
     reader, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(files, "FREE_UNPACKED_BYTES", 2**21)
+    monkeypatch.setattr(native, "FREE_UNPACKED_BYTES", 2**21)
     path = str(tmp_path / "bomb.gz")
     bomb(path)  # 9 MiB in 41 kB: 64 times that are 2.6 MB
 
@@ -176,13 +175,13 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "sparse.json"
     with path.open("wb") as stream:
         stream.truncate(3 * 2**30)
-    monkeypatch.setattr(files, "_bounded", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr(native, "_bounded", lambda *_: pytest.fail("read"))
     with pytest.raises(InstanceError, match="3221225472 bytes; at most"):
         read_json(path)
 
 
 def test_what_has_no_size_is_read_up_to_a_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_STREAM_BYTES", 2**20)
+    monkeypatch.setattr(native, "MAX_STREAM_BYTES", 2**20)
     fifo = tmp_path / "pipe"
     os.mkfifo(fifo)
 

@@ -19,8 +19,7 @@ from ioopt.comparing.table import comparison_text
 from ioopt.compiled import choice
 from ioopt.errors import UsageError
 from ioopt.models.gang import slowdown_bound
-from ioopt.registry import KINDS
-from ioopt.registry.measures import measure_of
+from ioopt.registry import KINDS, measure_of
 
 # cycle3: one file of 64 MB for six tasks of 1.5 s on three nodes, 12.5 MB/s from far. Fetched and
 # copied once, two tasks a node, it adds up to 5.184 s (the worked case); replayed that plan ends

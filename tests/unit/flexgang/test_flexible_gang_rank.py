@@ -9,8 +9,7 @@ import ioopt
 from ioopt.generate.flexgang.flexible_gang import PRESETS, generate
 from ioopt.models.flexgang.relaxation import universal_bound
 from ioopt.options import Deadline
-from ioopt.plot.flexible_frame import plot_frame
-from ioopt.plot.quantum_cycle import plot_slots
+from ioopt.plot.flexgang import plot_flexible_gang, plot_quantum_selection
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.sim.flexgang.flexible_gang import REPORT_SEEDS
 from ioopt.solvers.flexgang import exact, pattern_search
@@ -134,12 +133,12 @@ def test_exact_is_never_below_its_baselines_in_simulation(seed: int) -> None:
 @pytest.mark.slow
 def test_pictures_of_a_frame_and_a_cycle() -> None:
     frame = ioopt.solve("flexgang-tiny", "greedy")
-    axes = plot_frame(frame.schedule)
+    axes = plot_flexible_gang(frame)
     assert axes.get_ylim() == (40.0, 0.0)  # ms, time runs down
     windows = [patch for patch in axes.patches if patch.get_hatch()]
     assert len(windows) == frame.plan["d"]
     cycle = ioopt.solve("quantum-plain", "quantum-greedy")
-    axes = plot_slots(cycle.schedule, cycle.metrics)
+    axes = plot_quantum_selection(cycle)
     assert len(axes.patches) == len(cycle.schedule["slots"])
     assert axes.get_xlim()[1] == pytest.approx(1000 * cycle.plan["cycle_seconds"])
 

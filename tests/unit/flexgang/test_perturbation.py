@@ -19,7 +19,7 @@ from ioopt.measure import laboratory
 from ioopt.measure import perturbation_kernel as kernel
 from ioopt.measure.laboratory import hits, run, run_times, slopes_of, slots_of
 from ioopt.options import Deadline
-from ioopt.plot.characteristic import plot_characteristic, plot_perturbation
+from ioopt.plot.measured import plot_perturbation
 from ioopt.problems.flexgang.perturbation import (
     ENVIRONMENTS,
     PATTERNS,
@@ -259,8 +259,6 @@ def test_characteristic_plot() -> None:
     assert labels == [*ENVIRONMENTS, "slopes 1, 1/4, 0, -1/4"]
     panels = [axes for axes in first.figure.axes if axes.get_visible()]
     assert [axes.get_title() for axes in panels] == ["Emp", "Workpile"]
-    bare = plot_characteristic({"Sub_FX": ((0, 0.0), (4, 4.0))})
-    assert list(bare.lines[-1].get_ydata()) == [0.0, 4.0]
 
 
 def test_a_tied_work_unit_goes_to_the_lowest_processor() -> None:

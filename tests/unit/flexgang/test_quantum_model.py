@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 from conftest import deadline_of_checks
-from matplotlib.figure import Figure
 
 import ioopt
 from ioopt.errors import InstanceError, NotApplicableError, OutOfTime, UsageError
 from ioopt.generate.flexgang.quantum_model import generate
 from ioopt.measure.quantum_model import Settings, measure
 from ioopt.options import Deadline
-from ioopt.plot.tradeoff import plot_quantum_model, plot_tradeoff
+from ioopt.plot.measured import plot_quantum_model, plot_tradeoff
 from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumModelProblem
 
 ONE = {
@@ -104,9 +103,8 @@ def test_plot_draws_one_curve_for_each_fixed_quantum() -> None:
     assert [line.get_label() for line in left.lines] == ["qc = 10 ms", "qc = 20 ms"]
     assert list(left.lines[0].get_xdata()) == [1.0, 2.0, 3.0]
     assert left.get_xlabel() == "I/O quantum qi (ms)"
-    pair = Figure().subplots(1, 2)
-    assert plot_tradeoff([MeasuredPoint.model_validate(GOOD)], pair) is pair[0]
-    assert pair[1].lines[0].get_ydata()[0] == pytest.approx(20.0)
+    _, right = plot_tradeoff([MeasuredPoint.model_validate(GOOD)]).figure.axes
+    assert right.lines[0].get_ydata()[0] == pytest.approx(20.0)
 
 
 def test_a_dedicated_machine_wastes_what_not_all_can_use() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 import ioopt
 from ioopt.formats.trace_events import trace_events
-from ioopt.plot.gantt import core_runs, plot_replication
-from ioopt.plot.live_bytes import fullest_and_mean
+from ioopt.plot.gantt import core_runs, fullest_and_mean, plot_replication
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
 

@@ -1,11 +1,21 @@
-"""One frame of a flexible gang plan: columns across, time down, strict cells and loose windows."""
+"""Plans of flexible gangs: one frame of columns and windows, one cycle of slots."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
 from ioopt.plot.gantt import rectangles
-from ioopt.plot.layout import Box, finish, headline, label_axis, name_boxes, new_axes, unit_for
+from ioopt.plot.layout import (
+    Box,
+    finish,
+    headline,
+    label_axis,
+    name_boxes,
+    new_axes,
+    patches,
+    shortened,
+    unit_for,
+)
 from ioopt.plot.palette import IDLE, IO, role
 from ioopt.result import Result
 
@@ -14,20 +24,15 @@ MOST_INCHES = 9.0
 
 
 def plot_flexible_gang(result: Result) -> Any:
-    """The picture of a flexible-gang result; returns the axes."""
-    return plot_frame(result.schedule or {}, title=headline(result, "one frame"))
-
-
-def plot_frame(schedule: Mapping[str, Any], axes: Any = None, title: str = "") -> Any:
-    """Draw one frame; loose windows are hatched and list the I/O jobs that run there."""
+    """One frame of a flexible-gang result; loose windows are hatched and list the I/O jobs there."""
     from matplotlib.patches import Patch
 
+    schedule = result.schedule or {}
     columns, rows = schedule["num_columns"], schedule["rows"]
     unit = unit_for("seconds", schedule["frame_seconds"])
     frame = schedule["frame_seconds"] / unit.size
-    if axes is None:
-        cells = len({cell["start_seconds"] for cell in rows}) + 2 * len(schedule["windows"])
-        axes = new_axes(3.0 + min(8.0, 0.9 * columns), min(MOST_INCHES, 1.5 + 0.35 * cells))
+    cells = len({cell["start_seconds"] for cell in rows}) + 2 * len(schedule["windows"])
+    axes = new_axes(3.0 + min(8.0, 0.9 * columns), min(MOST_INCHES, 1.5 + 0.35 * cells))
     axes.set_xlim(0, columns)
     axes.set_ylim(frame, 0)
     axes.set_facecolor(IDLE)
@@ -52,7 +57,11 @@ def plot_frame(schedule: Mapping[str, Any], axes: Any = None, title: str = "") -
         for kind in ("compute", "io")
     ]
     window_box = Patch(facecolor="white", edgecolor=IO, hatch="//", label="loose window for I/O")
-    finish(axes, title, [*handles, window_box, Patch(facecolor=IDLE, label="idle")])
+    finish(
+        axes,
+        headline(result, "one frame"),
+        [*handles, window_box, Patch(facecolor=IDLE, label="idle")],
+    )
     name_boxes(axes, _cells(rows, unit.size))
     for text in name_boxes(axes, _windows(schedule, unit.size)):  # readable upon the hatching
         text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
@@ -85,3 +94,35 @@ def _windows(schedule: Mapping[str, Any], size: float) -> Iterator[Box]:
             names = loose[first]
             text = "\n".join(names) if len(names) <= 4 else f"{len(names)} I/O jobs"
             yield Box(first, start, last - first, height, text, "#FFFFFF")
+
+
+def plot_quantum_selection(result: Result) -> Any:
+    """The slots of one cycle, a row a job, I/O jobs labelled with their slowdown; returns the axes."""
+    schedule = result.schedule or {}
+    slots = schedule["slots"]
+    names = list(dict.fromkeys(slot["job"] for slot in slots))
+    row_of = {name: row for row, name in enumerate(names)}
+    axes = new_axes(9, min(12.0, 1.2 + 0.4 * len(names)))
+    unit = unit_for("seconds", schedule["cycle_seconds"])
+    cycle = schedule["cycle_seconds"] / unit.size
+    axes.barh(range(len(names)), cycle, 0.8, color=IDLE, linewidth=0)
+    for kind in sorted({slot["kind"] for slot in slots}):
+        corners = [
+            (slot["start_seconds"] / unit.size, slot["end_seconds"] / unit.size,
+             row_of[slot["job"]] - 0.4, 0.8)
+            for slot in slots if slot["kind"] == kind
+        ]  # fmt: skip
+        rectangles(axes, corners, role(kind)[1], "white")
+    slowdown = result.metrics.get("slowdown", {})
+    labels = [
+        shortened(name, 24) + (f"\nslowdown {slowdown[name]:.2f}" if name in slowdown else "")
+        for name in names
+    ]
+    axes.set_yticks(range(len(names)), labels, fontsize="small" if len(names) <= 25 else 6)
+    axes.set_ylabel("job")
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlim(0, cycle)
+    label_axis(axes.xaxis, "time in the cycle", unit.name)
+    return finish(
+        axes, headline(result, "one cycle"), patches({slot["kind"] for slot in slots} | {"idle"})
+    )

@@ -1,0 +1,171 @@
+"""What is measured, after Lee et al.: quanta (Figures 2, 3), perturbations (5), gangedness (10)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ioopt.plot.layout import finish, legend_beside, new_axes, shortened
+from ioopt.plot.palette import BLUE, BOUND, GREEN, ORANGE, OTHERS, VERMILLION, series
+from ioopt.problems.base import Json
+from ioopt.problems.flexgang.message_counts import GangednessVerdicts
+from ioopt.problems.flexgang.perturbation import PerturbationSlopes
+from ioopt.problems.flexgang.quantum_model import MeasuredPoint, QuantumMeasures
+
+MILLISECONDS = 1000.0
+
+
+def plot_quantum_model(found: QuantumMeasures, title: str = "") -> Any:
+    """The picture of a measurement, under its *title*; returns the left of the two axes."""
+    left = plot_tradeoff(found.points)
+    left.figure.suptitle(title, fontsize="medium")
+    return left
+
+
+def plot_tradeoff(points: Sequence[MeasuredPoint]) -> Any:
+    """Draw slowdown (left) and fragmentation (right) of *points* against the quantum that varies more.
+
+    One curve for each value of the other quantum. Returns the left one of the two axes.
+    """
+    from matplotlib.figure import Figure
+
+    left, right = Figure(figsize=(11.0, 4.0), layout="constrained").subplots(1, 2)
+    distinct_qi = {point.qi_seconds for point in points}
+    distinct_qc = {point.qc_seconds for point in points}
+    x_name, x_label, curve_name, curve_label = (
+        ("qi_seconds", "I/O quantum qi (ms)", "qc_seconds", "qc")
+        if len(distinct_qi) > len(distinct_qc)
+        else ("qc_seconds", "compute quantum qc (ms)", "qi_seconds", "qi")
+    )
+    handles = []
+    for number, value in enumerate(sorted({getattr(point, curve_name) for point in points})):
+        curve = sorted(
+            (point for point in points if getattr(point, curve_name) == value),
+            key=lambda point: float(getattr(point, x_name)),
+        )
+        x = [getattr(point, x_name) * MILLISECONDS for point in curve]
+        style = {**series(number), "label": f"{curve_label} = {value * MILLISECONDS:g} ms"}
+        style["markevery"] = max(1, len(x) // 8)
+        handles += left.plot(x, [point.slowdown for point in curve], **style)
+        right.plot(x, [100 * point.fragmentation for point in curve], **style)
+    left.set_ylabel("slowdown of the I/O job (factor)")
+    right.set_ylabel("CPU fragmentation (% of all CPUs)")
+    for axis in (left, right):
+        axis.set_xlabel(x_label)
+        axis.set_ylim(bottom=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    legend_beside(left.figure, handles)
+    return left
+
+
+ENVIRONMENTS = {
+    "Sub_FX": {"marker": "s", "color": BLUE, "markersize": 8},
+    "Sub_RR": {"marker": "o", "color": ORANGE, "markersize": 5},
+    "Add_FX": {"marker": "^", "color": GREEN, "markersize": 8},
+    "Add_RR": {"marker": "v", "color": VERMILLION, "markersize": 5},
+}
+"""Hollow markers, the first of each pair larger, so that curves which coincide are both seen."""
+COLUMNS = 4
+
+
+def plot_perturbation(found: PerturbationSlopes, title: str = "") -> Any:
+    """One panel for each application of the laboratory; returns the first axes."""
+    from matplotlib.figure import Figure
+
+    items = found.applications
+    columns = min(COLUMNS, len(items))
+    rows = math.ceil(len(items) / columns)
+    figure = Figure(figsize=(1.6 + 2.7 * columns, 0.9 + 2.4 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    for item, axes in zip(items, panels):
+        curves: dict[str, tuple[tuple[int, float], ...]] = {
+            name: item.curves.get(name, ((0, 0.0), (1, slope)))
+            for name, slope in item.slopes.items()
+        }
+        _panel(axes, curves, found.processors)
+        axes.set_title(shortened(item.id, 24), fontsize="medium")
+        axes.label_outer()
+    for place, axes in enumerate(panels[len(items) :], len(items)):
+        axes.set_visible(False)
+        panels[place - columns].tick_params(labelbottom=True)
+        panels[place - columns].set_xlabel(axes.get_xlabel() or "perturbations (count)")
+    figure.suptitle(title, fontsize="medium")
+    handles = panels[0].get_legend_handles_labels()[0]
+    legend_beside(figure, sorted(handles, key=lambda line: line.get_label() not in ENVIRONMENTS))
+    return panels[0]
+
+
+def _panel(axes: Any, curves: Mapping[str, Sequence[tuple[int, float]]], processors: int) -> None:
+    """Draw (perturbations, change in quanta) by environment.
+
+    With the dotted reference lines of the paper: of P *processors* all, 1/P, none and -1/P of the
+    time taken or given.
+    """
+    furthest = max((count for points in curves.values() for count, _ in points), default=0)
+    for slope in (1.0, 0.0, 1 / processors, -1 / processors):
+        axes.plot([0, furthest], [0, slope * furthest], ":", color=OTHERS, lw=0.9)
+    axes.lines[-1].set_label(f"slopes 1, 1/{processors}, 0, -1/{processors}")
+    for name, points in curves.items():
+        counts, changes = zip(*points)
+        style: Json = {"lw": 1, "markerfacecolor": "none", **ENVIRONMENTS.get(name, {})}
+        axes.plot(counts, changes, label=name, **style)
+    axes.set_xlabel("perturbations (count)")
+    axes.set_ylabel("change of run time (quanta)")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+VERDICTS = {"LOW": (BLUE, "o"), "HIGH": (VERMILLION, "s"), "UNKNOWN": (OTHERS, "D")}
+"""Colour and marker of a verdict."""
+TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
+    """Draw each application's ratio and 90 % interval on a log scale; returns the axes.
+
+    Applications without a ratio above 0 are named but not drawn; thresholds are dashed ticks.
+    """
+    from matplotlib.lines import Line2D
+
+    items = found.applications
+    axes = new_axes(8.0, min(14.0, 1.2 + 0.35 * len(items)))
+    drawn = [0.02, 1.0]
+    for name, (colour, marker) in VERDICTS.items():
+        chosen = [
+            (place, item.verdict)
+            for place, item in enumerate(items)
+            if item.verdict.gangedness == name and item.verdict.ratio
+        ]
+        ratios = [verdict.ratio for _, verdict in chosen if verdict.ratio]
+        spans = [
+            (place, verdict.low, verdict.high)
+            for place, verdict in chosen
+            if verdict.low is not None and verdict.high is not None
+        ]
+        drawn += [
+            value for value in [*ratios, *(v for span in spans for v in span[1:])] if value > 0
+        ]
+        label = f"{name}, 90 % interval"
+        axes.plot(
+            ratios, [place for place, _ in chosen], marker, color=colour,
+            label=label if chosen else None,
+        )  # fmt: skip
+        least = min(drawn) / 2  # an interval that reaches 0 leaves the logarithmic axis
+        places, lows, highs = zip(*spans) if spans else ((), (), ())
+        axes.hlines(places, [max(low, least) for low in lows], highs, colour)
+    marks = [(k, item.verdict.threshold) for k, item in enumerate(items) if item.verdict.threshold]
+    axes.vlines(
+        [at for _, at in marks], [k - 0.4 for k, _ in marks], [k + 0.4 for k, _ in marks],
+        BOUND, "dashed", lw=0.8,
+    )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    axes.set_xlim(min(drawn) / 1.3, max(drawn) * 1.3)
+    axes.minorticks_off()
+    names = [f"{shortened(item.id, 24)} ({item.verdict.gangedness})" for item in items]
+    axes.set_yticks(range(len(items)), names, fontsize="medium" if len(items) <= 30 else 6)
+    axes.invert_yaxis()
+    axes.set_ylabel("application (gangedness)")
+    axes.set_xlabel("messages in disturbed quanta / messages in gang quanta (factor)")
+    handles = axes.get_legend_handles_labels()[0]
+    if marks:
+        handles.append(Line2D([], [], color=BOUND, linestyle="--", lw=0.8, label="threshold"))
+    return finish(axes, title, handles)
