@@ -1,4 +1,4 @@
-"""What is measured, after Lee et al.: quanta (Figures 2, 3), perturbations (5), gangedness (10)."""
+"""What is measured (after Lee et al., Figures 2, 3, 5 and 10): quanta, perturbations, gangedness."""
 
 import math
 from collections.abc import Mapping, Sequence

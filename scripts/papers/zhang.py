@@ -51,6 +51,7 @@ class Figures:
     slowdown: float
     wait: float
     local: int
+    from_start: float
 
 
 @cache
@@ -73,7 +74,8 @@ def point(
     floor = np.maximum(jobs_of.local, quantum)
     slowdown = np.maximum(finish - jobs_of.arrival, quantum) / floor
     return Figures(
-        float(slowdown.mean()), float((start - jobs_of.arrival).mean()), sum(trajectory.local)
+        float(slowdown.mean()), float((start - jobs_of.arrival).mean()), sum(trajectory.local),
+        float((np.maximum(finish - start, quantum) / floor).mean()),
     )  # fmt: skip
 
 
