@@ -80,7 +80,7 @@ class BatsimDecider:
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
         self._storage_mapping = dict(storage_mapping or {})
         self._forget()
-        self._react: dict[str, Callable[[Mapping[str, Any]], None]] = {
+        self._react: dict[str, Callable[[Json], None]] = {
             "SIMULATION_BEGINS": self._begin, "SIMULATION_ENDS": self._end,
             "JOB_SUBMITTED": self._submitted, "JOB_COMPLETED": self._completed,
             "NOTIFY": self._notified,
@@ -88,7 +88,7 @@ class BatsimDecider:
 
     def _forget(self) -> None:
         """Everything that belongs to one simulation is new."""
-        self._cluster: BatchCluster[str] | None = None
+        self._cluster: BatchCluster | None = None
         self._transfers: Transfers | None = None
         self._resources: list[int] = []
         self._down: set[int] = set()
@@ -102,7 +102,7 @@ class BatsimDecider:
         self.ended = False
         self.notes: list[str] = []
 
-    def reply(self, message: Mapping[str, Any]) -> Json:
+    def reply(self, message: Json) -> Json:
         """What to do now; all events of the message count as simultaneous.
 
         Raises InstanceError for a message that is not of the protocol: a simulation that went
@@ -131,7 +131,7 @@ class BatsimDecider:
         """Whether Batsim has said that a simulation begins, and on which machine."""
         return self._cluster is not None
 
-    def _begin(self, data: Mapping[str, Any]) -> None:
+    def _begin(self, data: Json) -> None:
         """The machine, its profiles, and whether transfers can be admitted one by one."""
         now = self._now
         self._forget()
@@ -157,10 +157,10 @@ class BatsimDecider:
         }
         self._transfers = Transfers(block, self._policy)
 
-    def _end(self, data: Mapping[str, Any]) -> None:
+    def _end(self, data: Json) -> None:
         self.ended, self._events = True, []
 
-    def _submitted(self, data: Mapping[str, Any]) -> None:
+    def _submitted(self, data: Json) -> None:
         """A new job joins the queue; of a dynamic one Batsim acknowledges here that it is known."""
         name = data["job_id"]
         if name in self._parts:
@@ -186,12 +186,12 @@ class BatsimDecider:
         cluster.arrive(name, job.nodes, job.walltime, self._now)
         self._jobs[name] = job
 
-    def _begun(self) -> BatchCluster[str]:
+    def _begun(self) -> BatchCluster:
         if self._cluster is None:
             raise InstanceError("Batsim sent events before SIMULATION_BEGINS")
         return self._cluster
 
-    def _completed(self, data: Mapping[str, Any]) -> None:
+    def _completed(self, data: Json) -> None:
         """A job, or a step of one, has ended: go on with the next step or let the job leave."""
         name, state = data["job_id"], data.get("job_state", _DONE)
         job = self._jobs.get(self._parts.pop(name, name))
@@ -224,7 +224,7 @@ class BatsimDecider:
         left = job.start + job.walltime - self._now
         return left <= max(time_tolerance(self._now), _ROUNDED)
 
-    def _notified(self, data: Mapping[str, Any]) -> None:
+    def _notified(self, data: Json) -> None:
         """What Batsim says of its workload and of machines that come and go."""
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":
@@ -237,7 +237,7 @@ class BatsimDecider:
         elif kind == "no_more_external_event_to_occur":
             self._down_for_good = True
 
-    def _decide(self, cluster: BatchCluster[str]) -> None:
+    def _decide(self, cluster: BatchCluster) -> None:
         """Start what the queue lets start, begin what the I/O policy admits.
 
         Transfers that wait when their job's walltime is over end the job, as Batsim would.
@@ -266,7 +266,7 @@ class BatsimDecider:
             self._finished = True
             self._say("NOTIFY", type="registration_finished")
 
-    def _reject_impossible(self, cluster: BatchCluster[str]) -> None:
+    def _reject_impossible(self, cluster: BatchCluster) -> None:
         """Refuse jobs that wait for machines that never come back."""
         for job in [job for job in self._jobs.values() if not job.alloc]:
             if not cluster.can_hold(job.nodes):
