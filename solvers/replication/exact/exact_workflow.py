@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, takewhile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
 from ioopt.solvers.replication.plans import build_plan, tiny_batch
 from ioopt.solvers.replication.search import link_aware
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Ints
 
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 START_SHARE = 0.2
@@ -267,7 +270,7 @@ class QueueSearch:
             free=np.zeros(cores), power=np.zeros(cores),
         )  # fmt: skip
 
-    def _fits(self) -> Any:
+    def _fits(self) -> Ints:
         tasks, nodes = len(self.problem.tasks), len(self.problem.nodes)
         pairs = ((k, i) for k in range(tasks) for i in range(nodes))
         return np.array([int(self.problem.fits(k, i)) for k, i in pairs], dtype=np.int64)
@@ -333,15 +336,10 @@ class QueueSearch:
             return None
         tasks = len(self.problem.tasks)
         rows = (self._tree.best[i : i + tasks] for i in range(0, len(self._tree.best), tasks))
-        return [[int(k) for k in _until_end(row)] for row in rows]
+        return [[int(k) for k in takewhile(lambda k: k >= 0, row)] for row in rows]
 
 
-def _until_end(row: Any) -> Any:
-    ends = [x for x, k in enumerate(row) if k < 0]
-    return row[: ends[0]] if ends else row
-
-
-def _one_block(*parts: Any) -> tuple[Any, list[Any]]:
+def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
     """The arrays of *parts* as views of one block of words, scratch and constants apart."""
     moved = [
         (number, name, array)

@@ -34,7 +34,7 @@ from ioopt.solvers.replication.exact.enumeration import (
     applies,
     equal_nodes,
 )
-from ioopt.solvers.replication.search.anneal import anneal, steps_within
+from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
 from ioopt.solvers.replication.search.packing import gathered, packed
 
 FIRST_PROOF_SECONDS = 2.0
@@ -176,11 +176,13 @@ class Search:
         """
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed + again * rounds
+        placed: tuple[int, ...] = ()
         for number in range(rounds):
             # Even without time the first round offers the state that annealing begins from.
             if self.proven() or (self.over() and self.moves is not None):
                 return
-            start = None if self.moves is None or number % 2 == 0 else self.moves.assign
+            placed = placed or placed_by_disk(self.instance)
+            start = placed if self.moves is None or number % 2 == 0 else self.moves.assign
             steps = steps_within(self.instance, share * limit, rounds, self.deadline)
             if num_columns(self.instance) <= SMALL_COLUMNS and not again:
                 steps = min(steps, 2_000 * (len(self.instance.problem.tasks) + 1))

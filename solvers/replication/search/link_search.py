@@ -14,7 +14,7 @@ from ioopt.problems.replay_options import RULES, ReplayOptions
 from ioopt.problems.replication import EvictionPolicy, ReplicationProblem
 from ioopt.sim.replication.state import Instance, instance_arrays, new_log, new_state, queue_arrays
 from ioopt.sim.replication.state import Queues as QueueArrays
-from ioopt.solvers.replication.plans import flat, tiny_batch
+from ioopt.solvers.replication.plans import flat, successors, tiny_batch
 from ioopt.solvers.replication.search import deal_kernel, line_kernel
 from ioopt.solvers.replication.search.line_kernel import Schedule
 from ioopt.solvers.replication.search.line_moves import (
@@ -279,15 +279,6 @@ def new_line(
         code=box([rng.getrandbits(CODE_BITS) for _ in cells]), marked=box([0] * (marks * nodes)),
         mark=box([0] * (marks * nodes * files)), sums=box([0] * 4),
     )  # fmt: skip
-
-
-def successors(problem: ReplicationProblem) -> list[list[int]]:
-    """Per task, those that read what it writes, ascending."""
-    after: list[list[int]] = [[] for _ in problem.tasks]
-    for k, before in enumerate(problem.predecessors):
-        for j in before:
-            after[j].append(k)
-    return after
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:
