@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ioopt.models.replication.transfer_bound import TransferBound
-from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.history import tell

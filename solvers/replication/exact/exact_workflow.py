@@ -20,8 +20,7 @@ import numpy as np
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
-from ioopt.models.replication.transfer_bound import TransferBound
-from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
 from ioopt.models.replication.workflow_intervals import IntervalModel
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record

@@ -8,7 +8,7 @@ what queues of tasks can do (``queues_bound_seconds``).
 
 from dataclasses import replace
 
-from ioopt.models.replication.transfer_bound import TransferBound
+from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.solvers.replication.exact import exact_workflow

@@ -7,8 +7,7 @@ from workflow_bounds import workflow, wrong_bounds
 
 import ioopt
 from ioopt.check.replication.transfer_bound import transfer_bound
-from ioopt.models.replication.transfer_bound import TransferBound, least_of_both
-from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound, least_of_both
 
 
 def test_a_level_that_is_spread_moves_its_files() -> None:
