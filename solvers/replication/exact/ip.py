@@ -107,9 +107,11 @@ def _least_makespan(
             "objective=makespan searches replays, which copy on demand: leave out cycles, replication, "
             "anneal and --backend"
         )
-    from ioopt.solvers.replication.exact import makespan  # loads what the rest does without
+    from ioopt.solvers.replication.exact.exact_workflow import (
+        least_makespan,  # loads numpy and more
+    )
 
-    return makespan.solve(problem, request)
+    return least_makespan(problem, request)
 
 
 def _before(deadline: Deadline, tasks: int) -> Deadline:
