@@ -184,7 +184,7 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         search.notes.append("too large for the integer program in this time: bounds and annealing")
         return
     if backend in ("HiGHS", "CBC"):
-        search.run_highs(None, backend)
+        search.run_highs(backend)
     elif backend == "CP-SAT":
         search.run_cpsat(None, proof=small)
     elif small:

@@ -124,10 +124,7 @@ class Search:
             if load >= self.load or not fits(self.instance, moves):
                 return
             self.moves, self.load = moves, load
-        self._report(moves, load)
-
-    def _report(self, moves: Moves, load: int) -> None:
-        """Tell the front door, which answers with the best plan if the search is interrupted."""
+        # The front door answers with the best plan if the search is interrupted.
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
         bound = seconds(self.common) if self.common else None
@@ -252,7 +249,7 @@ class Search:
         cancel = threading.Event()
 
         def highs() -> None:
-            self.run_highs(None, cancel=cancel)
+            self.run_highs(cancel=cancel)
             if self.over():
                 cancel.set()
 
@@ -309,17 +306,12 @@ class Search:
         )
         self._take(model, answer, "ortools", upper)
 
-    def run_highs(
-        self,
-        seconds: float | None,
-        backend: str = "HiGHS",
-        cancel: threading.Event | None = None,
-    ) -> None:
+    def run_highs(self, backend: str = "HiGHS", cancel: threading.Event | None = None) -> None:
         """One run of a PuLP backend on the same model."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
         answer = solve_by_pulp(
-            model.program, backend, BackendLimits.of(self.request, seconds), start, cancel
+            model.program, backend, BackendLimits.of(self.request), start, cancel
         )
         self._take(model, answer, backend, None)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise, zip_longest
 from random import Random
-from types import ModuleType
-from typing import Any
 
 from ioopt.compiled import Box, boxes, compiled
 from ioopt.problems.replay_options import RULES, ReplayOptions
@@ -65,13 +63,11 @@ class Engine:
         self._log = new_log(self.inst, 0, 0, fast)
         self.random = boxes(fast)([seed])
         self._work = self._dispatch_arrays()
-        self._dispatch = self._function(deal_kernel, "dispatch")
-        self._anneal = self._function(line_kernel, "anneal")
+        self._dispatch, self._anneal = deal_kernel.dispatch, line_kernel.anneal
+        if fast:
+            self._dispatch = compiled(deal_kernel.__name__, "dispatch")
+            self._anneal = compiled(line_kernel.__name__, "anneal")
         self._nothing = self.line([], [], False)
-
-    def _function(self, module: ModuleType, name: str) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(module, name)
-        return compiled(module.__name__, name) if self.fast else function
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
         """The state of a search that begins from *order*, task k on node ``node[k]``."""
