@@ -28,7 +28,7 @@ from itertools import product
 from typing import Any
 
 from ioopt.models.program import Capacity, Interval, Number, Program
-from ioopt.models.replication.transfer_bound import TransferBound
+from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.problems.replication import ReplicationProblem
 
 TICKS = 1_000_000

@@ -75,6 +75,15 @@ def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
     return [0, *accumulate(map(len, listed))], list(chain.from_iterable(listed))
 
 
+def successors(problem: ReplicationProblem) -> list[list[int]]:
+    """Per task, those that read what it writes, ascending."""
+    after: list[list[int]] = [[] for _ in problem.tasks]
+    for k, before in enumerate(problem.predecessors):
+        for j in before:
+            after[j].append(k)
+    return after
+
+
 def reading_nodes(instance: StaticInstance, assign: Sequence[int]) -> list[set[int]]:
     """By file: the nodes on which a task reads it when task k is on node ``assign[k]``."""
     of_task = class_of_task(instance)

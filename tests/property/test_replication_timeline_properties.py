@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
-from ioopt.models.replication.transfer_bound import TransferBound
-from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.moves import fill
 from ioopt.sim.replication.simulate import simulate

@@ -4,7 +4,6 @@ What is checked follows ``plan.moves`` (see :class:`ioopt.problems.replication.R
 static moves the rules (1)-(8), (21), held files and the forest rule, round by round.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,7 +72,6 @@ def check(
     elif mode == "replay":
         found.extend(_too_big(problem, reader.assign))
     objectives: dict[str, float] = {}
-    ranges: dict[str, tuple[float, float]] = {}
     metrics: Json = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
@@ -86,8 +84,6 @@ def check(
             found.extend(option_violations(problem, plan, schedule))
             metrics |= schedule_metrics(problem, schedule)
             objectives["makespan_seconds"] = metrics["makespan_seconds"]
-            if problem.is_workflow:
-                ranges["transfer_bound_seconds"] = _bound_range(schedule, metrics)
     if plan.dispatches is not None:
         queued = {problem.nodes[i].id: queue for i, queue in reader.queues.items()}
         found.extend(dispatch_violations(problem, plan, queued, schedule))
@@ -98,16 +94,7 @@ def check(
         objectives["additive_seconds"] = _additive_seconds(problem, plan, stated)
         metrics["additive_seconds"] = objectives["additive_seconds"]
     rounding = 1e-14 * max(objectives.values(), default=0.0)
-    return CheckReport(tuple(found), objectives, metrics, ranges, rounding)
-
-
-def _bound_range(schedule: Schedule, metrics: Json) -> tuple[float, float]:
-    """Workflow rule 18: the bound with transfers is no less than the plain one, and no plan is below it.
-
-    With actual compute times plans may be.
-    """
-    most = math.inf if schedule.get("actual_compute_seconds") else metrics["makespan_seconds"]
-    return metrics["lower_bound_seconds"], most
+    return CheckReport(tuple(found), objectives, metrics, rounding=rounding)
 
 
 def moves_model(plan: ReplicationPlan) -> str:

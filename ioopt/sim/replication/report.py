@@ -15,8 +15,7 @@ from itertools import pairwise
 from math import inf
 from typing import Any
 
-from ioopt.models.replication.transfer_bound import TransferBound
-from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
 from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import Any
+from itertools import accumulate, takewhile
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ioopt.compiled import compiled
 from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
-from ioopt.models.replication.transfer_bound import TransferBound
-from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.models.replication.workflow_bound import TransferBound, makespan_bound_seconds
 from ioopt.models.replication.workflow_intervals import IntervalModel
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
@@ -34,9 +33,16 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import Path
-from ioopt.solvers.replication.plans import build_plan, tiny_batch
+from ioopt.solvers.replication.plans import TINY_TASKS, build_plan, tiny_batch
 from ioopt.solvers.replication.search import link_aware
 
+if TYPE_CHECKING:
+    from ioopt.compiled import Ints
+
+MOST_TASKS = 40
+"""A search keeps the state behind each child of a branching; beyond that no proof is in sight."""
+SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
+"""Fields of the simulator's state that mean nothing between two steps."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 START_SHARE = 0.2
 """Share of the time limit that the planners may take."""
@@ -50,6 +56,8 @@ LAST_RELAX_WORK = 2.0
 PLAIN_REPLAYS = 5_000
 """What ends sooner needs no machine code: some seconds."""
 ANSWER_SECONDS = 0.05
+SEARCH_SHARE = {True: 0.3, False: 0.9}
+"""Share of what is left for the start, by whether a search for a proof follows."""
 
 
 class Settings(Record):
@@ -82,6 +90,30 @@ def solve(
     if problem.tasks:
         run.search()
     return run.outcome()
+
+
+def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Outcome[ReplicationPlan]:
+    """``ip`` with ``objective=makespan``: the best plan found and a bound of all plans' makespans.
+
+    The model of Section 4.1 adds up what a node spends on fetching, copying and computing; a replay
+    overlaps them, shares the link and evicts. So ``link-aware`` gives a start that is never above a
+    planner's, and as far as it goes the search over queues goes on from there.
+
+    Raises UnsolvableInstanceError for a task that fits no node.
+    """
+    provable = len(problem.tasks) <= MOST_TASKS and all(n.staging == 1 for n in problem.nodes)
+    deadline = request.deadline
+    part = deadline.within(SEARCH_SHARE[provable] * deadline.remaining())
+    asked = replace(request, settings=link_aware.Settings(), deadline=part)
+    if len(problem.tasks) <= TINY_TASKS and provable:
+        return solve(problem, replace(request, settings=None))
+    started = link_aware.solve(problem, asked)
+    if provable and not deadline.expired():
+        exact = solve(problem, replace(request, settings=None, start=started.plan))
+        return replace(exact, notes=(*started.notes, *exact.notes))
+    limits = () if provable else (f"proofs are searched for up to {MOST_TASKS} tasks",)
+    bound = max(started.bound or 0.0, TransferBound(problem).seconds)
+    return replace(started, bound=bound, notes=(*started.notes, *limits))
 
 
 @dataclass
@@ -221,12 +253,6 @@ def compile_kernels() -> None:
     QueueSearch(tiny_batch(), POLICIES[0], float("inf"), True).run(100)
 
 
-MOST_TASKS = 40
-"""A search keeps the state behind each child of a branching; beyond that no proof is in sight."""
-SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
-"""Fields of the simulator's state that mean nothing between two steps."""
-
-
 class QueueSearch:
     """The search over all queues of *problem* under one eviction policy; it can be left and resumed.
 
@@ -267,7 +293,7 @@ class QueueSearch:
             free=np.zeros(cores), power=np.zeros(cores),
         )  # fmt: skip
 
-    def _fits(self) -> Any:
+    def _fits(self) -> Ints:
         tasks, nodes = len(self.problem.tasks), len(self.problem.nodes)
         pairs = ((k, i) for k in range(tasks) for i in range(nodes))
         return np.array([int(self.problem.fits(k, i)) for k, i in pairs], dtype=np.int64)
@@ -333,15 +359,10 @@ class QueueSearch:
             return None
         tasks = len(self.problem.tasks)
         rows = (self._tree.best[i : i + tasks] for i in range(0, len(self._tree.best), tasks))
-        return [[int(k) for k in _until_end(row)] for row in rows]
+        return [[int(k) for k in takewhile(lambda k: k >= 0, row)] for row in rows]
 
 
-def _until_end(row: Any) -> Any:
-    ends = [x for x, k in enumerate(row) if k < 0]
-    return row[: ends[0]] if ends else row
-
-
-def _one_block(*parts: Any) -> tuple[Any, list[Any]]:
+def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
     """The arrays of *parts* as views of one block of words, scratch and constants apart."""
     moved = [
         (number, name, array)

@@ -107,9 +107,11 @@ def _least_makespan(
             "objective=makespan searches replays, which copy on demand: leave out cycles, replication, "
             "anneal and --backend"
         )
-    from ioopt.solvers.replication.exact import makespan  # loads what the rest does without
+    from ioopt.solvers.replication.exact.exact_workflow import (
+        least_makespan,  # loads numpy and more
+    )
 
-    return makespan.solve(problem, request)
+    return least_makespan(problem, request)
 
 
 def _before(deadline: Deadline, tasks: int) -> Deadline:
@@ -182,7 +184,7 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
         search.notes.append("too large for the integer program in this time: bounds and annealing")
         return
     if backend in ("HiGHS", "CBC"):
-        search.run_highs(None, backend)
+        search.run_highs(backend)
     elif backend == "CP-SAT":
         search.run_cpsat(None, proof=small)
     elif small:

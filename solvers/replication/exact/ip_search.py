@@ -34,7 +34,7 @@ from ioopt.solvers.replication.exact.enumeration import (
     applies,
     equal_nodes,
 )
-from ioopt.solvers.replication.search.anneal import anneal, steps_within
+from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk, steps_within
 from ioopt.solvers.replication.search.packing import gathered, packed
 
 FIRST_PROOF_SECONDS = 2.0
@@ -124,10 +124,7 @@ class Search:
             if load >= self.load or not fits(self.instance, moves):
                 return
             self.moves, self.load = moves, load
-        self._report(moves, load)
-
-    def _report(self, moves: Moves, load: int) -> None:
-        """Tell the front door, which answers with the best plan if the search is interrupted."""
+        # The front door answers with the best plan if the search is interrupted.
         plan = to_plan(self.instance, moves, self.cycles == "printed")
         seconds = self.instance.seconds
         bound = seconds(self.common) if self.common else None
@@ -176,11 +173,13 @@ class Search:
         """
         limit = min(self.request.options.time_limit_seconds or 60.0, 600.0)
         seed = self.request.options.seed + again * rounds
+        placed: tuple[int, ...] = ()
         for number in range(rounds):
             # Even without time the first round offers the state that annealing begins from.
             if self.proven() or (self.over() and self.moves is not None):
                 return
-            start = None if self.moves is None or number % 2 == 0 else self.moves.assign
+            placed = placed or placed_by_disk(self.instance)
+            start = placed if self.moves is None or number % 2 == 0 else self.moves.assign
             steps = steps_within(self.instance, share * limit, rounds, self.deadline)
             if num_columns(self.instance) <= SMALL_COLUMNS and not again:
                 steps = min(steps, 2_000 * (len(self.instance.problem.tasks) + 1))
@@ -250,7 +249,7 @@ class Search:
         cancel = threading.Event()
 
         def highs() -> None:
-            self.run_highs(None, cancel=cancel)
+            self.run_highs(cancel=cancel)
             if self.over():
                 cancel.set()
 
@@ -307,17 +306,12 @@ class Search:
         )
         self._take(model, answer, "ortools", upper)
 
-    def run_highs(
-        self,
-        seconds: float | None,
-        backend: str = "HiGHS",
-        cancel: threading.Event | None = None,
-    ) -> None:
+    def run_highs(self, backend: str = "HiGHS", cancel: threading.Event | None = None) -> None:
         """One run of a PuLP backend on the same model."""
         model = self.model(None)
         start = None if self.moves is None else model.hint(self.moves)
         answer = solve_by_pulp(
-            model.program, backend, BackendLimits.of(self.request, seconds), start, cancel
+            model.program, backend, BackendLimits.of(self.request), start, cancel
         )
         self._take(model, answer, backend, None)
 

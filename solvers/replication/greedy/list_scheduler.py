@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from math import lcm
 from typing import Literal
@@ -25,6 +26,7 @@ from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solvers.replication.greedy.cores import Behind, Gaps
+from ioopt.solvers.replication.plans import successors
 
 MOST_BITS = 4096
 """Ticks a second of more bits are rounded: exact, but slower than they are worth."""
@@ -124,6 +126,7 @@ class ListScheduler:
         self.disks = [set(held) for held in problem.holds]
         self.used = [sum(self.sizes[file] for file in held) for held in problem.holds]
         self.unread = [len(tasks) for tasks in problem.readers]
+        self.successors = successors(problem)
         self._waits = [len(tasks) for tasks in problem.predecessors]
 
     def run(self, deadline: Deadline | None = None) -> "ListScheduler":
@@ -170,15 +173,6 @@ class ListScheduler:
         return max(self.end, default=0) / self.ticks.second
 
     @cached_property
-    def successors(self) -> list[list[int]]:
-        """Per task, those that read what it writes, ascending."""
-        lists: list[list[int]] = [[] for _ in self.problem.tasks]
-        for k, before in enumerate(self.problem.predecessors):
-            for j in before:
-                lists[j].append(k)
-        return lists
-
-    @cached_property
     def fitting(self) -> list[Sequence[int]]:
         """Per task, the nodes that have its cores and room for its files."""
         nodes, rows = range(len(self.problem.nodes)), {}
@@ -195,11 +189,8 @@ class ListScheduler:
         """Upward rank of every task (workflow rule 15), in ticks."""
         problem, found = self.problem, list(self.ticks.mean)
         copy = self.ticks.copy if self.components.rank == "path with files" else 0
-        waits = [len(tasks) for tasks in self.successors]
-        ready = [k for k, number in enumerate(waits) if not number]
         longest = [0] * len(found)
-        while ready:
-            j = ready.pop()
+        for j in TopologicalSorter(dict(enumerate(self.successors))).static_order():
             found[j] += longest[j]
             moved = dict.fromkeys(problem.predecessors[j], 0)
             for file in problem.inputs[j]:
@@ -207,9 +198,6 @@ class ListScheduler:
                     moved[problem.producer[file]] += self.sizes[file]
             for k, size in moved.items():
                 longest[k] = max(longest[k], size * copy + found[j])
-                waits[k] -= 1
-                if not waits[k]:
-                    ready.append(k)
         return found
 
     def price(self, file: int) -> int:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ioopt.compiled import Box
-
 if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
     from ioopt.sim.replication.state import Instance
 
 TIE_SECONDS = 1e-9
@@ -23,30 +22,30 @@ class Work(NamedTuple):
     node's best task at x = 1. ``out_task`` and ``out_node`` list the assignments, ``move_*`` the transfers.
     """
 
-    reader_ptr: Box
-    readers: Box
-    fits: Box
-    on: Box
-    copies: Box
-    pending: Box
-    wanted: Box
-    residents: Box
-    seat: Box
-    num_residents: Box
-    used: Box
-    fetch: Box
-    copy: Box
-    open: Box
-    ready: Box
+    reader_ptr: Ints
+    readers: Ints
+    fits: Ints
+    on: Ints
+    copies: Ints
+    pending: Ints
+    wanted: Ints
+    residents: Ints
+    seat: Ints
+    num_residents: Ints
+    used: Ints
+    fetch: Ints
+    copy: Ints
+    open: Ints
+    ready: Floats
     leaves: int
-    tree: Box
-    seconds: Box
-    out_task: Box
-    out_node: Box
-    move_file: Box
-    move_source: Box
-    move_node: Box
-    counters: Box
+    tree: Ints
+    seconds: Floats
+    out_task: Ints
+    out_node: Ints
+    move_file: Ints
+    move_source: Ints
+    move_node: Ints
+    counters: Ints
 
 
 MOVES, EVICTIONS, BEGUN, STEP = 0, 1, 2, 3

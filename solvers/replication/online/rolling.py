@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -31,7 +31,14 @@ from ioopt.problems.replication import (
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.dispatch import SECONDS_PER_CELL, queues_of_run
-from ioopt.sim.replication.state import BEGUN, instance_arrays, new_log, new_state, queue_arrays
+from ioopt.sim.replication.state import (
+    BEGUN,
+    Log,
+    instance_arrays,
+    new_log,
+    new_state,
+    queue_arrays,
+)
 from ioopt.solvers.replication import dispatch
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
@@ -341,12 +348,12 @@ class Remaining:
         return [[self.todo[e - self.first] for e in queue if e >= self.first] for queue in queues]
 
     @cached_property
-    def _replay(self) -> Callable[[Queues], tuple[float, Any]]:
+    def _replay(self) -> Callable[[Queues], tuple[float, Log]]:
         inst = instance_arrays(self.problem, compiled=self.fast)
         state, log = new_state(inst, compiled=self.fast), new_log(inst, 1, 1, self.fast)
         step = compiled(kernel.__name__, ENTRY) if self.fast else kernel.begin_or_advance
 
-        def replay(queues: Queues) -> tuple[float, Any]:
+        def replay(queues: Queues) -> tuple[float, Log]:
             state.counters[BEGUN] = 0
             arrays = queue_arrays(queues, "farthest-next-use", compiled=self.fast)
             makespan, code = step(inst, arrays, state, log, 1 << 60, kernel.REPLAY, 0)

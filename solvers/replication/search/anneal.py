@@ -1,20 +1,20 @@
 """Simulated annealing of the additive objective (ours): the start of ``ip``, and a solver itself.
 
-Tasks begin in a chain of shared files cut into equal loads; moves are a task to another node, two
+Tasks begin where few bytes have to come and loads are low; moves are a task to another node, two
 tasks exchanged, a file fetched elsewhere. The run is a function of (instance, seed, steps).
 """
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from ioopt.compiled import boxes, compiled
 from ioopt.compiled.choice import use_machine_code
 from ioopt.models.replication import bounds
-from ioopt.models.replication.bounds import area
 from ioopt.models.replication.static import (
     Moves,
     StaticInstance,
@@ -73,7 +73,10 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     build = request.deadline.elapsed()
     steps = default_steps(instance) if settings.steps is None else settings.steps
     seeds = range(request.options.seed, request.options.seed + request.options.threads)
-    one = partial(_from_seed, instance, settings.replication, steps, request.deadline)
+
+    def one(seed: int) -> tuple[Moves | None, bool]:
+        return anneal(instance, settings.replication, seed, steps, request.deadline)
+
     if len(seeds) > 1 and _takes_machine_code(instance, steps, request.deadline):
         compiled(kernel.__name__, "run")  # once, before the threads ask for it
     with ThreadPoolExecutor(len(seeds)) as pool:
@@ -88,12 +91,6 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     bound = instance.seconds(math.ceil(bounds.area(instance)))
     stop = StopReason.ITERATIONS if done else StopReason.TIME
     return Outcome(to_plan(instance, moves), bound, stop, build_seconds=build)
-
-
-def _from_seed(
-    instance: StaticInstance, replication: bool, steps: int, deadline: Deadline, seed: int
-) -> tuple[Moves | None, bool]:
-    return anneal(instance, replication, seed, steps, deadline)
 
 
 def default_steps(instance: StaticInstance) -> int:
@@ -111,48 +108,26 @@ def anneal(
 ) -> tuple[Moves | None, bool]:
     """The best moves found and whether all *steps* were taken before *deadline*.
 
-    None when no state was found that keeps the disks. *start* is a node for every task.
+    None when no state was found that keeps the disks. *start* is a node for every task, by default as placed.
     """
-    begun = chained(instance) if start is None else list(start)
     scale = max(float(bounds.area(instance)), float(bounds.largest_task(instance)), 1.0)
-    found, complete = _annealed(instance, replication, seed, steps, deadline, begun, scale)
-    if found is None and instance.num_nodes > 1:
-        # A small disk keeps loads far above the even share, which outweighs the penalty for bytes
-        # beyond it: begin from tasks placed by disk, with their own batch time as the scale.
-        begun, largest = placed_by_disk(instance)
-        scale = max(scale, float(largest))
-        found, complete = _annealed(instance, replication, seed, steps, deadline, begun, scale)
-    return found, complete
-
-
-def _annealed(
-    instance: StaticInstance,
-    replication: bool,
-    seed: int,
-    steps: int,
-    deadline: Deadline,
-    begun: list[int],
-    scale: float,
-) -> tuple[Moves | None, bool]:
-    """One annealing from the node of every task in *begun*; loads are judged against *scale*."""
-    use_compiled = _takes_machine_code(instance, steps, deadline)
-    data = _data(instance, replication, use_compiled, scale)
-    state = _state(instance, data, begun, seed, use_compiled)
+    fast = _takes_machine_code(instance, steps, deadline)
+    run: Callable[..., None] = compiled(kernel.__name__, "run") if fast else kernel.run
+    data = _data(instance, replication, fast, scale)
+    state = _state(instance, data, list(start or placed_by_disk(instance)), seed, fast)
+    # A small disk keeps loads far above the even share, which outweighs the penalty for bytes beyond it.
+    data = data._replace(scale=max(scale, float(max(state.load))))
     kernel.keep_best(data, state)
-    run: Any = kernel.run
-    if use_compiled:
-        run = compiled(kernel.__name__, "run")
-    taken, chunk = 0, _CHUNK
+    taken = 0
     while taken < steps and instance.num_nodes > 1 and instance.problem.tasks:
         if deadline.expired():
             break
-        some = min(chunk if not use_compiled else 20 * chunk, steps - taken)
+        some = min(20 * _CHUNK if fast else _CHUNK, steps - taken)
         run(data, state, some, steps)
         taken += some
     complete = taken >= steps or instance.num_nodes == 1
-    if state.numbers[kernel.BEST_OVER] > 0:
-        return None, complete
-    return _decoded(instance, data, state), complete
+    fits = state.numbers[kernel.BEST_OVER] <= 0
+    return (_decoded(instance, data, state) if fits else None), complete
 
 
 def steps_within(instance: StaticInstance, seconds: float, rounds: int, deadline: Deadline) -> int:
@@ -187,46 +162,6 @@ def compile_kernel() -> None:
 
 def _requests(instance: StaticInstance) -> int:
     return sum(group.count * len(group.inputs) for group in instance.classes)
-
-
-def chained(instance: StaticInstance) -> list[int]:
-    """A node for every task: tasks in a chain of shared files, cut into equal loads.
-
-    The chain takes next the task with the most bytes in common with the last ones; beyond 1,500
-    tasks their first files order them (the chain is quadratic).
-    """
-    problem = instance.problem
-    of_task = class_of_task(instance)
-    inputs = [set(instance.classes[k].inputs) for k in of_task]
-    order = sorted(range(len(of_task)), key=lambda task: (sorted(inputs[task]), task))
-    if len(order) <= 1_500 and order:
-        order = _chain(instance, inputs, order)
-    fetched: set[int] = set()
-    cost = []
-    for task in order:
-        new = inputs[task] - fetched
-        fetched |= new
-        cost.append(sum(instance.far[file] for file in new) + instance.least_work[of_task[task]])
-    share, node, filled = sum(cost) / len(problem.nodes) or 1.0, 0, 0.0
-    assign = [0] * len(order)
-    for task, amount in zip(order, cost, strict=True):
-        node = min(int((filled + amount / 2) / share), len(problem.nodes) - 1)
-        assign[task] = node
-        filled += amount
-    return assign
-
-
-def _chain(instance: StaticInstance, inputs: list[set[int]], order: list[int]) -> list[int]:
-    left, recent = dict.fromkeys(order), set(inputs[order[0]])
-    chain: list[int] = []
-    while left:
-        best = max(
-            left, key=lambda task: sum(instance.sizes[file] for file in inputs[task] & recent)
-        )
-        del left[best]
-        chain.append(best)
-        recent = set().union(*(inputs[task] for task in chain[-3:]))
-    return chain
 
 
 def _data(
@@ -303,40 +238,40 @@ def _decoded(instance: StaticInstance, data: kernel.Data, state: kernel.State) -
     return tidied(instance, Moves(assign, tuple(sorted(remote)), tuple(copies)))
 
 
-def placed_by_disk(instance: StaticInstance) -> tuple[list[int], int]:
-    """Node of every task, and the largest load.
+def placed_by_disk(instance: StaticInstance) -> tuple[int, ...]:
+    """Node of every task, placed one after another.
 
     Tasks with most work first, each where its files fit and on nodes below the average load, then where it
     brings the fewest bytes. A new file weighs as if it were fetched once.
     """
-    sizes, nodes, ceiling = instance.sizes, range(instance.num_nodes), area(instance)
+    sizes, nodes, ceiling = instance.sizes, range(instance.num_nodes), bounds.area(instance)
     disks = [node.disk_bytes for node in instance.problem.nodes]
     files = [set(held) for held in instance.held]
+    known = set().union(*files)
     stored = [sum(sizes[file] for file in held) for held in files]
     load = [0] * len(nodes)
     where = [0] * len(instance.problem.tasks)
 
-    def brought(k: int, i: int) -> int:
-        return sum(sizes[file] for file in set(instance.classes[k].inputs) - files[i])
-
-    def rank(k: int, i: int) -> tuple[int, ...]:
-        disk, room, new = disks[i], instance.room[i], brought(k, i)
-        able = disk is None or sum(sizes[f] for f in instance.classes[k].inputs) <= disk
-        fits = able and (room is None or stored[i] + new <= room)
+    def rank(k: int, wanted: int, i: int) -> tuple[int, ...]:
+        disk, room, there = disks[i], instance.room[i], files[i]
+        new = sum([sizes[file] for file in instance.classes[k].inputs if file not in there])
         slowed = load[i] + instance.work[k][i] - instance.least_work[k]
+        able = disk is None or wanted <= disk
+        fits = able and (room is None or stored[i] + new <= room)
         return not able, not fits, slowed > ceiling, new, slowed, i
 
     for k in sorted(range(len(instance.classes)), key=lambda k: (-sum(instance.work[k]), k)):
         group, chosen = instance.classes[k], []
+        wanted = sum(sizes[file] for file in group.inputs)
         for _ in group.tasks:
-            node = min(nodes, key=partial(rank, k))
-            stored[node] += brought(k, node)
+            node = min(nodes, key=partial(rank, k, wanted))
             for file in set(group.inputs) - files[node]:
-                known = any(file in held for held in files)
-                load[node] += (instance.near if known else instance.far)[file]
+                stored[node] += sizes[file]
+                load[node] += (instance.near if file in known else instance.far)[file]
                 files[node].add(file)
+                known.add(file)
             load[node] += instance.work[k][node]
             chosen.append(node)
         for task, node in zip(group.tasks, sorted(chosen), strict=True):
             where[task] = node
-    return where, max(load)
+    return tuple(where)

@@ -7,7 +7,12 @@ running the kernel give one answer. The energy is the sum of (load / scale)^16, 
 load but never flat, plus a penalty for bytes beyond a disk.
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ioopt.compiled import Floats, Ints
 
 MODULUS = 2147483647
 MULTIPLIER = 16807
@@ -23,52 +28,52 @@ class Data(NamedTuple):
     num_nodes: int
     num_tasks: int
     num_files: int
-    ptr: Any
-    files: Any
-    work: Any
-    far: Any
-    near: Any
-    sizes: Any
-    held: Any
-    fixed_root: Any
-    room: Any
+    ptr: Ints
+    files: Ints
+    work: Ints
+    far: Ints
+    near: Ints
+    sizes: Ints
+    held: Ints
+    fixed_root: Ints
+    room: Ints
     copying: int
     scale: float
     disk_scale: float
-    logs: Any
-    temperatures: Any
+    logs: Floats
+    temperatures: Floats
 
 
 class State(NamedTuple):
-    """What a run changes. ``count`` (file, node) readers there; ``others`` nodes the root sends to;
+    """What a run changes. ``readers`` (file, node) that are there; ``others`` nodes the root sends to;
     ``numbers``: random state, step, best load, whether the best keeps the disks, trail length."""
 
-    node: Any
-    root: Any
-    count: Any
-    others: Any
-    load: Any
-    used: Any
-    best_node: Any
-    best_root: Any
-    trail: Any
-    numbers: Any
+    node: Ints
+    root: Ints
+    readers: Ints
+    others: Ints
+    load: Ints
+    used: Ints
+    best_node: Ints
+    best_root: Ints
+    trail: Ints
+    numbers: Ints
 
 
 RANDOM, STEP, BEST, BEST_OVER, TRAIL = 0, 1, 2, 3, 4
 
 
-def draw(state: Any, below: int) -> Any:
+def draw(state: State, below: int) -> int:
     """The next random number in 0 .. below - 1."""
     state.numbers[RANDOM] = state.numbers[RANDOM] * MULTIPLIER % MODULUS
     return state.numbers[RANDOM] % below
 
 
-def read(data: Any, state: Any, file: int, node: int, step: int) -> None:
+def read(data: Data, state: State, file: int, node: int, step: int) -> None:
     """One task more (*step* 1) or less (-1) on *node* reads *file*."""
     x = file * data.num_nodes + node
-    state.count[x] += step
-    others = state.count[x] - (1 if step > 0 else 0)
+    state.readers[x] += step
+    others = state.readers[x] - (1 if step > 0 else 0)
     if others > 0 or data.held[x]:
         return
     if data.copying == 0:
@@ -83,7 +88,7 @@ def read(data: Any, state: Any, file: int, node: int, step: int) -> None:
         state.used[node] += step * data.sizes[file]
 
 
-def reroot(data: Any, state: Any, file: int, node: int) -> None:
+def reroot(data: Data, state: State, file: int, node: int) -> None:
     """Fetch *file* at *node* instead of its present root (or send it from there, when held)."""
     root = state.root[file]
     far, near = data.far[file], data.near[file]
@@ -91,12 +96,12 @@ def reroot(data: Any, state: Any, file: int, node: int) -> None:
     fetch = 0 if fixed else far
     state.load[root] -= fetch + near * state.others[file]
     if not fixed:
-        if state.count[file * data.num_nodes + root] > 0:
+        if state.readers[file * data.num_nodes + root] > 0:
             state.load[root] += near
             state.others[file] += 1
         else:
             state.used[root] -= data.sizes[file]
-        if state.count[file * data.num_nodes + node] > 0:
+        if state.readers[file * data.num_nodes + node] > 0:
             state.load[node] -= near
             state.others[file] -= 1
         else:
@@ -105,7 +110,7 @@ def reroot(data: Any, state: Any, file: int, node: int) -> None:
     state.root[file] = node
 
 
-def move(data: Any, state: Any, task: int, node: int) -> None:
+def move(data: Data, state: State, task: int, node: int) -> None:
     """Move *task* to *node*; roots that no task reads any more follow it and are noted."""
     before = state.node[task]
     shift(data, state, task, node)
@@ -113,20 +118,20 @@ def move(data: Any, state: Any, task: int, node: int) -> None:
         return
     for x in range(data.ptr[task], data.ptr[task + 1]):
         file = data.files[x]
-        idle = state.count[file * data.num_nodes + before] == 0
+        idle = state.readers[file * data.num_nodes + before] == 0
         if idle and state.root[file] == before and not data.fixed_root[file]:
             note(state, file, before)
             reroot(data, state, file, node)
 
 
-def note(state: Any, file: int, root: int) -> None:
+def note(state: State, file: int, root: int) -> None:
     """Remember the root of *file* before this step changes it."""
     state.trail[state.numbers[TRAIL]] = file
     state.trail[state.numbers[TRAIL] + 1] = root
     state.numbers[TRAIL] += 2
 
 
-def undo_roots(data: Any, state: Any) -> None:
+def undo_roots(data: Data, state: State) -> None:
     """Put the roots of this step back, last first."""
     while state.numbers[TRAIL] > 0:
         state.numbers[TRAIL] -= 2
@@ -134,7 +139,7 @@ def undo_roots(data: Any, state: Any) -> None:
         reroot(data, state, state.trail[at], state.trail[at + 1])
 
 
-def shift(data: Any, state: Any, task: int, node: int) -> None:
+def shift(data: Data, state: State, task: int, node: int) -> None:
     """Move *task* to *node* and leave every root where it is."""
     before = state.node[task]
     for x in range(data.ptr[task], data.ptr[task + 1]):
@@ -145,7 +150,7 @@ def shift(data: Any, state: Any, task: int, node: int) -> None:
     state.node[task] = node
 
 
-def energy(data: Any, state: Any) -> float:
+def energy(data: Data, state: State) -> float:
     """Sum of (load / scale)^16, plus ten for each disk_scale of bytes that do not fit."""
     total = 0.0
     for node in range(data.num_nodes):
@@ -159,7 +164,7 @@ def energy(data: Any, state: Any) -> float:
     return total
 
 
-def keep_best(data: Any, state: Any) -> None:
+def keep_best(data: Data, state: State) -> None:
     """Store the state when its largest load is the least so far among those that fit the disks."""
     most, over = 0, 0
     for node in range(data.num_nodes):
@@ -177,18 +182,18 @@ def keep_best(data: Any, state: Any) -> None:
         state.best_root[file] = state.root[file]
 
 
-def may_root(data: Any, file: int, node: int) -> Any:
+def may_root(data: Data, file: int, node: int) -> bool:
     """Whether *file* can be sent from *node*: held files only from a holder."""
     return data.fixed_root[file] == 0 or data.held[file * data.num_nodes + node] == 1
 
 
-def other_node(data: Any, state: Any, node: int) -> Any:
+def other_node(data: Data, state: State, node: int) -> int:
     """A node drawn among all but *node*."""
     chosen = draw(state, data.num_nodes - 1)
     return chosen + 1 if chosen >= node else chosen
 
 
-def run(data: Any, state: Any, steps: int, total: int) -> None:
+def run(data: Data, state: State, steps: int, total: int) -> None:
     """Take *steps* steps of an annealing of *total* steps, from where the state stands."""
     now = energy(data, state)
     for _ in range(steps):

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from ioopt.decisions.replication import DispatchView, Pair
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solvers.replication.search.link_search import successors
+from ioopt.solvers.replication.plans import successors
 
 WINDOW = 40
 """Ready tasks that a dispatch looks at, the first of the order."""

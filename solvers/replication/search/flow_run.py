@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping
 
 from ioopt.errors import OutOfTime
-from ioopt.models.replication.transfer_bound import TransferBound
+from ioopt.models.replication.workflow_bound import TransferBound
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import replay_seconds, simulate

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise, zip_longest
 from random import Random
-from types import ModuleType
-from typing import Any
 
 from ioopt.compiled import Box, boxes, compiled
 from ioopt.problems.replication import RULES, EvictionPolicy, ReplayOptions, ReplicationProblem
 from ioopt.sim.replication.state import Instance, instance_arrays, new_log, new_state, queue_arrays
 from ioopt.sim.replication.state import Queues as QueueArrays
-from ioopt.solvers.replication.plans import flat, tiny_batch
+from ioopt.solvers.replication.plans import flat, successors, tiny_batch
 from ioopt.solvers.replication.search import deal_kernel, line_kernel
 from ioopt.solvers.replication.search.line_kernel import Schedule
 from ioopt.solvers.replication.search.line_moves import (
@@ -64,13 +62,11 @@ class Engine:
         self._log = new_log(self.inst, 0, 0, fast)
         self.random = boxes(fast)([seed])
         self._work = self._dispatch_arrays()
-        self._dispatch = self._function(deal_kernel, "dispatch")
-        self._anneal = self._function(line_kernel, "anneal")
+        self._dispatch, self._anneal = deal_kernel.dispatch, line_kernel.anneal
+        if fast:
+            self._dispatch = compiled(deal_kernel.__name__, "dispatch")
+            self._anneal = compiled(line_kernel.__name__, "anneal")
         self._nothing = self.line([], [], False)
-
-    def _function(self, module: ModuleType, name: str) -> Callable[..., Any]:
-        function: Callable[..., Any] = getattr(module, name)
-        return compiled(module.__name__, name) if self.fast else function
 
     def line(self, order: Sequence[int], node: Sequence[int], by_bytes: bool) -> Line:
         """The state of a search that begins from *order*, task k on node ``node[k]``."""
@@ -278,15 +274,6 @@ def new_line(
         code=box([rng.getrandbits(CODE_BITS) for _ in cells]), marked=box([0] * (marks * nodes)),
         mark=box([0] * (marks * nodes * files)), sums=box([0] * 4),
     )  # fmt: skip
-
-
-def successors(problem: ReplicationProblem) -> list[list[int]]:
-    """Per task, those that read what it writes, ascending."""
-    after: list[list[int]] = [[] for _ in problem.tasks]
-    for k, before in enumerate(problem.predecessors):
-        for j in before:
-            after[j].append(k)
-    return after
 
 
 def merged(problem: ReplicationProblem, queues: list[list[int]]) -> list[int]:

@@ -10,7 +10,7 @@ from workflow_exhaustive import least_makespan, random_instance
 import ioopt
 from ioopt.compiled import choice
 from ioopt.errors import UnsolvableInstanceError, UsageError
-from ioopt.solvers.replication.exact import makespan
+from ioopt.solvers.replication.exact import exact_workflow
 
 MAKESPAN = {"objective": "makespan"}
 
@@ -69,9 +69,9 @@ def test_additive_time_and_makespan_differ_by_hand() -> None:
 
 def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where the start is the planners' plans alone and no search follows; both win somewhere."""
-    few = makespan.link_aware.Settings(evaluations=1)
-    monkeypatch.setattr(makespan.link_aware, "Settings", lambda: few)
-    monkeypatch.setattr(makespan, "MOST_TASKS", 0)
+    few = exact_workflow.link_aware.Settings(evaluations=1)
+    monkeypatch.setattr(exact_workflow.link_aware, "Settings", lambda: few)
+    monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
     winners = set()
     for seed in range(12):
         problem = tiny(seed, nodes=2, tasks=7)
@@ -89,7 +89,7 @@ def test_never_above_either_baseline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_bound_of_larger_batches_knows_whole_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three tasks of 4 s on two nodes, nothing to fetch: 12 / 2 = 6 s of area, but one node runs two: 8 s."""
-    monkeypatch.setattr(makespan, "MOST_TASKS", 0)
+    monkeypatch.setattr(exact_workflow, "MOST_TASKS", 0)
     problem = {
         "format": "ioopt/replication", "version": 1,
         "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 10},

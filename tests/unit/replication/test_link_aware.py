@@ -22,12 +22,11 @@ from ioopt.protocols import SolveRequest
 from ioopt.registry import solvers_for
 from ioopt.result import StopReason
 from ioopt.solvers.replication.search import (
-    budget,
-    line_arrays,
+    line_kernel,
     line_moves,
     link_aware,
     link_run,
-    order_score,
+    link_search,
     params,
 )
 from ioopt.solvers.replication.search.deal_kernel import Dealing
@@ -117,7 +116,7 @@ def test_seconds_of_one_order_by_hand(order: list[int], nodes: list[int], second
 
 
 @pytest.mark.parametrize("held", [False, True])
-@pytest.mark.parametrize("room", [line_arrays.MOST_MARKED, 400])
+@pytest.mark.parametrize("room", [link_search.MOST_MARKED, 400])
 def test_moves_of_an_order_are_counted_as_if_from_the_beginning(
     held: bool, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +124,7 @@ def test_moves_of_an_order_are_counted_as_if_from_the_beginning(
 
     Disks are remembered at every place or at every tenth; moves above a limit are taken back.
     """
-    monkeypatch.setattr(line_arrays, "MOST_MARKED", room)
+    monkeypatch.setattr(link_search, "MOST_MARKED", room)
     data = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 4).model_dump(
         mode="json"
     )
@@ -139,9 +138,9 @@ def test_moves_of_an_order_are_counted_as_if_from_the_beginning(
         line_moves.keep(line)
         line_moves.change(engine.inst, line)
         limit = 1.02 * now
-        value = order_score.rescore(engine.inst, line, now, limit)
+        value = line_kernel.rescore(engine.inst, line, now, limit)
         other = engine.line(list(line.order), list(line.node), True)
-        whole = order_score.seconds(engine.inst, other, float("inf"))
+        whole = line_kernel.seconds(engine.inst, other, float("inf"))
         if whole > limit:
             assert value == float("inf")
             line_moves.put_back(line)
@@ -239,7 +238,7 @@ def test_a_plan_with_barriers_replays_to_what_it_promises(monkeypatch: pytest.Mo
 def test_a_late_run_fits_its_phases_into_the_time_left() -> None:
     """20 of 100 replays after 4 of 10 s is late by .2, not more; at 5 s it follows the clock from .2 on."""
     now = [0.0]
-    run = budget.Budget(100, 10.0, True, 0.2, lambda: now[0])
+    run = link_run.Budget(100, 10.0, True, 0.2, lambda: now[0])
     run.replay_seconds = 0.01
     now[0], run.evaluations = 4.0, 20
     assert (run.progress(), run.by_clock, run.replays_left()) == (0.2, False, 80)
