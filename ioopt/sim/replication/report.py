@@ -16,7 +16,6 @@ from math import inf
 from typing import Any
 
 from ioopt.models.replication.timeline_bound import makespan_bound_seconds
-from ioopt.models.replication.transfer_bound import TransferBound
 from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
@@ -99,6 +98,8 @@ def metrics_of(
         "products_refetched": count[REFETCHED],
     }
     if problem.is_workflow:
+        from ioopt.models.replication.transfer_bound import TransferBound
+
         products["transfer_bound_seconds"] = TransferBound(problem, link).seconds
     return {
         "makespan_seconds": makespan,
