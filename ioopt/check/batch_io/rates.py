@@ -1,4 +1,4 @@
-"""Bandwidth checks: grants, peaks, volumes, totals, what storage allows; streams and space of burst buffers."""
+"""Bandwidth checks: grants, peaks, volumes, totals, what storage allows; streams and space of buffers."""
 
 from __future__ import annotations
 
