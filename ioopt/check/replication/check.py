@@ -102,7 +102,7 @@ def check(
 
 
 def _bound_range(schedule: Schedule, metrics: Json) -> tuple[float, float]:
-    """Workflow rule 18: the bound with transfers is no less than the plain one, and no plan is below it.
+    """The bound with transfers is no less than the plain one, and no plan is below it (workflow rule 18).
 
     With actual compute times plans may be.
     """
