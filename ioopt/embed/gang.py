@@ -32,7 +32,7 @@ from ioopt.problems.gang import Machine, mask_of, nodes_of
 from ioopt.quantities import counted
 from ioopt.registry.policies import gang_policy
 from ioopt.sim.gang.board import BUDGET
-from ioopt.sim.gang.standing import Memory, StandingBoard
+from ioopt.sim.gang.update import Memory, StandingBoard
 from ioopt.solvers.gang.policy import MIGRATE_IOGS as GREEDY
 
 JobId = int | str

@@ -1,4 +1,8 @@
-"""The gangedness monitor's verdicts on recorded message counts (Lee et al., Section 5; F3)."""
+"""Does an application need gang scheduling? (Lee et al., Section 5; F3, rules 6 and 7.)
+
+Where the monitor is told which quantum and processor a count is of, whole stretches of quanta decide
+where the ratio cannot: see :mod:`ioopt.measure.message_loss`.
+"""
 
 from __future__ import annotations
 

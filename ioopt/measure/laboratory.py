@@ -1,6 +1,7 @@
-"""The perturbation experiments of Lee et al., Section 4: slopes of every application (F2).
+"""The perturbation laboratory (Lee et al., Section 4; rules 4 and 5): slopes of every application (F2).
 
-Slopes come first, for every application; characteristic plots take what time is left.
+Run time T counts gang quanta only, not the extra ones of Add, and may be fractional. Slopes come first,
+for every application; characteristic plots take what time is left.
 """
 
 from __future__ import annotations

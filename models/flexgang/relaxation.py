@@ -1,4 +1,4 @@
-"""The linear relaxation of a pattern's assignment model, before any program is built (F5).
+"""Linear programs: the relaxation of a pattern's model, the loose CPU of a placement (F5).
 
 Columns are alike, so an optimum uses every block of a job alike (docs/flexgang-assignment.md):
 

@@ -125,7 +125,7 @@ class Decision(NamedTuple):
 
 
 class ExactPolicy:
-    """The policy; ``observer`` is told every decision, ``clock`` measures them.
+    """The policy; ``observer`` is told every decision.
 
     After *deadline* the greedy answers; ``stopped_at`` is the first event (from 0) that it
     answered, None as long as there is none.
@@ -140,11 +140,10 @@ class ExactPolicy:
         deadline: Deadline | None = None,
         backend: str | None = None,
         observer: Callable[[Decision], None] | None = None,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.settings, self.backend = settings, backend or CPSAT
         self.deadline = deadline or Deadline(None)
-        self.observer, self.clock = observer, clock
+        self.observer = observer
         self.events = 0
         self.stopped_at: int | None = settings.exact_events
         self.share = exact(settings.guard)
@@ -173,10 +172,10 @@ class ExactPolicy:
         if self.deadline.expired():
             self.stopped_at = event
             return greedy
-        begun = self.clock()
+        begun = time.perf_counter()
         after, decision = self._decide(state, greedy)
         if self.observer is not None:
-            self.observer(decision._replace(seconds=self.clock() - begun))
+            self.observer(decision._replace(seconds=time.perf_counter() - begun))
         return after
 
     def _decide(self, state: State, greedy: State) -> tuple[State, Decision]:

@@ -17,8 +17,7 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.gang.metrics import History, simulation_of
-from ioopt.sim.gang.simulate import GangSimulation
+from ioopt.sim.gang.simulate import GangSimulation, History, simulation_of
 from ioopt.sim.pace import Pace
 from ioopt.solvers.gang.policy import GS, Policy, Settings
 

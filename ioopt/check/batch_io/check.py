@@ -11,9 +11,17 @@ from operator import mul, sub
 
 import numpy as np
 
-from ioopt.check.batch_io.buffer import check_holding, check_space, check_streams, check_writes
 from ioopt.check.batch_io.columns import Columns, JobView, Mask, Reals, Terms
-from ioopt.check.batch_io.rates import check_capacity, check_grants, check_rates, check_totals
+from ioopt.check.batch_io.rates import (
+    check_capacity,
+    check_grants,
+    check_holding,
+    check_rates,
+    check_space,
+    check_streams,
+    check_totals,
+    check_writes,
+)
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
 from ioopt.protocols import CheckReport

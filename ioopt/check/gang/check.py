@@ -258,7 +258,7 @@ BIG_JOB_TASKS = 64
 def times_metrics(
     problem: GangProblem, entries: Mapping[JobId, Json]
 ) -> dict[str, float | int | None]:
-    """What starts, finishes and ``local`` tell; None where there is no job to average over."""
+    """What starts, finishes and ``local`` tell (rules 16 and 17); None where no job is averaged over."""
     import numpy as np
 
     rows = [entries[job.id] for job in problem.jobs]

@@ -73,11 +73,9 @@ class QuantumModelProblem(base.Problem):
         )
 
 
-class MeasuredPoint(base.Record):
+class MeasuredPoint(QuantumPoint):
     """A pair of quanta with what was measured there (see :class:`TwoJobMeasures`)."""
 
-    qi_seconds: base.PositiveSeconds
-    qc_seconds: base.Seconds
     slowdown: base.Positive
     response_seconds: base.Seconds
     fragmentation: float
@@ -86,14 +84,8 @@ class MeasuredPoint(base.Record):
     @classmethod
     def of(cls, point: QuantumPoint, found: TwoJobMeasures) -> MeasuredPoint:
         """Join a pair of quanta with its measures."""
-        return cls(
-            qi_seconds=point.qi_seconds,
-            qc_seconds=point.qc_seconds,
-            slowdown=found.slowdown,
-            response_seconds=found.response_seconds,
-            fragmentation=found.fragmentation,
-            useful=found.useful,
-        )
+        shown = {name: value for name, value in found._asdict().items() if name != "beta"}
+        return cls(**dict(point), **shown)
 
 
 class QuantumMeasures(base.Record):

@@ -1,4 +1,4 @@
-"""The engine of the batch I/O simulator: from instant to instant (rules 1, 2 and 9).
+"""The engine of the batch I/O simulator: from instant to instant (rules 1, 2 and 9), and its queue.
 
 It owns time and feasibility, the policy decides who transfers. The cost of an instant depends on what
 is outstanding and waiting then, not on the length of the trace.

@@ -1,8 +1,8 @@
-"""What changes in a run: its jobs and its clock.
+"""What a run works on: its jobs, its clock, its terms and tables.
 
-The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`,
-:mod:`~ioopt.sim.batch_io.engine`) are one text. Plain Python runs it on these objects and on lists, of
-floats or Fractions; numba on records and arrays of the same names. It allocates nothing.
+The rules (:mod:`~ioopt.sim.batch_io.engine`, :mod:`~ioopt.sim.batch_io.storage`) are one text. Plain
+Python runs it on these objects and on lists, of floats or Fractions; numba on records and arrays of the
+same names. It allocates nothing.
 """
 
 from __future__ import annotations

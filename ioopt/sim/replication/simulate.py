@@ -20,7 +20,6 @@ from ioopt.problems.base import LONGEST_SECONDS, find_cycle
 from ioopt.problems.replication import CopyEntry, LinkModel, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.dispatch import replay_record
 from ioopt.sim.replication.report import report
 from ioopt.sim.replication.state import (
     Queues,
@@ -194,6 +193,8 @@ def simulate(
         problem.require_room()
     require_actual(problem, actual)
     if plan.dispatches is not None:
+        from ioopt.sim.replication.dispatch import replay_record
+
         options = {"link": link, "engine": engine, "deadline": deadline, "actual": actual}
         return replay_record(problem, plan, **options)
     until = _until(problem, deadline)
