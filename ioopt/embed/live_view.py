@@ -237,22 +237,6 @@ class LiveView(DispatchView):
         return i not in self._down and room and self.task(k).cores <= self.nodes[i].cores
 
 
-class Follow:
-    """A dispatcher that follows queues: each node takes its tasks in their order."""
-
-    def __init__(self, queues: Sequence[Sequence[int]]) -> None:
-        self._queues = [list(reversed(queue)) for queue in queues]
-
-    def __call__(self, view: DispatchView) -> Pair | None:
-        """The head of the first open node whose head is ready."""
-        ready = set(view.ready)
-        for i in view.open_nodes():
-            queue = self._queues[i]
-            if queue and queue[-1] in ready and view.takes(queue[-1], i):
-                return queue.pop(), i
-        return None
-
-
 def make_dispatcher(
     policy: str | Callable[[], Dispatcher], settings: Mapping[str, Any] | None
 ) -> Dispatcher:

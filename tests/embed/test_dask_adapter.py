@@ -1,4 +1,4 @@
-"""Graphs and plans on real Dask clusters: threads by default, processes in the slow tests."""
+"""Graphs on real Dask clusters: threads by default, processes in the slow tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import signal
 
 import pytest
 
-import ioopt
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import UsageError
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -207,77 +206,25 @@ def wait_for(name: str, k: int) -> int:
     return k
 
 
-def test_pins_copies_and_releases(client):
+def second_then_third(view):
+    """What reads nothing goes to the second worker, everything else to the third."""
+    k = view.ready[0]
+    return k, 2 if view.inputs(k) else 1
+
+
+def test_pins_and_releases(client):
     from ioopt.embed.adapters.dask import placed
 
     names = [str(row["name"]) for row in client.scheduler_info(n_workers=-1)["workers"].values()]
-    first, second, third = sorted(names)
-    queues, copies = {second: ["x"], third: ["y"]}, {"x": [first]}
-    with placed(client, None, queues=queues, copies=copies, record=True) as report:
+    _, second, third = sorted(names)
+    with placed(client, lambda: second_then_third, record=True) as report:
         x = client.submit(bytes, 1000, key="x")
         y = client.submit(len, x, key="y")
         assert y.result() == 1000
-        on = {
-            str(row["name"]): a for a, row in client.scheduler_info(n_workers=-1)["workers"].items()
-        }
-        # made on the second, read on the third, and copied to the first, which nobody asked
-        while len(held := client.who_has([x])["x"]) < 3:
-            assert client.status == "running"
-        assert set(held) == set(on.values())
         del x, y
         while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
             assert client.status == "running"
     assert report.ran_on == {"x": second, "y": third} and report.decisions == 2
-
-
-@pytest.mark.parametrize("kind", ["dict", "model"])
-def test_a_plan_is_carried_out_where_it_says(client, kind):
-    from ioopt.embed.adapters.dask_plan import execute
-    from ioopt.problems.replication import ReplicationPlan
-
-    problem = ioopt.load("image-16x3")
-    found = ioopt.solve(problem, "minmin").plan
-    plan = ReplicationPlan.model_validate(found)
-    done = execute(client, problem, found if kind == "dict" else plan, scale=1e-3)
-    assert done.deviations == ()
-    assert done.ran_on == {t: n for n, queue in plan.order.items() for t in queue}
-    sizes = {file.id: round(file.bytes * 1e-3) for file in problem.files}
-    assert done.results == {
-        task.id: sum(sizes[name] for name in task.inputs) for task in problem.tasks
-    }
-    # a file is loaded once and copied to every other node that reads it
-    needed = {(f, n) for n, queue in plan.order.items() for t in queue
-              for f in problem.tasks[problem.task_index[t]].inputs}  # fmt: skip
-    copies = sum(sizes[f] for f, _ in needed) - sum(sizes[f] for f in {f for f, _ in needed})
-    assert done.moved_bytes == pytest.approx(copies, rel=0.05)
-
-
-def test_a_workflow_runs_by_plan_by_dispatcher_and_freely(client):
-    from ioopt.embed.adapters.dask_plan import execute
-
-    problem = ioopt.load(DIAMOND)
-    plan = {"order": {"n0": ["a", "b"], "n1": ["c", "d"]}}
-    done = execute(client, problem, plan)
-    assert done.deviations == ()
-    assert done.ran_on == {"a": "n0", "b": "n0", "c": "n1", "d": "n1"}
-    assert done.results == {"d": 70}
-    assert execute(client, problem, policy="fifo").results == {"d": 70}
-    free = execute(client, problem)
-    assert free.results == {"d": 70} and free.report.decisions == 0
-
-
-def test_plans_that_are_none_are_refused(client):
-    from ioopt.embed.adapters.dask_plan import execute
-
-    problem = ioopt.load(DIAMOND)
-    with pytest.raises(InstanceError, match="not the tasks"):
-        execute(client, problem, {"order": {"n0": ["a", "b", "c"]}})
-    with pytest.raises(InstanceError, match="wait for each other"):
-        execute(client, problem, {"order": {"n0": ["b", "a"], "n1": ["c", "d"]}})
-    with pytest.raises(InstanceError, match="order"):
-        execute(client, problem, {"assign": {}})
-    with pytest.raises(UsageError, match="4 nodes, the cluster 3 workers"):
-        execute(client, ioopt.load("ppa-60x4"))
 
 
 def test_only_dispatchers_can_place():
@@ -285,18 +232,3 @@ def test_only_dispatchers_can_place():
 
     with pytest.raises(UsageError, match="'heft' decides nothing while tasks run; use fifo"):
         Placement("heft")
-
-
-DIAMOND = {
-    "format": "ioopt/replication", "version": 1, "name": "diamond",
-    "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
-    "nodes": [{"id": "n0"}, {"id": "n1"}],
-    "files": [{"id": name, "bytes": size} for name, size in
-              {"in": 5, "f": 10, "g": 20, "x": 30, "y": 40}.items()],
-    "tasks": [
-        {"id": "a", "compute_seconds": 1.0, "inputs": ["in"], "outputs": ["f", "g"]},
-        {"id": "b", "compute_seconds": 1.0, "inputs": ["f"], "outputs": ["x"]},
-        {"id": "c", "compute_seconds": 1.0, "inputs": ["g"], "outputs": ["y"]},
-        {"id": "d", "compute_seconds": 1.0, "inputs": ["x", "y"]},
-    ],
-}  # fmt: skip

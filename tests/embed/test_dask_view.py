@@ -8,7 +8,7 @@ import pytest
 
 import ioopt
 from ioopt.decisions.replication import Dispatcher
-from ioopt.embed.live_view import Follow, LiveView
+from ioopt.embed.live_view import LiveView
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
@@ -216,15 +216,15 @@ def test_short_tasks_fill_the_way_there_and_back():
     assert [view.ask(Homes()) for _ in range(4)] == [(0, 0), (1, 0), (3, 0), None]
 
 
-def test_queues_are_followed_in_their_order():
+def test_copies_count_with_the_sizes_that_were_seen():
     view = LiveView.of(tree(2, 2, 1))
     view.becomes_ready(0)
     view.becomes_ready(1)
-    follow = Follow([[1], [0, 2]])
-    assert [view.ask(follow), view.ask(follow), view.ask(follow)] == [(1, 0), (0, 1), None]
+    view.give(1, 0)
+    view.give(0, 1)
     view.now = 4.0
     view.ends(0, {0: 5})
     view.ends(1, {1: 7})
     view.becomes_ready(2)
-    assert view.ask(follow) == (2, 1)
+    view.give(2, 1)
     assert view.moved == 7  # the size that was observed, not the one that was expected

@@ -391,7 +391,7 @@ FAULTS = {
     },
 }  # fmt: skip
 """Per adapter and service, where each fault is tested, or why there is none."""
-PARTS = {"batsim_steps": "batsim", "batsim_transport": "batsim", "dask_plan": "dask"}
+PARTS = {"batsim_steps": "batsim", "batsim_transport": "batsim"}
 
 
 def test_every_adapter_has_its_faults():

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ioopt.decisions.replication import Dispatcher
-from ioopt.embed.live_view import Follow, LiveView, make_dispatcher
+from ioopt.embed.live_view import LiveView, make_dispatcher
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
 from ioopt.solvers.replication.online.homes import Homes
 
@@ -34,8 +34,6 @@ NOBODY = "ioopt://held"
 """The address of no worker: a task restricted to it waits."""
 Policy = str | Callable[[], Dispatcher] | None
 Settings = Mapping[str, Any] | None
-Queues = Mapping[str, Sequence[str]]
-"""Worker's name -> keys in order."""
 
 
 class Pin(set[str]):
@@ -59,29 +57,19 @@ class Report:
 
 
 class Placement(SchedulerPlugin):
-    """The plugin: *policy* names or makes a dispatcher; *queues* are followed instead where given.
+    """The plugin: *policy* names or makes a dispatcher.
 
-    *copies* (key -> workers' names) are made as soon as the key's task has ended. With neither
-    *policy* nor *queues* nothing is held, and ``record`` alone fills the report.
+    Without a policy nothing is held, and ``record`` alone fills the report.
     """
 
     name = "ioopt"
 
     def __init__(
-        self,
-        policy: Policy = Homes,
-        settings: Settings = None,
-        *,
-        queues: Queues | None = None,
-        copies: Mapping[str, Sequence[str]] | None = None,
-        record: bool = False,
+        self, policy: Policy = Homes, settings: Settings = None, *, record: bool = False
     ) -> None:
         if policy is not None:
-            make_dispatcher(
-                policy, settings
-            )  # refuses an unknown one here, and not in the scheduler
-        self.policy, self.settings = policy, dict(settings or {})
-        self.queues, self.copies, self.record = queues, copies or {}, record
+            make_dispatcher(policy, settings)  # refuses an unknown one here, not in the scheduler
+        self.policy, self.settings, self.record = policy, dict(settings or {}), record
         self.report = Report()
         self._held: dict[Any, None] = {}
         self._given: dict[Any, str] = {}
@@ -97,7 +85,7 @@ class Placement(SchedulerPlugin):
 
     def update_graph(self, scheduler: "Scheduler", *, tasks: Sequence[Any], **_: Any) -> None:
         """Hold back the tasks of a new graph."""
-        if self.policy is None and self.queues is None:
+        if self.policy is None:
             return
         for key in tasks:
             ts = scheduler.tasks[key]
@@ -147,10 +135,8 @@ class Placement(SchedulerPlugin):
             self._bytes[ts.prefix.name] = count + 1, total + size
             if self._view is not None and count & (count + 1) == 0:  # 1, 2, 4, ... have ended
                 self._learn(ts, count == 0)
-            for name in self.copies.get(_text(key), ()):
-                self._copy(ts, name)
             if self.record:
-                self.report.ran_on[_text(key)] = str(self._scheduler.workers[worker].name)
+                self.report.ran_on[str(key)] = str(self._scheduler.workers[worker].name)
             sizes = {self._index.get(key, -1): size}
         given = self._given.pop(key, None)
         if self._view is not None and given is not None:
@@ -167,15 +153,8 @@ class Placement(SchedulerPlugin):
         learn = getattr(self._dispatcher, "learn", None)
         if first and learn is not None:
             learn()
-        elif first and self.queues is None:
+        elif first:
             self._view = None
-
-    def _copy(self, ts: Any, name: str) -> None:
-        for ws in self._scheduler.workers.values():
-            if str(ws.name) == name and ws not in (ts.who_has or ()):
-                self._scheduler.request_acquire_replicas(
-                    ws.address, [ts.key], stimulus_id=f"ioopt-{time()}"
-                )
 
     def _ask(self) -> None:
         """Decide as soon as the scheduler is through with what it is at."""
@@ -242,18 +221,13 @@ class Placement(SchedulerPlugin):
         for k, ts in enumerate(under_way, len(held)):
             if self._given[ts.key] in nodes:
                 view.give(k, nodes[self._given[ts.key]])
-        if self.queues is None:
-            self._dispatcher = make_dispatcher(self.policy or Homes, self.settings)
-        else:
-            places = {_text(ts.key): k for k, ts in enumerate(held)}
-            rows = [self.queues.get(str(ws.name), ()) for ws in workers]
-            self._dispatcher = Follow([[places[e] for e in row if e in places] for row in rows])
+        self._dispatcher = make_dispatcher(self.policy or Homes, self.settings)
         return view
 
     def instance(self, states: Sequence[Any], workers: Sequence[Any]) -> ReplicationProblem:
         """Tasks of the scheduler, what they read, and its workers as an instance, by estimates."""
         files = {ts: None for ts in states} | {d: None for ts in states for d in ts.dependencies}
-        names = {ts: _text(ts.key) for ts in files}
+        names = {ts: str(ts.key) for ts in files}
         # of the pair that shared its links least: who shares them is known to the view
         pairs = self._scheduler.bandwidth_workers.values()
         rate = float(max(self._scheduler.bandwidth, *pairs, 0.0))
@@ -300,7 +274,7 @@ class Placement(SchedulerPlugin):
 
 @contextlib.contextmanager
 def placed(
-    client: "Client", policy: Policy = Homes, settings: Settings = None, **options: Any
+    client: "Client", policy: Policy = Homes, settings: Settings = None, *, record: bool = False
 ) -> Iterator[Report]:
     """Within, all graphs that reach the scheduler of *client* are placed by ioopt.
 
@@ -308,7 +282,7 @@ def placed(
     The report is filled in at the end. Raises UsageError for a policy that is no dispatcher.
     """
     report = Report()
-    client.register_plugin(Placement(policy, settings, **options))
+    client.register_plugin(Placement(policy, settings, record=record))
     try:
         yield report
     finally:
@@ -331,7 +305,3 @@ def _is_free(ts: Any) -> bool:
 def _seconds(ts: Any) -> float:
     known = float(ts.prefix.duration_average)
     return known if known >= 0 else UNKNOWN_SECONDS
-
-
-def _text(key: Any) -> str:
-    return str(key)

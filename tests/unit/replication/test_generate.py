@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 
 from ioopt.errors import UsageError
-from ioopt.generate.replication.generate import generate, overlap_a, overlap_b
-from ioopt.generate.replication.generate import hilbert_index
+from ioopt.generate.replication.generate import generate, hilbert_index, overlap_a, overlap_b
 from ioopt.generate.replication.settings import PRESETS
 
 MB = 1_000_000
