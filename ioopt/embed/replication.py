@@ -20,6 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pydantic_core import to_jsonable_python
+
 from ioopt.embed.guard import Decision, Guard, restoring
 from ioopt.embed.history import History
 from ioopt.errors import InstanceError, NotApplicableError, UsageError
@@ -82,8 +84,7 @@ class ReplicationPlanner:
         self._solver, self._settings, self._seed = solver, dict(settings or {}), seed
         self._holds = {name: set(node.holds) for name, node in self._nodes.items()}
         self._tasks: dict[str, Task] = {}
-        self._running: dict[str, str] = {}
-        self._started: dict[str, Task] = {}
+        self._running: dict[str, tuple[str, Task]] = {}
         self._queues: Order = {name: [] for name in self._nodes}
         self._kinds: dict[str, str] = {}
         self._pace: History[str] = History()
@@ -226,8 +227,7 @@ class ReplicationPlanner:
         if not self._queues[node]:
             return None
         task = self._tasks.pop(self._queues[node].pop(0))
-        self._running[task.id] = node
-        self._started[task.id] = task
+        self._running[task.id] = node, task
         missing = [name for name in task.inputs if name not in self._holds[node]]
         return Step(task.id, tuple((name, self._holder(name)) for name in missing))
 
@@ -265,15 +265,14 @@ class ReplicationPlanner:
         """
         if task not in self._running:
             raise UsageError(f"task {task!r} is not running")
-        own = self._started[task].inputs
-        stayed = set(own if inputs is None else inputs)
-        if not stayed <= set(own):
-            raise UsageError(f"task {task!r} does not read {min(stayed - set(own))!r}")
-        node = self._running[task]
+        node, told = self._running[task]
+        stayed = set(told.inputs if inputs is None else inputs)
+        if not stayed.issubset(told.inputs):
+            raise UsageError(f"task {task!r} does not read {min(stayed.difference(told.inputs))!r}")
         if seconds is not None:
-            expected = self._started[task].compute_seconds
-            self.observe(self._kinds.get(task, ""), seconds * self._nodes[node].speed, expected)
-        del self._running[task], self._started[task]
+            served = seconds * self._nodes[node].speed
+            self.observe(self._kinds.get(task, ""), served, told.compute_seconds)
+        del self._running[task]
         self._kinds.pop(task, None)
         self._holds[node] |= stayed
         self._make_room(node, stayed)
@@ -294,18 +293,24 @@ class ReplicationPlanner:
 
     def state(self) -> Json:
         """Everything the planner knows, as JSON values; :meth:`restore` continues from it."""
-        return {
-            "network": self._network.model_dump(mode="json"),
-            "nodes": [node.model_dump(mode="json") for node in self._nodes.values()],
-            "files": [file.model_dump(mode="json") for file in self._files.values()],
-            "tasks": [task.model_dump(mode="json") for task in self._tasks.values()],
-            "running": dict(self._running),
-            "started": [task.model_dump(mode="json") for task in self._started.values()],
-            "holds": {name: sorted(held) for name, held in self._holds.items()},
-            "queues": {name: list(queue) for name, queue in self._queues.items()},
-            "solver": self._solver, "settings": self._settings, "seed": self._seed,
-            "kinds": dict(self._kinds), "pace": self._pace.state(),
-        }  # fmt: skip
+        state: Json = to_jsonable_python(
+            {
+                "network": self._network,
+                "nodes": list(self._nodes.values()),
+                "files": list(self._files.values()),
+                "tasks": list(self._tasks.values()),
+                "running": {name: node for name, (node, _) in self._running.items()},
+                "started": [task for _, task in self._running.values()],
+                "holds": {name: sorted(held) for name, held in self._holds.items()},
+                "queues": self._queues,
+                "solver": self._solver,
+                "settings": self._settings,
+                "seed": self._seed,
+                "kinds": self._kinds,
+                "pace": self._pace.state(),
+            }
+        )
+        return state
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
@@ -319,10 +324,9 @@ class ReplicationPlanner:
                 settings=state["settings"], seed=state["seed"],
             )  # fmt: skip
             planner._tasks = planner._new_tasks(state["tasks"])
-            planner._running = dict(state["running"])
-            planner._started = {
-                task["id"]: validate(Task, task, "started") for task in state["started"]
-            }
+            for given in state["started"]:
+                task: Task = validate(Task, given, "started")
+                planner._running[task.id] = state["running"][task.id], task
             planner._holds = {name: set(held) for name, held in state["holds"].items()}
             planner._queues = {name: list(queue) for name, queue in state["queues"].items()}
             planner._kinds = {name: str(kind) for name, kind in state.get("kinds", {}).items()}
@@ -339,10 +343,11 @@ class ReplicationPlanner:
         return (
             self._holds.keys() == nodes == self._queues.keys()
             and queued == sorted(self._tasks)
-            and self._started.keys() == self._running.keys()
             and self._running.keys().isdisjoint(self._tasks)
-            and set(self._running.values()) <= nodes
-            and all(set(task.inputs) <= self._files.keys() for task in self._started.values())
+            and all(
+                node in nodes and self._files.keys() >= set(task.inputs)
+                for node, task in self._running.values()
+            )
         )
 
 
@@ -360,42 +365,37 @@ def _order_of(plan: Mapping[str, Any] | None) -> Order:
 def _wrong(problem: ReplicationProblem, order: Order) -> str | None:
     """What is wrong with an order: every waiting task once, on a node whose disk holds it."""
     placed = [(name, node) for node, queue in order.items() for name in queue]
-    tasks = {task.id: task for task in problem.tasks}
-    if sorted(name for name, _ in placed) != sorted(tasks):
+    if sorted(name for name, _ in placed) != sorted(problem.task_index):
         return "not every waiting task stands in it exactly once"
-    nodes, sizes = {node.id: node for node in problem.nodes}, _sizes(problem)
     for name, node in placed:
-        if node not in nodes:
+        if node not in problem.node_index:
             return f"there is no node {node!r}"
-        if not _fits(tasks[name], nodes[node], sizes):
+        if problem.node_index[node] not in _able(problem, problem.task_index[name]):
             return f"task {name!r} does not fit on {node!r}"
     return None
 
 
 def _greedy(problem: ReplicationProblem) -> Order:
     """Each task in order of submission to the node with the least to fetch, then the least load."""
-    nodes, sizes = {node.id: node for node in problem.nodes}, _sizes(problem)
-    order: Order = {name: [] for name in nodes}
-    planned = {name: set(node.holds) for name, node in nodes.items()}
-    load = dict.fromkeys(nodes, 0.0)
-    for task in problem.tasks:
+    order: Order = {node.id: [] for node in problem.nodes}
+    planned, load = [set(held) for held in problem.holds], [0.0] * len(order)
+    for k, task in enumerate(problem.tasks):
         missing = {
-            name: sum(sizes[file] for file in task.inputs if file not in held)
-            for name, held in planned.items()
-            if _fits(task, nodes[name], sizes)
+            i: _bytes(problem, set(problem.inputs[k]) - planned[i]) for i in _able(problem, k)
         }
-        node = min(missing, key=lambda name: (missing[name], load[name]))
-        load[node] += task.compute_seconds / nodes[node].speed
-        load[node] += missing[node] / problem.network.remote_bytes_per_second
-        planned[node].update(task.inputs)
-        order[node].append(task.id)
+        i = min(missing, key=lambda i: (missing[i], load[i]))
+        load[i] += task.compute_seconds / problem.nodes[i].speed
+        load[i] += missing[i] / problem.network.remote_bytes_per_second
+        planned[i].update(problem.inputs[k])
+        order[problem.nodes[i].id].append(task.id)
     return order
 
 
-def _sizes(problem: ReplicationProblem) -> dict[str, int]:
-    return {file.id: file.bytes for file in problem.files}
+def _able(problem: ReplicationProblem, k: int) -> list[int]:
+    """The nodes whose disk holds what task *k* reads."""
+    size, disks = _bytes(problem, problem.inputs[k]), [node.disk_bytes for node in problem.nodes]
+    return [i for i, disk in enumerate(disks) if disk is None or size <= disk]
 
 
-def _fits(task: Task, node: Node, sizes: Mapping[str, int]) -> bool:
-    disk = node.disk_bytes
-    return disk is None or sum(sizes[name] for name in task.inputs) <= disk
+def _bytes(problem: ReplicationProblem, files: Iterable[int]) -> int:
+    return sum(problem.files[f].bytes for f in files)

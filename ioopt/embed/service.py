@@ -19,11 +19,12 @@ close  session
 object goes on. Sessions belong to their connection. Whatever a message does, the service goes on.
 """
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from ioopt import registry
 from ioopt.embed.guard import Guard, Refused
@@ -262,13 +263,9 @@ def _applied(function: Callable[..., Any], message: Mapping[str, Any]) -> Any:
 
 def _plain(value: Any) -> Any:
     """JSON for what decisions hold: dataclasses, sets, models, enumerations."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    return str(value)
+    return to_jsonable_python(value, fallback=str)
 
 
 _DECODER = json.JSONDecoder(
@@ -280,7 +277,5 @@ _ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)  # made once: each 
 def refusal(identity: Any, code: str, text: str) -> bytes:
     """The reply, newline included, that says why there is no result."""
     error = {"code": code, "message": " ".join(text.split())}
-    return (
-        json.dumps({"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}).encode()
-        + b"\n"
-    )
+    reply = {"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}
+    return json.dumps(reply).encode() + b"\n"
