@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ioopt.advice.study import DELAY, EVERYBODY, HEAVY, IDEAL, LARGE, RESPONSE, TOP_SHARE, WORTH
+from ioopt.problems.base import Json
 from ioopt.quantities import column, quantity
 from ioopt.tables import render
 
@@ -39,7 +40,7 @@ class Part(NamedTuple):
     picture: str = ""
 
 
-def change(found: Mapping[str, Any], interval: bool = True) -> str:
+def change(found: Json, interval: bool = True) -> str:
     """A ratio as a change with its interval.
 
     >>> change({"ratio": 0.9, "low": 0.85, "high": 1.02})
@@ -51,7 +52,7 @@ def change(found: Mapping[str, Any], interval: bool = True) -> str:
     return text
 
 
-def verdict(advice: Mapping[str, Any]) -> str:
+def verdict(advice: Json) -> str:
     """Whether the best policy pays, in one sentence."""
     found, best, baseline = advice["verdict"], advice["best"], advice["baseline"]
     said = f"the best policy, {best}, changes the mean response by {change(found)}"
@@ -66,7 +67,7 @@ def verdict(advice: Mapping[str, Any]) -> str:
     return f"No clear benefit: {said}, so the gain may be chance."
 
 
-def answer(advice: Mapping[str, Any]) -> list[str]:
+def answer(advice: Json) -> list[str]:
     """The first answer, in five lines."""
     load, best = advice["load"], advice["best"]
     by = {(row["solver"], row["group"], row["measure"]): row for row in advice["policies"]}
@@ -95,7 +96,7 @@ def answer(advice: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def parts(advice: Mapping[str, Any], commands: Sequence[str]) -> Iterator[Part]:
+def parts(advice: Json, commands: Sequence[str]) -> Iterator[Part]:
     """The page, part by part."""
     yield Part("The answer", answer(advice))
     load = advice["load"]
@@ -152,7 +153,7 @@ def parts(advice: Mapping[str, Any], commands: Sequence[str]) -> Iterator[Part]:
     )
 
 
-def _queue(load: Mapping[str, Any]) -> list[str]:
+def _queue(load: Json) -> list[str]:
     """A warning where the simulated queue is unlike the log's."""
     logged, simulated = load["mean_wait_in_log_seconds"], load["mean_wait_simulated_seconds"]
     if logged is None or max(logged, simulated) <= UNLIKE * max(1.0, min(logged, simulated)):
@@ -164,11 +165,11 @@ def _queue(load: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _policies(advice: Mapping[str, Any]) -> int:
+def _policies(advice: Json) -> int:
     return len({row["solver"] for row in advice["policies"]}) - 1
 
 
-def _sensitivity(advice: Mapping[str, Any]) -> Part:
+def _sensitivity(advice: Json) -> Part:
     """The sweep as a grid: a row an I/O fraction, a column a rate of the storage."""
     cells = advice["sensitivity"]
     rates = sorted({cell["storage_bytes_per_second"] for cell in cells})
@@ -203,7 +204,7 @@ def as_text(name: str, found: Sequence[Part], width: int) -> str:
     return "\n".join(lines)
 
 
-def as_html(advice: Mapping[str, Any], found: Sequence[Part]) -> str:
+def as_html(advice: Json, found: Sequence[Part]) -> str:
     """The page for a browser: self-contained, pictures inline."""
     from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
 
@@ -228,7 +229,7 @@ def as_html(advice: Mapping[str, Any], found: Sequence[Part]) -> str:
     return page(name, "\n".join(body))
 
 
-def _pictures(advice: Mapping[str, Any], which: str) -> Iterator[tuple[Any, str]]:
+def _pictures(advice: Json, which: str) -> Iterator[tuple[Any, str]]:
     from ioopt.plot.gains import plot_gains, plot_weeks
 
     if which == "weeks":

@@ -24,6 +24,7 @@ from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.join import matched
 from ioopt.formats.swf.log import SwfTrace
+from ioopt.problems.base import Json
 from ioopt.provenance import warnings_of
 from ioopt.solving import solve
 
@@ -58,7 +59,7 @@ class Question:
     darshan: tuple[DarshanLog, ...] = ()
     skipped: tuple[str, ...] = ()
     machine: MachineRule = MachineRule()
-    options: dict[str, Any] = field(default_factory=dict)
+    options: Json = field(default_factory=dict)
     io: IoRule = IoRule()
     draw_logs: bool = False
     requested_size: bool = False
@@ -129,7 +130,7 @@ def advise(
     *,
     threads: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> dict[str, Any]:
+) -> Json:
     """The advice as plain data (``ioopt/advice``); *progress* gets runs done and runs in all.
 
     The same question has the same answer, whatever the *threads*. Raises UsageError for an unknown
@@ -262,7 +263,7 @@ class _Jobs:
         self.share = share
         self.span = max(float(self.submit.max() - self.submit.min()), 1.0)
 
-    def load(self, question: Question) -> dict[str, Any]:
+    def load(self, question: Question) -> Json:
         """What the log and the assumptions say of the machine and of what it was asked for."""
         import numpy as np
 

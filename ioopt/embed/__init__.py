@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ioopt.measure.gangedness_monitor import GangednessMonitor as GangednessMonitor
@@ -17,11 +17,11 @@ _LAZY = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load an embeddable object on first use."""
     if name not in _LAZY:
         raise AttributeError(f"module 'ioopt.embed' has no attribute {name!r}")
-    value = getattr(import_module(_LAZY[name]), name)
+    value: object = getattr(import_module(_LAZY[name]), name)
     globals()[name] = value
     return value
 

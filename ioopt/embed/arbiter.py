@@ -59,18 +59,18 @@ class IoArbiter:
 
     def __init__(
         self,
-        machine: Mapping[str, Any] | Machine,
+        machine: Json | Machine,
         policy: str | IoPolicy | DecideFunction = "fill",
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
     ) -> None:
         self.machine: Machine = validate(Machine, machine, "machine")
         self._settings = dict(settings or {})
         self._policy = _policy(policy, self._settings)
         self._limits = Limits.of(self.machine)
         self._own_limits = self._limits._replace(own_peaks=True)
-        self._own: set[Any] = set()
+        self._own: set[int | str] = set()
         self._requests: list[Request] = []
-        self._by_id: dict[Any, Request] = {}
+        self._by_id: dict[int | str, Request] = {}
         self._finished: History[Any] = History()
         self._guard = Guard()
         unlimited = self._policy.ignores_limit
@@ -176,7 +176,7 @@ class IoArbiter:
         """Drop what requests of *id* have moved: its job has ended."""
         self._finished.forget(id)
 
-    def decide(self, now: float, deadline: float | None = None) -> dict[Any, float]:
+    def decide(self, now: float, deadline: float | None = None) -> dict[int | str, float]:
         """Bytes per second for every outstanding request, 0 for those that wait. Never raises.
 
         A policy that raises, misses the *deadline* (seconds) or returns rates that the machine
@@ -234,9 +234,7 @@ class IoArbiter:
         }
 
     @classmethod
-    def restore(
-        cls, state: Mapping[str, Any], policy: IoPolicy | DecideFunction | None = None
-    ) -> Self:
+    def restore(cls, state: Json, policy: IoPolicy | DecideFunction | None = None) -> Self:
         """An arbiter that decides as the saved one would; *policy* where that was a function.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
@@ -256,7 +254,7 @@ class IoArbiter:
         return made
 
 
-def _policy(policy: str | IoPolicy | DecideFunction, settings: Mapping[str, Any]) -> IoPolicy:
+def _policy(policy: str | IoPolicy | DecideFunction, settings: Mapping[str, object]) -> IoPolicy:
     if isinstance(policy, IoPolicy):
         return policy
     if not isinstance(policy, str):

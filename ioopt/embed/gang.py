@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from ioopt.decisions.gang.rules import FILE_NODES, Rules
 from ioopt.decisions.gang.state import Gang, GangPolicy, State, Timing
 from ioopt.embed.guard import Guard, Refused, restoring
 from ioopt.errors import UsageError
 from ioopt.formats.native import validate
-from ioopt.problems.base import LARGEST
+from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.gang import Machine, mask_of, nodes_of
 from ioopt.quantities import counted
 from ioopt.registry.policies import gang_policy
@@ -35,6 +35,7 @@ from ioopt.sim.gang.board import BUDGET
 from ioopt.sim.gang.standing import Memory, StandingBoard
 from ioopt.solvers.gang.migrate_iogs import POLICY as GREEDY
 
+JobId = int | str
 _MAX_NOTES = 100
 SWITCH_SHARE = 0.05
 """Most of a slice that a change of row may cost."""
@@ -105,9 +106,9 @@ class GangScheduler:
 
     def __init__(
         self,
-        machine: Machine | Mapping[str, Any],
+        machine: Machine | Mapping[str, object],
         policy: str | GangPolicy = "guarded-iogs",
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
         *,
         memory_bytes: float | None = None,
         host_nodes: int = 1,
@@ -131,8 +132,8 @@ class GangScheduler:
         self._how = dict(zip(_HOW, (memory_bytes, host_nodes, switch_seconds)))
         self._timing = Timing.of(self.machine)
         self.notes: list[str] = []
-        self._slots: dict[Any, int] = {}
-        self._ids: dict[int, Any] = {}
+        self._slots: dict[JobId, int] = {}
+        self._ids: dict[int, JobId] = {}
         self._next = 0
         self._dirty = False
         memory = None if memory_bytes is None else Memory(memory_bytes, host_nodes)
@@ -145,7 +146,7 @@ class GangScheduler:
 
     def arrive(
         self,
-        job: Any,
+        job: JobId,
         file_nodes: list[int] | tuple[int, ...],
         local_seconds: float,
         remote_seconds: float,
@@ -178,7 +179,7 @@ class GangScheduler:
         self._dirty = True
         return True
 
-    def depart(self, job: Any, now: float) -> Literal[True] | Refused:
+    def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
         """Note that a job has finished (or was withdrawn); Refused for an unknown one."""
         slot = self._slots.pop(job, None) if isinstance(job, (int, str)) else None
         if slot is None:
@@ -194,7 +195,7 @@ class GangScheduler:
         return True
 
     def served(
-        self, job: Any, attained_seconds: float, needed_seconds: float
+        self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
         """Tell the service a job has had and what it still needs; Refused for nonsense."""
         slot = self._slots.get(job) if isinstance(job, (int, str)) else None
@@ -224,7 +225,7 @@ class GangScheduler:
         self._dirty = True
         return True
 
-    def matrix(self, now: float, deadline: float | None = None) -> list[dict[str, Any]]:
+    def matrix(self, now: float, deadline: float | None = None) -> list[Json]:
         """The matrix after all that happened up to *now* (seconds), in start order.
 
         Each job is ``{"id", "columns", "home_row", "rows", "local"}``; those of higher priority come
@@ -246,7 +247,7 @@ class GangScheduler:
             )  # fmt: skip
         return matrix
 
-    def turn(self, now: float, deadline: float | None = None) -> dict[str, Any]:
+    def turn(self, now: float, deadline: float | None = None) -> Json:
         """Who runs from *now* on, and when to ask again: ``{"row", "until", "jobs"}`` (rule 22).
 
         For machines that have no clock of rows. Ask sooner when something has happened.
@@ -297,7 +298,7 @@ class GangScheduler:
         self._dirty = False
 
     @property
-    def waiting(self) -> list[Any]:
+    def waiting(self) -> list[JobId]:
         """Ids of the jobs in the queue, those of higher priority first, then in FCFS order."""
         return [self._ids[slot] for slot in self._board.waiting]
 
@@ -315,7 +316,7 @@ class GangScheduler:
         self.notes.append(text)
         del self.notes[:-_MAX_NOTES]
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """The whole state as plain JSON values, for :meth:`restore`."""
         board, columns = self._board, self._board.jobs
         jobs = []
@@ -343,7 +344,7 @@ class GangScheduler:
         }  # fmt: skip
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> GangScheduler:
+    def restore(cls, state: Json) -> GangScheduler:
         """The scheduler whose :meth:`state` this is; it goes on as that one would have.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
@@ -352,7 +353,7 @@ class GangScheduler:
             return cls._restored(state)
 
     @classmethod
-    def _restored(cls, state: Mapping[str, Any]) -> GangScheduler:
+    def _restored(cls, state: Json) -> GangScheduler:
         how = {key: state[key] for key in _HOW if key in state}
         made = cls(state["machine"], state["policy"], state["settings"], **how)
         board, keys, slots = made._board, set(), []
@@ -407,13 +408,14 @@ def _rows(board: StandingBoard, suspended: int) -> dict[int, list[int]]:
 
 
 def _not_a_job(
-    job: Any, nodes: Any, times: tuple[Any, ...], priority: Any, size: Any, more: Any,
+    job: object, nodes: Sequence[int], times: Sequence[float], priority: int, size: float,
+    more: Sequence[Sequence[int]],
     count: int, memory: Memory | None,
 ) -> str | None:  # fmt: skip
     """Why this cannot be a job on *count* nodes; None when it can."""
     if not isinstance(job, (int, str)):
         return "its id must be a number or text"
-    sets: list[Any] = [nodes, *more] if isinstance(more, (list, tuple)) else [None]
+    sets = [nodes, *more] if isinstance(more, (list, tuple)) else [()]
     for one in sets:
         good = isinstance(one, (list, tuple)) and all(
             isinstance(node, int) and 0 <= node < count for node in one
@@ -439,7 +441,7 @@ def _most_on_a_host(nodes: Sequence[int], wide: int) -> int:
     return max(Counter(node // wide for node in nodes).values())
 
 
-def _is_number(*values: Any) -> bool:
+def _is_number(*values: object) -> bool:
     """Whether all are finite numbers that can be times."""
     return all(
         isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST

@@ -113,9 +113,7 @@ def openapi() -> Json:
             "security": [{"token": []}], "paths": paths}  # fmt: skip
 
 
-def _schemas(
-    forms: dict[str, Any], mode: Literal["validation", "serialization"]
-) -> tuple[Json, Json]:
+def _schemas(forms: Json, mode: Literal["validation", "serialization"]) -> tuple[Json, Json]:
     """By key the JSON Schema of each of *forms*; and the definitions that those refer to."""
     rows = [(key, mode, TypeAdapter(form)) for key, form in forms.items()]
     made, top = TypeAdapter.json_schemas(rows, ref_template="#/components/schemas/{model}")

@@ -7,7 +7,7 @@ on their way to it, so that no copy is counted twice.
 import math
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 from ioopt import registry
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair
@@ -238,7 +238,7 @@ class LiveView(DispatchView):
 
 
 def make_dispatcher(
-    policy: str | Callable[[], Dispatcher], settings: Mapping[str, Any] | None
+    policy: str | Callable[[], Dispatcher], settings: Mapping[str, object] | None
 ) -> Dispatcher:
     """A new dispatcher, made by *policy* or of that name; UsageError for another solver."""
     if callable(policy):
@@ -248,5 +248,5 @@ def make_dispatcher(
     if row.policy is None:
         able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
         raise UsageError(f"{policy!r} decides nothing while tasks run; use {', '.join(able)}")
-    made: Callable[[Any], Dispatcher] = registry.load_target(row.policy)
+    made: Callable[[object], Dispatcher] = registry.load_target(row.policy)
     return made(registry.settings_for(row, settings or {}))

@@ -18,7 +18,7 @@ True
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from pydantic_core import to_jsonable_python
 
@@ -41,8 +41,8 @@ from ioopt.quantities import counted
 from ioopt.result import Result
 from ioopt.solving import solve
 
-TaskLike = Task | Mapping[str, Any]
-FileLike = File | Mapping[str, Any]
+TaskLike = Task | Mapping[str, object]
+FileLike = File | Mapping[str, object]
 Order = dict[str, list[str]]
 """Per node its tasks, first to last."""
 LONGEST_SECONDS = 1e10
@@ -69,12 +69,12 @@ class ReplicationPlanner:
 
     def __init__(
         self,
-        network: Mapping[str, Any] | Network,
-        nodes: Sequence[Mapping[str, Any] | Node],
+        network: Mapping[str, object] | Network,
+        nodes: Sequence[Mapping[str, object] | Node],
         files: Iterable[FileLike] = (),
         *,
         solver: str = "link-aware",
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
         seed: int = 0,
     ) -> None:
         self._network = validate(Network, network, "network")
@@ -313,7 +313,7 @@ class ReplicationPlanner:
         return state
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Self:
+    def restore(cls, state: Json) -> Self:
         """A planner that decides as the one whose :meth:`state` this is would have.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
@@ -351,7 +351,7 @@ class ReplicationPlanner:
         )
 
 
-def _order_of(plan: Mapping[str, Any] | None) -> Order:
+def _order_of(plan: Mapping[str, object] | None) -> Order:
     """The tasks of a plan's queues; copy entries are left to the scheduler's own staging."""
     if plan is None:
         raise UsageError("the solver found no plan")

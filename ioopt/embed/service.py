@@ -21,7 +21,7 @@ object goes on. Sessions belong to their connection. Whatever a message does, th
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -91,7 +91,7 @@ class Service:
 
     def handle(self, line: bytes) -> bytes:
         """The reply, newline included, to one line. Never raises."""
-        identity: Any = None
+        identity: object = None
         try:
             if len(line) > self.max_bytes:
                 raise MessageError("oversized", f"a line is at most {self.max_bytes} bytes")
@@ -109,7 +109,7 @@ class Service:
         except Exception as error:
             return refusal(identity, "internal", f"{type(error).__name__}: {error}")
 
-    def _serve(self, message: Mapping[str, Any]) -> Any:
+    def _serve(self, message: Json) -> object:
         """The result of the message's operation; a wrong version, name or key is refused."""
         if message.get("ioopt") != PROTOCOL:
             raise MessageError("version", f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}')
@@ -125,10 +125,10 @@ class Service:
             )
         return getattr(self, f"_{operation}")(message)
 
-    def _ping(self, message: Mapping[str, Any]) -> Json:
+    def _ping(self, message: Json) -> Json:
         return {"version": __version__, "protocol": PROTOCOL}
 
-    def _decide(self, message: Mapping[str, Any]) -> Json:
+    def _decide(self, message: Json) -> Json:
         from ioopt.solving import solve
 
         instance = _wanted(message, "instance", dict)
@@ -156,7 +156,7 @@ class Service:
             "notes": list(result.notes),
         }  # fmt: skip
 
-    def _open(self, message: Mapping[str, Any]) -> Json:
+    def _open(self, message: Json) -> Json:
         """Make or restore an object; its number is what later messages call it by."""
         import ioopt.embed as embed
 
@@ -176,13 +176,13 @@ class Service:
         self._sessions[session] = (name, made)
         return {"session": session}
 
-    def _session(self, message: Mapping[str, Any]) -> tuple[str, Any]:
+    def _session(self, message: Json) -> tuple[str, Any]:
         session = message.get("session")
         if not isinstance(session, int) or session not in self._sessions:
             raise MessageError("unknown", f"no session {session!r} on this connection")
         return self._sessions[session]
 
-    def _call(self, message: Mapping[str, Any]) -> Json:
+    def _call(self, message: Json) -> Json:
         name, made = self._session(message)
         method = _wanted(message, "method", str)
         if method not in METHODS[name]:
@@ -193,16 +193,16 @@ class Service:
             return {"value": False, "why": value.why}
         return {"value": value}
 
-    def _save(self, message: Mapping[str, Any]) -> Json:
+    def _save(self, message: Json) -> Json:
         return {"state": self._session(message)[1].state()}
 
-    def _close(self, message: Mapping[str, Any]) -> Json:
+    def _close(self, message: Json) -> Json:
         self._session(message)
         del self._sessions[message["session"]]
         return {}
 
 
-def _parsed(line: bytes) -> Mapping[str, Any]:
+def _parsed(line: bytes) -> Json:
     """The message on a line; what is not an object in strict JSON is malformed."""
     try:
         message = _DECODER.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
@@ -221,7 +221,7 @@ def finite(text: str) -> float:
     return value
 
 
-def _deadline(message: Mapping[str, Any]) -> float | None:
+def _deadline(message: Json) -> float | None:
     given = message.get("deadline", DEFAULT_DEADLINE_SECONDS)
     if given is None:
         return None
@@ -230,7 +230,7 @@ def _deadline(message: Mapping[str, Any]) -> float | None:
     return float(given)
 
 
-def _is_quick(message: Mapping[str, Any], instance: Json, deadline: float | None) -> bool:
+def _is_quick(message: Json, instance: Json, deadline: float | None) -> bool:
     """Whether an I/O policy of ioopt, as it is by default, decides with time enough."""
     kind = registry.kind_of_format(instance.get("format"))
     spec = registry.solver(message.get("solver"), kind)
@@ -243,14 +243,14 @@ def _is_quick(message: Mapping[str, Any], instance: Json, deadline: float | None
     )
 
 
-def _wanted(message: Mapping[str, Any], key: str, kind: type) -> Any:
+def _wanted(message: Json, key: str, kind: type) -> Any:
     value = message.get(key)
     if not isinstance(value, kind):
         raise MessageError("invalid", f"{key!r} must be {kind.__name__}, not {value!r:.60}")
     return value
 
 
-def _applied(function: Callable[..., Any], message: Mapping[str, Any]) -> Any:
+def _applied(function: Callable[..., Any], message: Json) -> Any:
     """Call with the message's keyword arguments; a wrong name or type is the client's mistake."""
     arguments = message.get("arguments", {})
     if not isinstance(arguments, dict):
@@ -261,7 +261,7 @@ def _applied(function: Callable[..., Any], message: Mapping[str, Any]) -> Any:
         raise MessageError("invalid", f"{type(error).__name__}: {error}") from None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """JSON for what decisions hold: dataclasses, sets, models, enumerations."""
     if isinstance(value, (set, frozenset)):
         return sorted(value)
@@ -274,7 +274,7 @@ _DECODER = json.JSONDecoder(
 _ENCODER = json.JSONEncoder(allow_nan=False, default=_plain)  # made once: each costs microseconds
 
 
-def refusal(identity: Any, code: str, text: str) -> bytes:
+def refusal(identity: object, code: str, text: str) -> bytes:
     """The reply, newline included, that says why there is no result."""
     error = {"code": code, "message": " ".join(text.split())}
     reply = {"ioopt": PROTOCOL, "id": identity, "ok": False, "error": error}

@@ -17,7 +17,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from ioopt.decisions.replication import Pair
 from ioopt.embed.guard import Guard, restoring
@@ -30,6 +30,7 @@ from ioopt.problems.replication import File, Network, Node, ReplicationProblem, 
 from ioopt.quantities import counted
 from ioopt.solvers.replication.dispatch import locality
 
+FileLike = Mapping[str, object] | File
 _MAX_NOTES = 100
 _COMPACT = 256
 WAITS, ENDED, WITHDRAWN = "waits", "ended", "withdrawn"
@@ -57,12 +58,12 @@ class WorkflowDispatcher(LiveView):
 
     def __init__(
         self,
-        network: Mapping[str, Any] | Network,
-        nodes: Sequence[Mapping[str, Any] | Node],
-        files: Iterable[Mapping[str, Any] | File] = (),
+        network: Mapping[str, object] | Network,
+        nodes: Sequence[Mapping[str, object] | Node],
+        files: Iterable[FileLike] = (),
         *,
         policy: str = "rolling",
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, object] | None = None,
         products: Literal["storage", "nodes"] = "storage",
     ) -> None:
         super().__init__(
@@ -95,7 +96,9 @@ class WorkflowDispatcher(LiveView):
         held = f"{counted(len(self.nodes), 'node')}, {waiting} waiting, {going} running"
         return f"{type(self).__name__}({self._how['policy']}, {held})"
 
-    def submit(self, tasks: Iterable[Mapping[str, Any] | Task], files: Iterable[Any] = ()) -> int:
+    def submit(
+        self, tasks: Iterable[Mapping[str, object] | Task], files: Iterable[FileLike] = ()
+    ) -> int:
         """Add tasks, and files that are new; how many tasks have not been placed.
 
         A task is ready once the tasks that write its inputs have ended, those of them that have been
@@ -246,13 +249,13 @@ class WorkflowDispatcher(LiveView):
         A task that runs is told with its node, its start and the seconds that its staging took.
         """
         names = {f: name for name, f in self._file.items()}
-        tasks: list[Any] = []
+        tasks: list[object] = []
         for k, task in enumerate(self._tasks):
             here = self._place.get(task.id) == k
             writes = any(f in names and self._writer.get(f) == k for f in self.outputs(k))
             if not here and not writes:
                 continue  # it runs again at another place, or is forgotten
-            how: Any = ENDED if task.id in self._ended else WAITS if here else WITHDRAWN
+            how: object = ENDED if task.id in self._ended else WAITS if here else WITHDRAWN
             if k in self._running:
                 i = self._running[k]
                 how = [i, *self._computing[i][k]]
@@ -268,7 +271,7 @@ class WorkflowDispatcher(LiveView):
         }  # fmt: skip
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Self:
+    def restore(cls, state: Json) -> Self:
         """The run that *state* tells, at the same point; a dispatcher that plans makes a new plan.
 
         Raises InstanceError when *state* is not what :meth:`state` returns.
@@ -282,7 +285,7 @@ class WorkflowDispatcher(LiveView):
         getattr(made._policy, "resume", lambda given: None)(made._given)
         return made
 
-    def _resume(self, state: Mapping[str, Any]) -> None:
+    def _resume(self, state: Json) -> None:
         """Bring a new run to where :meth:`state` left one; ValueError and the like for a damaged state."""
         self.now, self.round = float(state["now"]), int(state["round"])
         tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
@@ -330,7 +333,7 @@ class WorkflowDispatcher(LiveView):
                 if self._file[name] in self._writer:
                     raise InstanceError(f"tasks: {task.id!r} writes {name!r}, as another task does")
 
-    def _add_files(self, files: Iterable[Any]) -> None:
+    def _add_files(self, files: Iterable[FileLike]) -> None:
         for given in files:
             file: File = validate(File, given, "files")
             place = self._file.setdefault(file.id, len(self._files))

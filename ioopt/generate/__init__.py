@@ -10,7 +10,7 @@ from pydantic import ValidationError, create_model
 
 from ioopt.errors import UsageError
 from ioopt.options import parse_settings, suggest
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,7 @@ ProblemT = TypeVar("ProblemT")
 
 
 def chosen_preset(
-    kind: str, presets: Mapping[str, Any], name: str, settings: Mapping[str, Any]
+    kind: str, presets: Mapping[str, Any], name: str, settings: Mapping[str, object]
 ) -> tuple[str, Any]:
     """The name and the settings of a preset of *kind*; UsageError for unknown ones."""
     if name in presets:
@@ -34,7 +34,7 @@ def chosen_preset(
 
 def variant(base: type[SettingsT], **defaults: Any) -> type[SettingsT]:
     """The settings *base* with other *defaults*: those of one more preset."""
-    fields: dict[str, Any] = {}
+    fields: Json = {}
     for name, default in defaults.items():
         field = copy(base.model_fields[name])
         field.default = default

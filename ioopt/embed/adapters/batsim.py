@@ -80,7 +80,7 @@ class BatsimDecider:
         self._rates = (node_bytes_per_second, storage_bytes_per_second)
         self._storage_mapping = dict(storage_mapping or {})
         self._forget()
-        self._react: dict[str, Callable[[Mapping[str, Any]], None]] = {
+        self._react: dict[str, Callable[[Json], None]] = {
             "SIMULATION_BEGINS": self._begin, "SIMULATION_ENDS": self._end,
             "JOB_SUBMITTED": self._submitted, "JOB_COMPLETED": self._completed,
             "NOTIFY": self._notified,
@@ -102,7 +102,7 @@ class BatsimDecider:
         self.ended = False
         self.notes: list[str] = []
 
-    def reply(self, message: Mapping[str, Any]) -> Json:
+    def reply(self, message: Json) -> Json:
         """What to do now; all events of the message count as simultaneous.
 
         Raises InstanceError for a message that is not of the protocol: a simulation that went
@@ -131,7 +131,7 @@ class BatsimDecider:
         """Whether Batsim has said that a simulation begins, and on which machine."""
         return self._cluster is not None
 
-    def _begin(self, data: Mapping[str, Any]) -> None:
+    def _begin(self, data: Json) -> None:
         """The machine, its profiles, and whether transfers can be admitted one by one."""
         now = self._now
         self._forget()
@@ -157,10 +157,10 @@ class BatsimDecider:
         }
         self._transfers = Transfers(block, self._policy)
 
-    def _end(self, data: Mapping[str, Any]) -> None:
+    def _end(self, data: Json) -> None:
         self.ended, self._events = True, []
 
-    def _submitted(self, data: Mapping[str, Any]) -> None:
+    def _submitted(self, data: Json) -> None:
         """A new job joins the queue; of a dynamic one Batsim acknowledges here that it is known."""
         name = data["job_id"]
         if name in self._parts:
@@ -191,7 +191,7 @@ class BatsimDecider:
             raise InstanceError("Batsim sent events before SIMULATION_BEGINS")
         return self._cluster
 
-    def _completed(self, data: Mapping[str, Any]) -> None:
+    def _completed(self, data: Json) -> None:
         """A job, or a step of one, has ended: go on with the next step or let the job leave."""
         name, state = data["job_id"], data.get("job_state", _DONE)
         job = self._jobs.get(self._parts.pop(name, name))
@@ -224,7 +224,7 @@ class BatsimDecider:
         left = job.start + job.walltime - self._now
         return left <= max(time_tolerance(self._now), _ROUNDED)
 
-    def _notified(self, data: Mapping[str, Any]) -> None:
+    def _notified(self, data: Json) -> None:
         """What Batsim says of its workload and of machines that come and go."""
         kind = data.get("type")
         if kind == "no_more_static_job_to_submit":

@@ -4,12 +4,11 @@ A transfer cannot be slowed or stopped once it has begun.
 """
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ioopt.embed.arbiter import IoArbiter
 from ioopt.formats.batsim.profiles import Platform, Profiles
+from ioopt.problems.base import Json
 
 MAX_STEPS = 1000
 """A job with more steps is run whole."""
@@ -24,7 +23,7 @@ class Step:
     io_bytes: float = 0.0
 
 
-def steps_of(profiles: Mapping[str, Any], key: str, nodes: int) -> tuple[Step, ...]:
+def steps_of(profiles: Json, key: str, nodes: int) -> tuple[Step, ...]:
     """The steps of profile *key* on *nodes* nodes; empty when it has no transfer or too many steps.
 
     A transfer is a profile of storage or staging. Raises InstanceError when a profile is missing,
@@ -58,7 +57,7 @@ class Transfers:
     what it has moved follows from its rates, since nobody reports it.
     """
 
-    def __init__(self, machine: Mapping[str, Any], policy: str) -> None:
+    def __init__(self, machine: Json, policy: str) -> None:
         self._arbiter = IoArbiter(machine, policy)
         self._storage = float(machine["storage_bytes_per_second"])
         self._size: dict[str, float] = {}

@@ -105,7 +105,9 @@ class BatsimServer:
         if self._gone.get(self._handle):
             raise InstanceError(f"{self.endpoint}: Batsim has gone before its simulation ended")
 
-    def _reply(self, sender: bytes, text: bytes) -> tuple[Mapping[str, Any], InstanceError | None]:
+    def _reply(
+        self, sender: bytes, text: bytes
+    ) -> tuple[Mapping[str, object], InstanceError | None]:
         """The reply, and why the service cannot go on after it."""
         now = 0.0
         try:
@@ -122,7 +124,7 @@ class BatsimServer:
             print(f"ioopt: {reason}", file=sys.stderr)
         return {"now": now, "events": []}, InstanceError(reason) if fatal else None
 
-    def _begun(self, sender: bytes, message: Any) -> Mapping[str, Any]:
+    def _begun(self, sender: bytes, message: Any) -> Mapping[str, object]:
         """The reply to a first message; a decider that failed on it is not kept."""
         decider = copy.deepcopy(self._decider)
         reply = decider.reply(message)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
+from dask.typing import Key
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ioopt.decisions.replication import Dispatcher
@@ -24,6 +25,7 @@ from ioopt.solvers.replication.online.homes import Homes
 
 if TYPE_CHECKING:
     from distributed import Client, Scheduler
+    from distributed.scheduler import TaskState, WorkerState
 
 UNKNOWN_SECONDS = 0.5
 """Of a task of whose prefix none has ended; Dask's own guess."""
@@ -33,7 +35,7 @@ DEADLINE_SECONDS = 10.0
 NOBODY = "ioopt://held"
 """The address of no worker: a task restricted to it waits."""
 Policy = str | Callable[[], Dispatcher] | None
-Settings = Mapping[str, Any] | None
+Settings = Mapping[str, object] | None
 
 
 class Pin(set[str]):
@@ -71,19 +73,19 @@ class Placement(SchedulerPlugin):
             make_dispatcher(policy, settings)  # refuses an unknown one here, not in the scheduler
         self.policy, self.settings, self.record = policy, dict(settings or {}), record
         self.report = Report()
-        self._held: dict[Any, None] = {}
-        self._given: dict[Any, str] = {}
+        self._held: dict[Key, None] = {}
+        self._given: dict[Key, str] = {}
         self._bytes: dict[str, tuple[int, int]] = {}
         self._view: LiveView | None = None
-        self._keys: list[Any] = []
-        self._index: dict[Any, int] = {}
+        self._keys: list[Key] = []
+        self._index: dict[Key, int] = {}
         self._asked = False
 
     async def start(self, scheduler: "Scheduler") -> None:
         """Take note of the scheduler."""
         self._scheduler = scheduler
 
-    def update_graph(self, scheduler: "Scheduler", *, tasks: Sequence[Any], **_: Any) -> None:
+    def update_graph(self, scheduler: "Scheduler", *, tasks: Sequence[Key], **_: object) -> None:
         """Hold back the tasks of a new graph."""
         if self.policy is None:
             return
@@ -99,12 +101,12 @@ class Placement(SchedulerPlugin):
         self._view = None
         self._ask()
 
-    def remove_worker(self, scheduler: "Scheduler", worker: str, **_: Any) -> None:
+    def remove_worker(self, scheduler: "Scheduler", worker: str, **_: object) -> None:
         """Plan anew, without that worker."""
         self._view = None
         self._ask()
 
-    def transition(self, key: Any, start: str, finish: str, *_: Any, **more: Any) -> None:
+    def transition(self, key: Key, start: str, finish: str, *_: object, **more: Any) -> None:
         """Keep the accounts, and ask for a decision where there is something to decide."""
         begun = perf_counter()
         if finish == "no-worker":
@@ -115,7 +117,7 @@ class Placement(SchedulerPlugin):
             self._ended(key, finish == "memory", more.get("worker", ""))
         self.report.seconds += perf_counter() - begun
 
-    def _waits(self, key: Any) -> None:
+    def _waits(self, key: Key) -> None:
         """A task could run, and is restricted to workers that are not there."""
         if not isinstance(self._scheduler.tasks[key].worker_restrictions, Pin):
             return
@@ -126,7 +128,7 @@ class Placement(SchedulerPlugin):
             self._view.becomes_ready(self._index[key])
         self._ask()
 
-    def _ended(self, key: Any, made: bool, worker: str) -> None:
+    def _ended(self, key: Key, made: bool, worker: str) -> None:
         ts = self._scheduler.tasks[key]
         sizes = {}
         if made:
@@ -144,7 +146,7 @@ class Placement(SchedulerPlugin):
             self._view.ends(self._index[key], sizes)
         self._ask()
 
-    def _learn(self, ts: Any, first: bool) -> None:
+    def _learn(self, ts: "TaskState", first: bool) -> None:
         """Expect of tasks still to come what those of the kind of *ts* have taken; plan anew at the first."""
         assert self._view is not None
         for k in self._kinds.get(ts.prefix.name, ()):
@@ -164,7 +166,7 @@ class Placement(SchedulerPlugin):
 
     def _decide(self) -> None:
         begun, self._asked = perf_counter(), False
-        found: dict[Any, str] = {}
+        found: dict[Key, str] = {}
         try:
             self._answer(found, begun + DEADLINE_SECONDS)
         except Exception as error:  # Dask's loop must go on, with what was decided before
@@ -177,7 +179,7 @@ class Placement(SchedulerPlugin):
         self.report.seconds += perf_counter() - begun
         self._scheduler.transitions(dict.fromkeys(found, "processing"), f"ioopt-{time()}")
 
-    def _answer(self, found: dict[Any, str], until: float) -> None:
+    def _answer(self, found: dict[Key, str], until: float) -> None:
         """Add the tasks that the dispatcher gives now, and their workers' addresses."""
         if not self._held or not self._scheduler.running:
             return
@@ -224,7 +226,9 @@ class Placement(SchedulerPlugin):
         self._dispatcher = make_dispatcher(self.policy or Homes, self.settings)
         return view
 
-    def instance(self, states: Sequence[Any], workers: Sequence[Any]) -> ReplicationProblem:
+    def instance(
+        self, states: Sequence["TaskState"], workers: Sequence["WorkerState"]
+    ) -> ReplicationProblem:
         """Tasks of the scheduler, what they read, and its workers as an instance, by estimates."""
         files = {ts: None for ts in states} | {d: None for ts in states for d in ts.dependencies}
         names = {ts: str(ts.key) for ts in files}
@@ -254,7 +258,7 @@ class Placement(SchedulerPlugin):
             ),
         )  # fmt: skip
 
-    def _size(self, ts: Any) -> int:
+    def _size(self, ts: "TaskState") -> int:
         if ts.nbytes >= 0:
             return int(ts.nbytes)
         count, total = self._bytes.get(ts.prefix.name, (0, 0))
@@ -296,12 +300,12 @@ def _end(dask_scheduler: "Scheduler") -> Report:
     return placement.report
 
 
-def _is_free(ts: Any) -> bool:
+def _is_free(ts: "TaskState") -> bool:
     """Whether Dask may run a task on any worker, and it is no part of a P2P shuffle."""
     own = ts.worker_restrictions or ts.host_restrictions or ts.resource_restrictions or ts.actor
     return not own and "shuffle" not in (ts.annotations or {})
 
 
-def _seconds(ts: Any) -> float:
+def _seconds(ts: "TaskState") -> float:
     known = float(ts.prefix.duration_average)
     return known if known >= 0 else UNKNOWN_SECONDS

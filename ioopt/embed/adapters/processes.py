@@ -15,6 +15,7 @@ from typing import Any
 
 from ioopt.embed.gang import GangScheduler
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 
 Switch = Callable[[int, bool], None]
 """Stops (False) or continues (True) a group."""
@@ -50,7 +51,7 @@ class ProcessGangs:
 
     def __init__(
         self,
-        machine: Mapping[str, Any],
+        machine: Json,
         *,
         memory_bytes: float | None = None,
         switch_seconds: float = 0.0,
@@ -143,7 +144,7 @@ class ProcessGangs:
 
 def run(
     commands: Mapping[str, Sequence[Sequence[str]]],
-    machine: Mapping[str, Any],
+    machine: Json,
     *,
     gangs: bool = True,
     clock: Callable[[], float] = time.monotonic,

@@ -19,7 +19,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from ioopt.embed.replication import ReplicationPlanner, Step
 from ioopt.errors import BackendFailureError, BackendMissingError, InstanceError, UsageError
@@ -69,7 +68,7 @@ class SlurmPlacer:
 
     def __init__(
         self,
-        site: Mapping[str, Any],
+        site: Json,
         stage: str,
         *,
         solver: str = "link-aware",
@@ -127,7 +126,7 @@ class SlurmPlacer:
             jobs: list[Json] = listing["jobs"]
             return sorted(jobs, key=lambda job: int(job["job_id"]))
 
-    def _staging(self, jobs: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
+    def _staging(self, jobs: Iterable[Json]) -> dict[tuple[str, str], int]:
         """(file, node) -> staging job that has not failed; also notes what its end leaves on disk."""
         found: dict[tuple[str, str], int] = {}
         for job in jobs:
@@ -143,7 +142,7 @@ class SlurmPlacer:
                 found[file, node] = int(job["job_id"])
         return found
 
-    def _task(self, job: Mapping[str, Any]) -> Task | None:
+    def _task(self, job: Json) -> Task | None:
         """The task of a held job that names its inputs; None for every other job."""
         comment = job.get("comment") or ""
         held = job["job_state"] == "PENDING" and str(job["state_reason"]).startswith("JobHeld")

@@ -144,7 +144,7 @@ PRESETS: dict[str, type[Record]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> BatchIoProblem:
+def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> BatchIoProblem:
     """One instance of *preset* (None: ``mira-month``); the same arguments give the same instance.
 
     Raises UsageError for an unknown preset or setting.

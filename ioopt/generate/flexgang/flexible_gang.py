@@ -11,13 +11,13 @@ gang scheduling is less wasteful, and on some seeds the best plan opens no loose
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset, variant
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
@@ -52,7 +52,7 @@ PRESETS: dict[str, type[HeavyMix]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> FlexibleGangProblem:
+def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> FlexibleGangProblem:
     """Make one instance; the same preset, settings and seed give the same instance."""
     import numpy as np
 
@@ -63,9 +63,9 @@ def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> Flex
     parts = [part for part in NARROW_PARTS if part <= chosen.narrowest] + [*SIZE_PARTS]
     sizes = [max(1, chosen.processors // part) for part in parts]
     num_io = round(chosen.jobs * chosen.io_fraction)
-    jobs: list[dict[str, Any]] = []
+    jobs: list[Json] = []
     for at in range(num_io):
-        job: dict[str, Any] = {
+        job: Json = {
             "id": f"io{at}", "kind": "io", "processes": sizes[int(stream.integers(len(sizes)))],
         }  # fmt: skip
         if at % COORDINATED_EVERY == COORDINATED_EVERY - 1:

@@ -1,7 +1,7 @@
 """Message counts: Table 3 of Lee et al. (means), and counts from runs of the laboratory."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -51,7 +51,7 @@ class LaboratorySettings(Record):
 PRESETS: dict[str, type[Record]] = {"table-3": Table3Settings, "laboratory": LaboratorySettings}
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> MessageCountsProblem:
+def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> MessageCountsProblem:
     """Make the instance of *preset* (default ``laboratory``). Raises UsageError for unknown ones."""
     _, chosen = chosen_preset("message-counts", PRESETS, preset or "laboratory", settings)
     if isinstance(chosen, LaboratorySettings):

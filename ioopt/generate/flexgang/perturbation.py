@@ -1,7 +1,7 @@
 """The synthetic applications of Lee et al., Table 1, and blocking ones, as perturbation instances."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -80,7 +80,7 @@ PRESETS: dict[str, type[Settings]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> PerturbationProblem:
+def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> PerturbationProblem:
     """Make the instance of *preset* (default ``table-1``); the runs, not it, are random.
 
     Raises UsageError for an unknown preset or setting, or when the perturbations do not fit.

@@ -5,7 +5,7 @@ preset takes all four.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -82,7 +82,7 @@ PRESETS: dict[str, type[Settings]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> QuantumModelProblem:
+def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> QuantumModelProblem:
     """Make the instance of *preset* (default ``figure-2``); nothing in it is random.
 
     Raises UsageError for an unknown preset or setting.

@@ -5,12 +5,12 @@ around them; compute jobs share the floor so that they get at least ``compute_sh
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from ioopt.generate import chosen_preset, variant
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 
 MENU_SECONDS = (0.0025, 0.005, 0.010, 0.020)
@@ -40,15 +40,17 @@ PRESETS: dict[str, type[Plain]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> QuantumSelectionProblem:
+def generate(
+    preset: str | None, settings: Mapping[str, object], seed: int
+) -> QuantumSelectionProblem:
     """Make one instance; the same preset, settings and seed give the same instance."""
     import numpy as np
 
     name, chosen = chosen_preset("quantum-selection", PRESETS, preset or "plain", settings)
     stream = np.random.default_rng(seed)
-    jobs: list[dict[str, Any]] = []
+    jobs: list[Json] = []
     for at in range(chosen.io_jobs):
-        job: dict[str, Any] = {"id": f"io{at}", "kind": "io"}
+        job: Json = {"id": f"io{at}", "kind": "io"}
         if chosen.mixed:
             job["burst_seconds"] = BURSTS_SECONDS[int(stream.integers(len(BURSTS_SECONDS)))]
             job["io_seconds"] = IO_SECONDS[int(stream.integers(len(IO_SECONDS)))]

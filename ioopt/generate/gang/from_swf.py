@@ -7,12 +7,12 @@ rounding of requests).
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ioopt.errors import InstanceError
 from ioopt.formats.report import imported
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.generate.gang.generate import Settings, assemble, problem_of
+from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem
 
 
@@ -49,7 +49,7 @@ def gang_from_swf(
         "I/O": f"intensity {settings.intensity} and {settings.placement} placement of files, seed "
         f"{seed} (--set intensity, placement; --seed)",
     }
-    meta: dict[str, Any] = {
+    meta: Json = {
         "source": trace.name, "seed": seed, "settings": settings.model_dump(mode="json"),
     }  # fmt: skip
     problem = problem_of(table, settings.machine, f"{Path(trace.name).name}-gang", meta)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from ioopt.errors import UsageError
 from ioopt.generate import chosen_preset
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.problems.gang import GangProblem, Job, Machine
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ PRESETS: dict[str, type[Settings]] = {
 }
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> GangProblem:
+def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> GangProblem:
     """A workload from a preset; the same arguments give the same problem.
 
     Raises UsageError for an unknown preset or setting.
@@ -240,7 +240,7 @@ def place_files(placement: Placement, size: Array, nodes: int, random: Generator
 
 
 def problem_of(
-    table: JobTable, machine: Machine, name: str, meta: dict[str, Any] | None = None
+    table: JobTable, machine: Machine, name: str, meta: Json | None = None
 ) -> GangProblem:
     """The problem that a job table describes, jobs numbered in FCFS order."""
     from ioopt.sim.gang.table import unpack_masks

@@ -64,7 +64,7 @@ class Workload(NamedTuple):
     groups: tuple[int, ...]
 
 
-def generate(preset: str | None, settings: Mapping[str, Any], seed: int) -> ReplicationProblem:
+def generate(preset: str | None, settings: Mapping[str, object], seed: int) -> ReplicationProblem:
     """One instance of *preset* (None: ``image-85``) with the *settings* changed.
 
     The same arguments give the same instance. Raises UsageError for an unknown preset or setting

@@ -21,6 +21,8 @@ from ioopt.options import Deadline
 from snakemake_scheduler_plugin_ioopt.data import DataOrder
 
 ENDLESS = 1 << 40
+Job = Any
+"""A job of Snakemake."""
 
 
 @dataclass
@@ -62,11 +64,11 @@ class Scheduler(SchedulerBase):
 
     def select_jobs(
         self,
-        selectable_jobs: Iterable[Any],
-        remaining_jobs: Iterable[Any],
+        selectable_jobs: Iterable[Job],
+        remaining_jobs: Iterable[Job],
         available_resources: Mapping[str, int | str],
-        input_sizes: Mapping[Any, int],
-    ) -> Sequence[Any] | None:
+        input_sizes: Mapping[Job, int],
+    ) -> Sequence[Job] | None:
         """The chosen jobs, or None to let Snakemake's greedy scheduler choose."""
         try:
             # At 100,000 jobs a third of the time would go to the collector walking all of Snakemake's DAG.
@@ -82,11 +84,11 @@ class Scheduler(SchedulerBase):
 
     def _select(
         self,
-        selectable: Iterable[Any],
-        remaining: Iterable[Any],
+        selectable: Iterable[Job],
+        remaining: Iterable[Job],
         available: Mapping[str, int | str],
-        sizes: Mapping[Any, int],
-    ) -> Sequence[Any] | None:
+        sizes: Mapping[Job, int],
+    ) -> Sequence[Job] | None:
         until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         left = list(remaining)
         asked = question(selectable, left, available, sizes, self._temp)
@@ -108,22 +110,22 @@ class TempInputs:
     """
 
     def __init__(self, dag: Any) -> None:
-        self._dependencies: Callable[[Any], Iterable[Any]] = getattr(
+        self._dependencies: Callable[[Job], Iterable[Job]] = getattr(
             dag, "job_dependencies", lambda job: ()
         )
-        self._known: dict[Any, frozenset[str]] = {}
+        self._known: dict[Job, frozenset[str]] = {}
 
-    def update(self, jobs: Iterable[Any]) -> None:
+    def update(self, jobs: Iterable[Job]) -> None:
         """Get to know *jobs*, and forget all others."""
         known = self._known
         self._known = {job: known[job] if job in known else self._find(job) for job in jobs}
 
-    def __getitem__(self, job: Any) -> frozenset[str]:
+    def __getitem__(self, job: Job) -> frozenset[str]:
         if job not in self._known:
             self._known[job] = self._find(job)
         return self._known[job]
 
-    def _find(self, job: Any) -> frozenset[str]:
+    def _find(self, job: Job) -> frozenset[str]:
         made = {
             str(file)
             for member in getattr(job, "jobs", (job,))
@@ -140,7 +142,7 @@ class TempInputs:
 class Question:
     """What :func:`ioopt.embed.selection.select` is asked; ``ready[k]`` describes ``jobs[k]``."""
 
-    jobs: list[Any]
+    jobs: list[Job]
     ready: list[ReadyJob]
     capacities: list[int]
     temp_bytes: dict[str, int]
@@ -148,10 +150,10 @@ class Question:
 
 
 def question(
-    selectable: Iterable[Any],
-    remaining: Iterable[Any],
+    selectable: Iterable[Job],
+    remaining: Iterable[Job],
     available: Mapping[str, int | str],
-    sizes: Mapping[Any, int],
+    sizes: Mapping[Job, int],
     temp: TempInputs,
 ) -> Question:
     """Snakemake's arguments of ``select_jobs`` as a question."""

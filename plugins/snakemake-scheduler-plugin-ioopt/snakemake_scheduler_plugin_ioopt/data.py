@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from snakemake_scheduler_plugin_ioopt import Question
+    from snakemake_scheduler_plugin_ioopt import Job, Question
 
 
 class DataOrder:
@@ -25,12 +25,12 @@ class DataOrder:
         """*budget*: bytes of temporary files that may lie there at once (None: any)."""
         self._dag, self._budget = dag, budget
         self._round = 0
-        self._since: dict[Any, int] = {}
-        self._running: dict[Any, int] = {}
+        self._since: dict[Job, int] = {}
+        self._running: dict[Job, int] = {}
         self._live: dict[str, int] = {}
         self._rules: dict[str, tuple[int, int]] = {}
 
-    def choose(self, asked: Question, remaining: Iterable[Any]) -> list[Any]:
+    def choose(self, asked: Question, remaining: Iterable[Job]) -> list[Job]:
         """The jobs to start; at least one where none runs and resources allow it."""
         self._look(asked)
         writes = [self._writes(job, row.input_bytes) for job, row in zip(asked.jobs, asked.ready)]
@@ -39,7 +39,7 @@ class DataOrder:
             for row in asked.ready
         ]
 
-        def rank(k: int) -> tuple[Any, ...]:
+        def rank(k: int) -> tuple[object, ...]:
             row, net = asked.ready[k], frees[k] - writes[k]
             return -row.priority, -max(net, 0), -self._since[asked.jobs[k]], -row.input_bytes, k
 
@@ -77,24 +77,24 @@ class DataOrder:
         self._live |= asked.temp_bytes
         self._live = {name: size for name, size in self._live.items() if os.path.exists(name)}
 
-    def _writes(self, job: Any, reads: int) -> int:
+    def _writes(self, job: Job, reads: int) -> int:
         return (self._expected(job) or reads) if _temp(job) else 0
 
-    def _expected(self, job: Any) -> int:
+    def _expected(self, job: Job) -> int:
         """Bytes by what the rule has written, else by what it states; 0 where neither is known."""
         count, total = self._rules.get(_rule(job), (0, 0))
         stated = job.scheduler_resources.get("disk_mb", 0)
         return total // count if count else stated * 10**6 if isinstance(stated, int) else 0
 
-    def _reads_temp(self, job: Any) -> bool:
+    def _reads_temp(self, job: Job) -> bool:
         return bool(_temp(job)) and any(_temp(made) for made in self._dag.job_dependencies(job))
 
 
-def _temp(job: Any) -> list[Any]:
+def _temp(job: Job) -> list[Any]:
     return [file for file in job.output if file.is_flagged("temp")]
 
 
-def _rule(job: Any) -> str:
+def _rule(job: Job) -> str:
     return str(getattr(getattr(job, "rule", None), "name", job))
 
 
