@@ -11,9 +11,8 @@
 """
 
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
 from ioopt.decisions.batch_io import IoPolicy, Limits
 from ioopt.errors import UsageError
@@ -27,14 +26,12 @@ from ioopt.sim.batch_io.tables import Tables, tables_of
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.sim.batch_io.waiting import arrive, occupy
 
-JobT = TypeVar("JobT", bound=Hashable)
-
 
 @dataclass(eq=False)
-class _Known(Generic[JobT]):
+class _Known:
     """A job that is here; ``units`` are the numbers of those that it holds."""
 
-    name: JobT | None
+    name: str | None
     nodes: int
     submit: float
     walltime: float
@@ -42,7 +39,7 @@ class _Known(Generic[JobT]):
     units: list[int] = field(default_factory=list)
 
 
-class BatchCluster(Generic[JobT]):
+class BatchCluster:
     """Nodes 0 .. *nodes* - 1 and the queue before them, which is that of the simulator.
 
     *queue* (``wfp``, ``fcfs``, ``sjf``), *backfill* (``easy``, ``none``), *unit_nodes* and *allocation* are
@@ -72,7 +69,7 @@ class BatchCluster(Generic[JobT]):
                 "sjf, easy and none"
             )
         self._options = options
-        self._here: dict[JobT, _Known[JobT]] = {}
+        self._here: dict[str, _Known] = {}
         self._down: set[int] = set()
 
     def __repr__(self) -> str:
@@ -88,7 +85,7 @@ class BatchCluster(Generic[JobT]):
         """How many jobs have not started."""
         return sum(not job.units for job in self._here.values())
 
-    def arrive(self, job: JobT, nodes: int, walltime: float, now: float) -> None:
+    def arrive(self, job: str, nodes: int, walltime: float, now: float) -> None:
         """Put a job into the queue; raises UsageError when it is there or can never run."""
         if job in self._here:
             raise UsageError(f"job {job!r} is here already")
@@ -96,7 +93,7 @@ class BatchCluster(Generic[JobT]):
             raise UsageError(f"job {job!r}: nodes {nodes}, but there are {self.machine.nodes}")
         self._here[job] = _Known(job, nodes, now, walltime)
 
-    def leave(self, job: JobT) -> None:
+    def leave(self, job: str) -> None:
         """A job has ended, or waits no longer; raises UsageError for an unknown one."""
         if self._here.pop(job, None) is None:
             raise UsageError(f"job {job!r} is not here")
@@ -109,7 +106,7 @@ class BatchCluster(Generic[JobT]):
         """Whether the nodes in service are enough for a job of *nodes*."""
         return self.machine.allocated_units(nodes) <= self.machine.units - len(self._down)
 
-    def run(self, now: float) -> list[tuple[JobT, list[int]]]:
+    def run(self, now: float) -> list[tuple[str, list[int]]]:
         """One pass of the queue at *now* (seconds): the jobs that start, each with its nodes."""
         wide, jobs = self.machine.unit_nodes, list(self._here.values())
         used = {unit for job in jobs for unit in job.units}
@@ -131,7 +128,7 @@ class BatchCluster(Generic[JobT]):
             started.append((job.name, nodes[: job.nodes]))
         return started
 
-    def _tables(self, jobs: list[_Known[JobT]], now: float) -> tuple[Tables, Clock]:
+    def _tables(self, jobs: list[_Known], now: float) -> tuple[Tables, Clock]:
         """The simulator's tables and clock at *now*; each job's one phase has no end."""
         machine, every = self.machine, range(len(jobs))
         units = [len(job.units) or machine.allocated_units(job.nodes) for job in jobs]

@@ -7,6 +7,7 @@ its log, its end and its status line are handled here.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import shutil
@@ -58,15 +59,11 @@ def run(command: list[str], limits: BackendLimits) -> tuple[str, bool]:
         except subprocess.TimeoutExpired:
             late = True
             child.send_signal(signal.SIGINT)
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_TERMINATE_SECONDS)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
         finally:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+            child.kill()  # nothing where it has ended
+            child.wait()
         output.seek(0)
         text = output.read()
     if limits.log is not None:

@@ -88,7 +88,7 @@ class BatsimDecider:
 
     def _forget(self) -> None:
         """Everything that belongs to one simulation is new."""
-        self._cluster: BatchCluster[str] | None = None
+        self._cluster: BatchCluster | None = None
         self._transfers: Transfers | None = None
         self._resources: list[int] = []
         self._down: set[int] = set()
@@ -186,7 +186,7 @@ class BatsimDecider:
         cluster.arrive(name, job.nodes, job.walltime, self._now)
         self._jobs[name] = job
 
-    def _begun(self) -> BatchCluster[str]:
+    def _begun(self) -> BatchCluster:
         if self._cluster is None:
             raise InstanceError("Batsim sent events before SIMULATION_BEGINS")
         return self._cluster
@@ -237,7 +237,7 @@ class BatsimDecider:
         elif kind == "no_more_external_event_to_occur":
             self._down_for_good = True
 
-    def _decide(self, cluster: BatchCluster[str]) -> None:
+    def _decide(self, cluster: BatchCluster) -> None:
         """Start what the queue lets start, begin what the I/O policy admits.
 
         Transfers that wait when their job's walltime is over end the job, as Batsim would.
@@ -266,7 +266,7 @@ class BatsimDecider:
             self._finished = True
             self._say("NOTIFY", type="registration_finished")
 
-    def _reject_impossible(self, cluster: BatchCluster[str]) -> None:
+    def _reject_impossible(self, cluster: BatchCluster) -> None:
         """Refuse jobs that wait for machines that never come back."""
         for job in [job for job in self._jobs.values() if not job.alloc]:
             if not cluster.can_hold(job.nodes):

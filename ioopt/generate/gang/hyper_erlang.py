@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ioopt.formats.swf.log import SwfJob, SwfTrace
     from ioopt.generate import Array, Sample
 
-MAX_ORDER = 1_000_000
+MAX_ORDER, FEWEST_JOBS = 1_000_000, 30
 _TIE = 1e-12
 
 
@@ -34,15 +34,6 @@ class HyperErlang:
     share: float
     first: float
     second: float
-
-    def moments(self) -> tuple[float, float, float]:
-        """The first three raw moments."""
-        rising, out = 1.0, []
-        for power in (1, 2, 3):
-            rising *= self.order + power - 1
-            mixed = self.share * self.first**power + (1 - self.share) * self.second**power
-            out.append(rising * mixed)
-        return out[0], out[1], out[2]
 
     def sample(self, random: Generator, count: int) -> Array:
         """*count* values from a numpy random generator."""
@@ -124,15 +115,15 @@ def size_ranges(trace: SwfTrace) -> list[tuple[int, int, list[float], list[float
     return out
 
 
-def fit_trace(trace: SwfTrace, least: int = 30) -> list[RangeFit]:
-    """Fits for every range of sizes with at least *least* jobs; UsageError when there is none."""
+def fit_trace(trace: SwfTrace) -> list[RangeFit]:
+    """Fits for every range of sizes with FEWEST_JOBS or more; UsageError when there is none."""
     fits = [
         RangeFit(low, high, len(runs), fit(*raw_moments(runs)), fit(*raw_moments(gaps)))
         for low, high, runs, gaps in size_ranges(trace)
-        if len(runs) >= least
+        if len(runs) >= FEWEST_JOBS
     ]
     if not fits:
-        raise UsageError(f"{trace.name}: no range of sizes has {least} jobs or more to fit")
+        raise UsageError(f"{trace.name}: no range of sizes has {FEWEST_JOBS} jobs or more to fit")
     return fits
 
 

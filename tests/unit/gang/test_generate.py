@@ -27,6 +27,7 @@ from ioopt.generate.gang.generate import (
 )
 from ioopt.generate.gang.hyper_erlang import (
     MAX_ORDER,
+    HyperErlang,
     fit,
     fit_trace,
     raw_moments,
@@ -136,6 +137,16 @@ def test_bad_settings_are_refused(preset: str | None, settings: dict[str, Any], 
         generate(preset, settings, 0)
 
 
+def moments_of(fitted: HyperErlang) -> list[float]:
+    """The first three raw moments."""
+    rising, out = 1.0, []
+    for power in (1, 2, 3):
+        rising *= fitted.order + power - 1
+        mixed = fitted.share * fitted.first**power + (1 - fitted.share) * fitted.second**power
+        out.append(rising * mixed)
+    return out
+
+
 @pytest.mark.parametrize(("table", "log"), MOMENTS)
 def test_fits_match_the_moments_of_real_logs(table: str, log: str) -> None:
     with open(shared_path("data", "workload-models", table), newline="") as stream:
@@ -149,7 +160,7 @@ def test_fits_match_the_moments_of_real_logs(table: str, log: str) -> None:
         for values, name in ((runs, "run"), (gaps, "iat")):
             wanted = [float(row[f"{name}_m{power}"]) for power in (1, 2, 3)]
             assert raw_moments(values) == pytest.approx(wanted, rel=1e-8)
-            assert fit(*wanted).moments() == pytest.approx(wanted, rel=1e-9)
+            assert moments_of(fit(*wanted)) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +174,7 @@ def test_fits_match_the_moments_of_real_logs(table: str, log: str) -> None:
 def test_least_order(moments: tuple[float, float, float], order: int) -> None:
     found = fit(*moments)
     assert found.order == order
-    assert found.moments() == pytest.approx(moments)
+    assert moments_of(found) == pytest.approx(moments)
 
 
 def test_a_constant_and_the_impossible() -> None:
