@@ -73,9 +73,8 @@ def answer(advice: Json) -> list[str]:
     by = {(row["solver"], row["group"], row["measure"]): row for row in advice["policies"]}
     room = by[IDEAL, EVERYBODY, RESPONSE]
     cells = [cell["ratio"] for cell in advice["sensitivity"]]
-    better = sum(
-        cell["high"] is not None and cell["high"] < 1 - WORTH for cell in advice["sensitivity"]
-    )
+    ends = [cell["high"] for cell in advice["sensitivity"]]
+    better = sum(high is not None and high < 1 - WORTH for high in ends)
     return [
         f"{load['jobs']} jobs in {quantity('span_seconds', load['span_seconds'])} on {load['nodes']} "
         f"nodes use {100 * load['node_utilisation']:.0f} % of the nodes and "
@@ -100,11 +99,8 @@ def parts(advice: Json, commands: Sequence[str]) -> Iterator[Part]:
     """The page, part by part."""
     yield Part("The answer", answer(advice))
     load = advice["load"]
-    facts = [
-        (words, quantity(name, load[name]))
-        for name, words in FACTS.items()
-        if load[name] is not None
-    ]
+    stated = ((words, name, load[name]) for name, words in FACTS.items())
+    facts = [(words, quantity(name, value)) for words, name, value in stated if value is not None]
     yield Part("Machine and load", _queue(load), ("what", "value"), facts, picture="weeks")
     yield Part(
         "What was assumed",
@@ -136,11 +132,7 @@ def parts(advice: Json, commands: Sequence[str]) -> Iterator[Part]:
         ("policy", "of", *groups), rows, picture="gains",
     )  # fmt: skip
     yield _sensitivity(advice)
-    yield Part(
-        "How to repeat it",
-        ["In the folder where this was run:"],
-        commands=commands,
-    )
+    yield Part("How to repeat it", ["In the folder where this was run:"], commands=commands)
     yield Part(
         "How to read it",
         [

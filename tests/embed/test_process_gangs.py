@@ -140,11 +140,10 @@ def test_real_processes_stop_go_on_and_a_dead_one_hurts_nobody():
     turns.end("a", 1.0)
 
 
-@pytest.mark.parametrize("gangs", [True, False])
-def test_jobs_of_real_processes_run_to_their_end(gangs):
+def test_jobs_of_real_processes_run_to_their_end():
     code = [sys.executable, "-c", "sum(range(1000000))"]
     machine = MACHINE | {"quantum_seconds": 0.05}
-    ended = run({"a": [code, code], "b": [code, code], "c": [code]}, machine, gangs=gangs)
+    ended = run({"a": [code, code], "b": [code, code], "c": [code]}, machine)
     assert set(ended) == {"a", "b", "c"}
 
 

@@ -146,33 +146,28 @@ def run(
     commands: Mapping[str, Sequence[Sequence[str]]],
     machine: Json,
     *,
-    gangs: bool = True,
-    clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
     **options: Any,
 ) -> dict[str, float]:
     """Start *commands* (job -> a command for node 0, one for node 1, ...) and take turns to the end.
 
     Returns when each job ended, in seconds from the start. What still runs when this ends, by an
-    error or Ctrl-C, is killed. Without *gangs* nobody is ever stopped. *options*: :class:`ProcessGangs`.
+    error or Ctrl-C, is killed. *options*: :class:`ProcessGangs`.
     """
-    turns, began = ProcessGangs(machine, **options), clock()
+    turns, began = ProcessGangs(machine, **options), time.monotonic()
     ended: dict[str, float] = {}
     tasks: dict[str, list[subprocess.Popen[bytes]]] = {}
     try:
         for job, rows in commands.items():
             tasks[job] = [subprocess.Popen(row, start_new_session=True) for row in rows]
             turns.add(job, {node: task.pid for node, task in enumerate(tasks[job])})
-        if not gangs:
-            turns.close()
         while len(ended) < len(tasks):
-            now = clock() - began
+            now = time.monotonic() - began
             for job, row in tasks.items():
                 if job not in ended and all(task.poll() is not None for task in row):
                     turns.end(job, now)
                     ended[job] = now
-            due = turns.tick(now) if gangs else now
-            wait(min(max(due - now, 0.0), 0.004) or 0.001)
+            wait(min(max(turns.tick(now) - now, 0.0), 0.004) or 0.001)
     finally:
         for task in (task for row in tasks.values() for task in row if task.poll() is None):
             os.killpg(task.pid, signal.SIGKILL)
