@@ -21,7 +21,7 @@ from ioopt.formats.message_counts import read_message_counts
 from ioopt.generate.flexgang.message_counts import TABLE_3, generate
 from ioopt.measure import gangedness
 from ioopt.measure.gangedness import GangednessMonitor, judge_means
-from ioopt.plot.gangedness import plot_message_counts
+from ioopt.plot.measured import plot_message_counts
 from ioopt.problems.flexgang.message_counts import GangednessVerdicts
 
 
