@@ -595,7 +595,12 @@ def disagreement(
     report = check(problem, plan, schedule)
     if report.violations:
         return f"the checker says {report.violations}", 0, 0
+    for name, (least, most) in report.ranges.items():
+        if not least * (1 - 1e-9) <= found.metrics[name] <= most * (1 + 1e-9) + 1e-9:
+            return f"metric {name}: {found.metrics[name]} outside {least} to {most}", 0, 0
     for name, value in found.metrics.items():
+        if name in report.ranges:
+            continue
         other = report.metrics[name]
         if other != value and not (
             isinstance(value, float) and abs(other - value) <= 1e-9 * max(1, abs(value))
