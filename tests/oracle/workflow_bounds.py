@@ -16,8 +16,7 @@ from workflow_exhaustive import POLICIES, tight_workflow
 
 from ioopt.check.replication.bounds import transfer_bound
 from ioopt.decisions.replication import Dispatcher
-from ioopt.models.replication.transfer_bound import TransferBound
-from ioopt.models.replication.workflow_bound import WorkflowBound
+from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
