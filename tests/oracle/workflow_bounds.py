@@ -24,7 +24,7 @@ from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
 
 PLANS = 17
 """Plans of queues an instance, beside three dispatches."""
-DISPATCHERS: tuple[Dispatcher, ...] = (fifo.decide, locality.decide, ready_min_min.decide)
+DISPATCHERS: tuple[Dispatcher, ...] = (fifo, locality, ready_min_min)
 TOLERANCE = 1e-9
 
 
