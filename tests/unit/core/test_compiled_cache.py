@@ -26,10 +26,12 @@ def test_the_stamp_sees_a_change_that_keeps_size_and_time(tmp_path: Path) -> Non
 
 
 def test_kernels_carry_the_stamp_of_the_folder() -> None:
+    """The folders, and what kernels take from elsewhere."""
     pytest.importorskip("numba")
+    from ioopt import units
     from ioopt.sim.batch_io import engine
 
-    wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS)
+    wanted = compiled.source_stamp(*compiled.KERNEL_ROOMS, Path(str(units.__file__)))
     advance = compiled.compiled(engine.__name__, "advance", whole=True)
     assert advance._cache._cache_file._source_stamp == wanted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -388,7 +389,7 @@ def test_the_engine_is_chosen_after_the_cheap_plans(monkeypatch: pytest.MonkeyPa
     """Machine code is asked for once, when every planner has been scored, and gives the same plan."""
     asked: list[str] = []
     monkeypatch.setattr(
-        link_run.Engine, "_function", lambda engine, module, name: getattr(module, name)
+        link_search, "compiled", lambda module, name: getattr(import_module(module), name)
     )
     problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
     outcomes = []

@@ -117,9 +117,6 @@ def test_the_checker_accepts_and_recounts_every_case(name: str) -> None:
     replayed = simulate(problem, plan, engine="python", actual=actual)
     report = check(problem, plan, replayed.schedule)
     assert report.violations == ()
-    least, most = report.ranges["transfer_bound_seconds"]
-    assert least <= replayed.metrics["transfer_bound_seconds"] * (1 + 1e-12)
-    assert actual or replayed.metrics["transfer_bound_seconds"] <= most * (1 + 1e-12)
     for key in replayed.metrics.keys() - report.ranges.keys():
         value = replayed.metrics[key]
         wanted = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
