@@ -12,9 +12,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioopt.measure import io_kernel
 from ioopt.measure import perturbation_kernel as kernel
-from ioopt.measure.quantum_model import _all_away, _slot_time
+from ioopt.measure.quantum_model import _all_away, _slot_time, walk
 
 
 def reference_process(
@@ -56,8 +55,7 @@ def test_walk_equals_ticks(
     qi: int, qc: int, io: int, bursts: list[list[int]], returns: bool
 ) -> None:
     drawn = np.array(bursts, np.int64)
-    ready, request = drawn.copy(), drawn.copy()
-    io_kernel.walk(drawn, qi, qc, io, returns, ready, request)
+    _, request = walk(drawn, qi, qc, io, returns)
     references = [reference_process(row, qi, qc, io, returns, 4000) for row in bursts]
     assert request.tolist() == [requests for requests, _ in references]
     end = int(request.min(axis=0)[-1]) // (qi + qc) * (qi + qc)
