@@ -69,11 +69,8 @@ def fullest_and_mean(lines: Sequence[Sequence[Sequence[float]]]) -> dict[str, li
 MOST_ROWS = 60
 """Rows drawn; more cannot be read."""
 MOST_SPANS = 4_000
-"""Intervals drawn one by one; of more, each row shows the share of its time in every slice."""
-SLICES = 300
+"""Intervals drawn with edges and marks; of more, their colours alone, as a bitmap."""
 STAGING = ("remote", "copy", "save")
-Lanes = dict[tuple[float, float, str], list[tuple[float, float]]]
-"""(lower edge, height, kind) -> the spans of that kind there, as (start, end) in seconds."""
 
 
 def plot_timeline(
@@ -88,8 +85,8 @@ def plot_timeline(
 
     Where anything is staged, transfers take the upper half of a row and computing the lower one,
     since a node does both at a time; intervals with ``cores`` in their ``info`` take a lane a core,
-    those with ``critical`` are framed. What nothing covers is *idle*. Marks are ticks (none where
-    there are so many intervals that rows show shares of time).
+    those with ``critical`` are framed. What nothing covers is *idle*. Marks are ticks (none among
+    too many intervals).
     The first 60 resources are drawn; names are written where they fit. Time goes on to *until*
     seconds at least, for charts that are compared.
     """
@@ -110,7 +107,7 @@ def plot_timeline(
     _draw_spans(axes, shown, place, unit)
     marks = [item for item in timeline.marks if item.resource in row_of]
     if len(shown) > MOST_SPANS:
-        marks, rows = [], f"{rows} (height of a bar: share of the time)"
+        marks = []
     _draw_marks(axes, marks, row_of, unit)
     size = "medium" if len(names) <= 12 else "small" if len(names) <= 30 else 6
     axes.set_yticks(range(len(names)), [shortened(name, 24) for name in names], fontsize=size)
@@ -166,61 +163,21 @@ def _last_core(item: Interval) -> int:
 
 def _draw_spans(axes: Any, shown: Sequence[Interval], place: _Rows, unit: Unit) -> None:
     """One collection a kind, whatever the number of intervals."""
-    lanes: Lanes = {}
-    for item in shown:
-        lanes.setdefault((*place(item), item.kind), []).append((item.start, item.end))
-    if len(shown) > MOST_SPANS:
-        _draw_shares(axes, lanes, unit)
-        return
     width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
-    for kind in sorted({kind for *_, kind in lanes}):
+    for kind in sorted({item.kind for item in shown}):
         corners = [
-            (start / unit.size, end / unit.size, low, height)
-            for (low, height, name), spans in lanes.items()
-            if name == kind
-            for start, end in spans
+            (item.start / unit.size, item.end / unit.size, *place(item))
+            for item in shown
+            if item.kind == kind
         ]
         colour = role(kind)[1]
         # Neighbours are told apart by white edges, what is too narrow for these stays visible.
-        edges = ["white" if end - start > 0.008 * width else colour for start, end, *_ in corners]
+        edges: Any = [
+            "white" if end - start > 0.008 * width else colour for start, end, *_ in corners
+        ]
+        if len(shown) > MOST_SPANS:
+            edges = "none"
         rectangles(axes, corners, colour, edges)
-
-
-def _draw_shares(axes: Any, lanes: Lanes, unit: Unit) -> None:
-    """For every slice of time a bar as high as the share of it that a kind took, kinds stacked."""
-    import numpy as np
-
-    last = max(end for spans in lanes.values() for _, end in spans)
-    edges = np.linspace(0.0, last, SLICES + 1)
-    base: dict[float, Any] = {}
-    corners: dict[str, list[tuple[float, float, float, float]]] = {}
-    for (low, height, kind), spans in sorted(lanes.items()):
-        bottom = base.setdefault(low, np.full(SLICES, low + height))
-        tall = height * np.minimum(1.0, covered(spans, edges) / np.diff(edges))
-        base[low] = bottom - tall
-        for k in np.nonzero(tall > 0)[0]:
-            corners.setdefault(kind, []).append(
-                (edges[k] / unit.size, edges[k + 1] / unit.size, bottom[k] - tall[k], tall[k])
-            )
-    for kind, found in corners.items():
-        rectangles(axes, found, role(kind)[1], "none")
-
-
-def covered(spans: Sequence[tuple[float, float]], edges: Any) -> Any:
-    """Seconds that *spans* (start, end) cover between neighbouring *edges*, overlaps added up."""
-    import numpy as np
-
-    starts, ends = np.sort(np.array(spans, dtype=float), axis=0).T
-    count = np.arange(len(spans) + 1)
-
-    def until(times: Any, sums: Any, at: Any) -> Any:
-        """Sum over *times* before *at* of the time since."""
-        before = np.searchsorted(times, at)
-        return count[before] * at - sums[before]
-
-    begun = until(starts, np.concatenate([[0.0], np.cumsum(starts)]), edges)
-    over = until(ends, np.concatenate([[0.0], np.cumsum(ends)]), edges)
-    return np.diff(begun - over)
 
 
 def rectangles(
