@@ -1,4 +1,4 @@
-"""``ioopt generate``: seeded instances of a family."""
+"""``ioopt instances generate``: seeded instances of a family."""
 
 import click
 
@@ -11,9 +11,9 @@ from ioopt.registry import generate as make
 
 EPILOG = """\b
 Examples:
-  ioopt generate replication --list
-  ioopt generate replication --preset image-85 --seed 3 -o image.json
-  ioopt generate replication --preset ppa --set tasks=2000 --set nodes=32 -o ppa.json.gz
+  ioopt instances generate replication --list
+  ioopt instances generate replication --preset image-85 --seed 3 -o image.json
+  ioopt instances generate replication --preset ppa --set tasks=2000 --set nodes=32 -o ppa.json.gz
 """
 
 

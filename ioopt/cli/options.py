@@ -216,7 +216,7 @@ def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--time-limit", type=Seconds(), default=DEFAULT_TIME_LIMIT_SECONDS, metavar="S",
                      help="Seconds for the whole solve, model building included."),
         click.option("--threads", type=int, default=1, metavar="N",
-                     help="Threads, for solvers with that ability (`ioopt solvers`)."),
+                     help="Threads, for solvers with that ability (`ioopt instances solvers`)."),
         click.option("--seed", type=int, default=0, metavar="N", help="Seed of everything random."),
         click.option("--gap", type=float, metavar="R", help="Stop at this relative gap."),
         set_option("A setting of the solver; may be given again.", shell_complete=solver_settings),

@@ -145,9 +145,14 @@ def test_several_io_fractions_make_an_instance_each(run, tmp_path):
 
 
 def test_generate_every_preset(run, tmp_path):
-    code, out, _ = run("generate", "batch-io", "--list")
+    code, out, _ = run("instances", "generate", "batch-io", "--list")
     assert code == 0 and "mira-month" in out
-    assert run("generate", "batch-io", "--preset", "tiny", "--seed", "4", "-o", "t.json")[0] == 0
+    assert (
+        run("instances", "generate", "batch-io", "--preset", "tiny", "--seed", "4", "-o", "t.json")[
+            0
+        ]
+        == 0
+    )
     assert run("check", "t.json")[0] == 0
     code, out, _ = run("compare", "t.json", "--format", "json")
     assert code == 0

@@ -27,8 +27,10 @@ def test_generate_solve_check_simulate_plot_compare(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["generate", kind, *SMALL[kind], "--seed", "2", "-o", "in.json"]) == 0
-    assert main(["generate", kind, *SMALL[kind], "--seed", "2", "-o", "again.json"]) == 0
+    assert main(["instances", "generate", kind, *SMALL[kind], "--seed", "2", "-o", "in.json"]) == 0
+    assert (
+        main(["instances", "generate", kind, *SMALL[kind], "--seed", "2", "-o", "again.json"]) == 0
+    )
     assert Path("in.json").read_text() == Path("again.json").read_text()
     assert main(["check", "in.json"]) == 0
     for solver in SOLVERS[kind]:
@@ -58,7 +60,7 @@ def test_a_spoilt_plan_is_caught(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_unknown_names_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["generate", "flexible-gang", "--preset", "heavymix", "-o", "-"]) == 2
+    assert main(["instances", "generate", "flexible-gang", "--preset", "heavymix", "-o", "-"]) == 2
     assert "heavy-mix" in capsys.readouterr().err
     assert main(["solve", "flexgang-tiny", "--solver", "flex-exact", "--set", "reranking=1"]) == 2
     assert main(["solve", "flexgang-tiny", "--solver", "strict", "--backend", "HiGHS"]) == 2

@@ -18,10 +18,10 @@ def run(capsys, *arguments: str) -> tuple[int, str, str]:
 
 def test_generate_solve_check_simulate_plot(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    made = run(capsys, "generate", "replication", "--preset", "image-85", "--set", "tasks=16",
+    made = run(capsys, "instances", "generate", "replication", "--preset", "image-85", "--set", "tasks=16",
                "--set", "disk=400MB", "--seed", "3", "-o", "image.json")  # fmt: skip
     assert made[0] == 0
-    again = run(capsys, "generate", "replication", "--preset", "image-85", "--set", "tasks=16",
+    again = run(capsys, "instances", "generate", "replication", "--preset", "image-85", "--set", "tasks=16",
                 "--set", "disk=400MB", "--seed", "3", "-o", "-")  # fmt: skip
     assert again[1] == (tmp_path / "image.json").read_text()
     solved = run(capsys, "solve", "image.json", "--solver", "two-stage", "--set", "barriers=no",
@@ -53,8 +53,11 @@ def test_import_and_export_wfformat(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("generate", "replication", "--preset", "image-58", "-o", "x.json"), "image-85"),
-        (("generate", "replication", "--set", "disk=lots", "-o", "x.json"), "lots"),
+        (
+            ("instances", "generate", "replication", "--preset", "image-58", "-o", "x.json"),
+            "image-85",
+        ),
+        (("instances", "generate", "replication", "--set", "disk=lots", "-o", "x.json"), "lots"),
         (("solve", "cycle3", "--solver", "two-stage", "--set", "thresh=-1"), "thresh"),
         (("solve", "cycle3", "--solver", "hierarchical", "--set", "hierarchy=4:2"), "8 nodes"),
         (("import", "wfformat", "nowhere.json", "-o", "x.json"), "nowhere.json"),

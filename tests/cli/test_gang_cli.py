@@ -15,7 +15,7 @@ def workload(tmp_path: Path) -> str:
     path = str(tmp_path / "small.json")
     settings = ["jobs=40", "nodes=32", "mean_local_seconds=2500", "intensity=mixed"]
     options = [word for setting in settings for word in ("--set", setting)]
-    assert main(["generate", "gang", *options, "--seed", "3", "-o", path]) == 0
+    assert main(["instances", "generate", "gang", *options, "--seed", "3", "-o", path]) == 0
     return path
 
 

@@ -33,7 +33,7 @@ raise SystemExit(code)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["solve", "--help"], ["compare", "--help"],
-                                       ["import", "--help"], ["advise", "--help"], ["solvers"],
+                                       ["import", "--help"], ["advise", "--help"], ["instances", "solvers"],
                                        ["--version"]])  # fmt: skip
 def test_help_loads_nothing_heavy(arguments):
     code = PROBE.format(arguments=arguments, heavy=HEAVY)
