@@ -135,7 +135,7 @@ def _render(
 
 def _draw(rows: list[Row], measure: Measure, baseline: str | None, target: str) -> None:
     from ioopt.comparing.picture import plot_comparison
-    from ioopt.plot.save import save
+    from ioopt.plot.page import save
 
     save(plot_comparison(rows, measure.name, baseline), target)
 

@@ -46,7 +46,7 @@ def measure(
 ) -> int:
     """Measure FILE: a quantum-model, perturbation or message-counts instance."""
     from ioopt.formats.native import dump_json, write_text
-    from ioopt.plot.save import check_target, save
+    from ioopt.plot.page import check_target, save
 
     if picture is not None:
         check_target(picture)

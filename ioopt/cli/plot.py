@@ -58,7 +58,7 @@ def plot(
     read-only: tables and pictures as one page, all rows as a table, or one picture.
     """
     from ioopt.formats.native import read_json, reading
-    from ioopt.plot.save import check_target, save
+    from ioopt.plot.page import check_target, save
 
     stores = all(map(_is_store, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:

@@ -1,6 +1,6 @@
 """Gantt charts: who computes, fetches, copies and waits when, a row a node or a job; bytes on disks below."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ioopt.errors import UsageError
@@ -122,9 +122,7 @@ def plot_timeline(
         kinds.add("critical")
     finish(axes, title, patches(kinds | ({"idle"} if idle else set())))
     if len(shown) <= MOST_SPANS:
-        whole = _whole(shown)
-        _join(axes, [parts for parts in whole if len(parts) > 1], place, unit)
-        name_boxes(axes, _boxes([parts[0] for parts in whole], place, unit))
+        name_boxes(axes, _boxes(shown, place, unit))
     return axes
 
 
@@ -215,26 +213,6 @@ def _draw_marks(
         times = [item.start / unit.size for item in marks if item.kind == kind]
         low, high = [row - 0.48 for row in rows], [row - 0.39 for row in rows]
         axes.vlines(times, low, high, color=role(kind)[1], lw=0.8)
-
-
-def _whole(shown: Iterable[Interval]) -> list[list[Interval]]:
-    """The parts of each interval, the highest first: a task on cores apart has several."""
-    parts: dict[Interval, list[Interval]] = {}
-    for item in shown:
-        parts.setdefault(item, []).append(item)
-    return [
-        sorted(items, key=lambda x: int(x.info.get("core") or 0) - _last_core(x))
-        for items in parts.values()
-    ]
-
-
-def _join(axes: Any, whole: Iterable[list[Interval]], place: _Rows, unit: Unit) -> None:
-    """A line with a dot in each part, near their beginning, across the cores between them."""
-    for parts in whole:
-        item, rows = parts[0], sorted(low + height / 2 for low, height in map(place, parts))
-        inset = min(item.duration / 2 / unit.size, 0.008 * abs(axes.get_xlim()[1]))
-        axes.plot([item.start / unit.size + inset] * len(rows), rows, "o-", color=BLACK, lw=1.2,
-                  ms=4, mfc="white", gid="joined")  # fmt: skip
 
 
 def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]:
