@@ -21,8 +21,7 @@ Examples:
 @click.argument("family", shell_complete=options.families)
 @click.option("--preset", metavar="NAME", help="A named workload; see --list.",
               shell_complete=options.presets)  # fmt: skip
-@set_option("A setting of the preset; may be given again.",
-            shell_complete=options.preset_settings)  # fmt: skip
+@set_option("A setting of the preset; may be given again.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
 @click.option("--list", "listing", is_flag=True, help="List presets and their settings.")
 @output_option(text="Where to write the instance (- for standard output; .gz is compressed).")

@@ -44,18 +44,6 @@ def test_families_and_their_presets():
     assert offered("instances generate gang --preset", "image") == []
 
 
-def test_settings_of_the_solver_or_preset():
-    """Keys of the solver named, else of the instance's default; values where they are few."""
-    assert offered("solve cycle3 --solver ip --set", "cyc") == ["cycles=acyclic", "cycles=printed"]
-    assert offered("solve cycle3 --solver link-aware --set", "eval") == ["evaluations="]
-    assert offered("compare cycle3 --solver minmin --solver ip --set", "cycles=p") == [
-        "cycles=printed"
-    ]
-    assert offered("solve mira-day --solver minmin --set", "") == []
-    assert offered("instances generate replication --preset chains --set", "cha") == ["chains="]
-    assert offered("solve flexgang-tiny --set", "pat") == ["patterns=all", "patterns=strict"]
-
-
 @pytest.mark.parametrize("line", ["check cycle3", "simulate cycle3", "check cycle3 --explain", "plot",
                                   "solve cycle3 -o", "solve cycle3 --log", "solve x --warm-start",
                                   "import swf", "advise", "sweep"])  # fmt: skip
