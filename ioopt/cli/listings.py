@@ -13,11 +13,11 @@ from ioopt.cli.lazy import IooptCommand, IooptGroup
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import ExitCode, UsageError
 from ioopt.problems.base import Json
-from ioopt.quantities import quantity, title
 from ioopt.registry import SolverSpec, load_target
 from ioopt.registry.types import EXACT
 from ioopt.result import relative_gap
 from ioopt.tables import percent, render, terminal_width
+from ioopt.units import quantity, title
 
 GENERATE = {"generate": ("ioopt.cli.generate:generate", "Make a seeded instance of a family.")}
 

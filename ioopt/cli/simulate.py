@@ -13,11 +13,11 @@ from ioopt.cli.options import PATH
 from ioopt.errors import ExitCode, UsageError
 from ioopt.problems.base import Json
 from ioopt.protocols import Metrics, Simulation
-from ioopt.quantities import quantity, title
 from ioopt.registry import KindSpec
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
+from ioopt.units import quantity, title
 
 if TYPE_CHECKING:
     from ioopt.problems.replication import ReplayOptions

@@ -37,9 +37,9 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Task,
 )
-from ioopt.quantities import counted
 from ioopt.result import Result
 from ioopt.solving import solve
+from ioopt.units import counted
 
 TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]

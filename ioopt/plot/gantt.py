@@ -18,9 +18,9 @@ from ioopt.plot.layout import (
     unit_for,
 )
 from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
-from ioopt.quantities import quantity
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline
+from ioopt.units import quantity
 
 MOST_NODES, MOST_STEPS = 8, 2_000
 """Nodes with a line each, and changes of all lines; of more, the fullest and the mean are drawn."""

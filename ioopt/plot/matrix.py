@@ -7,8 +7,8 @@ from typing import Any
 from ioopt.errors import UsageError
 from ioopt.plot.layout import Box, finish, headline, name_boxes, new_axes
 from ioopt.plot.palette import IDLE, role
-from ioopt.quantities import quantity
 from ioopt.result import Result
+from ioopt.units import quantity
 
 MOST_ROWS = 40
 """Rows of the matrix drawn; more cannot be read."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import UsageError
-from ioopt.quantities import show
+from ioopt.units import show
 
 ENDINGS = (".png", ".svg", ".pdf", ".html")
 

@@ -64,8 +64,8 @@ def test_a_solve_imports_few_modules():
 LAYERS = (
     # from the lowest up; a module imports from its own layer and from those below it
     {"errors", "version"},
-    {"units", "options", "timeline", "quantities", "catalog", "compiled"},
-    {"problems", "result", "metrics", "provenance", "tables"},
+    {"units", "options", "timeline", "catalog", "compiled"},
+    {"problems", "result", "metrics", "tables"},
     {"protocols", "decisions"},
     {"check"},
     {"models", "sim", "measure", "generate", "formats"},
@@ -77,7 +77,7 @@ LAYERS = (
     {"cli", "__main__", "ioopt"},
 )  # fmt: skip
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
-PLOT_NEEDS = {"errors", "result", "problems", "timeline", "quantities", "formats"}
+PLOT_NEEDS = {"errors", "result", "problems", "timeline", "units", "formats"}
 """A picture is drawn from a result, not by a solver."""
 
 
