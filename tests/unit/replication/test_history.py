@@ -9,7 +9,7 @@ import pytest
 
 import ioopt
 from ioopt.formats.trace_events import trace_events
-from ioopt.plot.gantt import core_runs, fullest_and_mean, plot_replication
+from ioopt.plot.gantt import core_runs, plot_replication
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
 
@@ -96,6 +96,3 @@ def test_a_task_on_cores_apart_is_one_task() -> None:
 def test_lanes_and_summaries() -> None:
     assert core_runs([]) == [{}]
     assert core_runs([1, 2]) == [{"core": 1, "last_core": 2}]
-    assert fullest_and_mean([[[0, 2]], [[0, 4], [1, 0]]]) == {
-        "fullest node": [[0, 4], [1, 2]], "mean": [[0, 3], [1, 1]],
-    }  # fmt: skip

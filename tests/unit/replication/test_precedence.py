@@ -110,9 +110,7 @@ def test_a_command_that_nobody_looked_at_refuses_workflows(run: Any, name: str) 
 
 @pytest.mark.parametrize("form", sorted(set(export_group.commands) - {"wfformat"}))
 def test_an_export_without_a_place_for_it_is_refused(run: Any, form: str) -> None:
-    code, _, errors = run(
-        "export", form, "w.json", *["r.json"] * (form == "batsim-jobs"), "-o", "x"
-    )
+    code, _, errors = run("export", form, "w.json", "-o", "x")
     assert code == 2 and errors.count("\n") == 1 and not Path("x").exists()
 
 
