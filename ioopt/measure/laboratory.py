@@ -127,8 +127,8 @@ def run(
         return max(1, round(quanta * quantum))
 
     arguments: tuple[Any, ...]
-    if isinstance(app, Emp):
-        name, arguments = "emp", (work,)
+    if isinstance(app, Emp):  # processes that meet at the end alone, and tell nobody
+        name, arguments = "barrier", (work, work, received[:0])
     elif isinstance(app, Barrier):
         name, arguments = "barrier", (work, size(app.interval_quanta), received)
     elif isinstance(app, Workpile):

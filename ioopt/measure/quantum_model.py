@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ioopt.errors import InstanceError, OutOfTime, UsageError, require_numbers
 from ioopt.measure import Measurement, quantum_chain
+from ioopt.measure.io_server import NANOSECONDS
 from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.quantum_model import (
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 
-NANOSECONDS = 1_000_000_000
 WARM_UP_SHARE = 0.1
 """Part of the horizon that is not measured."""
 REMEDY = "give a shorter horizon_seconds, fewer processors or quanta nearer to the bursts"

@@ -181,7 +181,9 @@ def test_applications_equal_ticks(rows: Any, quantum: int, work: int, piece: int
     assert kernel.workpile(runs, quantum, work * processors, piece, scratch) == slow_workpile(
         table, processors, work * processors, piece
     )
-    assert kernel.emp(runs, quantum, work) == slow_barrier(table, processors, work, work)
+    assert kernel.barrier(runs, quantum, work, work, heard[:0]) == slow_barrier(
+        table, processors, work, work
+    )
     for pattern in range(4):
         assert kernel.msg(runs, quantum, work, piece, 1, pattern, heard) == slow_msg(
             table, processors, work, piece, pattern
