@@ -19,7 +19,6 @@ from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import check_writable, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
-from ioopt.problems.base import Json
 from ioopt.protocols import Incumbents
 from ioopt.registry import KindSpec
 from ioopt.registry.types import THREADS
@@ -28,7 +27,6 @@ from ioopt.solving import require_form
 from ioopt.tables import say
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from rich.progress import Progress
 
 PATIENCE_SECONDS = 1
@@ -211,24 +209,18 @@ def read_result(source: str, kind: KindSpec | None = None) -> Mapping[str, Any]:
             raise InstanceError(f"{source}: {given} holds neither a plan nor a schedule")
         data = {"plan": data}
     if kind is not None:
-        whole = data.get("format") == "ioopt/result" and "solver" in data
-        form = Result if whole else partial_result()
-        data = {**data, **validate(form, data, source).model_dump(mode="json", exclude_unset=True)}
+        told: Mapping[str, Any] = data
+        if data.get("format") != "ioopt/result" or "solver" not in data:
+            parts = Result.model_fields.keys() - {"format", "version"}
+            told = UNTOLD | {key: data[key] for key in parts if data.get(key) is not None}
+        found = validate(Result, told, source).model_dump(mode="json", exclude_unset=True)
+        data = {**data, **{key: value for key, value in found.items() if key in data}}
         require_form(kind, data, source)
     return data
 
 
-def partial_result() -> type[BaseModel]:
-    """A result of which any part may be missing and to which anything may be added."""
-    from pydantic import ConfigDict, create_model
-
-    fields: Json = {name: item.annotation for name, item in Result.model_fields.items()}
-    parts: Json = {
-        name: (annotation | None, None)
-        for name, annotation in fields.items()
-        if name not in ("format", "version")
-    }
-    return create_model("Result", __config__=ConfigDict(extra="ignore"), **parts)
+UNTOLD = {"instance": "-", "family": "-", "solver": "-", "status": "unknown", "stop": "finished"}
+"""What a whole result has and a part of one may lack."""
 
 
 def file_argument(**options: Any) -> Callable[[F], F]:
