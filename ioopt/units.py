@@ -8,6 +8,7 @@ name implies, sized to the values, with four digits and no noise.
 import math
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -199,10 +200,10 @@ def column(name: str, values: Sequence[Any], unit: Unit | None = None) -> list[s
         return [None if value is None else show(value) for value in values]
     scale, mark = unit or unit_for(name, largest)
     after = f" {mark}" if mark else ""
-    return [
-        _number(value / scale, largest / scale) + after if is_number(value) else show_or_none(value)
-        for value in values
+    shown = [
+        _number(x / scale, largest / scale) + after if is_number(x) else show(x) for x in values
     ]
+    return [None if value is None else text for value, text in zip(values, shown)]
 
 
 def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
@@ -235,7 +236,7 @@ def show(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return str(value) if abs(value) < 10**15 else _huge(value)
+        return str(value) if abs(value) < 10**15 else f"{Decimal(value):.5e}"
     if isinstance(value, float):
         if abs(value) < NOISE:
             return "0"
@@ -243,18 +244,6 @@ def show(value: Any) -> str:
             return str(int(value))
         return f"{value:.6g}" if abs(value) < 1e6 or abs(value) >= 1e15 else f"{value:.1f}"
     return str(value)
-
-
-def show_or_none(value: Any) -> str | None:
-    """:func:`show`, but None stays None."""
-    return None if value is None else show(value)
-
-
-def _huge(value: int) -> str:
-    """A whole number of 10^15 or more with six digits; it may exceed floats."""
-    from decimal import Decimal
-
-    return f"{Decimal(value):.5e}"
 
 
 def is_number(value: Any) -> bool:

@@ -14,7 +14,6 @@ from ioopt.plot.layout import (
     new_axes,
     patches,
     shortened,
-    stacked_axes,
     unit_for,
 )
 from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
@@ -275,9 +274,13 @@ def plot_replication(result: Result, axes: Any = None, until: float = 0.0) -> An
     timeline = replication_timeline(result.schedule)
     disks = result.schedule.get("disks")
     if axes is None and disks:
+        from matplotlib.figure import Figure
+
         lanes = 1 + max(map(_last_core, timeline.intervals), default=0)
         upper = _height(min(MOST_ROWS, len(timeline.resources)))
-        axes, below = stacked_axes(10, max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2)
+        heights = max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2
+        figure = Figure(figsize=(10, sum(heights)), layout="constrained")
+        axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
         plot_live_bytes(disks, timeline.makespan, below)
     return plot_timeline(timeline, axes, headline(result, more), until=until)
 

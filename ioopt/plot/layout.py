@@ -40,14 +40,6 @@ def new_axes(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
-def stacked_axes(width: float, upper: float, lower: float) -> Any:
-    """Two axes over one another, *upper* and *lower* inches high, with one scale of time."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, upper + lower), layout="constrained")
-    return figure.subplots(2, sharex=True, height_ratios=(upper, lower))
-
-
 def label_axis(axis: Any, words: str, unit: str) -> None:
     """Name a linear axis with its unit, unless *words* end with one; hours get ticks as on a clock."""
     from matplotlib.ticker import MultipleLocator, ScalarFormatter
