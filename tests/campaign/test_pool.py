@@ -67,7 +67,7 @@ def test_no_process_of_a_sweep_listens():
     with Pool(1) as pool:
         ((_, (row, _)),) = pool.answers(experiments("square", 1), {})
         assert row["metrics"] == {"value": 0.0}
-        pids = {os.getpid(), *(worker._pid.result() for worker in pool._workers)}
+        pids = {os.getpid(), *(worker.pid.result() for worker in pool._workers)}
         assert len(pids) == 2 and not listening(pids)
 
 
