@@ -1,8 +1,8 @@
 """The service over HTTP (tornado): messages as JSON bodies.
 
-Loopback unless another address is given; every call but ``/health`` and ``/openapi.json`` needs the
-token, as ``Authorization: Bearer TOKEN``. One thread decides, one message after the other; sessions
-belong to the service.
+Loopback unless another address is given; every call but ``/health`` needs the token, as
+``Authorization: Bearer TOKEN``. One thread decides, one message after the other; sessions belong to
+the service.
 """
 
 import asyncio
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from ioopt.embed.service import Service
 from ioopt.errors import UsageError, missing
-from ioopt.problems.base import Json
 from ioopt.version import __version__
 
 try:
@@ -31,49 +30,20 @@ HEADER_BYTES, IDLE_SECONDS = 16 << 10, 300.0
 
 
 class Route(NamedTuple):
-    """A call: what it is for, what answers its body, and whether it needs the token."""
+    """A call: what answers its body, and whether it needs the token."""
 
-    summary: str
     answer: Callable[[Service, bytes], bytes]
     needs_token: bool = True
 
 
 ROUTES: dict[tuple[str, str], Route] = {
-    ("POST", "/v1/messages"): Route("A message of the service", Service.handle),
-    ("GET", "/health"): Route(
-        "Whether the service is there", lambda *_: _json(version=__version__), needs_token=False
-    ),
-    ("GET", "/openapi.json"): Route(
-        "This document", lambda *_: _json(**openapi()), needs_token=False
-    ),
+    ("POST", "/v1/messages"): Route(Service.handle),
+    ("GET", "/health"): Route(lambda *_: _json(version=__version__), needs_token=False),
 }
 
 
-def _json(**values: Any) -> bytes:
+def _json(**values: str) -> bytes:
     return json.dumps(values).encode()
-
-
-def openapi() -> Json:
-    """The OpenAPI 3.1 document of the routes; :mod:`ioopt.embed.service` describes the messages."""
-    content = {"content": {"application/json": {"schema": {"type": "object"}}}}
-    paths: Json = {}
-    for (method, path), route in ROUTES.items():
-        responses = {"200": {"description": route.summary, **content}}
-        call: Json = {"summary": route.summary, "responses": responses}
-        if route.needs_token:
-            responses["401"] = {"description": "The token is missing or wrong", **content}
-        else:
-            call["security"] = []
-        if method == "POST":
-            call["requestBody"] = content
-        paths.setdefault(path, {})[method.lower()] = call
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "ioopt serve", "version": __version__},
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
-        "security": [{"token": []}],
-        "paths": paths,
-    }
 
 
 def read_token(path: str) -> str:

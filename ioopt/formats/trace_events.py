@@ -39,7 +39,7 @@ def trace_events(timeline: Timeline) -> Json:
         return rows[item.resource, _lane(item.kind, int(item.info.get("core") or 0))]
 
     for item in timeline.intervals:
-        more = {"dur": item.duration * 1e6, "tid": row_of(item)}
+        more: Json = {"dur": item.duration * 1e6, "tid": row_of(item)}
         events.append({**_event("X", item.label, item.start), **_described(item), **more})
     first = {resource: rows[resource, kind] for resource, kind in reversed(rows)}
     for item in timeline.marks:

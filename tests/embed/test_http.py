@@ -20,7 +20,7 @@ from ioopt.errors import UsageError
 from ioopt.version import __version__
 
 pytest.importorskip("tornado")
-from ioopt.embed.http import ROUTES, HttpServer, openapi, read_token
+from ioopt.embed.http import ROUTES, HttpServer, read_token
 
 MACHINE = {
     "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8},
@@ -65,7 +65,6 @@ def test_the_token_is_asked_for(server):
     )  # not as part of a path
     assert call(server, "POST", MESSAGES, PING)[0] == 200
     assert call(server, "GET", "/health", None, None) == (200, {"version": __version__})
-    assert call(server, "GET", "/openapi.json", None, None) == (200, openapi())
     assert call(server, "PATCH", MESSAGES, {})[0] == call(server, "PUT", MESSAGES, {})[0] == 405
     assert call(server, "GET", "/v1/none")[0] == 404
     assert call(server, "POST", "/v1/scheduler/a_run", {})[0] == 404
@@ -92,16 +91,6 @@ def test_bodies_and_headers_have_limits(server):
     assert call(server, "GET", "/health")[0] == 200
 
 
-def test_the_document_names_every_call():
-    document = openapi()
-    calls = {(m.upper(), path) for path, rows in document["paths"].items() for m in rows}
-    assert calls == set(ROUTES) and document["openapi"] == "3.1.0"
-    for (method, path), route in ROUTES.items():
-        described = document["paths"][path][method.lower()]
-        assert ("401" in described["responses"]) is route.needs_token
-        assert (described.get("security") != []) is route.needs_token
-
-
 def test_no_body_breaks_the_calls():
     bodies = [
         b"",
@@ -114,12 +103,10 @@ def test_no_body_breaks_the_calls():
         b'{"ioopt": NaN}',
         b"\xff",
     ]
-    for route in ROUTES.values():
+    for place, route in ROUTES.items():
         for body in bodies:
-            assert isinstance(json.loads(route.answer(Service(), body)), dict), (
-                route.summary,
-                body,
-            )
+            answer = json.loads(route.answer(Service(), body))
+            assert isinstance(answer, dict), (place, body)
 
 
 def test_a_token_is_for_its_owner(tmp_path):
