@@ -121,20 +121,12 @@ def _bytes(phase: DarshanPhase, kind: Kind) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class ModuleTotals:
-    """Bytes and time of one layer: POSIX, MPI-IO or STDIO."""
-
-    bytes_read: int
-    bytes_written: int
-    io_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class DarshanLog:
     """One job as Darshan saw it; ``phases`` in order of time, their bytes summing to the totals.
 
     ``io_seconds`` is the time of reading and writing together; ``read_seconds`` and
-    ``write_seconds`` those of each. ``times_from`` says what the phases are made of.
+    ``write_seconds`` those of each, ``layer_seconds`` those of POSIX, MPI-IO and STDIO as Darshan
+    counts them. ``times_from`` says what the phases are made of.
     """
 
     name: str
@@ -147,7 +139,7 @@ class DarshanLog:
     bytes_written: int
     io_seconds: float
     phases: tuple[DarshanPhase, ...]
-    modules: Mapping[str, ModuleTotals] = field(default_factory=dict)
+    layer_seconds: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     read_seconds: float = 0.0
     write_seconds: float = 0.0
@@ -192,15 +184,18 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
             by_module[module].append((rank, counters))
     segments = raw.segments.get("DXT_POSIX") or raw.segments.get("DXT_MPIIO") or []
     warnings += _lost(raw, by_module, segments)
-    totals = {module: _totals(rows) for module, rows in by_module.items()}
-    counted = _counted(totals, warnings)
-    if raw.records and not totals:
+    layers = {module: _layer_seconds(rows) for module, rows in by_module.items()}
+    if raw.records and not layers:
         found = sorted({module for module, _, _ in raw.records})
         warnings.append(f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted")
-    rows = [counters for module in counted for _, counters in by_module[module]]
+    counted = ["POSIX", "STDIO"]
+    if "MPI-IO" in layers and "POSIX" not in layers:  # else its bytes are counted there
+        warnings.append("no POSIX data: bytes are those of MPI-IO")
+        counted = ["MPI-IO", "STDIO"]
+    rows = [counters for module in counted for _, counters in by_module.get(module, ())]
     accesses = _accesses(rows, header.run_seconds) if rows else segments
     moved = {kind: sum(a.moved for a in accesses if a.kind == kind) for kind, *_ in _COUNTERS}
-    seconds = _seconds_by_kind(rows, totals)
+    seconds = _seconds_by_kind(rows, layers)
     times, times_from = _times(raw, segments, moved, warnings)
     if times_from == "DXT":
         spans = [(access.kind, access.span) for access in segments if access.span]
@@ -225,7 +220,7 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
         name=name, version=header.version, job_id=header.job_id, processes=header.processes,
         start_seconds=header.start_seconds, run_seconds=header.run_seconds,
         bytes_read=moved["read"], bytes_written=moved["write"],
-        io_seconds=io_seconds, phases=phases, modules=totals,
+        io_seconds=io_seconds, phases=phases, layer_seconds=layers,
         warnings=tuple(f"{name}: {text}" for text in (*warnings, *remarks)),
         read_seconds=seconds["read"], write_seconds=seconds["write"], times_from=times_from,
     )  # fmt: skip
@@ -308,43 +303,29 @@ def _amount(counters: Mapping[str, float], name: str) -> float:
     return max(0.0, counters.get(name, 0.0))
 
 
-def _totals(rows: Iterable[tuple[int, Mapping[str, float]]]) -> ModuleTotals:
-    """Bytes and seconds of one layer: the slowest rank on its own files, and each shared file's."""
-    read = written = shared = 0.0
+def _layer_seconds(rows: Iterable[tuple[int, Mapping[str, float]]]) -> float:
+    """I/O seconds of one layer: the slowest rank on its own files, and each shared file's."""
+    shared = 0.0
     by_rank: dict[int, float] = defaultdict(float)
     for rank, counters in rows:
-        read += _amount(counters, "BYTES_READ")
-        written += _amount(counters, "BYTES_WRITTEN")
         if rank == SHARED_RANK:
             shared += _amount(counters, "F_SLOWEST_RANK_TIME")
         else:
             times = (_amount(counters, f"F_{what}_TIME") for what in ("READ", "WRITE", "META"))
             by_rank[rank] += sum(times)
-    return ModuleTotals(int(read), int(written), shared + max(by_rank.values(), default=0.0))
-
-
-def _counted(totals: Mapping[str, ModuleTotals], warnings: list[str]) -> list[str]:
-    """Layers whose bytes count, so that none counts twice."""
-    counted = [module for module in ("POSIX", "STDIO") if module in totals]
-    if "POSIX" not in totals and "MPI-IO" in totals:
-        warnings.append("no POSIX data: bytes are those of MPI-IO")
-        counted.insert(0, "MPI-IO")
-    return counted
+    return shared + max(by_rank.values(), default=0.0)
 
 
 def _seconds_by_kind(
-    rows: Iterable[Mapping[str, float]], totals: Mapping[str, ModuleTotals]
+    rows: Sequence[Mapping[str, float]], layers: Mapping[str, float]
 ) -> dict[Kind, float]:
     """I/O time of the layers, split as their ranks' times of reading and writing are (or bytes)."""
-    seconds = {module: total.io_seconds for module, total in totals.items()}
-    layered = max((seconds[m] for m in ("POSIX", "MPI-IO") if m in seconds), default=0.0)
-    whole = layered + seconds.get("STDIO", 0.0)
-    listed = list(rows)
+    whole = max(layers.get("POSIX", 0.0), layers.get("MPI-IO", 0.0)) + layers.get("STDIO", 0.0)
     weight: dict[Kind, float] = {"read": 0.0, "write": 0.0}
     for by_time in (True, False):
         for kind, what, count in _COUNTERS:
             name = f"F_{what}_TIME" if by_time else count
-            weight[kind] = sum(_amount(row, name) for row in listed if _amount(row, count))
+            weight[kind] = sum(_amount(row, name) for row in rows if _amount(row, count))
         if any(weight.values()):
             break
     total = sum(weight.values())

@@ -74,7 +74,7 @@ def test_text_agrees_with_darshans_own_totals(path: Path) -> None:
     for what, ours in (("READ", found.bytes_read), ("WRITTEN", found.bytes_written)):
         assert ours == sum(totals.get(f"{p}_BYTES_{what}", 0) for p in ("POSIX", "STDIO"))
     # Printed to 1e-6 s; darshan-parser 3.5 leaves the time of <STDERR> (68 us) out of STDIO.
-    assert [t.io_seconds for t in found.modules.values()] == pytest.approx(seconds, abs=1e-4)
+    assert list(found.layer_seconds.values()) == pytest.approx(seconds, abs=1e-4)
     assert sum(p.bytes_read for p in found.phases) == found.bytes_read
     assert sum(p.bytes_written for p in found.phases) == found.bytes_written
     assert found.io_seconds <= found.run_seconds
@@ -87,8 +87,8 @@ def test_binary_and_text_agree(stem: str) -> None:
     text = read_darshan(shared_path("data", "darshan", f"{stem}.v3.parser.txt"))
     assert (binary.job_id, binary.processes) == (text.job_id, text.processes)
     assert (binary.bytes_read, binary.bytes_written) == (text.bytes_read, text.bytes_written)
-    assert [t.io_seconds for t in binary.modules.values()] == pytest.approx(
-        [t.io_seconds for t in text.modules.values()], abs=1e-5
+    assert list(binary.layer_seconds.values()) == pytest.approx(
+        list(text.layer_seconds.values()), abs=1e-5
     )
     assert len(binary.phases) == len(text.phases)
 
