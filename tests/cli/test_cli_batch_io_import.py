@@ -158,10 +158,10 @@ SOURCES = {
     "swf": SWF,
     "darshan": HEADER + write_record(0, 1, 10, 14, 100),
     "wfformat": json.dumps(
-        {"name": "w", "schemaVersion": "1.4", "workflow": {"tasks": [
-            {"name": "a", "files": [], "runtimeInSeconds": 1.0},
-            {"name": "b", "files": [], "runtimeInSeconds": 1.0, "parents": ["a"]},
-        ]}}
+        {"name": "w", "schemaVersion": "1.5", "workflow": {
+            "specification": {"tasks": [{"id": "a"}, {"id": "b", "parents": ["a"]}]},
+            "execution": {"tasks": [{"id": x, "runtimeInSeconds": 1.0} for x in "ab"]},
+        }}
     ),
     "estee": json.dumps({"graph_name": {"0": "g"}, "graph": {"0": '[{"d": 2, "e_d": 3}]'}}),
     "nextflow-trace": "name\trealtime\trchar\twchar\nA\t5s\t1 KB\t2 KB\n",
