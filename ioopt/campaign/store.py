@@ -104,8 +104,9 @@ MIGRATIONS = (
 
 WITH_RESULTS = 2
 """Version from which a store has whole results."""
-COLUMNS = tuple(re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)", MIGRATIONS[0]))
-"""Names of the columns of ``runs``."""
+TYPES = dict(re.findall(r"(\w+) (TEXT|INTEGER|REAL)", MIGRATIONS[0]))
+"""Columns of ``runs`` -> their types."""
+COLUMNS = tuple(TYPES)
 JSON_COLUMNS = ("settings", "labels", "metrics", "notes", "versions")
 FAILED = "failed"
 """Status of a point whose worker died or whose solver raised: it has no result."""

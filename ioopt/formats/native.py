@@ -34,15 +34,15 @@ MAX_STREAM_BYTES = 1 << 28
 """Most that is read where nothing tells the size beforehand: standard input, a FIFO, a device."""
 FREE_UNPACKED_BYTES, UNPACKED_RATIO = 1 << 26, 64
 """A gzipped file unpacks to at most the larger of the first and the second times its own size."""
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
 
 
 def read_bytes(source: str | os.PathLike[str]) -> bytes:
-    """Bytes of a file, unpacked when gzipped; ``-`` is standard input. Every reader goes through it.
+    """Bytes of a file, unpacked when gzipped or the one file of a zip archive; ``-`` is standard input.
 
-    Memory grows with what is there, never past the limits above. Raises InstanceError naming the
-    file when it is missing, unreadable, too large or truncated.
+    Every reader goes through it. Memory grows with what is there, never past the limits above.
+    Raises InstanceError naming the file when it is missing, unreadable, too large or truncated.
     """
     name = os.fspath(source)
     try:
@@ -52,9 +52,10 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
             with open(name, "rb") as stream:
                 raw = _bounded(stream, name, _most_bytes(stream, name))
         if raw[:2] == GZIP_MAGIC:
-            most = min(MAX_FILE_BYTES, max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw)))
             with gzip.open(io.BytesIO(raw)) as packed:
-                raw = _bounded(packed, name, most)
+                raw = _bounded(packed, name, _most_unpacked(raw), unpacked=True)
+        elif raw[:4] == ZIP_MAGIC:
+            raw = _unzipped(raw, name)
     except FileNotFoundError:
         raise InstanceError(
             f"{name}: no such file, and no bundled instance has that name (see `ioopt instances`)"
@@ -75,13 +76,32 @@ def _most_bytes(stream: IO[bytes], name: str) -> int:
     return MAX_FILE_BYTES
 
 
-def _bounded(stream: IO[bytes] | gzip.GzipFile, name: str, most: int) -> bytes:
+def _most_unpacked(raw: bytes) -> int:
+    return min(MAX_FILE_BYTES, max(FREE_UNPACKED_BYTES, UNPACKED_RATIO * len(raw)))
+
+
+def _unzipped(raw: bytes, name: str) -> bytes:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            if len(archive.infolist()) != 1:
+                raise InstanceError(f"{name}: an archive of one file is wanted")
+            with archive.open(archive.infolist()[0]) as packed:
+                return _bounded(packed, name, _most_unpacked(raw), unpacked=True)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise InstanceError(f"{name}: cannot be unpacked: {error}") from None
+
+
+def _bounded(
+    stream: IO[bytes] | gzip.GzipFile, name: str, most: int, unpacked: bool = False
+) -> bytes:
     """All of *stream*, read in pieces; InstanceError as soon as it is more than *most* bytes."""
     content = io.BytesIO()
     while piece := stream.read(_CHUNK_BYTES):
         if content.tell() + len(piece) > most:
-            packed = " unpacked; unpack it first" if isinstance(stream, gzip.GzipFile) else ""
-            raise InstanceError(f"{name}: more than the {most} bytes that are read{packed}")
+            hint = " unpacked; unpack it first" if unpacked else ""
+            raise InstanceError(f"{name}: more than the {most} bytes that are read{hint}")
         content.write(piece)
     return content.getvalue()
 
