@@ -12,7 +12,7 @@ from typing import Any
 
 from ioopt.embed.adapters.batsim import BatsimDecider
 from ioopt.embed.service import finite
-from ioopt.errors import BackendMissingError, InstanceError, UsageError
+from ioopt.errors import InstanceError, UsageError, missing
 
 _POLL_MILLISECONDS = 200
 MAX_MESSAGE_BYTES = 1 << 28
@@ -30,9 +30,7 @@ class BatsimServer:
         try:
             import zmq
         except ImportError:
-            raise BackendMissingError(
-                "pyzmq is not installed: python -m pip install 'ioopt[batsim]'"
-            ) from None
+            raise missing("zmq", "serve --batsim") from None
         self._decider = decider
         self._peer: bytes | None = None
         self._gone: dict[int, bool] = {}
