@@ -247,7 +247,7 @@ library_option = click.option(
 
 
 def output_option(required: bool = False, text: str = "Where to write.") -> Callable[[F], F]:
-    """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.replacing`)."""
+    """-o FILE; a failure leaves an older file as it was (see :func:`ioopt.formats.native.write_bytes`)."""
     return click.option(
         "-o", "--output", metavar="FILE", type=PATH, required=required, callback=_target, help=text
     )

@@ -10,7 +10,7 @@ import click
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import PATH, measure_option, output_option
-from ioopt.errors import BackendMissingError, ExitCode, InstanceError, UsageError
+from ioopt.errors import ExitCode, InstanceError, UsageError, missing
 
 EPILOG = """\b
 Examples:
@@ -100,7 +100,7 @@ def _report(
     measure: str | None,
 ) -> int:
     """Write the tables and pictures of the stores as a page, or their rows as a table."""
-    from ioopt.formats.native import reading, replacing, write_text
+    from ioopt.formats.native import reading, write_bytes, write_text
 
     ending = Path(output).suffix.lower()
     if ending == ".html":
@@ -113,15 +113,14 @@ def _report(
     from ioopt.campaign.frame import read_frame
 
     frame = read_frame(stores, measure)
-    with replacing(output, "wb") as stream:
-        try:
-            if ending == ".csv":
-                frame.to_csv(stream, index=False)
-            else:
-                frame.to_parquet(stream, index=False)
-        except ImportError:
-            text = "Parquet needs pyarrow: python -m pip install 'ioopt[campaign]'"
-            raise BackendMissingError(text) from None
+    try:
+        if ending == ".csv":
+            content = frame.to_csv(index=False).encode()
+        else:
+            content = frame.to_parquet(index=False)
+    except ImportError:
+        raise missing("pyarrow", "a report in Parquet") from None
+    write_bytes(output, content)
     return ExitCode.ANSWER
 
 

@@ -1,4 +1,4 @@
-"""``ioopt explain``: shares, bounds and gains of instances small enough to work out by hand."""
+"""``ioopt check --explain``: shares, bounds and gains of instances small enough to work out by hand."""
 
 from __future__ import annotations
 
