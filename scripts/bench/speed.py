@@ -1,7 +1,7 @@
 """Speeds: the rows of ``speed.toml``, each a command or a statement in a process of its own, by checkout.
 
 A row has ``what``, an ``aim`` and either ``command`` (words for ``ioopt``; FILE is the instance that
-``make`` has ``ioopt instances generate`` write, or the text ``config``; OUT a place to write to) or ``work``, a
+``make`` has ``ioopt generate`` write, or the text ``config``; OUT a place to write to) or ``work``, a
 statement timed after ``setup``. ``over`` makes a row for every combination of its values, which both see
 by their names, as they see QUICK. Shown are processor seconds of one of ``per`` things, the best of
 three, and the peak of memory; with ``soak`` also by how much memory grows in so many more calls.
