@@ -1,6 +1,7 @@
 """The exact order of I/O and the bound by prices against every order of events on tiny jobs."""
 
 import random
+from typing import Any
 
 import pytest
 from batch_io_best import least_delay
@@ -60,6 +61,37 @@ def test_by_hand() -> None:
     chains = [Chain(0.0, (Step(2.0, 1.0, 2.0), Step(2.0, 1.0))), Chain(0.0, (Step(3.0, 1.0),))]
     assert _best(chains, 10.0) == pytest.approx(3.0)
     assert least_delay([(chain.begin, chain.steps) for chain in chains]) == pytest.approx(3.0)
+
+
+def _burst(left: list[int], nodes: list[int]) -> dict[str, Any]:
+    """Requests of so many bytes at one instant, of jobs of so many nodes; the storage moves 8 a second."""
+    machine = {"nodes": 64, "unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0,
+               "storage_bytes_per_second": 8.0}  # fmt: skip
+    jobs = [
+        {"id": k, "submit_seconds": 0.0, "nodes": n, "walltime_seconds": 1e6,
+         "phases": [{"compute_seconds": 0.0, "io_bytes": float(r)}]}
+        for k, (r, n) in enumerate(zip(left, nodes), 1)
+    ]  # fmt: skip
+    return {"format": "ioopt/batch-io", "version": 1, "machine": machine, "jobs": jobs}
+
+
+def test_no_policy_beats_the_best_order() -> None:
+    rng = random.Random(11)
+    for _ in range(4):
+        left = [rng.randint(1, 60) for _ in range(3)]
+        nodes = [rng.choice([1, 2, 4, 8]) for _ in range(3)]
+        best = least_delay([(0.0, [(r / 8, n / 8, 0.0)]) for r, n in zip(left, nodes)])
+        for solver in ("fill", "cons-fcfs", "cons-fcfs+top", "cons-max-util"):
+            found = ioopt.solve(_burst(left, nodes), solver).metrics["io_delay_seconds"]
+            assert 3 * found >= best - 1e-6
+
+
+def test_fill_is_the_best_order_for_equal_nodes() -> None:
+    """5, 17, 30, 40 in turn: they finish at 5/8, 22/8, 52/8, 92/8, delays 0, 5/8, 22/8, 52/8."""
+    found = ioopt.solve(_burst([40, 5, 17, 30], [8, 8, 8, 8]), "fill")
+    assert found.metrics["io_delay_seconds"] * 4 == pytest.approx(79 / 8)
+    three = ioopt.solve(_burst([40, 5, 17], [8, 8, 8]), "fill").metrics["io_delay_seconds"] * 3
+    assert three == pytest.approx(least_delay([(0.0, [(r / 8, 1.0, 0.0)]) for r in (40, 5, 17)]))
 
 
 @pytest.mark.parametrize("backend", ["HiGHS", "CBC", "CP-SAT"])

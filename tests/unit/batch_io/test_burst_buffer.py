@@ -6,9 +6,6 @@ drains at 1 B/s.
 
 from __future__ import annotations
 
-import json
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +14,8 @@ import ioopt
 from ioopt.errors import UsageError
 from ioopt.generate.batch_io.generate import generate
 from ioopt.plot.bandwidth import rates_by_job
-from tests.conftest import ENGINES, shared_files
+from tests.conftest import ENGINES
 
-CASES = [
-    p
-    for p in shared_files("cases/batch-io-extension")
-    if p.stem[:3] in ("e14", "e16", "e17", "e19")
-]
 TIMES = ("request", "first_grant", "finish")
 
 
@@ -72,30 +64,6 @@ def times(record: dict[str, Any]) -> tuple[Any, ...]:
 
 def streams(row: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [(record["kind"], *times(record)) for record in row["streams"]]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"engine": "python"},
-        {"arithmetic": "exact"},
-        pytest.param({"engine": "compiled"}, marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_cases(path: Path, settings: dict[str, str]) -> None:
-    case = json.loads(path.read_text())
-    for name, expected in case["expected"].items():
-        plain, _, alpha = name.partition(":alpha=")
-        found = run(case["instance"], plain, **settings, **({"alpha": alpha} if alpha else {}))
-        for want, row in zip(expected["jobs"], found, strict=True):
-            assert [row[key + "_seconds"] for key in ("start", "end", "released")] == [
-                float(Fraction(want[key])) for key in ("start", "end", "released")
-            ], name
-            for key, kind in (("io", None), ("streams", "kind")):
-                assert [(r["phase"], kind and r[kind], *times(r)) for r in row[key]] == [
-                    (r["k"], kind and r[kind], *(Fraction(r[t]) for t in TIMES)) for r in want[key]
-                ], name  # fmt: skip
 
 
 def test_peaks_of_writes_and_streams() -> None:
