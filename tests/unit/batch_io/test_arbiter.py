@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import threading
 from typing import Any
 
 import pytest
@@ -97,19 +96,6 @@ def test_bad_policies_are_answered_by_sharing(
     arbiter = two(policy)
     assert arbiter.decide(1.0, deadline) == {"a": 3.0, "b": 3.0}
     assert len(arbiter.notes) == 1 and words in arbiter.notes[0]
-
-
-def test_a_policy_that_hangs_misses_its_deadline() -> None:
-    never = threading.Event()
-
-    def hangs(view: View) -> list[float]:
-        never.wait()
-        return []
-
-    arbiter = two(hangs)
-    assert arbiter.decide(1.0, deadline=0.05) == {"a": 3.0, "b": 3.0}
-    assert "within 0.05 s" in arbiter.notes[0]
-    never.set()
 
 
 @pytest.mark.parametrize(
