@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from ioopt import options
+from ioopt.cli.main import main
 from ioopt.compiled import choice
 from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_program, pulp_commands, pulp_program
@@ -100,6 +101,23 @@ def worked_case(path: Path) -> Any:
 def a_library_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests and the pages' examples hand in never reaches the checkout's library."""
     os.environ["IOOPT_LIBRARY"] = str(tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in an empty folder, 80 columns wide: exit code, standard output and error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*words: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main([str(word) for word in words])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
 
 
 LOOK_SECONDS = 2.0**-6

@@ -10,26 +10,12 @@ from conftest import shared_path
 from unit.batch_io.test_darshan import HEADER, write_record
 
 import ioopt
-from ioopt.cli.main import main
 
 SWF = """; MaxProcs: 8
 1  0 -1 7200  4 -1 -1  4 9000 -1 1 1 1 1 1 1 -1 -1
 2 60 -1  600 -1 -1 -1  2   -1 -1 1 1 1 1 1 1 -1 -1
 3 90 -1   -1  8 -1 -1  8   60 -1 0 1 1 1 1 1 -1 -1
 """
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 def test_swf_to_a_compared_instance(run, tmp_path):
@@ -142,16 +128,6 @@ def test_several_io_fractions_make_an_instance_each(run, tmp_path):
     ):
         code, _, err = run("import", "swf", "a.swf", *words)
         assert code == 2 and what in err
-
-
-def test_generate_every_preset(run, tmp_path):
-    code, out, _ = run("generate", "batch-io", "--list")
-    assert code == 0 and "mira-month" in out
-    assert run("generate", "batch-io", "--preset", "tiny", "--seed", "4", "-o", "t.json")[0] == 0
-    assert run("check", "t.json")[0] == 0
-    code, out, _ = run("compare", "t.json", "--format", "json")
-    assert code == 0
-    assert {row["status"] for row in json.loads(out)["rows"]} <= {"feasible", "optimal"}
 
 
 SOURCES = {

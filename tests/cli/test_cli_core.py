@@ -16,19 +16,6 @@ from ioopt.cli.listings import json_schema, schema_targets
 from ioopt.cli.main import main
 
 
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        code = main(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
 def test_solve_check_simulate_plot_round_trip(run, tmp_path):
     code, out, _ = run("solve", "cycle3", "--solver", "minmin", "-o", "r.json")
     assert code == 0 and "additive " in out
@@ -96,16 +83,6 @@ def test_compare_in_every_form(run, tmp_path):
     title, _, header = out.splitlines()[:3]
     assert title.startswith("**cycle3, by makespan_seconds (less is better); bound ")
     assert header.replace(" ", "") == "|solver|status|makespan|gap|ratio|time|"
-
-
-def test_generate_is_repeatable(run, tmp_path):
-    for name in ("a.json", "b.json"):
-        words = ("generate", "replication", "--preset", "image-85", "--set", "tasks=6")
-        assert run(*words, "--seed", "7", "-o", name)[0] == 0
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    assert run("check", "a.json")[0] == 0
-    code, out, _ = run("generate", "replication", "--list")
-    assert code == 0 and "image-85" in out
 
 
 def test_instances_and_solvers_and_schemas(run, tmp_path):
