@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from minmin_reference import reference_minmin
 from random_replication import random_case
+from workflow_planners import ready_min_min
 
 import ioopt
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
@@ -46,7 +46,7 @@ def test_plan_evicts_the_least_popular_until_the_next_file_fits():
     order = {"n0": ["t0", "t3"], "n1": ["t4", "t1", "t2"]}
     evicted = [("c", "n1"), ("a", "n0"), ("a", "n1"), ("b", "n1")]
     ready = {"n0": Fraction(93, 10), "n1": Fraction(79, 10)}
-    assert reference_minmin(case) == (order, ready, evicted)
+    assert ready_min_min(case) == (order, ready, evicted)
     plan, ends = plan_minmin(ioopt.load(case))
     assert {node: list(queue) for node, queue in plan.order.items()} == order
     assert ends == pytest.approx([9.3, 7.9])
@@ -78,7 +78,7 @@ def test_plans_equal_the_exact_planner():
     evictions = 0
     for seed in range(400):
         instance, _, _ = random_case(seed)
-        order, ready, evicted = reference_minmin(instance)
+        order, ready, evicted = ready_min_min(instance)
         plan, ends = plan_minmin(ioopt.load(instance))
         evictions += len(evicted)
         assert {node: list(queue) for node, queue in plan.order.items()} == order, seed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -166,88 +165,3 @@ def test_metrics_of_a_delayed_pair() -> None:
     # Window 0.2 to 2: all 8 nodes busy, half of the transfer is useful.
     assert metrics["utilisation"] == pytest.approx(1)
     assert metrics["useful_utilisation"] == pytest.approx(0.5)
-
-
-def test_virtual_clock_equals_asking_the_policy() -> None:
-    from ioopt.decisions.batch_io import IoPolicy
-    from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.simulate import simulate_trace
-    from ioopt.sim.batch_io.trace import Trace
-    from tests.batch_io_traces import random_trace
-
-    base_line, congested = io_policy("base-line").decide, 0
-    for seed in range(40):
-        exact = Trace.of(random_trace(seed), 2.0, use_exact=True)
-        clock = simulate_trace(exact, io_policy("base-line"), record_rates=True)
-        asked = simulate_trace(exact, IoPolicy.of("asked", base_line), record_rates=True)
-        for name in ("start", "end", "killed", "request", "grant", "finish", "useful"):
-            assert getattr(clock, name) == getattr(asked, name), (seed, name)
-        assert clock.rates is not None and asked.rates is not None
-        assert _merged(clock.rates) == _merged(asked.rates)
-        congested += len(asked.rates) > len(exact.compute)
-    assert congested > 10
-
-
-def test_lanes_equal_asking_the_policy() -> None:
-    from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.simulate import simulate_trace
-    from ioopt.sim.batch_io.trace import Trace
-    from tests.batch_io_traces import random_trace
-
-    everybody = replace(io_policy("set-10"), lane=None)
-    waited = 0
-    for seed in range(40):
-        for use_exact in (True, False):
-            trace = Trace.of(random_trace(seed), 2.0, use_exact)
-            lanes = simulate_trace(trace, io_policy("set-10"), record_rates=True)
-            asked = simulate_trace(trace, everybody, record_rates=True)
-            for name in ("start", "end", "killed", "useful", "events", "decisions"):
-                assert getattr(lanes, name) == getattr(asked, name), (seed, name)
-            for name in ("request", "grant", "finish"):
-                assert repr(getattr(lanes, name)) == repr(getattr(asked, name)), (seed, name)
-            assert lanes.rates is not None and asked.rates is not None
-            assert sorted(lanes.rates) == sorted(asked.rates)
-            waited += asked.request != asked.grant
-    assert waited > 40
-
-
-def test_a_request_issued_at_the_same_time_may_take_the_lead_of_a_lane() -> None:
-    """4 B/s, 2 nodes and 2 bytes a request: a first one takes 1 s alone."""
-    from ioopt.registry.policies import io_policy
-    from ioopt.sim.batch_io.agenda import enter_machine, leave_machine, next_time
-    from ioopt.sim.batch_io.state import TRANSFERRING, Clock, tables_of
-    from ioopt.sim.batch_io.storage import apply_decision, issue, leave
-    from ioopt.sim.batch_io.trace import Trace
-
-    jobs = Trace.of(ioopt.load(trace([(k, 0, 2, 9, [(0, 2)]) for k in range(4)])))
-    rule = io_policy("set-10")
-    w, m = tables_of(jobs, rule), Clock()
-    late, early, middle = (w.jobs[k] for k in (3, 1, 2))
-    assert w.num_lanes == 1
-    m.now = 5.0
-    for r in (late, early, middle):
-        enter_machine(w, m, r)
-        issue(w, m, r, r.place)
-        apply_decision(w, m, rule.grant)
-    assert (late.rate, early.rate, middle.rate, m.outstanding) == (0, 2.0, 0, 3)
-    assert next_time(w, m) == 6.0 and early.status == TRANSFERRING
-    m.now = 6.0
-    leave(w, m, early)
-    apply_decision(w, m, rule.grant)
-    assert (late.rate, middle.rate, m.outstanding) == (0, 2.0, 2)
-    m.now = 6.5
-    leave(w, m, late)
-    apply_decision(w, m, rule.grant)
-    leave_machine(w, m, early)  # its job would have gone on
-    assert next_time(w, m) == 7.0
-
-
-def _merged(rates: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Spans with neighbours of one rate joined."""
-    joined: list[tuple[Any, ...]] = []
-    for place, since, until, rate in sorted(rates):
-        if joined and joined[-1][0] == place and joined[-1][2:] == (since, rate):
-            joined[-1] = (place, joined[-1][1], until, rate)
-        else:
-            joined.append((place, since, until, rate))
-    return joined

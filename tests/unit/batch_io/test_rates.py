@@ -17,7 +17,6 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.problems.batch_io import Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
-from tests.batch_io_traces import POLICIES, random_trace
 from tests.conftest import ENGINES
 
 NODE = {"unit_nodes": 1, "allocation": "flat", "node_bytes_per_second": 1.0}
@@ -214,20 +213,6 @@ def test_few_rates_are_not_slowed() -> None:
     # 2 + 2 of 6 fit, but not under the cap of 6 / 2 = 3: 1.5 each.
     instance = trace([writer(2, 6), writer(2, 6)], interference=1)
     assert ends(instance, "cons-fcfs") == ends(instance, "fill") == [4, 4]
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_peak_above_that_of_the_nodes_changes_nothing(name: str) -> None:
-    problem = random_trace(3)
-    peaks = [
-        problem.machine.allocated_nodes(job.nodes) * (1 + k) for k, job in enumerate(problem.jobs)
-    ]
-    jobs = [
-        job.model_copy(update={"io_bytes_per_second": float(peak)})
-        for job, peak in zip(problem.jobs, peaks)
-    ]
-    with_peaks = problem.model_copy(update={"jobs": tuple(jobs)})
-    assert ioopt.solve(problem, name).schedule == ioopt.solve(with_peaks, name).schedule
 
 
 def test_ideal_times_and_bounds_follow_the_peak() -> None:
