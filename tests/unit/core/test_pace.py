@@ -87,7 +87,7 @@ def test_without_a_limit_the_clock_is_not_judged() -> None:
     clock = Clock()
     run = Pace(Deadline(None, clock, 0.0), cheapest=False)
     clock.now = 1e9
-    run.look(0, 0, 50)
+    assert run.look(0, 0, 50) is None
 
 
 def test_the_time_asked_for_holds() -> None:

