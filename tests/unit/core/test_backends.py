@@ -264,7 +264,7 @@ def test_interrupt_stops_the_work_first() -> None:
 
     def work() -> bool:
         _thread.interrupt_main()
-        return stopped.wait(30)
+        return stopped.wait(60)
 
     with pytest.raises(KeyboardInterrupt):
         run_interruptibly(work, stopped.set)
