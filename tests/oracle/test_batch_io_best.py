@@ -117,7 +117,7 @@ def test_a_limit_leaves_an_honest_gap(limit: float, monkeypatch: pytest.MonkeyPa
     searched: list[object] = []
     late = BackendAnswer(Status.UNKNOWN, StopReason.TIME)
     monkeypatch.setattr(exact, "solve_by_pulp", lambda *asked: (searched.append(asked), late)[1])
-    problem = generate("small", {"jobs": "5"}, 1)
+    problem = generate("small", {"jobs": "4"}, 1)
     found = ioopt.solve(problem, "io-exact", time_limit=limit)
     assert bool(searched) is (limit == 60.0)
     assert (found.status, found.stop) == ("feasible", "time") and found.bound < found.objective
