@@ -90,6 +90,11 @@ def shared_files(folder: str, pattern: str = "*.json") -> list[Path]:
     return next((found for r in roots if (found := sorted((r / folder).glob(pattern)))), [])
 
 
+def present(folder: str, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Those of *rows* whose first item is a file here: large logs of others are no part of the project."""
+    return [row for row in rows if shared_files(folder, row[0])]
+
+
 def worked_case(path: Path) -> Any:
     """A worked case of batch I/O, without the policies that are gone: copies elsewhere have them."""
     case = json.loads(path.read_text())

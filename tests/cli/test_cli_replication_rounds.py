@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import shared_path
 
 
 def test_import_and_export_wfformat(run, tmp_path):
-    source = shared_path("data", "wfformat", "blast-chameleon-small-001.json")
-    code, _, err = run("import", "wfformat", str(source), "--select", "program=blastall",
-                       "--machine", "disk=33%", "--flatten", "-o", "blast.json")  # fmt: skip
+    """42 tasks, of which the first two levels have 27; 3 % of their bytes is less than one task reads."""
+    assert run("export", "wfformat", "flow-montage", "-o", "flow.json")[0] == 0
+    code, _, err = run("import", "wfformat", "flow.json", "--select", "level=0-1",
+                       "--machine", "nodes=2,disk=3%", "--flatten", "-o", "part.json")  # fmt: skip
     assert code == 0 and "raised to the" in err
-    assert run("export", "wfformat", "blast.json", "-o", "again.json")[0] == 0
+    assert run("export", "wfformat", "part.json", "-o", "again.json")[0] == 0
     assert run("import", "wfformat", "again.json", "-o", "back.json")[0] == 0
     first, second = (
-        json.loads((tmp_path / name).read_text()) for name in ("blast.json", "back.json")
+        json.loads((tmp_path / name).read_text()) for name in ("part.json", "back.json")
     )
-    assert first["tasks"] == second["tasks"] and len(first["tasks"]) == 40
+    assert first["tasks"] == second["tasks"] and len(first["tasks"]) == 27
+    assert len(first["nodes"]) == 2
 
 
 @pytest.mark.parametrize(

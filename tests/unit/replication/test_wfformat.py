@@ -9,10 +9,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from conftest import shared_files, shared_path
+from conftest import shared_files
 
-from ioopt.cli.imports.workflows import import_wfformat
 from ioopt.cli.main import main
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import parse_json
@@ -463,16 +461,3 @@ def test_real_workflows(path):
         read_wfformat(str(path), select, flatten=True) for select in ("level=0", "ready")
     )
     assert levels.tasks == ready.tasks and ready.tasks
-
-
-def test_command_line(tmp_path):
-    source = shared_path("data", "wfformat", "blast-chameleon-small-001.json")
-    target = tmp_path / "out.json"
-    run = CliRunner().invoke(
-        import_wfformat,
-        [str(source), "--select", "program=blastall", "--machine", "nodes=2,disk=33%", "--flatten",
-         "-o", str(target)],
-    )  # fmt: skip
-    assert run.exit_code == 0 and "raised to the" in run.stderr
-    problem = ReplicationProblem.model_validate_json(target.read_text())
-    assert len(problem.tasks) == 40 and len(problem.nodes) == 2
