@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from replication_samples import made
 
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
@@ -12,19 +13,8 @@ from ioopt.sim.replication.simulate import simulate
 
 def _problem(sizes: dict[str, int], holds: list[list[str]], tasks: list[Any]) -> ReplicationProblem:
     """Nodes with disks of 6 bytes, a link of 1 byte/s, copies at 1 byte/s."""
-    return ReplicationProblem.model_validate(
-        {
-            "network": {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0},
-            "nodes": [
-                {"id": f"n{i}", "disk_bytes": 6, "holds": held} for i, held in enumerate(holds)
-            ],
-            "files": [{"id": name, "bytes": size} for name, size in sizes.items()],
-            "tasks": [
-                {"id": f"t{k}", "compute_seconds": 9.0, "inputs": files}
-                for k, files in enumerate(tasks)
-            ],
-        }
-    )
+    nodes = [{"disk_bytes": 6, "holds": held} for held in holds]
+    return made(nodes, sizes, {f"t{k}": (9, files) for k, files in enumerate(tasks)}, 1, 1)
 
 
 def _evicted(problem: ReplicationProblem, order: dict[str, list[str]], policy: str) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from replication_samples import made
 
 import ioopt
 from ioopt.errors import SimulationError, UnsolvableInstanceError
@@ -15,20 +16,8 @@ from ioopt.sim.replication.simulate import simulate
 
 def pair() -> ReplicationProblem:
     """Two nodes of 100 bytes, files f and g of 60, link 10 bytes a second, copies 30."""
-    problem: ReplicationProblem = ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1, "name": "pair",
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 30},
-            "nodes": [{"id": "n0", "disk_bytes": 100}, {"id": "n1", "disk_bytes": 100}],
-            "files": [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 60}],
-            "tasks": [
-                {"id": "a", "compute_seconds": 1, "inputs": ["f"]},
-                {"id": "b", "compute_seconds": 2, "inputs": ["g"]},
-                {"id": "c", "compute_seconds": 1, "inputs": ["f"]},
-            ],
-        }
-    )  # fmt: skip
-    return problem
+    tasks = {"a": (1, "f"), "b": (2, "g"), "c": (1, "f")}
+    return made([{"disk_bytes": 100}] * 2, {"f": 60, "g": 60}, tasks, 10, 30)
 
 
 def plan(**parts: Any) -> ReplicationPlan:
