@@ -11,6 +11,7 @@ import sys
 import jsonschema
 import pytest
 from conftest import ROOT
+from replication_samples import document
 
 from ioopt.cli.listings import json_schema, schema_targets
 from ioopt.cli.main import main
@@ -163,13 +164,7 @@ def test_bad_input_gets_one_line_and_a_code(run, tmp_path, words, code, message)
 
 
 def _task_no_disk_holds():
-    return {
-        "format": "ioopt/replication", "version": 1, "name": "toobig",
-        "network": {"remote_bytes_per_second": 1, "replica_bytes_per_second": 1},
-        "nodes": [{"id": "n0", "disk_bytes": 50}],
-        "files": [{"id": "f0", "bytes": 90}],
-        "tasks": [{"id": "t0", "compute_seconds": 1, "inputs": ["f0"]}],
-    }  # fmt: skip
+    return document([{"disk_bytes": 50}], {"f0": 90}, {"t0": (1, ["f0"])}, 1, 1)
 
 
 def test_standard_input_and_output(run, monkeypatch, tmp_path):
@@ -180,7 +175,7 @@ def test_standard_input_and_output(run, monkeypatch, tmp_path):
         input=text, capture_output=True, text=True, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["instance"] == "toobig"
+    assert json.loads(done.stdout)["instance"] == "made"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import shared_path
+from replication_samples import document
 
 import ioopt
 from ioopt import catalog, registry
@@ -165,13 +166,7 @@ def test_the_options_of_a_repeated_replay_are_read_with_care() -> None:
             judge(problem, data, "result")
 
 
-BIG = {
-    "format": "ioopt/replication", "name": "big",
-    "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 20},
-    "nodes": [{"id": "n0", "disk_bytes": 5}, {"id": "n1", "disk_bytes": 9}],
-    "files": [{"id": "f0", "bytes": 10}],
-    "tasks": [{"id": "t0", "compute_seconds": 1, "inputs": ["f0"]}],
-}  # fmt: skip
+BIG = document([{"disk_bytes": 5}, {"disk_bytes": 9}], {"f0": 10}, {"t0": (1, ["f0"])}, 10, 20)
 
 
 def test_a_task_that_fits_no_node_is_refused_as_by_solve(tmp_path: Path, capsys: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import pytest
+from replication_samples import document
 
 import ioopt
 from ioopt.campaign.grid import build_grid, read_config
@@ -28,16 +29,8 @@ EDGES = {("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")}
 
 def diamond() -> Any:
     reads = {k: [f"f{p}" for p, q in sorted(EDGES) if q == k] for k in SECONDS}
-    return {
-        "format": "ioopt/replication", "version": 1, "name": "diamond",
-        "network": {"remote_bytes_per_second": 1000, "replica_bytes_per_second": 1000},
-        "nodes": [{"id": "n0"}, {"id": "n1"}],
-        "files": [{"id": f"f{k}", "bytes": 10} for k in SECONDS],
-        "tasks": [
-            {"id": k, "compute_seconds": SECONDS[k], "inputs": reads[k], "outputs": [f"f{k}"]}
-            for k in reversed(SECONDS)
-        ],
-    }  # fmt: skip
+    tasks = {k: (SECONDS[k], reads[k], [f"f{k}"]) for k in reversed(SECONDS)}
+    return document(2, {f"f{k}": 10 for k in SECONDS}, tasks, 1000, 1000)
 
 
 def keeps(schedule: Any) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, deadline_of_checks, shared_files
+from replication_samples import made
 
 import ioopt
 from ioopt.errors import OutOfTime, UnsolvableInstanceError
@@ -78,16 +79,9 @@ def test_a_limit_that_is_too_short_is_told_with_one_that_would_do(
     planner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looked at before tasks 0, 50, ..: two looks in 1.5 s, a quarter done: 1.2 x 2 s / .25 + .8 s."""
-    tasks = [{"id": f"t{k}", "compute_seconds": 1, "inputs": [f"p{k - 50}"] if k >= 50 else [],
-              "outputs": [f"p{k}"]} for k in range(200)]  # fmt: skip
-    problem = ioopt.load(
-        {
-            "format": "ioopt/replication", "version": 1,
-            "network": {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40},
-            "nodes": [{"id": "n0", "cores": 2}, {"id": "n1"}],
-            "files": [{"id": f"p{k}", "bytes": 1} for k in range(200)], "tasks": tasks,
-        }
-    )  # fmt: skip
+    tasks = {f"t{k}": (1, [f"p{k - 50}"] if k >= 50 else [], [f"p{k}"]) for k in range(200)}
+    files = {f"p{k}": 1 for k in range(200)}
+    problem = made([{"cores": 2}, {}], files, tasks, 10, 40)
     late = deadline_of_checks(2)
     with pytest.raises(OutOfTime, match="50 of 200 tasks planned; about 15 s would do"):
         ListScheduler(problem, ROWS[planner]).run(late)
